@@ -1,0 +1,1 @@
+"""ncp-testbed: experiments about transport windows on links whose behaviour is measured."""

@@ -1,0 +1,159 @@
+"""Quantities with units, as users write them: ``1024pps``, ``8mbit``, ``50ms``, ``48MiB``, ``1%``, ``1x bdp``.
+
+Only the standard library is used here, so that ``mn --custom`` (the system's Python) can read the same
+quantities as a scenario does. Every parser takes the text and returns a number in the unit that its name
+says, or raises :class:`UnitError` with a message that tells what would be right.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)(.*?)\s*$")
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BITS_PER_SECOND = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+_BYTES = {
+    "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30,
+}  # fmt: skip
+
+
+class UnitError(ValueError):
+    """A quantity that can't be read; the message says what would be right."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A link's rate, in bits per second or in full-size packets per second (exactly one is set)."""
+
+    bps: float | None = None
+    pps: float | None = None
+
+    def to_bps(self, frame_bytes: int) -> float:
+        """Bits per second on the wire, for full-size frames of ``frame_bytes`` (no FCS)."""
+        if self.bps is not None:
+            return self.bps
+        assert self.pps is not None
+        return self.pps * frame_bytes * 8
+
+    def to_pps(self, frame_bytes: int) -> float:
+        """Full-size packets per second."""
+        return self.to_bps(frame_bytes) / (frame_bytes * 8)
+
+
+@dataclass(frozen=True)
+class QueueLength:
+    """A queue's limit; exactly one of the fields is set. ``bdp`` is a multiple of rate × RTT."""
+
+    packets: int | None = None
+    bytes: int | None = None
+    ms: float | None = None
+    bdp: float | None = None
+
+    def to_packets(self, rate_pps: float, rtt_ms: float, frame_bytes: int) -> int:
+        """Whole full-size packets, at least one."""
+        if self.packets is not None:
+            count = float(self.packets)
+        elif self.bytes is not None:
+            count = self.bytes / frame_bytes
+        elif self.ms is not None:
+            count = rate_pps * self.ms / 1000
+        else:
+            assert self.bdp is not None
+            count = self.bdp * rate_pps * rtt_ms / 1000
+        return max(1, round(count))
+
+
+def _split(text: object, example: str) -> tuple[float, str]:
+    match = _NUMBER.match(text) if isinstance(text, str) else None
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        raise UnitError(f"{text} has no unit; write for example {example}")
+    if match is None or match.group(3):
+        raise UnitError(f"{text!r} is not a quantity; write for example {example}")
+    return float(match.group(1)), match.group(2)
+
+
+def _scaled(text: object, units: dict[str, float], example: str) -> float:
+    number, unit = _split(text, example)
+    if not unit:
+        raise UnitError(f"{text!r} has no unit; write for example {example}")
+    factor = units.get(unit) or units.get(unit.lower())
+    if factor is None:
+        raise UnitError(f"{text!r}: unit {unit!r} is not known here; use one of {', '.join(units)}")
+    return number * factor
+
+
+def parse_duration_s(text: object, *, example: str = "50ms, 2s or 1min") -> float:
+    """Seconds, not negative."""
+    seconds = 0.0 if text in (0, "0") and not isinstance(text, bool) else _scaled(text, _SECONDS, example)
+    if seconds < 0:
+        raise UnitError(f"{text!r} is negative; a duration is 0 or more, for example {example}")
+    return seconds
+
+
+def parse_delay_ms(text: object) -> float:
+    """Milliseconds, not negative."""
+    # Rounded to the nanosecond: 50ms is 50.0, not 50.00000000000001.
+    return round(parse_duration_s(text) * 1000, 6)
+
+
+def parse_rate(text: object) -> Rate:
+    """A rate above zero in ``pps`` (full-size packets per second) or bit/s (``kbit``, ``mbit``, ``gbit``)."""
+    example = "1024pps or 8mbit"
+    number, unit = _split(text, example)
+    if not unit:
+        raise UnitError(f"{text!r} has no unit; write for example {example}")
+    if number <= 0:
+        raise UnitError(f"{text!r} is not above 0; write for example {example}")
+    if unit.lower() in ("pps", "packets/s"):
+        return Rate(pps=number)
+    unit_bits = unit.lower().removesuffix("/s").removesuffix("ps")
+    if unit_bits not in _BITS_PER_SECOND:
+        raise UnitError(f"{text!r}: unit {unit!r} is not known here; use pps, bit, kbit, mbit or gbit")
+    return Rate(bps=number * _BITS_PER_SECOND[unit_bits])
+
+
+def parse_size_bytes(text: object) -> int:
+    """Bytes, above zero: ``48MiB`` (2^20) or ``1MB`` (10^6)."""
+    size = _scaled(text, {k: float(v) for k, v in _BYTES.items()}, "48MiB, 64KiB or 1024B")
+    if size < 1:
+        raise UnitError(f"{text!r} is less than one byte")
+    return round(size)
+
+
+def parse_fraction(text: object) -> float:
+    """A fraction from 0 to 1, written as a percentage (``1%``) or as a bare number (``0.01``)."""
+    if isinstance(text, bool):
+        raise UnitError(f"{text!r} is not a fraction; write for example 1% or 0.01")
+    if isinstance(text, (int, float)):
+        value = float(text)
+    else:
+        number, unit = _split(text, "1% or 0.01")
+        if unit not in ("", "%"):
+            raise UnitError(f"{text!r}: unit {unit!r} is not known here; write for example 1% or 0.01")
+        value = number / 100 if unit else number
+    if not 0 <= value <= 1:
+        raise UnitError(f"{text!r} is outside 0 to 1 (0% to 100%)")
+    return value
+
+
+def parse_queue(text: object) -> QueueLength:
+    """A queue limit: ``100 packets``, ``64KiB``, ``20ms`` or ``1x bdp``, above zero."""
+    example = "100 packets, 64KiB, 20ms or 1x bdp"
+    if not isinstance(text, str):
+        raise UnitError(f"{text!r} has no unit; write for example {example}")
+    bdp = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*[x×]?\s*bdp\s*", text, re.IGNORECASE)
+    number, unit = (float(bdp.group(1)), "bdp") if bdp else _split(text, example)
+    if number <= 0:
+        raise UnitError(f"{text!r} is not above 0; write for example {example}")
+    if unit == "bdp":
+        return QueueLength(bdp=number)
+    if unit.lower() in ("packets", "packet", "p"):
+        return QueueLength(packets=round(number))
+    if unit in _SECONDS:
+        return QueueLength(ms=number * _SECONDS[unit] * 1000)
+    if unit.lower() in _BYTES:
+        return QueueLength(bytes=parse_size_bytes(text))
+    raise UnitError(f"{text!r}: write for example {example}")
