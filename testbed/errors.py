@@ -1,0 +1,45 @@
+"""Errors that end a command with one clear message and a defined exit code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes of the command line."""
+
+    PASS = 0
+    FAIL = 1
+    BAD_INPUT = 2
+    UNTRUSTED = 3
+    CANNOT_RUN = 4
+
+
+class TestbedError(Exception):
+    """An error for the user: ``message`` is shown as it is, ``hint`` says what to do next."""
+
+    code = Exit.FAIL
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class BadInput(TestbedError):
+    """Something the user wrote is wrong: names file, field, value and what would be right."""
+
+    code = Exit.BAD_INPUT
+
+
+class CannotRun(TestbedError):
+    """This machine can't run it, or not now."""
+
+    code = Exit.CANNOT_RUN
+
+
+class RunFailed(TestbedError):
+    """A run broke down before it could be judged."""
+
+    code = Exit.FAIL

@@ -1,0 +1,177 @@
+"""Reads a scenario file into the model; every error names file, line, field, value and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from testbed import paths
+from testbed.errors import BadInput
+from testbed.scenario.model import Scenario
+from testbed.scenario.overrides import apply_override, split_assignment
+
+
+@dataclass(frozen=True)
+class LoadedScenario:
+    """A validated scenario, its file, the file's text as read, and the overrides applied to it."""
+
+    scenario: Scenario
+    path: Path
+    text: str
+    overrides: tuple[str, ...]
+
+
+def available() -> list[Path]:
+    """The scenario files that the testbed ships, by name."""
+    return sorted(paths.SCENARIOS.glob("*.yaml"))
+
+
+def find(name: str) -> Path:
+    """The file of a scenario, given its name or the path of a YAML file."""
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        path = Path(name)
+        if not path.is_file():
+            raise BadInput(f"{name}: there is no such scenario file")
+        return path
+    path = paths.SCENARIOS / f"{name}.yaml"
+    if not path.is_file():
+        names = [p.stem for p in available()]
+        close = difflib.get_close_matches(name, names, n=1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        raise BadInput(f"there is no scenario {name!r}.{guess}", f"Scenarios: {', '.join(names)} (./run.sh list)")
+    return path
+
+
+def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedScenario:
+    """Read, override and validate; raises :class:`BadInput`.
+
+    ``assignments`` are ``key=value`` texts of ``--set``; those of the file's ``quick`` section come first.
+    """
+    path = find(name)
+    text = path.read_text(encoding="utf-8")
+    document = _parse(path, text)
+    applied: list[str] = []
+    quick_section = document.get("quick") or {}
+    if quick and isinstance(quick_section, dict):
+        for key, value in quick_section.items():
+            apply_override(document, str(key), value, origin=f"{path}: quick")
+            applied.append(f"{key}={value}")
+    for assignment in assignments:
+        key, value = split_assignment(assignment)
+        full_key = apply_override(document, key, value, origin="--set")
+        applied.append(f"{full_key}={value}")
+    return LoadedScenario(_validate(path, document, applied), path, text, tuple(applied))
+
+
+def _parse(path: Path, text: str) -> CommentedMap:
+    try:
+        document = YAML(typ="rt").load(io.StringIO(text))
+    except MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise BadInput(f"{path}{line}: not valid YAML: {error.problem}") from error
+    except YAMLError as error:
+        raise BadInput(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(document, CommentedMap):
+        raise BadInput(f"{path}: a scenario is a mapping with name, title, links, ncp and checks")
+    return document
+
+
+def _validate(path: Path, document: CommentedMap, applied: Sequence[str]) -> Scenario:
+    try:
+        return Scenario.model_validate(_plain(document))
+    except ValidationError as error:
+        # One mistake often makes several errors (a union tries each member); the first is the one to mend.
+        details = error.errors()
+        shown = [_describe(path, document, item, applied) for item in details[:3]]
+        more = f"\n(and {len(details) - 3} more)" if len(details) > 3 else ""
+        raise BadInput("\n".join(dict.fromkeys(shown)) + more) from error
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {str(key): _plain(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_plain(value) for value in node]
+    if isinstance(node, bool) or node is None:
+        return node
+    for kind in (int, float, str):  # ruamel's scalars are subclasses that remember their form
+        if isinstance(node, kind):
+            return kind(node)
+    return node
+
+
+def _describe(path: Path, document: CommentedMap, error: ErrorDetails, applied: Sequence[str]) -> str:
+    """``scenarios/x.yaml:7: links.fast.rate: 1024 has no unit; write for example 1024pps``."""
+    line, names, node = _locate(document, error["loc"])
+    field = ".".join(names) or "scenario"
+    kind, value = error["type"], error["input"]
+    if kind == "extra_forbidden":
+        known = _sibling_keys(error["loc"])
+        close = difflib.get_close_matches(names[-1], known, n=1)
+        message = f"unknown key {names[-1]!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+        message += f" (known: {', '.join(known)})" if known else ""
+    elif kind == "missing":
+        message = "is missing"
+    elif kind == "value_error":
+        message = str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
+    elif isinstance(value, (str, int, float)):
+        message = f"{value!r} is not right: {error['msg']}"
+    else:
+        message = error["msg"]
+    where = f"{path}:{line}" if line else str(path)
+    overridden = next((a for a in applied if a.split("=", 1)[0] == field), None)
+    if overridden:
+        where = f"--set {overridden}"
+    return f"{where}: {field}: {message}"
+
+
+def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str], Any]:
+    """The 1-based line of an error's place, the field's name with list items by their ``name``, its node."""
+    node: Any = document
+    line: int | None = None
+    names: list[str] = []
+    for step in loc:
+        if isinstance(node, CommentedMap) and step in node:
+            line = node.lc.key(step)[0] + 1 if step in node.lc.data else line
+            node = node[step]
+            names.append(str(step))
+        elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
+            line = node.lc.item(step)[0] + 1 if step in (node.lc.data or {}) else line
+            node = node[step]
+            label = node.get("name") if isinstance(node, dict) else None
+            names.append(str(label or step + 1))
+        elif isinstance(node, dict) and not isinstance(step, int) and step != node.get("judge"):
+            names.append(str(step))  # a missing key; the name of a union's member is no part of the path
+    return line, names, node
+
+
+def _sibling_keys(loc: Sequence[int | str]) -> list[str]:
+    """The keys that would have been right beside the last step of ``loc``."""
+    schema: dict[str, Any] = Scenario.model_json_schema(by_alias=True)
+    definitions = schema.get("$defs", {})
+    node: dict[str, Any] = schema
+
+    def resolve(candidate: dict[str, Any]) -> dict[str, Any]:
+        while "$ref" in candidate:
+            candidate = definitions[candidate["$ref"].rsplit("/", 1)[-1]]
+        return candidate
+
+    for step in loc[:-1]:
+        node = resolve(node)
+        if isinstance(step, int):
+            node = node.get("items", {})
+        elif step in node.get("properties", {}):
+            node = node["properties"][step]
+        elif "discriminator" in node:
+            node = {"$ref": node["discriminator"]["mapping"][step]}
+    return list(resolve(node).get("properties", {}))

@@ -1,0 +1,115 @@
+"""The scenario model: every key that a scenario file may have, with its unit, range and default."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from testbed.checks import Check
+from testbed.scenario.quantities import (
+    DelayMilliseconds,
+    DurationSeconds,
+    Fraction,
+    LinkRate,
+    QueueLimit,
+    SizeBytes,
+)
+from testbed.units import QueueLength
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+
+
+class Section(BaseModel):
+    """A part of a scenario; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True, arbitrary_types_allowed=True)
+
+
+class Link(Section):
+    """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
+
+    name: Name
+    rate: LinkRate
+    delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
+    loss: Fraction = 0.0
+    queue: QueueLimit = QueueLength(bdp=1.0)
+    """How much the sender's socket and queue hold before writing blocks. The proposal's own link model
+    (mockconn) holds 2 × packets/s × latency, which is one bandwidth-delay product."""
+
+    @field_validator("loss")
+    @classmethod
+    def _something_arrives(cls, loss: float) -> float:
+        if loss >= 1:
+            raise ValueError("a link that loses everything carries no transfer; use less than 100%")
+        return loss
+
+
+class NcpSession(Section):
+    """One NCP transfer from the first host to the second, with one connection per link."""
+
+    policy: Name
+    transfer_bytes: SizeBytes = Field(alias="transfer")
+    initial_windows: list[Annotated[int, Field(ge=1)]] | None = None
+    """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""
+    send_window_bytes: SizeBytes = Field(4 << 20, alias="send_window")
+    mtu_bytes: Annotated[int, Field(ge=64, le=1400)] = Field(1024, alias="mtu")
+    ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", gt=0)
+    max_ack_ranges: int = Field(32, ge=1, le=4096)
+    timeout_check_ms: DelayMilliseconds = Field(50.0, alias="timeout_check", gt=0)
+    linger_ms: DelayMilliseconds = Field(1000.0, alias="linger")
+
+    @model_validator(mode="after")
+    def _window_holds_a_packet(self) -> NcpSession:
+        if self.send_window_bytes < self.mtu_bytes:
+            raise ValueError(f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)")
+        return self
+
+
+class Limits(Section):
+    """What a run may deviate or take before its result is no longer trusted or it is stopped."""
+
+    rate_error: Fraction = 0.02
+    delay_error_ms: DelayMilliseconds = Field(1.0, alias="delay_error")
+    lateness_p99_ms: DelayMilliseconds = Field(2.0, alias="lateness_p99")
+    """The 99th percentile of how late the user-space middle let frames go, on any link."""
+    cpu_idle: Fraction = 0.05
+    """The least mean share of CPU time that must have been idle."""
+    transfer_s: DurationSeconds | None = Field(None, alias="transfer_time")
+    """A transfer that takes longer is stopped; without it three times the time at full rate, plus 30 s."""
+
+
+class Scenario(Section):
+    """One experiment: a topology, its links, what runs over them and what must hold."""
+
+    name: Name
+    title: str
+    source: str = ""
+    description: str = ""
+    topology: Literal["parallel"] = "parallel"
+    links: list[Link] = Field(min_length=1, max_length=64)
+    ncp: NcpSession
+    seed: int = Field(1, ge=0, lt=2**63)
+    quick: dict[str, Any] = {}
+    """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
+    checks: list[Check] = Field(min_length=1)
+    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+
+    @field_validator("links")
+    @classmethod
+    def _names_differ(cls, links: list[Link]) -> list[Link]:
+        seen: set[str] = set()
+        for link in links:
+            if link.name in seen:
+                raise ValueError(f"two links are named {link.name!r}; give each link a name of its own")
+            seen.add(link.name)
+        return links
+
+    @model_validator(mode="after")
+    def _one_window_per_link(self) -> Scenario:
+        windows = self.ncp.initial_windows
+        if windows is not None and len(windows) != len(self.links):
+            raise ValueError(
+                f"ncp.initial_windows has {len(windows)} values for {len(self.links)} links; give one per link"
+            )
+        return self

@@ -1,0 +1,111 @@
+"""``--set key=value``: changes one value of a scenario before it is validated.
+
+A key is a dotted path (``ncp.policy``, ``links.fast.rate``; list items by their name or their number from 1)
+or just its end (``policy``), where that is unambiguous.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from testbed.errors import BadInput
+
+# Optional keys that a file need not spell out and that people set by their short name.
+_OPTIONAL = {
+    "seed": "seed",
+    "initial_windows": "ncp.initial_windows",
+    "send_window": "ncp.send_window",
+    "mtu": "ncp.mtu",
+    "ack_interval": "ncp.ack_interval",
+    "max_ack_ranges": "ncp.max_ack_ranges",
+    "transfer_time": "limits.transfer_time",
+}
+
+
+def split_assignment(text: str) -> tuple[str, Any]:
+    """``policy=previous`` → (``policy``, ``previous``); the value is read as YAML."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise BadInput(f"--set {text!r}: write key=value, for example --set policy=previous")
+    try:
+        return key.strip(), YAML(typ="safe").load(io.StringIO(value))
+    except YAMLError as error:
+        raise BadInput(f"--set {text!r}: the value is not valid YAML") from error
+
+
+def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: str) -> str:
+    """Set ``key`` in ``document`` and return its full path; raises :class:`BadInput` if it names nothing."""
+    steps = _full_path(document, key, origin)
+    node: Any = document
+    for step in steps[:-1]:
+        node = _child(node, step, key, origin)
+    last = steps[-1]
+    if isinstance(node, list):
+        node[_index(node, last, key, origin)] = value
+    elif isinstance(node, dict):
+        node[last] = value  # whether the key may exist is the model's to say, with its own message
+    else:
+        raise BadInput(f"{origin} {key}: {'.'.join(steps[:-1])} has no parts")
+    return ".".join(steps)
+
+
+def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
+    steps = key.split(".")
+    if len(steps) > 1 or key in document:
+        return steps
+    matches = [path for path in _paths(document) if path[-1] == key and path[0] not in ("quick", "checks")]
+    if len(matches) == 1:
+        return matches[0]
+    if len(matches) > 1:
+        options = ", ".join(".".join(path) for path in matches)
+        raise BadInput(f"{origin} {key}: several values have that name; write one of {options}")
+    if key in _OPTIONAL:
+        return _OPTIONAL[key].split(".")
+    names = sorted({path[-1] for path in _paths(document)} | set(_OPTIONAL))
+    close = difflib.get_close_matches(key, names, n=1)
+    raise BadInput(
+        f"{origin} {key}: the scenario has no such value" + (f"; did you mean {close[0]!r}?" if close else ""),
+        "Values: " + ", ".join(names),
+    )
+
+
+def _paths(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield [*prefix, str(key)]
+            yield from _paths(value, (*prefix, str(key)))
+    elif isinstance(node, list):
+        for number, value in enumerate(node, start=1):
+            label = str(value["name"]) if isinstance(value, dict) and "name" in value else str(number)
+            yield from _paths(value, (*prefix, label))
+
+
+def _child(node: Any, step: str, key: str, origin: str) -> Any:
+    if isinstance(node, list):
+        return node[_index(node, step, key, origin)]
+    if isinstance(node, dict):
+        if step not in node:
+            if step == "limits":  # optional as a whole
+                node[step] = {}
+            else:
+                close = difflib.get_close_matches(step, [str(k) for k in node], n=1)
+                guess = f"; did you mean {close[0]!r}?" if close else ""
+                raise BadInput(f"{origin} {key}: there is no {step!r}{guess}")
+        return node[step]
+    raise BadInput(f"{origin} {key}: {step!r} has no parts")
+
+
+def _index(items: list[Any], step: str, key: str, origin: str) -> int:
+    labels = [str(item.get("name")) if isinstance(item, dict) else "" for item in items]
+    if step in labels:
+        return labels.index(step)
+    if step.isdigit() and 1 <= int(step) <= len(items):
+        return int(step) - 1
+    known = ", ".join(label for label in labels if label) or f"1 to {len(items)}"
+    raise BadInput(f"{origin} {key}: there is no {step!r}; there are {known}")

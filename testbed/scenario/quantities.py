@@ -1,0 +1,19 @@
+"""Field types that read quantities with units (``50ms``, ``1024pps``) into plain numbers.
+
+A field of one of these types stores the number in the unit that the type's name says.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from testbed import units
+
+DurationSeconds = Annotated[float, BeforeValidator(units.parse_duration_s)]
+DelayMilliseconds = Annotated[float, BeforeValidator(units.parse_delay_ms)]
+SizeBytes = Annotated[int, BeforeValidator(units.parse_size_bytes)]
+Fraction = Annotated[float, BeforeValidator(units.parse_fraction)]
+LinkRate = Annotated[units.Rate, BeforeValidator(units.parse_rate)]
+QueueLimit = Annotated[units.QueueLength, BeforeValidator(units.parse_queue)]
