@@ -1,0 +1,110 @@
+"""One emulated link, resolved: names, addresses, rate, delay, queue. Standard library only (``mn --custom``)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from testbed.units import QueueLength, Rate
+
+ETHERNET_IPV4_UDP_BYTES = 14 + 20 + 8
+NCP_DATA_HEADER_BYTES = 7
+"""protobuf: tag and 3-byte varint of sequence_id (16,384 to 2,097,151), tag and 2-byte length of data."""
+
+
+@dataclass(frozen=True)
+class LinkEnd:
+    """A link's end: the host's interface and the interface of the middle that it is wired to."""
+
+    host: str
+    interface: str
+    address: str
+    prefix: int
+    mac: str
+    middle_interface: str
+
+
+@dataclass(frozen=True)
+class LinkPlan:
+    """A link as every part of the testbed sees it; the same in both directions, delay one-way."""
+
+    name: str
+    index: int
+    a: LinkEnd
+    b: LinkEnd
+    rate_bps: int
+    """Bits per second of Ethernet frames without FCS, as a qdisc counts them."""
+    rate_pps: float
+    """Full-size frames (``frame_bytes``) per second."""
+    frame_bytes: int
+    burst_bytes: int
+    queue: dict[str, Any]
+    delay_ms: float
+    loss: float
+    seed: int
+
+    @property
+    def queue_packets(self) -> int:
+        """Full-size packets that the sender's side holds before a write blocks."""
+        return int(self.queue["packets"])
+
+    def as_json(self) -> dict[str, Any]:
+        """The link's entry in ``plan.json``."""
+        return asdict(self)
+
+
+def ncp_frame_bytes(mtu_bytes: int) -> int:
+    """A full NCP data packet over UDP/IPv4 as an Ethernet frame without FCS."""
+    return mtu_bytes + NCP_DATA_HEADER_BYTES + ETHERNET_IPV4_UDP_BYTES
+
+
+def resolve_link(
+    index: int,
+    name: str,
+    host_a: str,
+    host_b: str,
+    rate: Rate,
+    *,
+    delay_ms: float = 0.0,
+    loss: float = 0.0,
+    queue: QueueLength = QueueLength(bdp=1.0),
+    frame_bytes: int = ncp_frame_bytes(1024),
+    seed: int = 1,
+) -> LinkPlan:
+    """Link number ``index`` (from 1) between two hosts, with its addresses in 198.18.0.0/16 (RFC 2544)."""
+    if not 1 <= index <= 255:
+        raise ValueError(f"link index {index} is outside 1 to 255")
+    rate_pps = rate.to_pps(frame_bytes)
+
+    def end(host: str, number: int) -> LinkEnd:
+        return LinkEnd(
+            host=host,
+            interface=f"{host}-eth{index}",
+            address=f"198.18.{index}.{number}",
+            prefix=30,
+            mac=f"02:4e:43:50:{index:02x}:{number:02x}",
+            middle_interface=f"l{index}{'ab'[number - 1]}",
+        )
+
+    return LinkPlan(
+        name=name,
+        index=index,
+        a=end(host_a, 1),
+        b=end(host_b, 2),
+        rate_bps=round(rate.to_bps(frame_bytes)),
+        rate_pps=rate_pps,
+        frame_bytes=frame_bytes,
+        # Two frames and a bit: the shaper can always send a whole frame, and a late timer loses no capacity.
+        burst_bytes=max(3000, 2 * frame_bytes),
+        queue={"mode": "backpressure", "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
+        delay_ms=delay_ms,
+        loss=loss,
+        seed=link_seed(seed, name),
+    )
+
+
+def link_seed(run_seed: int, name: str) -> int:
+    """A link's own seed, from the run's seed and the link's name: adding a link changes no other."""
+    digest = hashlib.sha256(f"{run_seed}:{name}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1  # 63 bits: JSON readers with signed integers

@@ -1,0 +1,48 @@
+"""Runs ip, tc, ethtool and the like; a failing command is an error, never a printed line to overlook."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+
+
+class CommandFailed(RuntimeError):
+    """A command ended with an error; the message has the command and what it said."""
+
+
+def run(command: Sequence[str], *, timeout_s: float = 20.0) -> str:
+    """Run to the end and return stdout; raises :class:`CommandFailed`."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except FileNotFoundError as error:
+        raise CommandFailed(f"{command[0]}: not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise CommandFailed(f"{' '.join(command)}: no answer in {timeout_s:g} s") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip() or f"exit {done.returncode}"
+        raise CommandFailed(f"{' '.join(command)}: {said}")
+    return done.stdout
+
+
+def in_namespace(path: str, command: Sequence[str]) -> list[str]:
+    """``command`` as it runs in the network namespace at ``path``, with this machine's files and tools."""
+    return ["nsenter", f"--net={path}", "--", *command]
+
+
+def quiet_interfaces(path: str) -> None:
+    """Keep a namespace's interfaces from sending anything by themselves: no IPv6, hence no router or
+    neighbour discovery on the emulated links."""
+    settings = [f"net.ipv6.conf.{scope}.disable_ipv6=1" for scope in ("all", "default")]
+    try:
+        run(in_namespace(path, ["sysctl", "-q", "-w", *settings]))
+    except CommandFailed:
+        return  # a kernel without IPv6 sends none
+
+
+def plain_frames(path: str, interface: str) -> None:
+    """Turn offloads off: segmentation makes bursts beyond the rate, and with TX checksum offload a frame
+    that user space forwards arrives with a bad checksum."""
+    features = ["tx", "off", "gso", "off", "tso", "off", "gro", "off"]
+    run(in_namespace(path, ["ethtool", "-K", interface, *features]))

@@ -1,0 +1,126 @@
+"""The emulated link as a Mininet ``Link``: shaped at both hosts, delayed in the middle.
+
+From a scenario, the runner passes the resolved link and the run's fabric. From ``mn --custom`` the
+parameters are written as text and a fabric is made on the way::
+
+    mn --custom topologies/parallel.py --topo parallel,2 --link emulated,rate=8mbit,delay=50ms
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+from typing import Any
+
+from mininet.link import Intf, Link
+from mininet.log import info
+
+from testbed import paths
+from testbed.plan.links import LinkPlan, resolve_link
+from testbed.units import parse_delay_ms, parse_fraction, parse_queue, parse_rate
+from topologies.fabric import Fabric
+from topologies.middle import NetemMiddle, RelayMiddle, has_netem
+
+
+class EmulatedLink(Link):
+    """Two veth pairs that meet in the fabric; see docs/contracts.md for names and addresses.
+
+    ``plan`` and ``fabric`` come from the runner, which starts the middle of all links at once. Without them
+    ``rate`` (default ``1024pps``), ``delay`` (``50ms``), ``loss`` and ``queue`` are read as in a scenario, and
+    the link starts a middle of its own: netem where the kernel has it, else the relay.
+    """
+
+    def __init__(
+        self,
+        node1: Any,
+        node2: Any,
+        *,
+        plan: LinkPlan | None = None,
+        fabric: Fabric | None = None,
+        rate: str = "1024pps",
+        delay: str = "50ms",
+        loss: str | float = 0.0,
+        queue: str = "1x bdp",
+        port1: int | None = None,
+        port2: int | None = None,
+        **_mininet: Any,
+    ) -> None:
+        self._interactive = _Interactive.instance() if plan is None else None
+        if self._interactive is not None:
+            plan = resolve_link(
+                self._interactive.next_index(),
+                f"link{self._interactive.count}",
+                node1.name,
+                node2.name,
+                parse_rate(rate),
+                delay_ms=parse_delay_ms(delay),
+                loss=parse_fraction(loss),
+                queue=parse_queue(queue),
+            )
+            fabric = self._interactive.fabric
+        assert plan is not None and fabric is not None
+        self.plan, self.fabric = plan, fabric
+        super().__init__(
+            node1,
+            node2,
+            port1=plan.index if port1 is None else port1,
+            port2=plan.index if port2 is None else port2,
+            intfName1=plan.a.interface,
+            intfName2=plan.b.interface,
+            intf=Intf,
+            fast=True,
+        )
+        if self._interactive is not None:
+            self._interactive.start_middle(plan)
+
+    def makeIntfPair(self, *_names: Any, node1: Any = None, node2: Any = None, **_options: Any) -> None:  # noqa: N802
+        """Mininet's hook for making the interfaces: here through the fabric."""
+        self.fabric.wire(self.plan, node1.pid, node2.pid)
+        self.fabric.shape(self.plan, node1.pid, node2.pid)
+
+    def delete(self) -> None:
+        """The namespaces take the interfaces with them."""
+        if self._interactive is not None:
+            self._interactive.close()
+
+
+class _Interactive:
+    """The fabric of one ``mn`` session, made with its first link and deleted when Mininet stops."""
+
+    _current: _Interactive | None = None
+
+    def __init__(self) -> None:
+        self.fabric = Fabric(f"ncp-mn{os.getpid()}")
+        self.fabric.create()
+        self.count = 0
+        self.make_middle: Callable[[], NetemMiddle | RelayMiddle]
+        if has_netem():
+            self.make_middle = lambda: NetemMiddle(self.fabric)
+        else:
+            info("(no netem in this kernel: delay by ncp-link relay) ")
+            self.make_middle = lambda: RelayMiddle(self.fabric, paths.BINARIES / "ncp-link")
+        self.middles: list[NetemMiddle | RelayMiddle] = []
+        atexit.register(self.close)
+
+    @classmethod
+    def instance(cls) -> _Interactive:
+        if cls._current is None:
+            cls._current = cls()
+        return cls._current
+
+    def next_index(self) -> int:
+        self.count += 1
+        return self.count
+
+    def start_middle(self, link: LinkPlan) -> None:
+        middle = self.make_middle()
+        self.middles.append(middle)
+        middle.start([link])
+
+    def close(self) -> None:
+        for middle in self.middles:
+            middle.stop()
+        self.middles.clear()
+        self.fabric.delete()
+        type(self)._current = None
