@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Makes the Python environment when it is missing or out of date, then runs the command line.
+# What a machine needs beyond that (Docker, Mininet, …) is checked and installed by the command line itself.
+set -euo pipefail
+
+root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+venv=$root/.venv
+log=$root/.build/setup.log
+locks=("$root/requirements-setup.lock" "$root/requirements.lock")
+oldest=10 # of Python 3
+
+say() { printf '%s\n' "$*" >&2; }
+cannot() { say "ncp-testbed: $*"; exit 4; }
+
+usable() { "$1" -c "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, $oldest))" 2>/dev/null; }
+
+# Debian's Mininet is importable only by Debian's own Python, so that one comes first.
+find_python() {
+    local name
+    for name in /usr/bin/python3 python3 python3.13 python3.12 python3.11 python3.10; do
+        if usable "$name"; then command -v "$name"; return; fi
+    done
+    return 1
+}
+
+# Changes with the locks and with the interpreter that the environment was made from.
+stamp() { { cat "${locks[@]}"; readlink -f "$venv/bin/python"; } | sha256sum; }
+up_to_date() { [[ -x $venv/bin/python && -f $venv/stamp && $(<"$venv/stamp") == "$(stamp)" ]]; }
+
+# step NAME COMMAND…: one line with the seconds it took; the command's own output goes to the log.
+step() {
+    local name=$1 start=$SECONDS why
+    shift
+    printf '  %-48s' "$name" >&2
+    printf '== %s: %s\n' "$name" "$*" >>"$log"
+    if "$@" >>"$log" 2>&1 </dev/null; then
+        printf '%4d s\n' "$((SECONDS - start))" >&2
+        return
+    fi
+    printf 'failed after %d s\n' "$((SECONDS - start))" >&2
+    why=$(grep -E -m1 'resolve|NewConnection|timed out|refused|SSLError|unreachable' <(sed "1,/^== $name:/d" "$log") || true)
+    cannot "\"$name\" failed${why:+: the package registry could not be reached (${why:0:160})}. Log: $log"
+}
+
+apt_python() {
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update && apt-get install -y --no-install-recommends python3 python3-venv
+}
+
+playbook() {
+    LC_ALL=C.UTF-8 ANSIBLE_CONFIG=$root/playbooks/ansible.cfg \
+        "$venv/bin/python" -m ansible playbook "$root/playbooks/provision.yml" "$@"
+}
+
+set_up() {
+    local python
+    mkdir -p "$root/.build"
+    exec 9>"$root/.build/setup.flock"
+    flock 9 # another run.sh of this checkout may be doing the same
+    if up_to_date; then return; fi
+    : >"$log"
+    say "Setting up $venv: Python packages as pinned in requirements*.lock. Log: $log"
+    if ! find_python >/dev/null; then
+        command -v apt-get >/dev/null || cannot "needs Python 3.$oldest or newer with its venv module"
+        ((EUID == 0)) || cannot "needs Python 3.$oldest or newer with its venv module; as root: apt-get install python3 python3-venv"
+        step "apt: python3, python3-venv" apt_python
+    fi
+    python=$(find_python) || cannot "the distribution's python3 is older than 3.$oldest; install a newer one"
+    if [[ $(readlink -f "$venv/bin/python") != "$(readlink -f "$python")" ]]; then
+        step "virtual environment ($python)" "$python" -m venv --clear --system-site-packages "$venv"
+    fi
+    step "ansible-core" "$venv/bin/python" -m pip install --disable-pip-version-check --retries 2 \
+        --only-binary :all: --require-hashes -r "$root/requirements-setup.lock"
+    step "Python packages (playbook, tag python)" playbook --tags python
+    stamp >"$venv/stamp"
+    exec 9>&-
+}
+
+arguments=()
+for argument in "$@"; do
+    if [[ $argument == --no-setup ]]; then export NCP_TESTBED_NO_SETUP=1; else arguments+=("$argument"); fi
+done
+
+if ! up_to_date; then
+    if [[ ${NCP_TESTBED_NO_SETUP:-} == 1 ]]; then
+        find_python >/dev/null || say "missing: Python 3.$oldest or newer with its venv module (Debian: python3, python3-venv)"
+        say "missing: $venv with the packages of requirements-setup.lock and requirements.lock"
+        cannot "this machine is not set up; run the same command without --no-setup"
+    fi
+    set_up
+fi
+
+export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
+exec "$venv/bin/python" -m testbed "${arguments[@]}"
