@@ -1,0 +1,20 @@
+"""InfluxDB: the testbed's own server on the loopback address, and a typed client for any 1.x server."""
+
+from testbed.influx.client import Client, Series
+from testbed.influx.endpoint import DATABASE, Endpoint, Role, external
+from testbed.influx.server import InfluxUnavailable, PortInUse, Status, ensure, status, stop
+
+__all__ = [
+    "DATABASE",
+    "Client",
+    "Endpoint",
+    "InfluxUnavailable",
+    "PortInUse",
+    "Role",
+    "Series",
+    "Status",
+    "ensure",
+    "external",
+    "status",
+    "stop",
+]

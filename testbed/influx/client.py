@@ -1,0 +1,132 @@
+"""A thin typed client for the 1.x API of InfluxDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import requests
+from influxdb import InfluxDBClient
+from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
+
+from testbed.errors import RunFailed
+from testbed.influx.endpoint import Endpoint, Role
+
+LINES_PER_BATCH = 5000
+TIMEOUT_S = 60
+
+
+class QueryFailed(RunFailed):
+    """InfluxDB did not answer a query or refused it."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series of an answer: a measurement, its GROUP BY tags, and columns of equal length.
+
+    The column ``time`` holds Unix nanoseconds as ints; a value that a point lacks is None.
+    """
+
+    name: str
+    tags: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.columns.get("time", ()))
+
+    def times_ns(self) -> npt.NDArray[np.int64]:
+        """Timestamps, Unix nanoseconds, shape (points,)."""
+        return np.asarray(self.columns["time"], dtype=np.int64)
+
+    def values(self, column: str) -> npt.NDArray[np.float64]:
+        """One column as floats, NaN where a point lacks it, shape (points,)."""
+        return np.array([np.nan if v is None else v for v in self.columns[column]], dtype=np.float64)
+
+
+class Client:
+    """Reads and writes the testbed's database with the rights of one role.
+
+    Every method raises ``QueryFailed`` when the server does not answer or refuses.
+    """
+
+    def __init__(self, endpoint: Endpoint, role: Role) -> None:
+        login = endpoint.logins[role]
+        self._database = endpoint.database
+        self._url = endpoint.url
+        self._client = InfluxDBClient(
+            endpoint.host,
+            endpoint.port,
+            login.username,
+            login.password,
+            endpoint.database,
+            ssl=endpoint.url.startswith("https"),
+            verify_ssl=True,
+            timeout=TIMEOUT_S,
+            retries=2,
+        )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def query(self, influxql: str, **parameters: str | float | int) -> list[Series]:
+        """Answer of one statement; ``$name`` in its WHERE clause stands for a keyword argument."""
+        answer = self._ask(influxql, parameters)
+        return [
+            Series(
+                name=raw.get("name", ""),
+                tags=raw.get("tags", {}),
+                columns={
+                    column: [row[position] for row in raw.get("values", ())]
+                    for position, column in enumerate(raw["columns"])
+                },
+            )
+            for raw in answer.get("series", ())
+        ]
+
+    def write(self, lines: Iterable[str]) -> int:
+        """Write points in line protocol with nanosecond timestamps; returns how many lines were sent."""
+        remaining = iter(lines)
+        sent = 0
+        while batch := list(islice(remaining, LINES_PER_BATCH)):
+            self._write_batch(batch)
+            sent += len(batch)
+        return sent
+
+    def count_points(self, run: str) -> dict[str, int]:
+        """Points of a run in each measurement, as many as its merged file has lines.
+
+        ``COUNT()`` counts values of a field; a point is a row of a raw select grouped by all tags.
+        """
+        counts: dict[str, int] = {}
+        for series in self.query("SELECT * FROM /.*/ WHERE run = $run GROUP BY *", run=run):
+            counts[series.name] = counts.get(series.name, 0) + len(series)
+        return counts
+
+    def delete_run(self, run: str) -> None:
+        """Remove every point of a run. The role must be allowed to write."""
+        self._ask("DROP SERIES FROM /.*/ WHERE run = $run", {"run": run}, method="POST")
+
+    def _ask(self, influxql: str, parameters: dict[str, Any], method: str = "GET") -> dict[str, Any]:
+        try:
+            answer = self._client.query(influxql, bind_params=parameters, epoch="ns", method=method)
+        except (InfluxDBClientError, InfluxDBServerError, requests.RequestException) as error:
+            raise QueryFailed(f"InfluxDB at {self._url}: {error} (query: {influxql})") from error
+        raw: dict[str, Any] = answer.raw
+        return raw
+
+    def _write_batch(self, lines: Sequence[str]) -> None:
+        try:
+            self._client.write(list(lines), {"db": self._database, "precision": "ns"}, 204, "line")
+        except (InfluxDBClientError, InfluxDBServerError, requests.RequestException) as error:
+            raise QueryFailed(f"InfluxDB at {self._url} refused a write: {error}") from error

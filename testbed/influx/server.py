@@ -1,0 +1,284 @@
+"""The testbed's own InfluxDB: started when it is needed, on the loopback address, with a password per role.
+
+It needs no service manager and outlives the command that started it. Data and passwords are in
+``/var/lib/ncp-testbed/influxdb/`` (``NCP_TESTBED_STATE`` moves it), shared by all checkouts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import psutil
+import requests
+from influxdb import InfluxDBClient
+from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
+
+from testbed.errors import CannotRun
+from testbed.influx import state as influx_state
+from testbed.influx.endpoint import DATABASE, Endpoint, Login, Role, external
+from testbed.influx.state import State
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 30.0
+LOG_BYTES_KEPT = 4 << 20
+
+
+class InfluxUnavailable(CannotRun):
+    """InfluxDB is not installed, did not start, or does not let us in."""
+
+
+class PortInUse(CannotRun):
+    """Something that is not the testbed's InfluxDB listens on its port."""
+
+    def __init__(self, port: int, owner: str) -> None:
+        self.port = port
+        super().__init__(
+            f"port {port} of 127.0.0.1, wanted for InfluxDB, is held by {owner}",
+            f"stop it, choose another port (NCP_TESTBED_INFLUX_PORT={port + 1}), "
+            "or use a server of your own (NCP_TESTBED_INFLUX_URL)",
+        )
+
+
+@dataclass(frozen=True)
+class Status:
+    """What there is on the port: ``external`` is the user's own server, ``foreign`` somebody else's process."""
+
+    state: Literal["running", "stopped", "foreign", "external"]
+    url: str
+    pid: int | None = None
+    detail: str = ""
+
+
+def ensure() -> Endpoint:
+    """Return a server that answers and has the database and users, starting our own when needed.
+
+    Raises:
+        PortInUse: the port is held by something else.
+        InfluxUnavailable: not installed, did not start, or refuses the login.
+    """
+    own = external()
+    if own is not None:
+        _check_login(own, "NCP_TESTBED_INFLUX_USER and NCP_TESTBED_INFLUX_PASSWORD")
+        return own
+    state, port = State.here(), influx_state.port()
+    user = state.prepare(port)
+    with _locked(state):
+        process = _process(state)
+        if process is not None and not _listens(process, port):
+            _end(process)  # it runs on the port of an earlier setting
+            process = None
+        if process is None:
+            _check_port(port)
+            _start(state, user)
+        logins = state.logins()
+        endpoint = Endpoint(f"http://127.0.0.1:{port}", DATABASE, logins)
+        _wait_until_it_answers(state, endpoint)
+        _make_users(state, endpoint)
+        return endpoint
+
+
+def stop() -> bool:
+    """End our server, keeping its data; False when it was not running."""
+    state = State.here()
+    if not state.folder.exists():
+        return False
+    with _locked(state):
+        process = _process(state)
+        if process is None:
+            return False
+        _end(process)
+        return True
+
+
+def status() -> Status:
+    """What would be used, without starting anything."""
+    own = external()
+    if own is not None:
+        return Status("external", own.url, detail="from NCP_TESTBED_INFLUX_URL")
+    port = influx_state.port()
+    url = f"http://127.0.0.1:{port}"
+    process = _process(State.here())
+    if process is not None and _listens(process, port):
+        return Status("running", url, process.pid)
+    owner = _listener(port)
+    if owner is not None:
+        return Status("foreign", url, detail=owner)
+    return Status("stopped", url)
+
+
+@contextmanager
+def _locked(state: State) -> Iterator[None]:
+    """Only one command at a time starts or stops the server."""
+    with (state.folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _process(state: State) -> psutil.Process | None:
+    """Our running server. The pid alone proves nothing (it may be reused): the command line names our file."""
+    try:
+        process = psutil.Process(int(state.pid_file.read_text()))
+        return process if str(state.configuration) in process.cmdline() else None
+    except (OSError, ValueError, psutil.NoSuchProcess, psutil.AccessDenied):
+        return None
+
+
+def _listens(process: psutil.Process, port: int) -> bool:
+    """Whether the configuration that the process was started with has this port, by what it listens on."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            ports = {c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN}
+        except psutil.NoSuchProcess:
+            return False
+        if port in ports:
+            return True
+        if len(ports) > 1:  # the backup service and another HTTP port
+            return False
+        time.sleep(0.05)
+    return False
+
+
+def _listener(port: int) -> str | None:
+    """Name and pid of what listens on a port of the loopback or of every address."""
+    for connection in psutil.net_connections("tcp"):
+        address = connection.laddr
+        if connection.status != psutil.CONN_LISTEN or not address or address.port != port:
+            continue
+        if address.ip not in ("127.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1"):
+            continue
+        if connection.pid is None:
+            return "another process (run as root to see which)"
+        try:
+            return f"{psutil.Process(connection.pid).name()} (pid {connection.pid})"
+        except psutil.NoSuchProcess:
+            return f"pid {connection.pid}"
+    return None
+
+
+def _check_port(port: int) -> None:
+    owner = _listener(port)
+    if owner is not None:
+        raise PortInUse(port, owner)
+
+
+def _start(state: State, user: str | None) -> None:
+    program = shutil.which("influxd")
+    if program is None:
+        raise InfluxUnavailable(
+            "influxd is not installed",
+            "install the package influxdb (1.x), or name a server of your own with NCP_TESTBED_INFLUX_URL",
+        )
+    if state.log.exists() and state.log.stat().st_size > LOG_BYTES_KEPT:
+        state.log.unlink()
+    state.pid_file.unlink(missing_ok=True)
+    # setsid --fork: a session of its own, and init as its parent, so it outlives us and leaves no zombie.
+    command = [
+        "setsid",
+        "--fork",
+        program,
+        "-config",
+        str(state.configuration),
+        "-pidfile",
+        str(state.pid_file),
+    ]
+    with state.log.open("ab") as log:
+        subprocess.run(
+            command,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            user=user,
+            group=user,
+            extra_groups=None if user is None else [],
+        )
+
+
+def _wait_until_it_answers(state: State, endpoint: Endpoint) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            if requests.get(f"{endpoint.url}/ping", timeout=2).status_code == 204:
+                return
+        except requests.RequestException:
+            pass
+        time.sleep(0.05)
+    lines = state.log.read_text(errors="replace").splitlines()
+    raise InfluxUnavailable(
+        f"influxd did not answer at {endpoint.url} within {START_TIMEOUT_S:.0f} s: {(lines or ['no log'])[-1]}",
+        f"its log: {state.log}",
+    )
+
+
+def _make_users(state: State, endpoint: Endpoint) -> None:
+    """Make database and users if they are missing; the admin first, which a server without users allows."""
+    admin, agent, reader = (endpoint.logins[role] for role in ("admin", "agent", "reader"))
+    with _client(endpoint, "admin") as client:
+        try:
+            names = {user["user"] for user in client.get_list_users()}
+        except InfluxDBClientError as error:
+            if "create admin user" not in str(error):
+                raise InfluxUnavailable(
+                    f"the InfluxDB at {endpoint.url} refuses the login in {state.credentials}: {error.content}",
+                    f"if the passwords are lost, end it and remove {state.folder} (its data goes with it)",
+                ) from error
+            client.create_user(admin.username, admin.password, admin=True)
+            names = {admin.username}
+        # The retention policy stays the default one, which keeps points for ever: simulated runs have
+        # timestamps of their own, and a run is deleted by name.
+        client.create_database(endpoint.database)
+        for login, privilege in ((agent, "write"), (reader, "read")):
+            if login.username not in names:
+                client.create_user(login.username, login.password)
+            client.grant_privilege(privilege, endpoint.database, login.username)
+
+
+def _check_login(endpoint: Endpoint, names: str) -> None:
+    """Raise unless the user's own server answers, takes the login and has the database or lets us make it."""
+    try:
+        with _client(endpoint, "admin") as client:
+            client.ping()
+            present = {database["name"] for database in client.get_list_database()}
+            if endpoint.database not in present:
+                client.create_database(endpoint.database)
+    except (InfluxDBClientError, InfluxDBServerError) as error:
+        raise InfluxUnavailable(f"{endpoint.url} refuses: {error}", f"check {names}") from error
+    except requests.RequestException as error:
+        raise InfluxUnavailable(
+            f"NCP_TESTBED_INFLUX_URL={endpoint.url} does not answer: {error}",
+            "start it, or unset the variable to use the testbed's own server",
+        ) from error
+
+
+def _client(endpoint: Endpoint, role: Role) -> InfluxDBClient:
+    login: Login = endpoint.logins[role]
+    return InfluxDBClient(
+        endpoint.host,
+        endpoint.port,
+        login.username,
+        login.password,
+        ssl=endpoint.url.startswith("https"),
+        verify_ssl=True,
+        timeout=10,
+        retries=1,
+    )
+
+
+def _end(process: psutil.Process) -> None:
+    try:
+        process.terminate()
+        process.wait(STOP_TIMEOUT_S)
+    except psutil.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_TIMEOUT_S)
+    except psutil.NoSuchProcess:
+        pass

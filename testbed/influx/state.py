@@ -1,0 +1,140 @@
+"""The folder of the testbed's own InfluxDB: configuration, data, generated credentials, log."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import secrets
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from testbed.errors import BadInput, CannotRun
+from testbed.influx.endpoint import ROLES, Login, Role
+
+SERVICE_USER = "influxdb"  # made by Debian's package; unprivileged
+
+CONFIGURATION = """\
+# Written at each start of the testbed's InfluxDB; changes here are lost.
+reporting-disabled = true
+# The backup service: a free port of the loopback address, used by nobody.
+bind-address = "127.0.0.1:0"
+
+[meta]
+  dir = "{folder}/data/meta"
+
+[data]
+  dir = "{folder}/data/data"
+  wal-dir = "{folder}/data/wal"
+  query-log-enabled = false
+  # A run makes some tens of series; these stop a mistaken tag long before memory is short.
+  max-series-per-database = 1000000
+  max-values-per-tag = 100000
+
+[coordinator]
+  query-timeout = "60s"
+
+[monitor]
+  store-enabled = false
+
+[subscriber]
+  enabled = false
+
+[continuous_queries]
+  enabled = false
+
+[http]
+  bind-address = "127.0.0.1:{port}"
+  auth-enabled = true
+  log-enabled = false
+  max-row-limit = 0
+
+[logging]
+  level = "warn"
+"""
+
+
+def port() -> int:
+    """Port of the HTTP API: ``NCP_TESTBED_INFLUX_PORT``, else 8086.
+
+    Raises:
+        BadInput: not a number from 1 to 65535.
+    """
+    text = os.environ.get("NCP_TESTBED_INFLUX_PORT", "8086")
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise BadInput(f"NCP_TESTBED_INFLUX_PORT={text}: should be a port number from 1 to 65535")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class State:
+    """Paths below the state folder (``NCP_TESTBED_STATE``, else ``/var/lib/ncp-testbed``)."""
+
+    folder: Path
+
+    @staticmethod
+    def here() -> State:
+        """The state that the environment names."""
+        return State(Path(os.environ.get("NCP_TESTBED_STATE", "/var/lib/ncp-testbed")).resolve() / "influxdb")
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "influxdb.conf"
+
+    @property
+    def credentials(self) -> Path:
+        return self.folder / "credentials.json"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "influxd.log"
+
+    @property
+    def data(self) -> Path:
+        """All that the server writes itself; its user's own."""
+        return self.folder / "data"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.data / "influxd.pid"
+
+    def prepare(self, port: int) -> str | None:
+        """Make the folders and the configuration; return the user to run as (None: the present one).
+
+        Raises:
+            CannotRun: the folder can't be made.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.data.mkdir(mode=0o700, exist_ok=True)
+            self.configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port))
+        except OSError as error:
+            raise CannotRun(
+                f"InfluxDB's state folder: {error.strerror}: {error.filename}",
+                "run as root, or name a folder of your own with NCP_TESTBED_STATE",
+            ) from error
+        user = service_user()
+        if user is not None and self.data.owner() != user:
+            shutil.chown(self.data, user, user)
+        return user
+
+    def logins(self) -> dict[Role, Login]:
+        """The generated logins; made and stored (mode 0600) when there are none yet."""
+        if self.credentials.exists():
+            stored = json.loads(self.credentials.read_text())
+            return {role: Login(**stored[role]) for role in ROLES}
+        logins = {role: Login(role, secrets.token_urlsafe(24)) for role in ROLES}
+        secret = os.open(self.credentials, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(secret, "w") as file:
+            json.dump({role: asdict(login) for role, login in logins.items()}, file, indent=2)
+        return logins
+
+
+def service_user() -> str | None:
+    """The unprivileged user to run as; None when we are not root or there is no such user."""
+    try:
+        pwd.getpwnam(SERVICE_USER)
+    except KeyError:
+        return None
+    return SERVICE_USER if os.geteuid() == 0 else None
