@@ -1,0 +1,130 @@
+// Package policy holds the window policies of an NCP session: the rule by
+// which each connection's send window starts, grows and shrinks. One file per
+// policy; each registers itself and describes itself.
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MinWindow is the smallest window of a connection in packets: a connection
+// never stops, it sends one packet and waits for its acknowledgement.
+const MinWindow = 1
+
+// Setup is what a session knows when its handshake is done.
+type Setup struct {
+	Connections   int
+	WindowPackets float64   // W: the session's send window in packets of its MTU
+	Initial       []float64 // one window per connection in packets; nil: the policy's own
+}
+
+// Ack says that a packet which a connection carried was acknowledged.
+type Ack struct {
+	// Resent: the packet timed out on this connection, and this connection
+	// has not sent it again since.
+	Resent bool
+	// Own: the acknowledgement came in on this connection, so that RTT is its own.
+	Own bool
+	RTT time.Duration // since this connection first sent the packet
+}
+
+// Policy keeps the send windows of one session's connections. Connections
+// count from 0. A session calls Acked and TimedOut once per packet, and
+// EndBatch after each processed acknowledgement packet and after each timeout
+// pass of a connection that found something.
+type Policy interface {
+	// Window is the connection's send window in packets: it may send new data
+	// while its packets in flight are fewer.
+	Window(connection int) float64
+	Acked(connection int, ack Ack)
+	TimedOut(connection int)
+	WriteError(connection int)
+	EndBatch()
+}
+
+// Description says what a policy does, for people and for checks.
+type Description struct {
+	Name       string `json:"name"`
+	CapPackets *int   `json:"cap_packets"` // largest window of a connection; null: none
+	MinPackets int    `json:"min_packets"`
+	Initial    string `json:"initial"` // the windows where a plan gives none
+	Normalised bool   `json:"normalised"`
+	Rule       string `json:"rule"` // one line
+	Source     string `json:"source"`
+}
+
+type entry struct {
+	description Description
+	start       func(Setup) Policy
+}
+
+// registry lists the policies in the order of their history.
+var registry = []entry{previousEntry, nkp24Entry}
+
+// Describe gives every policy's description.
+func Describe() []Description {
+	list := make([]Description, len(registry))
+	for i, e := range registry {
+		list[i] = e.description
+	}
+	return list
+}
+
+// Names gives every policy's name.
+func Names() []string {
+	names := make([]string, len(registry))
+	for i, e := range registry {
+		names[i] = e.description.Name
+	}
+	return names
+}
+
+// Known reports whether there is a policy of that name.
+func Known(name string) bool { return slices.Contains(Names(), name) }
+
+// Start makes the policy called name for a session whose handshake is done.
+// It is an error if the name is unknown, or if Setup.Initial is given and has
+// not one window of at least MinWindow for each connection.
+func Start(name string, setup Setup) (Policy, error) {
+	i := slices.Index(Names(), name)
+	if i < 0 {
+		return nil, fmt.Errorf("no window policy %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	if err := setup.validate(); err != nil {
+		return nil, fmt.Errorf("policy %s: %w", name, err)
+	}
+	return registry[i].start(setup), nil
+}
+
+func (s Setup) validate() error {
+	if s.Connections < 1 {
+		return fmt.Errorf("%d connections, want at least 1", s.Connections)
+	}
+	if s.Initial == nil {
+		return nil
+	}
+	if len(s.Initial) != s.Connections {
+		return fmt.Errorf("%d initial windows for %d connections", len(s.Initial), s.Connections)
+	}
+	for i, w := range s.Initial {
+		if !(w >= MinWindow) {
+			return fmt.Errorf("initial window %d is %v packets, want at least %d", i+1, w, MinWindow)
+		}
+	}
+	return nil
+}
+
+// windows gives the initial windows: the plan's, else start for each connection.
+func (s Setup) windows(start float64) []float64 {
+	if s.Initial != nil {
+		return slices.Clone(s.Initial)
+	}
+	windows := make([]float64, s.Connections)
+	for i := range windows {
+		windows[i] = max(start, MinWindow)
+	}
+	return windows
+}
