@@ -3,7 +3,7 @@
 From a scenario, the runner passes the resolved link and the run's fabric. From ``mn --custom`` the
 parameters are written as text and a fabric is made on the way::
 
-    mn --custom topologies/parallel.py --topo parallel,2 --link emulated,rate=8mbit,delay=50ms
+    sudo mn --custom topologies/parallel.py --topo parallel,2,rate=8mbit,delay=50ms
 """
 
 from __future__ import annotations
@@ -74,7 +74,16 @@ class EmulatedLink(Link):
         if self._interactive is not None:
             self._interactive.start_middle(plan)
 
-    def makeIntfPair(self, *_names: Any, node1: Any = None, node2: Any = None, **_options: Any) -> None:  # noqa: N802
+    def makeIntfPair(  # noqa: N802
+        self,
+        intfname1: str,
+        intfname2: str,
+        addr1: str | None = None,
+        addr2: str | None = None,
+        node1: Any = None,
+        node2: Any = None,
+        deleteIntfs: bool = True,  # noqa: N803
+    ) -> None:
         """Mininet's hook for making the interfaces: here through the fabric."""
         self.fabric.wire(self.plan, node1.pid, node2.pid)
         self.fabric.shape(self.plan, node1.pid, node2.pid)

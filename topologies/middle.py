@@ -94,6 +94,8 @@ class RelayMiddle:
 
     def start(self, links: Sequence[LinkPlan], *, timeout_s: float = 10.0) -> None:
         """Start the relay and wait until it forwards; raises :class:`CommandFailed`."""
+        if not self.binary.exists():
+            raise CommandFailed(f"{self.binary} is not built; build it with ./run.sh doctor --build")
         directory = self.directory or self._temporary_directory()
         plan = self.plan or _links_only_plan(directory, links)
         command = [str(self.binary), "relay", "--plan", str(plan), "--dir", str(directory)]

@@ -1,8 +1,8 @@
 """N parallel links between two hosts, one per connection.
 
-Also for Mininet's own command line (build the relay first: ``./run.sh doctor`` does)::
+Also for Mininet's own command line::
 
-    mn --custom topologies/parallel.py --topo parallel,2 --link emulated,rate=8mbit,delay=50ms
+    sudo mn --custom topologies/parallel.py --topo parallel,2,rate=8mbit,delay=50ms
 """
 
 from __future__ import annotations
@@ -23,23 +23,27 @@ from topologies.emulated_link import EmulatedLink  # noqa: E402
 
 
 class Parallel(Topo):
-    """``h1`` and ``h2`` with ``links`` parallel links.
-
-    ``links`` is a number (``mn --topo parallel,2``) or a list of link options, one per link, as
-    :class:`~topologies.emulated_link.EmulatedLink` takes them; ``hosts`` adds options per host.
-    """
+    """``h1`` and ``h2`` with N parallel emulated links, which carry the addresses."""
 
     def build(
-        self, links: int | list[dict[str, Any]] = 2, hosts: dict[str, dict[str, Any]] | None = None, **_: Any
+        self,
+        links: int = 2,
+        *,
+        link_options: list[dict[str, Any]] | None = None,
+        host_options: dict[str, dict[str, Any]] | None = None,
+        **every_link: Any,
     ) -> None:
-        """Called by Mininet's constructor."""
-        options = [{} for _ in range(links)] if isinstance(links, int) else links
+        """Called by Mininet's constructor.
+
+        ``every_link`` holds options of :class:`~topologies.emulated_link.EmulatedLink` that all links share
+        (``rate``, ``delay``, ``loss``, ``queue``); ``link_options`` has further ones, a dict per link, and then
+        tells their number; ``host_options`` has options of each host by its name.
+        """
+        per_link = link_options if link_options is not None else [{}] * links
         for name in ("h1", "h2"):
-            # The links carry the addresses; a host has none of its own.
-            self.addHost(name, ip=None, **(hosts or {}).get(name, {}))
-        for number, option in enumerate(options, start=1):
-            self.addLink("h1", "h2", port1=number, port2=number, **option)
+            self.addHost(name, ip=None, **(host_options or {}).get(name, {}))
+        for number, options in enumerate(per_link, start=1):
+            self.addLink("h1", "h2", number, number, cls=EmulatedLink, **every_link, **options)
 
 
 topos = {"parallel": Parallel}
-links = {"emulated": EmulatedLink}

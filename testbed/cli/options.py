@@ -1,0 +1,24 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+ScenarioArgument = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a YAML file.")]
+SetOption = Annotated[
+    list[str],
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, e.g. policy=previous or links.fast.rate=8mbit."),
+]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A shorter transfer, judged over the time it covers.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of payload and losses.", min=0)]
+RuntimeOption = Annotated[
+    Literal["docker", "process"],
+    typer.Option("--runtime", help="Agents in containers, or as plain processes on Mininet's hosts."),
+]
+LinkOption = Annotated[
+    Literal["auto", "netem", "relay"],
+    typer.Option("--link", help="Delay by the kernel's netem, by the user-space relay, or whichever there is."),
+]
+EngineOption = Annotated[Literal["mininet"], typer.Option("--engine", help="Where the scenario runs.")]

@@ -1,0 +1,162 @@
+"""``run``: one scenario on real parts, to a verdict."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+import typer
+
+from testbed.cli.options import (
+    EngineOption,
+    LinkOption,
+    QuickOption,
+    RuntimeOption,
+    ScenarioArgument,
+    SeedOption,
+    SetOption,
+)
+from testbed.errors import CannotRun, Exit
+from testbed.plan.resolve import Plan
+from testbed.scenario.load import LoadedScenario
+
+EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("run")
+    def run(
+        scenario: ScenarioArgument,
+        set_: SetOption = [],  # noqa: B006 (typer copies it)
+        quick: QuickOption = False,
+        seed: SeedOption = None,
+        engine: EngineOption = "mininet",
+        runtime: RuntimeOption = "docker",
+        link: LinkOption = "auto",
+        dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
+    ) -> int:
+        """Run a scenario and judge it. The last line is PASS, FAIL or UNTRUSTED; results/ has the rest."""
+        from testbed.scenario.load import load
+
+        loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
+        if dry_run:
+            return _dry_run(loaded, runtime, link, seed, quick)
+        return run_scenario(loaded, runtime=runtime, link=link, seed=seed, quick=quick)
+
+
+def run_scenario(
+    loaded: LoadedScenario,
+    *,
+    runtime: Literal["docker", "process"],
+    link: Literal["auto", "netem", "relay"],
+    seed: int | None,
+    quick: bool,
+) -> int:
+    """Set up what is missing, run, print the verdict; returns the exit code."""
+    if os.geteuid() != 0:
+        raise CannotRun("running a scenario needs root, for network namespaces", f"Try: sudo ./run.sh {loaded.scenario.name}")
+    from testbed import build
+    from testbed.cli.setup import remove_leftovers
+    from testbed.doctor import make_ready
+    from testbed.plan.resolve import Choices, new_run_id, resolve
+    from testbed.runner.life import Interrupted, LinksOff, Run
+    from testbed.runner.progress import Progress
+
+    progress = Progress()
+    make_ready(progress, "run", runtime)
+    middle = choose_middle(link)
+    with progress.step("build"):
+        binaries = build.build_programs()
+    policies = build.policy_facts(binaries["ncp-agent"])
+    plan = resolve(loaded, policies, Choices(runtime, middle, seed, quick), new_run_id())
+    progress.say(_headline(plan, link))
+    remove_leftovers(progress.say)
+    run = Run(plan, loaded, binaries, progress)
+    name = f"{plan['scenario']} {plan['run']}"
+    try:
+        verdict = run.execute()
+    except LinksOff as error:
+        _say_error(error, run.folder)
+        print(f"UNTRUSTED {name}")
+        return Exit.UNTRUSTED
+    except CannotRun:
+        raise
+    except Interrupted as error:
+        _say_error(error, run.folder)
+        print(f"FAIL {name}")
+        return int(error.code)
+    except Exception as error:
+        _say_error(error, run.folder)
+        print(f"FAIL {name}")
+        return Exit.FAIL
+    for check in verdict.checks:
+        print(f"  {check.status:<11} {check.name}: {check.reason}")
+    for reason in verdict.trust.reasons:
+        print(f"  {'untrusted':<11} {reason}")
+    print(f"  report      {shown(run.folder / 'report.html')}")
+    print(f"{verdict.verdict.upper()} {name}")
+    return EXIT_OF_VERDICT[verdict.verdict]
+
+
+def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "relay"]:
+    """What delays the links: netem where this kernel has it, unless the user chose."""
+    from topologies.middle import has_netem
+
+    if link == "relay":
+        return "relay"
+    if has_netem():
+        return "netem"
+    if link == "netem":
+        raise CannotRun("this kernel has no netem (sch_netem)", "Use --link relay, or --link auto, which picks what there is.")
+    return "relay"
+
+
+def shown(path: Path) -> str:
+    """A path as a user would type it here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _headline(plan: Plan, asked_link: str) -> str:
+    why = ""
+    if asked_link == "auto":
+        why = " (the kernel has netem)" if plan["middle"] == "netem" else " (this kernel has no netem)"
+    return f"{plan['scenario']} {plan['run']}: policy {plan['sessions'][0]['policy']}, links by {plan['middle']}{why}"
+
+
+def _say_error(error: Exception, folder: Path) -> None:
+    from testbed.errors import TestbedError
+
+    message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
+    print(f"error: {message}", file=sys.stderr)
+    hint = error.hint if isinstance(error, TestbedError) and error.hint else ""
+    print(f"{hint + ' ' if hint else ''}Data and logs so far: {shown(folder)}", file=sys.stderr)
+    if not isinstance(error, TestbedError):
+        import traceback
+
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
+        (folder / "logs" / "error.txt").write_text("".join(traceback.format_exception(error)))
+
+
+def _dry_run(
+    loaded: LoadedScenario,
+    runtime: Literal["docker", "process"],
+    link: Literal["auto", "netem", "relay"],
+    seed: int | None,
+    quick: bool,
+) -> int:
+    from testbed import build
+    from testbed.plan.resolve import Choices, new_run_id, resolve
+    from testbed.plan.show import plan_text
+
+    middle: Literal["netem", "relay"]
+    middle = choose_middle(link) if os.geteuid() == 0 else ("netem" if link == "netem" else "relay")
+    policies = build.policy_facts(build.build_programs()["ncp-agent"])
+    print(plan_text(resolve(loaded, policies, Choices(runtime, middle, seed, quick), new_run_id())))
+    return Exit.PASS

@@ -1,0 +1,86 @@
+"""``test``: linters, unit tests and tests on real namespaces, containers and InfluxDB."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from testbed import paths
+from testbed.errors import BadInput, Exit
+
+SHELL_SCRIPTS = ("run.sh", ".ci/run")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One tool over the checkout; ``command`` is run in the checkout."""
+
+    name: str
+    command: tuple[str, ...]
+    slow: bool = False
+
+
+def suites() -> list[Suite]:
+    """Everything that ``./run.sh test`` runs, quick ones first."""
+    from testbed.build import go_tool
+
+    go, tool = go_tool(), str(Path(sys.executable).parent)
+    shell = [*SHELL_SCRIPTS, *(str(p.relative_to(paths.CHECKOUT)) for p in paths.CHECKOUT.glob("tests/**/*.sh"))]
+    found = [
+        Suite("ruff", (f"{tool}/ruff", "check", ".")),
+        Suite("ruff format", (f"{tool}/ruff", "format", "--check", ".")),
+        Suite("mypy", (f"{tool}/mypy",)),
+        Suite("shellcheck", (f"{tool}/shellcheck", *shell)),
+        Suite("ansible-lint", (f"{tool}/ansible-lint", "--offline", "playbooks")),
+        Suite("gofmt", ("sh", "-c", f'test -z "$({Path(go).parent}/gofmt -l ncp-agent link telemetry | tee /dev/stderr)"')),
+        Suite("go vet", (go, "vet", "./...")),
+        Suite("staticcheck", (go, "tool", "staticcheck", "./...")),
+        Suite("go test -race", (go, "test", "-race", "./..."), slow=True),
+        Suite("pytest", (sys.executable, "-m", "pytest", "tests"), slow=True),
+    ]
+    if list(paths.CHECKOUT.glob(".github/workflows/*.yml")):
+        found.insert(5, Suite("actionlint", (go, "tool", "actionlint")))
+    return found
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("test")
+    def test(
+        only: list[str] = typer.Argument(None, metavar="[SUITE]…", help="Only these, e.g. ruff or 'go vet'."),
+    ) -> int:
+        """Run linters and all tests. As root, the tests that need namespaces run too."""
+        from testbed.doctor import make_ready
+        from testbed.runner.progress import Progress
+
+        if os.geteuid() == 0:
+            make_ready(Progress(), "test")
+        every = suites()
+        unknown = set(only or ()) - {suite.name for suite in every}
+        if unknown:
+            raise BadInput(f"there is no suite {unknown.pop()!r}; suites: {', '.join(s.name for s in every)}")
+        return _run([suite for suite in every if not only or suite.name in only])
+
+
+def _run(chosen: list[Suite]) -> int:
+    # GOTOOLCHAIN: never download a compiler behind the user's back.
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "PYTHONPATH": str(paths.CHECKOUT)}
+    failed = []
+    for suite in chosen:
+        start_s = time.monotonic()
+        print(f"== {suite.name}", flush=True)
+        done = subprocess.run(suite.command, cwd=paths.CHECKOUT, env=environment, stdin=subprocess.DEVNULL, check=False)
+        print(f"== {suite.name}: {'ok' if done.returncode == 0 else 'FAILED'} ({time.monotonic() - start_s:.1f} s)", flush=True)
+        if done.returncode:
+            failed.append(suite.name)
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    print(f"suites: {len(chosen) - len(failed)} passed, {len(failed)} failed")
+    return Exit.FAIL if failed else Exit.PASS

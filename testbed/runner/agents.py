@@ -1,0 +1,193 @@
+"""The sender's and receiver's agents: containers, or plain processes on Mininet hosts; one interface for both."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Plan
+from testbed.runner.live import RUN_LABEL
+from testbed.runner.processes import AGENT_UID, Supervised, last_words
+from topologies.fabric import namespace_of
+
+
+@dataclass(frozen=True)
+class AgentPlace:
+    """One agent: its part in the plan and its files."""
+
+    host: str
+    role: str
+    session: str
+    plan: Path
+    directory: Path
+    """Receives the spool and the result; the agent's own."""
+    control: Path
+    """Folder of the control socket, short enough for a Unix socket's path."""
+    credentials: Path
+    log: Path
+
+    def prepare(self) -> None:
+        """Make the folders that the unprivileged agent writes to."""
+        for folder in (self.directory, self.control):
+            folder.mkdir(parents=True)
+            os.chown(folder, AGENT_UID, AGENT_UID)
+
+    def result(self) -> dict[str, Any] | None:
+        """What the agent says of itself at its end, if it got that far."""
+        try:
+            loaded: dict[str, Any] = json.loads((self.directory / "result.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return loaded
+
+
+class Agent(Protocol):
+    """A started agent."""
+
+    place: AgentPlace
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+
+    def stop(self) -> None:
+        """End it if it still runs, and keep its log."""
+
+
+def control(agent: Agent, method: str, path: str) -> dict[str, Any]:
+    """One request to the agent's control socket; raises ``OSError`` while it does not answer."""
+    connection = _UnixConnection(agent.place.control / "control.sock")
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        body = answer.read()
+    except http.client.HTTPException as error:
+        raise OSError(f"the control socket answered badly: {error}") from error
+    finally:
+        connection.close()
+    if answer.status >= 400:
+        raise RunFailed(f"agent {agent.place.host} refused {method} {path}: {body.decode(errors='replace').strip()}")
+    document: dict[str, Any] = json.loads(body) if body.strip() else {}
+    return document
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=5)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _arguments(place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str) -> list[str]:
+    return [
+        place.role, "--plan", plan, "--session", place.session, "--dir", directory,
+        "--control", control_socket, "--credentials", credentials,
+    ]  # fmt: skip
+
+
+class ContainerAgent:
+    """An agent in a container without a network of its own: unprivileged, read-only, no capability."""
+
+    def __init__(self, client: Any, image: str, plan: Plan, place: AgentPlace) -> None:
+        from docker.types import Mount
+
+        self.place = place
+        self.container = client.containers.create(
+            image,
+            _arguments(
+                place, plan="/plan.json", directory="/data", control_socket="/control/control.sock",
+                credentials="/credentials.json",
+            ),
+            name=f"{plan['namespace']}-{place.host}",
+            labels={RUN_LABEL: plan["run"]},
+            network_mode="none",
+            read_only=True,
+            user=f"{AGENT_UID}:{AGENT_UID}",
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            pids_limit=256,
+            mem_limit="1g",
+            mounts=[
+                Mount("/plan.json", str(place.plan), "bind", read_only=True),
+                Mount("/credentials.json", str(place.credentials), "bind", read_only=True),
+                Mount("/data", str(place.directory), "bind"),
+                Mount("/control", str(place.control), "bind"),
+            ],
+        )  # fmt: skip
+        self.container.start()
+        self.container.reload()
+        self.pid = int(self.container.attrs["State"]["Pid"])
+
+    def exit_code(self) -> int | None:
+        """None while the container runs; 137 when it was killed or removed by somebody."""
+        from docker.errors import NotFound
+
+        try:
+            self.container.reload()
+        except NotFound:
+            return 137
+        state = self.container.attrs["State"]
+        return None if state["Running"] else int(state["ExitCode"])
+
+    def stop(self) -> None:
+        """Stop and remove the container; its output goes to the log."""
+        from docker.errors import NotFound
+
+        try:
+            if self.exit_code() is None:
+                self.container.stop(timeout=10)
+            self.place.log.write_bytes(self.container.logs(timestamps=True))
+            self.container.remove(force=True)
+        except NotFound:
+            return
+
+
+class ProcessAgent:
+    """An agent as an unprivileged process in the network namespace of a plain Mininet host."""
+
+    def __init__(self, binary: Path, host_pid: int, place: AgentPlace) -> None:
+        self.place = place
+        self._process = Supervised.start(
+            f"agent {place.host}",
+            [str(binary), *_arguments(
+                place, plan=str(place.plan), directory=str(place.directory),
+                control_socket=str(place.control / "control.sock"), credentials=str(place.credentials),
+            )],
+            place.log,
+            namespace=namespace_of(host_pid),
+            unprivileged=True,
+        )  # fmt: skip
+
+    def exit_code(self) -> int | None:
+        """None while the process runs."""
+        return self._process.process.poll()
+
+    def stop(self) -> None:
+        """End the process if it still runs."""
+        if self.exit_code() is None:
+            self._process.stop()
+
+
+def why_it_ended(agent: Agent) -> str:
+    """One line about an agent that ended too early, with its own words where it left some."""
+    result = agent.place.result() or {}
+    said = f": {result['error']}" if result.get("error") else last_words(agent.place.log)
+    return f"agent {agent.place.host} ({agent.place.role}) ended with {agent.exit_code()}{said}"
+
+
+def collect(place: AgentPlace, agents_dir: Path) -> None:
+    """Keep the agent's result as ``agents/<host>.json``, owned by who runs the testbed; drop its work folder."""
+    result = place.directory / "result.json"
+    if result.exists():
+        shutil.copyfile(result, agents_dir / f"{place.host}.json")
+    shutil.rmtree(place.directory)

@@ -1,0 +1,111 @@
+"""Measures every link before it is trusted: asked against achieved, in both directions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Plan
+from testbed.runner.processes import dies_with_us
+
+
+@dataclass(frozen=True)
+class LinkReading:
+    """One direction of a link: what was asked and what the probe measured."""
+
+    link: str
+    direction: str
+    rate_bps_asked: float
+    rate_bps: float
+    delay_ms_asked: float
+    delay_ms: float
+    delay_p99_ms: float
+    loss_asked: float
+    loss: float
+    sent: int
+    received: int
+
+    @property
+    def rate_error(self) -> float:
+        """Relative error of the rate, signed."""
+        return self.rate_bps / self.rate_bps_asked - 1
+
+    @property
+    def delay_error_ms(self) -> float:
+        """Error of the median one-way delay, signed."""
+        return self.delay_ms - self.delay_ms_asked
+
+
+def measure(plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path) -> list[LinkReading]:
+    """Run the probe over all links at once (a few seconds); raises :class:`RunFailed` if it breaks down."""
+    command = [str(probe), "probe", "--plan", str(plan_file)]
+    for host, path in namespaces.items():
+        command += ["--netns", f"{host}={path}"]
+    longest_delay_s = max(link["delay_ms"] for link in plan["links"]) / 1000
+    timeout_s = 20 + 10 * longest_delay_s
+    try:
+        with log.open("a") as errors:
+            done = subprocess.run(
+                dies_with_us(command), stdout=subprocess.PIPE, stderr=errors, text=True, timeout=timeout_s, check=False
+            )
+    except subprocess.TimeoutExpired:
+        raise RunFailed(f"the links could not be measured within {timeout_s:.0f} s; see {log}") from None
+    if done.returncode:
+        raise RunFailed(f"the links could not be measured (the probe ended with {done.returncode}); see {log}")
+    asked = {link["name"]: link for link in plan["links"]}
+    return [_reading(asked[measured["link"]], measured) for measured in json.loads(done.stdout)["links"]]
+
+
+def _reading(link: dict[str, Any], measured: dict[str, Any]) -> LinkReading:
+    return LinkReading(
+        link=link["name"],
+        direction=measured["direction"],
+        rate_bps_asked=link["rate_bps"],
+        rate_bps=measured["rate_bps"],
+        delay_ms_asked=link["delay_ms"],
+        delay_ms=measured["delay_ms"],
+        delay_p99_ms=measured["delay_p99_ms"],
+        loss_asked=link["loss"],
+        loss=measured["loss"],
+        sent=measured["sent"],
+        received=measured["received"],
+    )
+
+
+def off_limits(readings: list[LinkReading], limits: Mapping[str, Any]) -> list[str]:
+    """Where a link is not what was asked, a line each; empty when all links can be trusted."""
+    reasons = []
+    for reading in readings:
+        where = f"link {reading.link} {reading.direction}"
+        if abs(reading.rate_error) > limits["rate_error"]:
+            reasons.append(
+                f"{where}: rate {reading.rate_bps / 1e6:.3f} Mbit/s is {reading.rate_error:+.1%} off the asked "
+                f"{reading.rate_bps_asked / 1e6:.3f} (limit ±{limits['rate_error']:.1%})"
+            )
+        if abs(reading.delay_error_ms) > limits["delay_error_ms"]:
+            reasons.append(
+                f"{where}: delay {reading.delay_ms:.2f} ms is {reading.delay_error_ms:+.2f} ms off the asked "
+                f"{reading.delay_ms_asked:g} (limit ±{limits['delay_error_ms']:g} ms)"
+            )
+    return reasons
+
+
+def write_csv(readings: list[LinkReading], path: Path) -> None:
+    """``links.csv``: asked and achieved, a row per link and direction."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(asdict(readings[0])))
+        writer.writeheader()
+        writer.writerows(asdict(reading) for reading in readings)
+
+
+def summary(readings: list[LinkReading]) -> str:
+    """The worst errors over all links, for the progress line."""
+    rate = max(readings, key=lambda r: abs(r.rate_error))
+    delay = max(readings, key=lambda r: abs(r.delay_error_ms))
+    return f"worst rate error {rate.rate_error:+.2%} ({rate.link}), worst delay error {delay.delay_error_ms:+.3f} ms ({delay.link})"

@@ -1,0 +1,115 @@
+"""The run's network: Mininet hosts, emulated links, management network, middle."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.plan.links import LinkEnd, LinkPlan
+from testbed.plan.resolve import Plan
+from topologies.commands import in_namespace, run
+from topologies.fabric import Fabric, namespace_of
+from topologies.middle import NetemMiddle, RelayMiddle
+
+log = logging.getLogger(__name__)
+
+
+def links_of(plan: Plan) -> list[LinkPlan]:
+    """The plan's links as topology and middle take them."""
+    return [LinkPlan(**{**link, "a": LinkEnd(**link["a"]), "b": LinkEnd(**link["b"])}) for link in plan["links"]]
+
+
+class Network:
+    """What Mininet built for one run. ``pids`` are the processes whose namespaces are the hosts'."""
+
+    def __init__(self, plan: Plan, relay: RelayMiddle | None = None) -> None:
+        self.plan = plan
+        self.links = links_of(plan)
+        self.fabric = Fabric(plan["namespace"])
+        self.middle: NetemMiddle | RelayMiddle = relay or NetemMiddle(self.fabric)
+        self.net: Any = None
+
+    def build(self, container_pids: Mapping[str, int] | None = None) -> None:
+        """Hosts (in the namespaces of running containers where given), links, management network."""
+        from mininet.log import setLogLevel
+        from mininet.net import Mininet
+        from mininet.node import Host
+
+        from topologies.hosts import ContainerHost
+        from topologies.parallel import Parallel
+
+        setLogLevel("warning")
+        host_options: dict[str, dict[str, Any]] = {}
+        for host in self.plan["hosts"]:
+            name = host["name"]
+            if container_pids:
+                host_options[name] = {"cls": ContainerHost, "container_pid": container_pids[name]}
+            else:
+                host_options[name] = {"cls": Host}
+        self.fabric.create()
+        topology = Parallel(
+            link_options=[{"plan": link, "fabric": self.fabric} for link in self.links],
+            host_options=host_options,
+        )
+        self.net = Mininet(topo=topology, controller=None, build=True, autoSetMacs=False, waitConnected=False)
+        self.fabric.add_management({self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"]})
+
+    def pid(self, host: str) -> int:
+        """A process inside the host's network namespace."""
+        return int(self.net.get(host).pid)
+
+    def namespaces(self) -> dict[str, str]:
+        """Path of each host's network namespace, by host name."""
+        return {host["name"]: namespace_of(self.pid(host["name"])) for host in self.plan["hosts"]}
+
+    def start_middle(self) -> None:
+        """From here on frames cross the links."""
+        self.middle.start(self.links)
+
+    def qdiscs(self) -> list[dict[str, Any]]:
+        """``tc -s -j qdisc`` of every interface on the links, with the host (or the fabric) it is on."""
+        found: list[dict[str, Any]] = []
+        for place, path in {**self.namespaces(), "fabric": self.fabric.path}.items():
+            for entry in json.loads(run(in_namespace(path, ["tc", "-s", "-j", "qdisc", "show"]))):
+                if entry.get("dev") != "lo":
+                    found.append({"host": place, **entry})
+        return found
+
+    def offloads(self) -> dict[str, list[str]]:
+        """Offload features that are still on, per link interface (none is expected that matters)."""
+        on: dict[str, list[str]] = {}
+        for link in self.links:
+            for end in (link.a, link.b):
+                path = self.namespaces()[end.host]
+                said = run(in_namespace(path, ["ethtool", "-k", end.interface]))
+                features = [line.split(":")[0].strip() for line in said.splitlines() if ": on" in line]
+                watched = ("segmentation-offload", "receive-offload", "tx-checksumming")
+                on[end.interface] = [name for name in features if name.endswith(watched)]
+        return on
+
+    def tear_down(self) -> None:
+        """Stop the middle and Mininet and delete the fabric; each step is tried whatever became of the others."""
+        problems = []
+        for step in (self.middle.stop, self._stop_mininet, self.fabric.delete):
+            try:
+                step()
+            except Exception as error:  # the next step must run: it may remove what this one could not
+                problems.append(error)
+                log.warning("tear-down: %s", error)
+        if problems:
+            raise problems[0]
+
+    def _stop_mininet(self) -> None:
+        if self.net is not None:
+            self.net.stop()
+            self.net = None
+
+
+def relay_middle(plan: Plan, plan_file: Path, binary: Path, directory: Path, credentials: Path, log_file: Path) -> RelayMiddle:
+    """The relay as the run's middle, with telemetry of its own."""
+    return RelayMiddle(
+        Fabric(plan["namespace"]), binary, plan=plan_file, directory=directory, credentials=credentials, log=log_file
+    )

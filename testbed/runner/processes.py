@@ -1,0 +1,97 @@
+"""Helper processes of a run: started with a log, ended by the process that started them, or with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.errors import RunFailed
+from topologies.commands import in_namespace
+
+AGENT_UID = 65532
+"""The unprivileged user and group that agents run as, in a container or not."""
+
+
+def dies_with_us(command: Sequence[str], *, unprivileged: bool = False) -> list[str]:
+    """``command``, sent SIGTERM by the kernel when its parent dies, so that a killed run leaves nothing."""
+    drop = []
+    if unprivileged:
+        drop = [f"--reuid={AGENT_UID}", f"--regid={AGENT_UID}", "--clear-groups", "--no-new-privs", "--inh-caps=-all"]
+    return ["setpriv", *drop, "--pdeathsig=TERM", "--", *command]
+
+
+class Supervised:
+    """A running helper process; stderr and stdout go to its log."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.name, self.process, self.log = name, process, log
+
+    @classmethod
+    def start(
+        cls,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        namespace: str | None = None,
+        unprivileged: bool = False,
+    ) -> Supervised:
+        """Start ``command``, in a network namespace (by path) and as the unprivileged user where asked."""
+        full = dies_with_us(command, unprivileged=unprivileged)
+        if namespace:
+            full = in_namespace(namespace, full)
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                full, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        return cls(name, process, log)
+
+    def failure(self) -> str | None:
+        """How it ended by itself, or None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        return f"{self.name} ended with {code}{last_words(self.log)}"
+
+    def stop(self, *, timeout_s: float = 10.0) -> None:
+        """SIGTERM, then SIGKILL; raises :class:`RunFailed` if it had ended by itself before, with an error."""
+        already = self.process.poll()
+        if already is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise RunFailed(f"{self.name} did not end within {timeout_s:g} s; see {self.log}") from None
+        elif already:
+            raise RunFailed(f"{self.name} ended with {already} during the run{last_words(self.log)}")
+
+
+def last_words(log: Path) -> str:
+    """``: <last line of the log> (log: path)``, for messages."""
+    try:
+        lines = log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    said = f": {lines[-1][:300]}" if lines else ""
+    return f"{said} (log: {log})"
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot: with the pid it names a process for good."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rsplit(")", 1)[1].split()[19])
+
+
+def is_running(pid: int, started: int) -> bool:
+    """Whether that very process still runs (a zombie does not)."""
+    if start_time(pid) != started:
+        return False
+    state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return state != "Z" and os.path.exists(f"/proc/{pid}")

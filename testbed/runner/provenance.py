@@ -1,0 +1,76 @@
+"""Everything that a reader needs to know where a result came from: code, images, kernel, settings, seeds."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from testbed import paths
+from testbed.doctor import kernel_facts
+from testbed.plan.resolve import Plan
+from topologies.commands import CommandFailed, in_namespace, run
+
+SYSCTLS = (
+    "net.core.rmem_default", "net.core.rmem_max", "net.core.wmem_default", "net.core.wmem_max",
+    "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.udp_mem",
+    "net.core.default_qdisc",
+)  # fmt: skip
+
+
+def of_machine_and_code() -> dict[str, Any]:
+    """What is the same for all runs of this checkout on this machine today."""
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "uncommitted_changes": bool(_git("status", "--porcelain")),
+        "host": socket.gethostname(),
+        "machine": platform.machine(),
+        "python": sys.version.split()[0],
+        "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=_own_packages())},
+        "kernel": kernel_facts(),
+        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def of_plan(plan: Plan) -> dict[str, Any]:
+    """Seeds and choices."""
+    return {
+        "run": plan["run"],
+        "scenario": plan["scenario"],
+        "seed": plan["seed"],
+        "link_seeds": {link["name"]: link["seed"] for link in plan["links"]},
+        "engine": plan["engine"],
+        "runtime": plan["runtime"],
+        "middle": plan["middle"],
+        "overrides": plan["overrides"],
+    }
+
+
+def sysctls(namespaces: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The settings in force in each host's namespace; those that a kernel lacks there are left out."""
+    found: dict[str, dict[str, str]] = {}
+    for host, path in namespaces.items():
+        found[host] = {}
+        for name in SYSCTLS:
+            try:
+                found[host][name] = run(in_namespace(path, ["sysctl", "-n", name])).strip()
+            except CommandFailed:
+                continue
+    return found
+
+
+def _own_packages() -> list[str]:
+    return [entry for entry in sys.path if ".venv" in entry]
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-c", f"safe.directory={paths.CHECKOUT}", *arguments],
+        cwd=paths.CHECKOUT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout.strip() if done.returncode == 0 else ""

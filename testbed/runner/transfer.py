@@ -1,0 +1,97 @@
+"""Starting the agents and watching the transfer until both ends say that it is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Plan, expected_transfer_s
+from testbed.runner.agents import Agent, control, why_it_ended
+from testbed.runner.progress import Progress, Step
+
+POLL_S = 0.1
+DRAIN_S = 30.0
+"""How long an agent may take after the transfer to push what telemetry it still has."""
+
+
+def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
+    """Wait until each agent has opened its sockets."""
+    deadline = time.monotonic() + timeout_s
+    waiting = list(agents)
+    while waiting:
+        for agent in list(waiting):
+            if agent.exit_code() is not None:
+                raise RunFailed(why_it_ended(agent))
+            if _state(agent).get("state") == "ready":
+                waiting.remove(agent)
+        if waiting and time.monotonic() > deadline:
+            names = ", ".join(agent.place.host for agent in waiting)
+            raise RunFailed(f"agent {names} is not ready after {timeout_s:g} s; see {waiting[0].place.log}")
+        time.sleep(POLL_S / 2)
+
+
+def watch_transfer(
+    plan: Plan,
+    agents: Sequence[Agent],
+    failures: Sequence[Callable[[], str | None]],
+    progress: Progress,
+    step: Step,
+) -> None:
+    """Start the senders and wait until every agent has ended well; raises :class:`RunFailed` otherwise.
+
+    ``failures`` tell what became of the parts that the transfer depends on (middle, gateway).
+    """
+    senders = [agent for agent in agents if agent.place.role == "sender"]
+    for agent in senders:
+        control(agent, "POST", "/start")
+    limit_s = plan["limits"]["transfer_s"] + DRAIN_S
+    expected_s = expected_transfer_s(plan)
+    running = list(agents)
+    next_status_s = 0.0
+    while running:
+        for agent in list(running):
+            code = agent.exit_code()
+            if code == 0:
+                running.remove(agent)
+            elif code is not None:
+                raise RunFailed(why_it_ended(agent))
+        for failure in failures:
+            if said := failure():
+                raise RunFailed(said)
+        if step.elapsed_s > limit_s:
+            raise RunFailed(
+                f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected at full rate); "
+                "it was stopped",
+            )
+        if step.elapsed_s >= next_status_s and senders[0] in running:
+            next_status_s = step.elapsed_s + 0.5
+            progress.update(step, _status(plan, _state(senders[0]), step.elapsed_s, expected_s))
+        time.sleep(POLL_S)
+    step.note = _outcome(agents)
+
+
+def _state(agent: Agent) -> dict[str, Any]:
+    try:
+        return control(agent, "GET", "/state")
+    except OSError:
+        return {}  # not there yet, or just ended
+
+
+def _status(plan: Plan, state: dict[str, Any], elapsed_s: float, expected_s: float) -> str:
+    total = plan["sessions"][0]["transfer_bytes"]
+    done = state.get("bytes", 0) / total
+    windows = ":".join(f"{c['window_packets']:.0f}" for c in state.get("connections", []))
+    left_s = max(0.0, expected_s - elapsed_s)
+    text = f"{done:4.0%}  {elapsed_s:.0f} s, about {left_s:.0f} s left"
+    return text + (f"  windows {windows}" if windows else "")
+
+
+def _outcome(agents: Sequence[Agent]) -> str:
+    for agent in agents:
+        result = agent.place.result()
+        if agent.place.role == "sender" and result:
+            rate = result["goodput_bps"] / 8 / 2**20
+            return f"{result['bytes'] / 2**20:g} MiB in {result['duration_s']:.1f} s, {rate:.3f} MiB/s"
+    return ""
