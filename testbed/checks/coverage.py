@@ -1,0 +1,56 @@
+"""How much of the time that a check asks about a run really covers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from testbed.checks.evidence import Evidence, Timed
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The judged time ``from_s`` to ``to_s``; ``gap`` says why it does not decide the check ("" if it does).
+
+    ``shortened`` is set where a quick run is judged over the part that it covers.
+    """
+
+    from_s: float
+    to_s: float
+    gap: str = ""
+    shortened: bool = False
+
+
+def cover(
+    evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s: float, at_least_s: float
+) -> Coverage:
+    """What the samples (by connection) cover of ``from_s``..``to_s``.
+
+    A full run has to cover all of it; a quick one is judged over what it covers if that is ``at_least_s``
+    or more. At least half of the samples that the interval promises have to be there.
+    """
+    interval = evidence.interval_s
+    covered_to = min(to_s, min(float(s.t_s[-1]) if s.t_s.size else 0.0 for s in samples.values()))
+    covered = max(0.0, covered_to - from_s)
+    quick = bool(evidence.plan.get("quick"))
+    # The last sample may be up to one interval before the end that was asked for.
+    complete = covered_to >= to_s - 1.5 * interval
+    coverage = Coverage(from_s, max(from_s, covered_to), shortened=not complete)
+    asked = f"{from_s:g} s to {to_s:g} s were asked for"
+    if not complete and not quick:
+        return _with_gap(coverage, f"the samples end at {covered_to:.1f} s, {asked}")
+    if not complete and covered < at_least_s - 1.5 * interval:
+        least = f"{at_least_s:g} s are the least to judge by"
+        return _with_gap(coverage, f"this quick run covers {covered:.1f} s of it, {asked} and {least}")
+    promised = int(covered / interval)
+    for connection, s in samples.items():
+        found = s.between(from_s, covered_to).t_s.size
+        if found < promised / 2:
+            return _with_gap(
+                coverage, f"connection {connection} has only {found} of about {promised} samples there"
+            )
+    return coverage
+
+
+def _with_gap(coverage: Coverage, gap: str) -> Coverage:
+    return Coverage(coverage.from_s, coverage.to_s, gap, coverage.shortened)

@@ -1,0 +1,106 @@
+"""Everything a judgement may look at: the plan, the samples and what the agents reported at their end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from testbed.checks.asked import Plan
+from testbed.errors import BadInput
+from testbed.series import Event, Reader, Samples, named
+from testbed.series.reader import end_of, start_of
+
+
+class CannotJudge(Exception):
+    """Something a check needs is missing or broken; the text says what."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One run's evidence.
+
+    ``results`` are the agents' ``result.json`` documents. ``file_points`` is how many points of telemetry
+    ``telemetry.lp`` holds, ``database_points`` how many of the run's InfluxDB held when the run ended (None
+    where there is no file or no database took part).
+    """
+
+    plan: Plan
+    reader: Reader
+    results: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    file_points: int | None = None
+    database_points: int | None = None
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """All events in time order."""
+        return self.reader.events()
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two samples of one series."""
+        return float(self.plan["telemetry"]["interval_ms"]) / 1000
+
+    def start_ns(self, session: str) -> int:
+        """Unix nanoseconds of the session's t = 0; CannotJudge if it never started."""
+        start = start_of(self.events, session)
+        if start is None:
+            raise CannotJudge(f"session {session} has no transfer_start event, so it has no t = 0")
+        return start
+
+    def end_s(self, session: str) -> float | None:
+        """Seconds from the session's start to its transfer_end; None if it never ended."""
+        end = end_of(self.events, session)
+        return None if end is None else (end - self.start_ns(session)) / 1e9
+
+    def samples(self, series: str, session: str) -> dict[str, Timed]:
+        """A session's samples of a series by group, in seconds since its start, up to its end."""
+        start, end = self.start_ns(session), self.end_s(session)
+        found = self.reader.read(named(series), {"session": session})
+        return {group: Timed.of(samples, start, end) for group, samples in found.items()}
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Samples at ``t_s`` seconds since the transfer's start (float64), with their ``values`` (float64)."""
+
+    t_s: np.typing.NDArray[np.float64]
+    values: np.typing.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, samples: Samples, start_ns: int, end_s: float | None) -> Timed:
+        """``samples`` from the start to ``end_s``, if that is known (the session's linger follows)."""
+        t_s = samples.since(start_ns)
+        inside = (t_s >= 0) & (t_s <= (np.inf if end_s is None else end_s))
+        return cls(t_s[inside], samples.values[inside])
+
+    def between(self, from_s: float, to_s: float) -> Timed:
+        """The samples with ``from_s`` ≤ t ≤ ``to_s``."""
+        inside = (self.t_s >= from_s) & (self.t_s <= to_s)
+        return Timed(self.t_s[inside], self.values[inside])
+
+    def nearest(self, t_s: float, within_s: float) -> int | None:
+        """The index of the sample nearest to ``t_s``; None if none is within ``within_s``."""
+        if not self.t_s.size:
+            return None
+        index = int(np.argmin(np.abs(self.t_s - t_s)))
+        return index if abs(self.t_s[index] - t_s) <= within_s else None
+
+
+def agent_results(folder: Path) -> list[dict[str, Any]]:
+    """The documents in ``agents/``; BadInput names a file that is no JSON object. No folder gives none."""
+    results = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise BadInput(f"{path}: not JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise BadInput(f"{path}: should be a JSON object, the result of one agent")
+        results.append(document)
+    return results

@@ -1,0 +1,161 @@
+"""``follows_law``: do the windows converge as the rule of proportional windows says they must?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+
+from testbed.checks import asked, explain
+from testbed.checks.coverage import cover
+from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.checks.law import Law
+from testbed.checks.quantities import Seconds, SeriesName
+from testbed.checks.result import CheckResult, Status, rounded
+
+MARKS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+"""Times at which shares are tabulated, in seconds since the transfer's start."""
+
+
+class FollowsLaw(BaseModel):
+    """Every connection's share stays within ``tolerance`` of the law from ``from`` to ``to``.
+
+    The law starts at ``start`` with the initial windows. A quick run is judged over the part of that time
+    that it covers, if that is at least ``at_least``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    judge: Literal["follows_law"]
+    series: SeriesName = "window_share"
+    session: str | None = None
+    tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.03
+    from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
+    start_s: Seconds = Field(0.0, validation_alias=AliasChoices("start", "start_s"))
+    at_least_s: Seconds = Field(3.0, validation_alias=AliasChoices("at_least", "at_least_s"))
+
+    @model_validator(mode="after")
+    def _some_time(self) -> FollowsLaw:
+        if self.to_s <= self.from_s:
+            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
+        return self
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        started = f", the law starting at {self.start_s:g} s" if self.start_s else ""
+        return (
+            f"From {self.from_s:g} s to {self.to_s:g} s every connection's share of the window "
+            f"stays within ±{self.tolerance:g} of the convergence law{started}."
+        )
+
+
+def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
+    """Compares shares with the law at the sample times; nothing is interpolated."""
+    session = asked.session_of(evidence.plan, parameters.session)
+    law = asked.law_for(evidence.plan, session, parameters.start_s)
+    all_samples = evidence.samples(parameters.series, session["name"])
+    missing = [c for c in asked.connections(session) if c not in all_samples]
+    if missing:
+        raise CannotJudge(f"there are no samples of {parameters.series} for connection {', '.join(missing)}")
+    samples = {c: all_samples[c] for c in asked.connections(session)}
+    coverage = cover(evidence, samples, parameters.from_s, parameters.to_s, parameters.at_least_s)
+    judged = {c: s.between(coverage.from_s, coverage.to_s) for c, s in samples.items()}
+    worst = _worst(law, judged)
+    span = f"{coverage.from_s:g} s to {coverage.to_s:.1f} s"
+
+    status: Status = "pass"
+    if (
+        worst is not None
+        and abs(worst[1]) > parameters.tolerance
+        and not (coverage.gap and evidence.plan.get("quick"))
+    ):
+        status = "fail"
+    elif coverage.gap or worst is None:
+        status = "not-covered"
+    reason = f"Not decided: {coverage.gap or 'no samples there'}."
+    if worst is not None and status != "not-covered":
+        reason = _reason(law, samples, worst, parameters.tolerance, span)
+        if coverage.shortened:
+            reason += f" Judged over the {coverage.to_s - coverage.from_s:.1f} s that the run covers."
+        if status == "fail":
+            why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
+            reason += f" {why}" if why else ""
+    acknowledged = explain.acknowledged_pps(evidence, session, coverage.from_s, coverage.to_s)
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status=status,
+        measured=None if worst is None else rounded(abs(worst[1])),
+        expected=0.0,
+        tolerance=parameters.tolerance,
+        reason=reason,
+        figures={
+            "session": session["name"],
+            "judged_from_s": rounded(coverage.from_s),
+            "judged_to_s": rounded(coverage.to_s),
+            "samples": sum(int(s.t_s.size) for s in judged.values()),
+            "worst_connection": None if worst is None else worst[0],
+            "worst_at_s": None if worst is None else rounded(worst[2]),
+            "time_constant_s": rounded(law.time_constant_s),
+            "configured_pps": rounded(sum(asked.rates_pps(evidence.plan, session).values())),
+            "acknowledged_pps": rounded(sum(acknowledged.values())) if acknowledged else None,
+            "shares": _at_marks(law, samples, evidence.interval_s),
+        },
+    )
+
+
+def _worst(law: Law, judged: dict[str, Timed]) -> tuple[str, float, float, float] | None:
+    """Connection, error (measured − law), time and share of the largest error; None without samples."""
+    worst = None
+    for connection, samples in judged.items():
+        if not samples.t_s.size:
+            continue
+        errors = samples.values - law.share(connection, samples.t_s)
+        index = int(np.argmax(np.abs(errors)))
+        if worst is None or abs(errors[index]) > abs(worst[1]):
+            worst = (
+                connection,
+                float(errors[index]),
+                float(samples.t_s[index]),
+                float(samples.values[index]),
+            )
+    return worst
+
+
+def _reason(
+    law: Law, samples: dict[str, Timed], worst: tuple[str, float, float, float], tolerance: float, span: str
+) -> str:
+    connection, error, at_s, share = worst
+    verb = "Within" if abs(error) <= tolerance else "Not within"
+    text = (
+        f"{verb} ±{tolerance:g} of the law from {span}: the largest error is {error:+.3f}, "
+        f"of connection {connection} at {at_s:.1f} s "
+        f"(share {share:.3f}, by the law {float(law.share(connection, at_s)):.3f})."
+    )
+    if verb == "Not within" and len(samples) == 2:
+        first, second = (law.limit[c] for c in samples)
+        text += f" The links' rates ask for a window ratio of {first / second:.2f} in the end."
+    return text
+
+
+def _at_marks(law: Law, samples: dict[str, Timed], interval_s: float) -> list[dict[str, float | str]]:
+    """The samples nearest to :data:`MARKS_S`, with the law at each sample's own time."""
+    rows: list[dict[str, float | str]] = []
+    for mark in MARKS_S:
+        for connection, s in samples.items():
+            index = s.nearest(mark, within_s=interval_s)
+            if index is not None:
+                at_s = float(s.t_s[index])
+                rows.append(
+                    {
+                        "t_s": mark,
+                        "sample_s": rounded(at_s),
+                        "connection": connection,
+                        "law": rounded(float(law.share(connection, at_s))),
+                        "measured": rounded(float(s.values[index])),
+                    }
+                )
+    return rows

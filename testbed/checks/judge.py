@@ -1,0 +1,73 @@
+"""Judges a run: every check of its plan over its evidence, and the verdict over all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.checks.asked import NoSuchSession, Plan
+from testbed.checks.evidence import CannotJudge, Evidence, agent_results
+from testbed.checks.registry import JUDGEMENTS, Parameters, parameters_in_plan
+from testbed.checks.result import CheckResult, Trust, Verdict, rounded
+from testbed.series import Reader
+from testbed.series.reader import end_of, start_of
+
+
+def judge(
+    plan: Plan,
+    reader: Reader,
+    agents_dir: Path,
+    trust: Trust,
+    *,
+    file_points: int | None = None,
+    database_points: int | None = None,
+) -> Verdict:
+    """The verdict of a run; the same for the same evidence, whichever reader gives it.
+
+    ``file_points`` and ``database_points`` are the counts that ``points_stored`` compares. Raises BadInput
+    where the plan or an agent's result can't be read.
+    """
+    evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
+    results = [_judge_one(parameters, evidence) for parameters in parameters_in_plan(plan["checks"])]
+    return Verdict(
+        scenario=plan["scenario"],
+        run=plan["run"],
+        verdict=_verdict(results, trust, quick=bool(plan.get("quick"))),
+        summary=_summary(results, trust),
+        checks=results,
+        trust=trust,
+        duration_s=_duration_s(evidence),
+        policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
+    )
+
+
+def _judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:
+    try:
+        return JUDGEMENTS[parameters.judge](parameters, evidence)
+    except (CannotJudge, NoSuchSession) as error:
+        reason = f"Can't be judged: {error}."
+        return CheckResult(name=parameters.name, judge=parameters.judge, status="error", reason=reason)
+
+
+def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> str:
+    if not trust.trusted:
+        return "untrusted"
+    statuses = {result.status for result in results}
+    # A quick run may leave checks open, but not all of them; a full run has to decide each.
+    allowed = {"pass", "not-covered"} if quick else {"pass"}
+    return "pass" if "pass" in statuses and statuses <= allowed else "fail"
+
+
+def _summary(results: list[CheckResult], trust: Trust) -> str:
+    held = sum(result.status == "pass" for result in results)
+    parts = [f"{held} of {len(results)} checks hold"]
+    for status, words in (("fail", "fails"), ("error", "can't be judged"), ("not-covered", "is not covered")):
+        parts += [f"{result.name} {words}" for result in results if result.status == status]
+    text = "; ".join(parts) + "."
+    if not trust.trusted:
+        return f"Not to be trusted ({'; '.join(trust.reasons)}). {text}"
+    return text
+
+
+def _duration_s(evidence: Evidence) -> float | None:
+    start, end = start_of(evidence.events), end_of(evidence.events)
+    return None if start is None or end is None else rounded((end - start) / 1e9)

@@ -1,0 +1,74 @@
+"""``payload_intact``: did the receiver get exactly the bytes that the sender sent?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from testbed.checks import asked
+from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.result import CheckResult
+
+
+class PayloadIntact(BaseModel):
+    """Bytes and SHA-256 at both ends are the same, and the bytes are as many as the scenario asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    judge: Literal["payload_intact"]
+    session: str | None = None
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        return "The receiver gets every byte that was asked for, with the sender's SHA-256."
+
+
+def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult:
+    """Compares the two agents' results of the session."""
+    session = asked.session_of(evidence.plan, parameters.session)
+    sender = _result(evidence, session["name"], "sender")
+    receiver = _result(evidence, session["name"], "receiver")
+    wanted = int(session["transfer_bytes"])
+    problems = []
+    if receiver["bytes"] != wanted:
+        problems.append(f"the receiver got {receiver['bytes']:,} of {wanted:,} bytes")
+    if sender["bytes"] != wanted:
+        problems.append(f"the sender sent {sender['bytes']:,} of {wanted:,} bytes")
+    if sender["sha256"] != receiver["sha256"]:
+        problems.append(
+            f"the SHA-256 differ: sent {sender['sha256'][:12]}…, received {receiver['sha256'][:12]}…"
+        )
+    whole = f"{wanted:,} bytes arrived with the sender's SHA-256 ({sender['sha256'][:12]}…)."
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status="fail" if problems else "pass",
+        measured=receiver["bytes"],
+        expected=wanted,
+        tolerance=0.0,
+        reason=_sentence("; ".join(problems)) if problems else whole,
+        figures={
+            "session": session["name"],
+            "sent_bytes": sender["bytes"],
+            "received_bytes": receiver["bytes"],
+            "sent_sha256": sender["sha256"],
+            "received_sha256": receiver["sha256"],
+        },
+    )
+
+
+def _result(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
+    for result in evidence.results:
+        if result.get("session") == session and result.get("role") == role:
+            if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
+                error = result.get("error") or "it has no bytes and SHA-256"
+                raise CannotJudge(f"the {role} of session {session} did not finish: {error}")
+            return result
+    raise CannotJudge(f"there is no result of the {role} of session {session}; the agent left none")
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."

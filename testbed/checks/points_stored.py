@@ -1,0 +1,52 @@
+"""``points_stored``: did every sample that was taken reach the database?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.result import CheckResult
+
+
+class PointsStored(BaseModel):
+    """InfluxDB holds as many of the run's points as ``telemetry.lp``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    judge: Literal["points_stored"]
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        return "InfluxDB holds as many of the run's points as the result folder's telemetry.lp."
+
+
+def points_stored(parameters: PointsStored, evidence: Evidence) -> CheckResult:
+    """Compares the file's points, counted now, with the database's, counted when the run ended.
+
+    Judging again from the folder alone can't ask the database, so it takes the count that was recorded.
+    """
+    if evidence.file_points is None:
+        raise CannotJudge("the run's telemetry.lp was not given, so its points can't be counted")
+    if evidence.database_points is None:
+        raise CannotJudge("no count of the database's points was recorded; the run had no database")
+    missing = evidence.file_points - evidence.database_points
+    same = missing == 0
+    stored = f"{evidence.database_points:,} in InfluxDB when the run ended"
+    reason = f"{evidence.file_points:,} points in telemetry.lp, {stored}"
+    if missing > 0:
+        reason += f": {missing:,} did not get there"
+    elif missing < 0:
+        reason += f": {-missing:,} in the database are not in the file"
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status="pass" if same else "fail",
+        measured=evidence.database_points,
+        expected=evidence.file_points,
+        tolerance=0.0,
+        reason=reason + ".",
+        figures={"file_points": evidence.file_points, "database_points": evidence.database_points},
+    )

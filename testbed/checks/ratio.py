@@ -1,0 +1,150 @@
+"""``ratio``: is the quotient of two connections' series what it should be?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from testbed.checks import asked, explain
+from testbed.checks.coverage import Coverage, cover
+from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.checks.quantities import Seconds, SeriesName
+from testbed.checks.result import CheckResult, Status, rounded
+from testbed.series import named
+
+
+def _index_text(value: Any) -> Any:
+    # A scenario writes [1, 2]; the tag's values are texts.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+ConnectionIndex = Annotated[str, BeforeValidator(_index_text), Field(pattern=r"^[0-9]+$")]
+
+
+class Ratio(BaseModel):
+    """The median of first/second connection lies from ``min`` to ``max``.
+
+    The time is either ``last`` (up to the transfer's end) or ``from``..``to``. With ``not_before``, samples
+    before that time do not count: a quick run that ends too early is then not covered instead of failed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    judge: Literal["ratio"]
+    series: SeriesName = "window_packets"
+    session: str | None = None
+    connections: list[ConnectionIndex] = Field(
+        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
+    )
+    min: float = Field(ge=0)
+    max: float = Field(gt=0)
+    last_s: Seconds | None = Field(None, validation_alias=AliasChoices("last", "last_s"))
+    from_s: Seconds | None = Field(None, validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds | None = Field(None, validation_alias=AliasChoices("to", "to_s"))
+    not_before_s: Seconds = Field(0.0, validation_alias=AliasChoices("not_before", "not_before_s"))
+    at_least_s: Seconds = Field(1.0, validation_alias=AliasChoices("at_least", "at_least_s"))
+
+    @model_validator(mode="after")
+    def _one_time(self) -> Ratio:
+        window = self.from_s is not None and self.to_s is not None
+        if (self.from_s is None) != (self.to_s is None) or window == (self.last_s is not None):
+            raise ValueError("give either last (for example 5s) or both from and to")
+        if self.from_s is not None and self.to_s is not None and self.to_s <= self.from_s:
+            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
+        if self.max < self.min:
+            raise ValueError(f"max ({self.max:g}) has to be at least min ({self.min:g})")
+        if self.connections[0] == self.connections[1]:
+            raise ValueError("of has to name two different ones, for example [1, 2]")
+        return self
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        if self.last_s is not None:
+            when = f"over the last {self.last_s:g} s"
+        else:
+            when = f"from {self.from_s:g} s to {self.to_s:g} s"
+        first, second = self.connections
+        return (
+            f"{named(self.series).title}: connection {first} has {self.min:g} to {self.max:g} times "
+            f"that of connection {second} (median {when})."
+        )
+
+
+def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
+    """The median of the quotients of samples taken at the same tick."""
+    session = asked.session_of(evidence.plan, parameters.session)
+    found = evidence.samples(parameters.series, session["name"])
+    missing = [c for c in parameters.connections if c not in found or not found[c].t_s.size]
+    if missing:
+        raise CannotJudge(f"there are no samples of {parameters.series} for connection {', '.join(missing)}")
+    pair = {c: found[c] for c in parameters.connections}
+    coverage = _coverage(parameters, evidence, pair)
+    first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
+    quotients = _quotients(first, second, within_s=evidence.interval_s / 2)
+    median = float(np.median(quotients)) if quotients.size else None
+    expected = f"{parameters.min:g} to {parameters.max:g}"
+    span = f"{coverage.from_s:.1f} s to {coverage.to_s:.1f} s"
+
+    status: Status
+    if coverage.gap or median is None:
+        status, reason = "not-covered", f"Not decided: {coverage.gap or 'no two samples at the same time'}."
+    else:
+        status = "pass" if parameters.min <= median <= parameters.max else "fail"
+        a, b = parameters.connections
+        reason = (
+            f"{parameters.series} of connection {a} is {median:.2f} times that of connection {b} "
+            f"(median of {quotients.size} samples, {span}); asked {expected}."
+        )
+        if status == "fail":
+            why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
+            reason += f" {why}" if why else ""
+    finite = median is not None and np.isfinite(median)
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status=status,
+        measured=rounded(median)
+        if median is not None and finite
+        else None
+        if median is None
+        else "unbounded",
+        expected=expected,
+        reason=reason,
+        figures={
+            "session": session["name"],
+            "judged_from_s": rounded(coverage.from_s),
+            "judged_to_s": rounded(coverage.to_s),
+            "samples": int(quotients.size),
+            "median_first": rounded(float(np.median(first.values))) if first.values.size else None,
+            "median_second": rounded(float(np.median(second.values))) if second.values.size else None,
+        },
+    )
+
+
+def _coverage(parameters: Ratio, evidence: Evidence, pair: dict[str, Timed]) -> Coverage:
+    if parameters.last_s is None:
+        assert parameters.from_s is not None
+        assert parameters.to_s is not None
+        from_s, to_s = parameters.from_s, parameters.to_s
+    else:
+        to_s = min(float(s.t_s[-1]) for s in pair.values())
+        from_s = max(0.0, to_s - parameters.last_s)
+    if from_s < parameters.not_before_s:
+        early = f"the judged time would start at {from_s:.1f} s, before {parameters.not_before_s:g} s"
+        return Coverage(from_s, to_s, early)
+    return cover(evidence, pair, from_s, to_s, parameters.at_least_s)
+
+
+def _quotients(first: Timed, second: Timed, within_s: float) -> np.typing.NDArray[np.float64]:
+    """first/second for each first sample with a second one ``within_s``; x/0 is infinite, 0/0 left out."""
+    values = []
+    for t_s, value in zip(first.t_s, first.values, strict=True):
+        index = second.nearest(float(t_s), within_s)
+        if index is None or (value == 0 and second.values[index] == 0):
+            continue
+        other = second.values[index]
+        values.append(value / other if other else np.inf)
+    return np.array(values, dtype=np.float64)

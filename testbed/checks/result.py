@@ -1,0 +1,71 @@
+"""What judging gives: one result per check, and the verdict over all of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Status = Literal["pass", "fail", "not-covered", "error"]
+
+
+class CheckResult(BaseModel):
+    """One check's outcome.
+
+    ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts;
+    ``reason`` is one or more sentences for a reader who has seen nothing else; ``figures`` are further
+    numbers by name. ``not-covered`` means that the run holds too little data to decide, ``error`` that
+    something the check needs is missing or broken.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    judge: str
+    status: Status
+    measured: float | int | str | None = None
+    expected: float | int | str | None = None
+    tolerance: float | None = None
+    reason: str
+    figures: dict[str, Any] = {}
+
+
+class Trust(BaseModel):
+    """Whether the network and the machine were good enough for the run to prove anything, and if not, why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    trusted: bool
+    reasons: list[str] = []
+
+
+class Verdict(BaseModel):
+    """``verdict.json``."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    scenario: str
+    run: str
+    verdict: Literal["pass", "fail", "untrusted"]
+    summary: str
+    checks: list[CheckResult]
+    trust: Trust
+    duration_s: float | None
+    policy: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``verdict.json``."""
+        document = self.model_dump(mode="json")
+        return {"schema": document.pop("schema_version"), **document}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Verdict:
+        """Reads the document of ``verdict.json``; pydantic's ValidationError if it is none."""
+        known = {key: value for key, value in document.items() if key != "schema"}
+        return cls.model_validate({"schema_version": document.get("schema"), **known})
+
+
+def rounded(value: float) -> float:
+    """Six significant decimals: enough for every figure here, and the same from every reader of the data."""
+    return round(float(value), 6)
