@@ -1,0 +1,21 @@
+"""What a machine needs to run the testbed: one list, read by ``doctor``, by set-up and before every run."""
+
+from testbed.doctor.check import Need, Requirement, missing, needs, probe_all
+from testbed.doctor.finding import Finding, Level
+from testbed.doctor.kernel import kernel_facts
+from testbed.doctor.setup import Progress, SetupFailed, make_ready, setup
+
+__all__ = [
+    "Finding",
+    "Level",
+    "Need",
+    "Progress",
+    "Requirement",
+    "SetupFailed",
+    "kernel_facts",
+    "make_ready",
+    "missing",
+    "needs",
+    "probe_all",
+    "setup",
+]

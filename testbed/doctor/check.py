@@ -1,0 +1,153 @@
+"""The list of requirements, and which of them a command needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+
+from testbed.doctor import kernel, machine
+from testbed.doctor.finding import Finding, Level, Probed
+
+
+class Need(Enum):
+    """What a command does that asks something of the machine."""
+
+    PYTHON = "any command"
+    BUILD = "building the Go programs"
+    EMULATION = "emulating links"
+    CONTAINERS = "agents in containers"
+    DATABASE = "storing telemetry"
+    TESTS = "tests and linters"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One thing that a machine must have, or that is worth telling."""
+
+    name: str
+    why: str
+    probe: Callable[[], Probed]
+    need: Need
+    fix: str = ""
+    tag: str | None = None
+    level: Level = "required"
+
+    def check(self) -> Finding:
+        """Probe it; a probe that breaks down counts as not there, with the reason."""
+        try:
+            ok, detail = self.probe()
+        except Exception as error:  # one broken probe must not hide what the others say
+            ok, detail = False, f"the probe failed: {type(error).__name__}: {error}"
+        return Finding(self.name, ok, detail, "" if ok else self._remedy(), self.level, self.why, self.tag)
+
+    def _remedy(self) -> str:
+        by_playbook = f"./run.sh doctor --fix (playbook tag {self.tag})" if self.tag else ""
+        return "; or ".join(text for text in (by_playbook, self.fix) if text)
+
+
+PYTHON, BUILD, EMULATION = Need.PYTHON, Need.BUILD, Need.EMULATION
+
+REQUIREMENTS = (
+    Requirement(
+        "python packages", "the testbed itself", machine.pinned("requirements.lock"), PYTHON,
+        tag="python",
+    ),
+    Requirement(
+        "root", "namespaces and links are root's", machine.root, EMULATION,
+        "run it as root: sudo ./run.sh …",
+    ),
+    Requirement(
+        "mininet", "makes hosts and links", machine.mininet, EMULATION,
+        "apt-get install mininet, and use the distribution's python3", "system",
+    ),
+    Requirement("ip", "makes interfaces and namespaces", machine.program("ip", "-V"), EMULATION, tag="system"),
+    Requirement("tc", "shapes links", machine.program("tc", "-V"), EMULATION, tag="system"),
+    Requirement("nsenter", "enters namespaces", machine.program("nsenter", "--version"), EMULATION, tag="system"),
+    Requirement("unshare", "probes the kernel", machine.program("unshare", "--version"), EMULATION, tag="system"),
+    Requirement("ethtool", "turns offloads off", machine.program("ethtool", "--version"), EMULATION, tag="system"),
+    Requirement("socat", "joins agents and InfluxDB", machine.program("socat"), EMULATION, tag="system"),
+    Requirement("iperf3", "makes TCP traffic", machine.program("iperf3", "--version"), EMULATION, tag="system"),
+    Requirement(
+        "veth", "a link is a pair of them", kernel.feature(kernel.VETH), EMULATION,
+        "use a kernel with CONFIG_VETH",
+    ),
+    Requirement(
+        "bridge", "the management network", kernel.feature(kernel.BRIDGE), EMULATION,
+        "use a kernel with CONFIG_BRIDGE",
+    ),
+    Requirement(
+        "tbf", "sets a link's rate and queue", kernel.feature(kernel.TBF), EMULATION,
+        "use a kernel with CONFIG_NET_SCH_TBF",
+    ),
+    Requirement(
+        "docker engine", "agents run in containers", machine.docker_engine, Need.CONTAINERS,
+        "--runtime process", "docker",
+    ),
+    Requirement("go", "builds agents and relay", machine.go_version, BUILD, tag="go"),
+    Requirement(
+        "influxdb", "stores telemetry", machine.influxdb, Need.DATABASE,
+        "name a free port with NCP_TESTBED_INFLUX_PORT or a server of your own with NCP_TESTBED_INFLUX_URL",
+        "influxdb",
+    ),
+    Requirement(
+        "disk", "images, build cache and results", machine.disk, BUILD,
+        "free 2 GiB, or move results with NCP_TESTBED_RESULTS",
+    ),
+    Requirement(
+        "test tools", "./run.sh test", machine.pinned("requirements-test.lock"), Need.TESTS,
+        tag="test",
+    ),
+    Requirement(
+        "memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION,
+        "free 1 GiB", level="optional",
+    ),
+    Requirement(
+        "cores", "with fewer than two, links are late and runs untrusted", machine.cores, EMULATION,
+        "use a machine with two cores", level="optional",
+    ),
+    Requirement("kernel", "", kernel.release, EMULATION, level="fact"),
+    Requirement(
+        "netem", "the kernel's middle of a link; without it the user-space relay is used",
+        kernel.feature(kernel.NETEM), EMULATION, level="fact",
+    ),
+    Requirement(
+        "congestion control", "asserted by TCP experiments", kernel.congestion_control, EMULATION, level="fact",
+    ),
+    Requirement("mptcp", "multipath TCP experiments", kernel.mptcp, EMULATION, level="fact"),
+)  # fmt: skip
+
+RUN_VERBS = ("run", "all", "sweep", "bench")
+"""Verbs that build the programs and carry out runs."""
+
+
+def needs(verb: str, runtime: str = "docker", engine: str = "mininet") -> frozenset[Need]:
+    """What a verb needs, with the runtime (``docker``, ``process``) and engine that it would use."""
+    if verb == "test":
+        return frozenset(Need)
+    if verb == "up":
+        return frozenset({PYTHON, Need.DATABASE})
+    if verb not in RUN_VERBS:
+        return frozenset({PYTHON})
+    if engine != "mininet":
+        return frozenset({PYTHON, BUILD})
+    containers = {Need.CONTAINERS} if runtime == "docker" else set()
+    return frozenset({PYTHON, BUILD, EMULATION, Need.DATABASE} | containers)
+
+
+def probe_all() -> list[Finding]:
+    """Every requirement, probed in parallel, in the order of the list."""
+    return _check(REQUIREMENTS)
+
+
+def missing(for_verb: str, runtime: str = "docker", engine: str = "mininet") -> list[Finding]:
+    """The required things that a verb needs and this machine lacks."""
+    wanted = needs(for_verb, runtime, engine)
+    found = _check(tuple(r for r in REQUIREMENTS if r.need in wanted and r.level == "required"))
+    return [finding for finding in found if not finding.ok]
+
+
+def _check(requirements: tuple[Requirement, ...]) -> list[Finding]:
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return list(pool.map(Requirement.check, requirements))

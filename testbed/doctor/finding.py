@@ -1,0 +1,30 @@
+"""What a probe says about the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Level = Literal["required", "optional", "fact"]
+"""``required``: nothing that needs it runs without it; ``optional``: something is lost; ``fact``: only told."""
+
+
+class Probed(NamedTuple):
+    """Answer of one probe: is it there, and what was seen (a version, a figure, the reason that it is not)."""
+
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One requirement, probed."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str
+    level: Level
+    why: str = ""
+    tag: str | None = None
+    """Tag of ``playbooks/provision.yml`` that installs it; None where a playbook can't help."""

@@ -1,0 +1,161 @@
+"""Probes of what is installed and of the machine itself."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import docker
+import docker.errors
+import psutil
+from packaging.requirements import Requirement as PinnedPackage
+
+from testbed import paths
+from testbed.build import go_tool
+from testbed.doctor.finding import Probed
+from testbed.errors import TestbedError
+from testbed.influx import status as influx_status
+
+DOCKER_TIMEOUT_S = 3
+FREE_DISK_BYTES = 2 << 30  # images, Go's build cache and some tens of runs
+FREE_MEMORY_BYTES = 1 << 30
+
+
+def root() -> Probed:
+    """Namespaces, links and raw sockets are root's."""
+    user = os.geteuid()
+    return Probed(user == 0, "yes" if user == 0 else f"running as user {user}")
+
+
+def pinned(*locks: str) -> Callable[[], Probed]:
+    """A probe: every package that the locks pin for this Python is installed in that version."""
+
+    def probe() -> Probed:
+        wrong = [line for lock in locks for line in _not_as_pinned(paths.CHECKOUT / lock)]
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        return Probed(not wrong, ", ".join(wrong[:3]) + more if wrong else f"as in {', '.join(locks)}")
+
+    return probe
+
+
+def _not_as_pinned(lock: Path) -> list[str]:
+    wrong = []
+    for line in lock.read_text().splitlines():
+        if not line or line[0] in "# ":
+            continue
+        package = PinnedPackage(line.removesuffix("\\").strip())
+        if package.marker is not None and not package.marker.evaluate():
+            continue
+        try:
+            installed = importlib.metadata.version(package.name)
+        except importlib.metadata.PackageNotFoundError:
+            installed = "not installed"
+        if not package.specifier.contains(
+            installed if installed != "not installed" else "0", prereleases=True
+        ):
+            wrong.append(f"{package.name}{package.specifier} ({installed})")
+    return wrong
+
+
+def mininet() -> Probed:
+    """Debian's Mininet, importable from this Python, with its helper program."""
+    if importlib.util.find_spec("mininet") is None:
+        return Probed(False, "not importable from this Python")
+    if shutil.which("mnexec") is None:
+        return Probed(False, "its program mnexec is not in PATH")
+    from mininet.net import VERSION
+
+    return Probed(True, str(VERSION))
+
+
+def docker_engine() -> Probed:
+    """An engine that answers; one that is installed but silent is told apart from none."""
+    try:
+        client = docker.from_env(timeout=DOCKER_TIMEOUT_S)
+        try:
+            version = client.version()
+        finally:
+            client.close()
+        return Probed(True, f"{version['Version']} (API {version['ApiVersion']})")
+    except (docker.errors.DockerException, OSError) as error:
+        if shutil.which("dockerd") is None and "DOCKER_HOST" not in os.environ:
+            return Probed(False, "not installed")
+        return Probed(False, f"installed but does not answer: {str(error)[:120]}")
+
+
+def program(name: str, *version_arguments: str) -> Callable[[], Probed]:
+    """A probe: a program is in PATH; its version when it takes arguments that print one."""
+
+    def probe() -> Probed:
+        path = shutil.which(name)
+        if path is None:
+            return Probed(False, "not in PATH")
+        if not version_arguments:
+            return Probed(True, path)
+        said = subprocess.run(
+            [path, *version_arguments], capture_output=True, text=True, check=False, timeout=5
+        )
+        lines = [*said.stdout.splitlines(), *said.stderr.splitlines()]
+        return Probed(True, lines[0].strip() if lines else path)
+
+    return probe
+
+
+def go_version() -> Probed:
+    """A toolchain at least as new as go.mod asks."""
+    try:
+        tool = go_tool()
+    except TestbedError as error:
+        return Probed(False, error.message)
+    said = subprocess.run(
+        [tool, "env", "GOVERSION"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=10,
+        env={**os.environ, "GOTOOLCHAIN": "local"},
+    )
+    return Probed(said.returncode == 0, f"{said.stdout.strip()} ({tool})")
+
+
+def influxdb() -> Probed:
+    """A server to write to: ours, or one that can be started, or the user's own."""
+    server = influx_status()
+    if server.state in ("running", "external"):
+        return Probed(True, f"{server.state} at {server.url}")
+    if shutil.which("influxd") is None:
+        return Probed(False, "not installed")
+    if server.state == "foreign":
+        return Probed(False, f"the port of {server.url} is held by {server.detail}")
+    return Probed(True, f"installed, starts when needed at {server.url}")
+
+
+def disk() -> Probed:
+    """Free space where results and machine state go."""
+    state = Path(os.environ.get("NCP_TESTBED_STATE", "/var/lib/ncp-testbed"))
+    free = {str(folder): shutil.disk_usage(_nearest(folder)).free for folder in (paths.results(), state)}
+    text = ", ".join(f"{size / (1 << 30):.1f} GiB free for {folder}" for folder, size in free.items())
+    return Probed(min(free.values()) >= FREE_DISK_BYTES, text)
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest parent that exists."""
+    return next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+
+
+def memory() -> Probed:
+    """Memory that is free for agents, InfluxDB and the Go compiler."""
+    now = psutil.virtual_memory()
+    text = f"{now.total / (1 << 30):.1f} GiB, {now.available / (1 << 30):.1f} GiB available"
+    return Probed(now.available >= FREE_MEMORY_BYTES, text)
+
+
+def cores() -> Probed:
+    """Cores that this process may use: two agents and the relay share them."""
+    count = len(os.sched_getaffinity(0))
+    return Probed(count >= 2, str(count))

@@ -1,0 +1,166 @@
+"""Sets the machine up with the provisioning playbook, showing each task as it goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from threading import Timer
+from typing import IO, Any, Protocol
+
+from testbed import paths
+from testbed.doctor.check import missing
+from testbed.doctor.finding import Finding
+from testbed.errors import CannotRun
+
+PLAYBOOKS = paths.CHECKOUT / "playbooks"
+LOG = paths.CHECKOUT / ".build" / "setup.log"
+TIME_LIMIT_S = 1200
+
+TASK = re.compile(r"^TASK \[(?P<name>.*)\] \**$")
+FATAL = re.compile(r"^(?:fatal|failed): \[[^\]]*\].*?=> (?P<result>\{.*)$")
+
+
+class Progress(Protocol):
+    """How set-up tells what it does: lines, and steps that print their seconds when they end."""
+
+    def say(self, text: str) -> None: ...
+
+    def step(self, name: str) -> AbstractContextManager[Any]: ...
+
+
+class SetupFailed(CannotRun):
+    """A task of the playbook failed: names the task, its message and the log."""
+
+    def __init__(self, task: str, reason: str) -> None:
+        self.task = task
+        self.reason = reason
+        super().__init__(f'set-up failed at "{task}": {reason}', f"full log: {LOG}")
+
+
+def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engine: str = "mininet") -> None:
+    """Return when this machine has all that a verb needs, installing what a playbook can install.
+
+    With ``NCP_TESTBED_NO_SETUP=1`` (``./run.sh --no-setup``) nothing is installed.
+
+    Raises:
+        CannotRun: names each missing thing and its fix.
+        SetupFailed: a task of the playbook failed.
+    """
+    lacking = missing(for_verb, runtime, engine)
+    if not lacking:
+        return
+    tags = {finding.tag for finding in lacking if finding.tag is not None}
+    by_hand = [finding for finding in lacking if finding.tag is None]
+    if by_hand or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
+        raise CannotRun(_told("this machine can't run it", lacking))
+    progress.say(_told("Setting up what is missing", lacking))
+    setup(progress, tags)
+    still = missing(for_verb, runtime, engine)
+    if still:
+        raise CannotRun(_told("still missing after set-up", still), f"full log: {LOG}")
+
+
+def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.yml") -> None:
+    """Run the tagged tasks of a playbook.
+
+    Raises:
+        SetupFailed: a task failed, or all of it took longer than ``TIME_LIMIT_S``.
+    """
+    chosen = sorted(set(tags))
+    command = [sys.executable, "-m", "ansible", "playbook", str(PLAYBOOKS / playbook)]
+    if chosen:
+        command += ["--tags", ",".join(chosen)]
+    LOG.parent.mkdir(exist_ok=True)
+    with LOG.open("a") as log:
+        log.write(f"== {' '.join(command)}\n")
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        )
+        limit = Timer(TIME_LIMIT_S, _end, [process])
+        limit.start()
+        try:
+            assert process.stdout is not None
+            task, reason = _follow(_logged(process.stdout, log), progress)
+            process.wait()
+        except BaseException:
+            _end(process)
+            raise
+        finally:
+            limit.cancel()
+    if process.returncode != 0:
+        ended = f"ansible-playbook ended with {process.returncode} (time limit: {TIME_LIMIT_S} s)"
+        raise SetupFailed(task, reason or ended)
+
+
+def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, str]:
+    """Show a step per task; returns the last task and, when one failed, its message."""
+    task, reason = "reading the playbook", ""
+    line: str | None = next(lines, None)
+    while line is not None:
+        if match := TASK.match(line):
+            task = match["name"]
+            with progress.step(task):
+                line, reason = _until_next_task(lines)
+        else:
+            reason = reason or _error(line)
+            line = next(lines, None)
+        if reason:
+            break
+    for _ in lines:  # the rest goes to the log
+        pass
+    return task, reason
+
+
+def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str]:
+    for line in lines:
+        if TASK.match(line) or line.startswith("PLAY RECAP"):
+            return line, ""
+        if reason := _error(line):
+            return line, reason
+    return None, ""
+
+
+def _error(line: str) -> str:
+    """The message in a line that tells of a failure, else nothing."""
+    if line.startswith(("[ERROR]: ", "ERROR! ")):
+        return line.split(" ", 1)[1].strip()
+    match = FATAL.match(line)
+    if match is None:
+        return ""
+    try:
+        result, _ = json.JSONDecoder().raw_decode(match["result"])
+    except json.JSONDecodeError:
+        return match["result"][:500]
+    return str(result.get("stderr") or result.get("msg") or result)[-500:]
+
+
+def _logged(output: IO[str], log: IO[str]) -> Iterator[str]:
+    """Lines of the playbook as they come, each written to the log as well."""
+    for line in output:
+        log.write(line)
+        log.flush()
+        yield line.rstrip("\n")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a playbook with all that it started."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+
+
+def _told(headline: str, findings: Iterable[Finding]) -> str:
+    lines = (f"  {f.name}: {f.detail} (for: {f.why})" + (f" → {f.fix}" if f.fix else "") for f in findings)
+    return "\n".join((f"{headline}:", *lines))
