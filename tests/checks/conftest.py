@@ -1,0 +1,66 @@
+"""A real InfluxDB 1.x for tests that need one: started on loopback, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+import requests
+
+from testbed.influx.client import Client
+from testbed.influx.endpoint import Endpoint, Login
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def influx(tmp_path_factory):
+    """A client of an empty server's database ``ncp_testbed``."""
+    if shutil.which("influxd") is None:
+        pytest.skip("influxd is not installed (Debian package influxdb)")
+    folder = tmp_path_factory.mktemp("influxdb")
+    http, rpc = _free_port(), _free_port()
+    environment = {
+        **os.environ,
+        "INFLUXDB_HTTP_BIND_ADDRESS": f"127.0.0.1:{http}",
+        "INFLUXDB_BIND_ADDRESS": f"127.0.0.1:{rpc}",
+        "INFLUXDB_META_DIR": str(folder / "meta"),
+        "INFLUXDB_DATA_DIR": str(folder / "data"),
+        "INFLUXDB_DATA_WAL_DIR": str(folder / "wal"),
+        "INFLUXDB_REPORTING_DISABLED": "true",
+        "INFLUXDB_MONITOR_STORE_ENABLED": "false",
+    }
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(["influxd", "-config", os.devnull], env=environment, stdout=log, stderr=log)
+        try:
+            url = f"http://127.0.0.1:{http}"
+            _wait_until_up(url, server, folder / "log")
+            requests.post(
+                f"{url}/query", {"q": 'CREATE DATABASE "ncp_testbed"'}, timeout=10
+            ).raise_for_status()
+            nobody = Login("", "")
+            with Client(Endpoint(url, "ncp_testbed", {"admin": nobody}), "admin") as client:
+                yield client
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
+
+
+def _wait_until_up(url, server, log) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            requests.get(f"{url}/ping", timeout=1)
+            return
+        except requests.ConnectionError:
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.1)
+    pytest.fail("influxd did not answer within 30 s:\n" + log.read_text())

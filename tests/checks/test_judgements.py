@@ -1,0 +1,276 @@
+"""The judgements: each one passes where it should and fails, with the reason, where it should not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from testbed.checks import Check, CheckResult, Trust, Verdict, judge
+from testbed.checks.follows_law import FollowsLaw
+from testbed.checks.law import law_of
+from testbed.checks.registry import Parameters
+from testbed.errors import BadInput
+from testbed.series import FromFile
+from tests.checks.generate import make_plan, telemetry, write_result
+
+ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
+
+
+def judged(
+    folder: Path,
+    plan: dict[str, Any],
+    lines: list[str] | None = None,
+    trust: Trust | None = None,
+    **counts: int,
+) -> tuple[dict[str, CheckResult], Verdict]:
+    """Check results by name, and the verdict, of a run with these lines."""
+    write_result(folder, plan, lines or telemetry(plan, noise=0.1))
+    reader = FromFile(folder / "telemetry.lp")
+    verdict = judge(plan, reader, folder / "agents", trust or Trust(trusted=True), **counts)
+    return {check.name: check for check in verdict.checks}, verdict
+
+
+def with_checks(plan: dict[str, Any], *checks: dict[str, Any]) -> dict[str, Any]:
+    return {**plan, "checks": [{"name": f"c{i}", **check} for i, check in enumerate(checks)]}
+
+
+def test_nkp24_follows_the_law(tmp_path):
+    checks, verdict = judged(tmp_path / "r", make_plan(), file_points=5, database_points=5)
+    assert verdict.verdict == "pass"
+    assert verdict.summary == "5 of 5 checks hold."
+    law = checks["windows follow the law"]
+    # The simulated rule lags the law by one RTT, no more.
+    assert isinstance(law.measured, float)
+    assert 0.001 < law.measured < 0.02
+    assert law.figures["time_constant_s"] == pytest.approx(4096 / 1152, abs=1e-5)
+    marks = [(s["t_s"], round(s["law"], 3)) for s in law.figures["shares"] if s["connection"] == "1"]
+    assert marks == [(1, 0.595), (2, 0.667), (5, 0.794), (10, 0.866), (20, 0.887), (40, 0.889)]
+
+
+def test_previous_fails_and_says_why(tmp_path):
+    checks, verdict = judged(tmp_path / "r", make_plan("previous"), file_points=5, database_points=5)
+    assert verdict.verdict == "fail"
+    for name in ("windows follow the law", "final window ratio"):
+        assert checks[name].status == "fail"
+        assert "Both windows are at 256 packets, unchanged since 2.1 s, ratio 1.00" in checks[name].reason
+        assert "caps each connection's window at 256 packets" in checks[name].reason
+    assert checks["final window ratio"].measured == 1.0
+    assert "1.00 times" in checks["final window ratio"].reason
+    assert "asked 7 to 9" in checks["final window ratio"].reason
+    # What is delivered is 8:1 all the same: the links decide that, not the windows.
+    assert checks["delivered ratio"].status == "pass"
+
+
+def test_pinned_windows_without_facts_of_the_policy_claim_no_cap(tmp_path):
+    plan = make_plan("previous")
+    del plan["sessions"][0]["policy_facts"]
+    checks, _ = judged(tmp_path / "r", plan)
+    assert "Both windows are at 256 packets" in checks["final window ratio"].reason
+    assert "caps" not in checks["final window ratio"].reason
+
+
+def test_law_starting_later_fits_the_reversed_extreme(tmp_path):
+    plan = make_plan(initial=[1.0, 4095.0])
+    law = {"judge": "follows_law", "from_s": 5, "to_s": 20, "tolerance": 0.03}
+    checks, _ = judged(tmp_path / "r", with_checks(plan, law, {**law, "start_s": 1.0}))
+    assert checks["c0"].status == "fail"
+    assert checks["c1"].status == "pass"
+    good, bad = checks["c1"].measured, checks["c0"].measured
+    assert isinstance(good, float)
+    assert isinstance(bad, float)
+    assert good < bad
+
+
+def test_a_slow_link_is_named(tmp_path):
+    plan = make_plan()
+    lines = telemetry(plan)
+    plan["links"][1]["rate_pps"] = 256.0  # asked for twice what it gave
+    checks, _ = judged(tmp_path / "r", plan, lines)
+    reason = checks["windows follow the law"].reason
+    assert "Connection 2 had 128 packets/s acknowledged on a link of 256 packets/s" in reason
+
+
+def test_quick_run_is_judged_over_what_it_covers(tmp_path):
+    checks, verdict = judged(
+        tmp_path / "r", make_plan(transfer_mib=16, quick=True), file_points=1, database_points=1
+    )
+    law = checks["windows follow the law"]
+    assert law.status == "pass"
+    assert 13 < law.figures["judged_to_s"] < 15
+    assert "Judged over the 13.3 s that the run covers" in law.reason
+    assert verdict.verdict == "pass"
+
+
+def test_too_short_a_quick_run_is_not_covered_and_passes_only_with_something_decided(tmp_path):
+    plan = make_plan(transfer_mib=2, quick=True)
+    law = {"judge": "follows_law", "from_s": 1, "to_s": 20}
+    ratio = {"judge": "ratio", "last_s": 1, "min": 7, "max": 9, "not_before_s": 12}
+    checks, verdict = judged(tmp_path / "r", with_checks(plan, law, ratio, {"judge": "payload_intact"}))
+    assert (checks["c0"].status, checks["c1"].status) == ("not-covered", "not-covered")
+    assert "covers 0.9 s of it, 1 s to 20 s were asked for and 3 s are the least" in checks["c0"].reason
+    assert "before 12 s" in checks["c1"].reason
+    assert verdict.verdict == "pass"
+    assert "c0 is not covered" in verdict.summary
+    _, undecided = judged(tmp_path / "u", with_checks(plan, law, ratio))
+    assert undecided.verdict == "fail"
+
+
+def test_a_full_run_has_to_cover_what_was_asked(tmp_path):
+    plan = make_plan()
+    checks, verdict = judged(tmp_path / "r", plan, telemetry(plan, seconds=12))
+    assert checks["windows follow the law"].status == "not-covered"
+    assert "the samples end at 12.0 s" in checks["windows follow the law"].reason
+    assert verdict.verdict == "fail"
+
+
+def test_a_hole_in_the_samples_is_not_covered(tmp_path):
+    plan = make_plan()
+    lines = telemetry(plan)
+    kept = [line for n, line in enumerate(lines) if not 150 < n < 1900 or "connection=2" not in line]
+    checks, _ = judged(tmp_path / "r", plan, kept)
+    assert checks["windows follow the law"].status == "not-covered"
+    assert "connection 2 has only" in checks["windows follow the law"].reason
+
+
+def test_missing_samples_and_missing_start_are_errors(tmp_path):
+    plan = make_plan(transfer_mib=2)
+    lines = telemetry(plan)
+    checks, verdict = judged(tmp_path / "a", plan, [line for line in lines if "connection=2" not in line])
+    assert checks["windows follow the law"].status == "error"
+    assert "no samples of window_share for connection 2" in checks["windows follow the law"].reason
+    assert verdict.verdict == "fail"
+    checks, verdict = judged(tmp_path / "b", plan, [line for line in lines if "transfer_start" not in line])
+    assert "no transfer_start event" in checks["final window ratio"].reason
+    assert verdict.duration_s is None
+
+
+def test_ratio_against_nothing_is_unbounded(tmp_path):
+    plan = make_plan(transfer_mib=8)
+    lines = [line.replace("delivered_pps=128.0", "delivered_pps=0.0") for line in telemetry(plan)]
+    check = {"judge": "ratio", "series": "delivered_pps", "from_s": 2, "to_s": 4, "min": 7, "max": 9}
+    checks, _ = judged(tmp_path / "r", with_checks(plan, check), lines)
+    assert (checks["c0"].status, checks["c0"].measured) == ("fail", "unbounded")
+
+
+@pytest.mark.parametrize(
+    ("role", "change", "status", "says"),
+    [
+        ("h2", {"bytes": 7}, "fail", "The receiver got 7 of 50,331,648 bytes"),
+        ("h2", {"sha256": "00" * 32}, "fail", "SHA-256 differ: sent 5f5f5f5f5f5f…, received 000000000000…"),
+        ("h1", {"sha256": "", "error": "no route"}, "error", "sender of session s1 did not finish: no route"),
+        ("h1", {"session": "s9"}, "error", "no result of the sender"),
+    ],
+)
+def test_payload(tmp_path, role, change, status, says):
+    plan = make_plan()
+    folder = tmp_path / "r"
+    write_result(folder, plan, telemetry(plan))
+    path = folder / "agents" / f"{role}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    verdict = judge(plan, FromFile(folder / "telemetry.lp"), folder / "agents", Trust(trusted=True))
+    payload = next(check for check in verdict.checks if check.name == "payload")
+    assert payload.status == status
+    assert says in payload.reason
+
+
+@pytest.mark.parametrize(
+    ("counts", "status", "says"),
+    [
+        ({"file_points": 10, "database_points": 9}, "fail", "1 did not get there"),
+        ({"file_points": 9, "database_points": 10}, "fail", "1 in the database are not in the file"),
+        ({"file_points": 9}, "error", "the run had no database"),
+        ({"database_points": 9}, "error", "telemetry.lp was not given"),
+    ],
+)
+def test_points(tmp_path, counts, status, says):
+    checks, _ = judged(tmp_path / "r", make_plan(transfer_mib=2), **counts)
+    assert checks["database"].status == status
+    assert says in checks["database"].reason
+
+
+def test_an_untrusted_run_is_no_pass_and_its_failure_stays_visible(tmp_path):
+    late = Trust(trusted=False, reasons=["link fast was late: p99 7.1 ms, limit 2 ms"])
+    _, good = judged(tmp_path / "a", make_plan(), trust=late, file_points=1, database_points=1)
+    assert good.verdict == "untrusted"
+    checks, bad = judged(tmp_path / "b", make_plan("previous"), trust=late)
+    assert bad.verdict == "untrusted"
+    assert checks["final window ratio"].status == "fail"
+    assert "late: p99 7.1 ms" in bad.summary
+    assert "final window ratio fails" in bad.summary
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"to": "1s"}, "later than from"),
+        ({"from": 1}, "1 has no unit; write for example 1s"),
+        ({"tolerance": 3}, "less than 1"),
+        ({"series": "windows"}, "there is no series 'windows'"),
+        ({"tolerence": 0.1}, "Extra inputs are not permitted"),
+        ({"judge": "follow_law"}, "'follows_law', 'ratio', 'payload_intact', 'points_stored'"),
+    ],
+)
+def test_bad_parameters_are_refused(change, says):
+    good = {"name": "x", "judge": "follows_law", "from": "1s", "to": "20s"}
+    with pytest.raises(ValidationError, match=says):
+        ADAPTER.validate_python({**good, **change})
+
+
+@pytest.mark.parametrize(
+    "time", [{}, {"last": "1s", "from": "1s", "to": "2s"}, {"from": "1s"}, {"last": "1s", "of": [1, 1]}]
+)
+def test_a_ratio_needs_one_time_and_two_connections(time):
+    with pytest.raises(ValidationError, match=r"either last|two different"):
+        ADAPTER.validate_python({"name": "x", "judge": "ratio", "min": 7, "max": 9, **time})
+
+
+def test_a_scenario_and_its_plan_mean_the_same():
+    written = {"name": "x", "judge": "follows_law", "from": "500ms", "to": "20s", "at_least": "4s"}
+    parameters = ADAPTER.validate_python(written)
+    assert isinstance(parameters, FollowsLaw)
+    assert (parameters.from_s, parameters.to_s, parameters.at_least_s) == (0.5, 20.0, 4.0)
+    again = ADAPTER.validate_python(parameters.model_dump(mode="json"), context={"resolved": True})
+    assert again == parameters
+
+
+def test_a_broken_plan_names_the_check(tmp_path):
+    plan = with_checks(make_plan(transfer_mib=2), {"judge": "follows_law", "from_s": 1, "to_s": "soon"})
+    path = tmp_path / "telemetry.lp"
+    path.write_text("")
+    with pytest.raises(BadInput, match=r"check 'c0': follows_law\.to.*'soon'"):
+        judge(plan, FromFile(path), tmp_path / "agents", Trust(trusted=True))
+
+
+@given(
+    rates=st.lists(st.floats(1, 1e5), min_size=1, max_size=8),
+    window=st.floats(64, 1e5),
+    elapsed=st.floats(0, 1e3),
+)
+def test_shares_by_the_law_sum_to_one_and_go_to_the_rates(rates, window, elapsed):
+    by_index = {str(i): rate for i, rate in enumerate(rates, start=1)}
+    start = dict.fromkeys(by_index, window / len(rates))
+    law = law_of(window, start, by_index)
+    shares = {c: float(law.share(c, elapsed)) for c in by_index}
+    assert sum(shares.values()) == pytest.approx(1)
+    for c, rate in by_index.items():
+        assert float(law.share(c, 0)) == pytest.approx(1 / len(rates))
+        assert float(law.share(c, 60 * law.time_constant_s)) == pytest.approx(rate / sum(rates))
+
+
+def test_the_law_is_what_the_rule_does_packet_by_packet():
+    """+1 per ACK, then all windows scaled back to W: 1024 and 128 ACKs per second, one at a time."""
+    windows = np.array([2048.0, 2048.0])
+    law = law_of(4096, {"1": 2048, "2": 2048}, {"1": 1024, "2": 128})
+    for second in range(1, 21):
+        for _ in range(128):
+            for connection in (0,) * 8 + (1,):
+                windows[connection] += 1
+                windows *= 4096 / windows.sum()
+        assert windows[0] / 4096 == pytest.approx(float(law.share("1", second)), abs=2e-4)
