@@ -1,0 +1,84 @@
+// Command ncp-link is the middle of a run's emulated links (relay) and the measure of them (probe).
+// See docs/contracts.md.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"ncp-testbed/link/plan"
+)
+
+// Exit codes.
+const (
+	exitFailed   = 1
+	exitBadInput = 2
+)
+
+const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE]
+       ncp-link probe --plan FILE --netns HOST=PATH ... [--seconds N]`
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, usage)
+		os.Exit(exitBadInput)
+	}
+	var err error
+	switch os.Args[1] {
+	case "relay":
+		err = runRelay(os.Args[2:])
+	case "probe":
+		err = runProbe(os.Args[2:])
+	case "-h", "--help", "help":
+		fmt.Println(usage)
+	default:
+		err = badInput{fmt.Errorf("%q: want relay or probe", os.Args[1])}
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ncp-link:", err)
+		if errors.As(err, &badInput{}) {
+			os.Exit(exitBadInput)
+		}
+		os.Exit(exitFailed)
+	}
+}
+
+// badInput is an error of what the caller gave.
+type badInput struct{ error }
+
+func (b badInput) Unwrap() error { return b.error }
+
+// parse reads flags, all of which must be flags, and those named must be given.
+func parse(flags *flag.FlagSet, arguments []string, required ...string) error {
+	flags.Usage = func() { fmt.Println(usage) }
+	flags.SetOutput(io.Discard)
+	if err := flags.Parse(arguments); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return badInput{err}
+	}
+	if flags.NArg() > 0 {
+		return badInput{fmt.Errorf("%q: want options only", flags.Arg(0))}
+	}
+	for _, name := range required {
+		if flags.Lookup(name).Value.String() == "" {
+			return badInput{fmt.Errorf("--%s: not given", name)}
+		}
+	}
+	return nil
+}
+
+func readPlan(path string) (*plan.Plan, error) {
+	p, err := plan.Read(path)
+	if err != nil {
+		return nil, badInput{err}
+	}
+	return p, nil
+}

@@ -1,0 +1,20 @@
+package model
+
+import "math/rand/v2"
+
+// drawDelay is the delay of one frame in nanoseconds, never below 0.
+func drawDelay(p *Properties, r *rand.Rand) Time {
+	ms := p.DelayMS
+	switch {
+	case p.JitterKind == JitterSamples:
+		if n := len(p.JitterSamplesMS); n > 0 {
+			ms += p.JitterSamplesMS[r.IntN(n)]
+		}
+	case p.JitterMS == 0:
+	case p.JitterKind == JitterNormal:
+		ms += r.NormFloat64() * p.JitterMS
+	default:
+		ms += (2*r.Float64() - 1) * p.JitterMS
+	}
+	return max(0, Time(ms*nsPerMs))
+}

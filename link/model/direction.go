@@ -1,0 +1,252 @@
+package model
+
+// Cause tells why the model dropped a frame.
+type Cause int
+
+// The causes of drops.
+const (
+	Lost         Cause = iota // by the configured loss
+	QueueFull                 // drop-tail or drop-head
+	QueueDelayed              // CoDel
+)
+
+// Delivery is a frame that reached the far end.
+type Delivery[T any] struct {
+	Frame   T
+	Bytes   int
+	Arrival Time // as given to Push
+	Due     Time // when it reaches the far end
+	FlipBit int  // the bit of the frame that arrives flipped, counted from the frame's first; -1: none
+}
+
+// Hooks are the caller's side of frames that do not simply pass.
+type Hooks[T any] struct {
+	// Drop takes back a frame that will not be delivered.
+	Drop func(T, Cause)
+	// Copy makes the second of a duplicated frame; false if it cannot.
+	Copy func(T) (T, bool)
+}
+
+// Counts are cumulative. In + Duplicated = Out + Lost + QueueFull + QueueDelayed + Held.
+type Counts struct {
+	In, InBytes                     uint64
+	Out, OutBytes                   uint64
+	Lost, QueueFull, QueueDelayed   uint64
+	Duplicated, Corrupted, Overtook uint64
+	Refused                         uint64 // by back-pressure; not part of In
+}
+
+// Direction is one direction of one link. T is the caller's handle of a frame.
+type Direction[T any] struct {
+	properties Properties
+	hooks      Hooks[T]
+	random     randomness
+	loss       lossState
+	counts     Counts
+
+	queue  fifo[T]
+	limits limits
+	codel  codel
+	pace   pace
+	meter  meter
+	cursor traceCursor
+
+	line        line[T]
+	lastArrival Time
+	lastDue     Time // of frames that keep their order
+}
+
+// NewDirection makes a direction; its random streams follow from seed, link and direction ("ab" or "ba").
+func NewDirection[T any](p Properties, seed uint64, link, direction string, now Time, hooks Hooks[T]) *Direction[T] {
+	d := &Direction[T]{hooks: hooks, random: newRandomness(seed, link, direction), lastArrival: now, lastDue: now}
+	d.install(p, now)
+	return d
+}
+
+// Properties are those in force.
+func (d *Direction[T]) Properties() Properties { return d.properties }
+
+// Counts are the frames' fates so far.
+func (d *Direction[T]) Counts() Counts { return d.counts }
+
+// Held is what the model has now: frames and bytes, waiting for the rate and on the line.
+func (d *Direction[T]) Held() (frames, bytes int) {
+	return d.queue.count + len(d.line.heap), d.queue.bytes + d.line.bytes
+}
+
+// Queued is the part of Held that waits for the rate.
+func (d *Direction[T]) Queued() (frames, bytes int) { return d.queue.count, d.queue.bytes }
+
+// Set changes properties at the given time, not before any time of an earlier call. What is queued or on the
+// line stays: it leaves by the new rate, and arrives when it would have. A frame is never made to wait longer
+// by a change of delay, but with less delay those that follow keep their order behind those under way. A queue
+// that is over a new limit drains to it.
+func (d *Direction[T]) Set(now Time, c *Change) {
+	d.advance(now)
+	d.install(d.properties.Apply(c), now)
+}
+
+func (d *Direction[T]) install(p Properties, now Time) {
+	old, oldTrace := d.pace, d.properties.Trace
+	d.properties = p
+	d.limits = newLimits(&p)
+	d.pace = newPace(&p)
+	begun := now
+	if d.queue.count > 0 {
+		begun = d.queue.front().arrival
+	}
+	d.meter = d.meter.rescale(now, begun, old, d.pace)
+	if !p.Trace.IsZero() && !sameTrace(p.Trace, oldTrace) {
+		d.cursor = traceCursor{start: now, left: TraceOpportunityBytes}
+	}
+	if p.Queue.Mode != QueueCoDel {
+		d.codel = codel{}
+	}
+}
+
+func sameTrace(a, b Trace) bool {
+	return len(a.at) == len(b.at) && len(a.at) > 0 && &a.at[0] == &b.at[0]
+}
+
+// Room tells whether Push would take a frame of the given size; always so without back-pressure.
+func (d *Direction[T]) Room(bytes int) bool {
+	return d.properties.Queue.Mode != QueueBackPressure || !d.queue.full(d.limits, bytes)
+}
+
+// Push takes a frame that arrived at the given time; false if back-pressure refuses it, and the frame stays
+// the caller's. An arrival before that of an earlier frame counts as simultaneous with it.
+func (d *Direction[T]) Push(frame T, bytes int, arrival Time) bool {
+	arrival = max(arrival, d.lastArrival)
+	d.advance(arrival)
+	if !d.Room(bytes) {
+		d.counts.Refused++
+		return false
+	}
+	d.lastArrival = arrival
+	d.counts.In++
+	d.counts.InBytes += uint64(bytes)
+	if d.queue.count == 0 && !d.properties.Limited() {
+		d.enterLine(waiting[T]{frame, bytes, arrival}, arrival)
+		return true
+	}
+	if d.queue.full(d.limits, bytes) {
+		if d.properties.Queue.Mode != QueueDropHead {
+			d.drop(frame, QueueFull)
+			return true
+		}
+		for d.queue.full(d.limits, bytes) {
+			d.drop(d.queue.pop().frame, QueueFull)
+		}
+	}
+	d.queue.push(waiting[T]{frame, bytes, arrival})
+	d.advance(arrival)
+	return true
+}
+
+// Pop returns the next frame that is due by now.
+func (d *Direction[T]) Pop(now Time) (Delivery[T], bool) {
+	d.advance(now)
+	if len(d.line.heap) == 0 || d.line.heap[0].due > now {
+		return Delivery[T]{}, false
+	}
+	f := d.line.pop()
+	d.counts.Out++
+	d.counts.OutBytes += uint64(f.bytes)
+	return Delivery[T]{f.frame, f.bytes, f.arrival, f.due, int(f.flipBit)}, true
+}
+
+// Next is when something next happens without a Push: a frame is due, or one leaves the queue, which also
+// makes room under back-pressure. False: nothing will.
+func (d *Direction[T]) Next() (Time, bool) {
+	var next Time
+	ok := false
+	if len(d.line.heap) > 0 {
+		next, ok = d.line.heap[0].due, true
+	}
+	if d.queue.count > 0 {
+		if leaves, _, _ := d.serveHead(); !ok || leaves < next {
+			next, ok = leaves, true
+		}
+	}
+	return next, ok
+}
+
+// advance lets all leave the queue that leaves by now.
+func (d *Direction[T]) advance(now Time) {
+	for d.queue.count > 0 {
+		leaves, meter, cursor := d.serveHead()
+		if leaves > now {
+			return
+		}
+		queued := d.queue.bytes
+		head := d.queue.pop()
+		if d.properties.Queue.Mode == QueueCoDel &&
+			d.codel.drop(&d.properties.Queue, leaves, leaves-head.arrival, queued) {
+			d.drop(head.frame, QueueDelayed)
+			continue
+		}
+		d.meter, d.cursor = meter, cursor
+		d.enterLine(head, leaves)
+	}
+}
+
+// serveHead is when the head of the queue leaves it, and the state of the rate after that.
+func (d *Direction[T]) serveHead() (Time, meter, traceCursor) {
+	head := d.queue.front()
+	if !d.properties.Trace.IsZero() {
+		leaves, cursor := d.cursor.serve(d.properties.Trace, head.arrival, head.bytes)
+		return leaves, d.meter, cursor
+	}
+	leaves, meter := d.meter.serve(d.pace, head.arrival, head.bytes)
+	return leaves, meter, d.cursor
+}
+
+// enterLine sends a frame on its way at the given time.
+func (d *Direction[T]) enterLine(w waiting[T], at Time) {
+	p := &d.properties
+	if d.loss.lose(p, d.random.loss) {
+		d.drop(w.frame, Lost)
+		return
+	}
+	f := onLine[T]{frame: w.frame, bytes: w.bytes, arrival: w.arrival, flipBit: d.drawFlip(w.bytes)}
+	if chance(d.random.reorder, p.Reorder) {
+		f.due = at
+		d.counts.Overtook++
+	} else {
+		f.due = at + drawDelay(p, d.random.jitter)
+		if !p.JitterReorders {
+			f.due = max(f.due, d.lastDue)
+		}
+		d.lastDue = max(d.lastDue, f.due)
+	}
+	d.line.push(f)
+	if chance(d.random.duplicate, p.Duplicate) {
+		if second, ok := d.hooks.Copy(f.frame); ok {
+			d.counts.Duplicated++
+			f.frame = second
+			d.line.push(f)
+		}
+	}
+}
+
+const ethernetHeaderBytes = 14
+
+func (d *Direction[T]) drawFlip(bytes int) int32 {
+	if bytes <= ethernetHeaderBytes || !chance(d.random.corrupt, d.properties.Corrupt) {
+		return -1
+	}
+	d.counts.Corrupted++
+	return int32(8*ethernetHeaderBytes + d.random.corrupt.IntN(8*(bytes-ethernetHeaderBytes)))
+}
+
+func (d *Direction[T]) drop(frame T, cause Cause) {
+	switch cause {
+	case Lost:
+		d.counts.Lost++
+	case QueueFull:
+		d.counts.QueueFull++
+	case QueueDelayed:
+		d.counts.QueueDelayed++
+	}
+	d.hooks.Drop(frame, cause)
+}

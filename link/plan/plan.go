@@ -1,0 +1,147 @@
+// Package plan reads of a run's plan (docs/contracts.md) what concerns its links.
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"ncp-testbed/link/model"
+)
+
+// Plan is one run.
+type Plan struct {
+	Path      string    `json:"-"`
+	Schema    int       `json:"schema"`
+	Run       string    `json:"run"`
+	Scenario  string    `json:"scenario"`
+	Links     []Link    `json:"links"`
+	Telemetry Telemetry `json:"telemetry"`
+}
+
+// Telemetry tells how often points are written, and to which database.
+type Telemetry struct {
+	IntervalMS int    `json:"interval_ms"`
+	URL        string `json:"url"`
+	Database   string `json:"database"`
+}
+
+// Link is one emulated link. Its middle is described by the keys of [model.Change] beside those listed here,
+// for one direction by the same keys in an object ab or ba.
+type Link struct {
+	Name       string      `json:"name"`
+	Index      int         `json:"index"`
+	A          End         `json:"a"`
+	B          End         `json:"b"`
+	RateBPS    float64     `json:"rate_bps"`
+	FrameBytes int         `json:"frame_bytes"`
+	BurstBytes int         `json:"burst_bytes"`
+	Queue      model.Queue `json:"queue"`
+	Seed       uint64      `json:"seed"`
+
+	// Middle are the properties of the link's middle: those of ab first, then of ba.
+	Middle [2]model.Properties `json:"-"`
+}
+
+// End is one end of a link: a is where the forward direction, ab, begins.
+type End struct {
+	Host            string `json:"host"`
+	Interface       string `json:"interface"`
+	Address         string `json:"address"`
+	MiddleInterface string `json:"middle_interface"`
+}
+
+// Directions are the names of a link's directions, in the order of [Link.Middle].
+var Directions = [2]string{"ab", "ba"}
+
+// Read reads a plan. Errors name the file and the field.
+func Read(path string) (*Plan, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Path: path}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var raw struct {
+		Links []json.RawMessage `json:"links"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if p.Schema != 1 {
+		return nil, fmt.Errorf("%s: schema: %d, want 1", path, p.Schema)
+	}
+	if len(p.Links) == 0 {
+		return nil, fmt.Errorf("%s: links: none, want at least one", path)
+	}
+	if p.Telemetry.IntervalMS <= 0 {
+		return nil, fmt.Errorf("%s: telemetry.interval_ms: %d, want more than 0", path, p.Telemetry.IntervalMS)
+	}
+	names := map[string]bool{}
+	for i := range p.Links {
+		l := &p.Links[i]
+		if err := l.resolve(raw.Links[i], filepath.Dir(path)); err != nil {
+			return nil, fmt.Errorf("%s: links[%d].%w", path, i, err)
+		}
+		if names[l.Name] {
+			return nil, fmt.Errorf("%s: links[%d].name: %q is taken", path, i, l.Name)
+		}
+		names[l.Name] = true
+	}
+	return p, nil
+}
+
+// ShapedAtHosts tells whether rate and queue are at the hosts' own egress, hence not in the middle.
+func (l *Link) ShapedAtHosts() bool {
+	return l.Queue.Mode == "" || l.Queue.Mode == model.QueueBackPressure
+}
+
+func (l *Link) resolve(raw json.RawMessage, directory string) error {
+	if l.Name == "" {
+		return fmt.Errorf("name: empty, want the link's name")
+	}
+	for _, end := range []struct {
+		key string
+		end *End
+	}{{"a", &l.A}, {"b", &l.B}} {
+		if end.end.MiddleInterface == "" {
+			return fmt.Errorf("%s.middle_interface: empty, want an interface", end.key)
+		}
+		if _, err := netip.ParseAddr(end.end.Address); err != nil {
+			return fmt.Errorf("%s.address: %q, want an IP address", end.key, end.end.Address)
+		}
+	}
+	both, err := decodeChange(raw, directory)
+	if err != nil {
+		return err
+	}
+	if l.ShapedAtHosts() {
+		both.RateBPS, both.RatePPS, both.BurstBytes, both.Queue = nil, nil, nil, nil
+	} else if both.RateBPS != nil {
+		both.RatePPS = nil // the same rate, in packets of frame_bytes
+	}
+	if err := both.Validate(); err != nil {
+		return err
+	}
+	var byDirection map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &byDirection); err != nil {
+		return err
+	}
+	for i, direction := range Directions {
+		l.Middle[i] = model.Properties{}.Apply(&both)
+		text, ok := byDirection[direction]
+		if !ok {
+			continue
+		}
+		own, err := ParseChange(text, directory)
+		if err != nil {
+			return fmt.Errorf("%s.%w", direction, err)
+		}
+		l.Middle[i] = l.Middle[i].Apply(&own)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package probe
+
+import (
+	"cmp"
+	"slices"
+)
+
+// measurement works out the figures of a direction.
+func (d *direction) measurement() Measurement {
+	m := Measurement{Link: d.link.Name, Direction: d.name, Loss: 1}
+	if delays := d.delaysMS(); len(delays) > 0 {
+		median, p99 := quantile(delays, 0.5), quantile(delays, 0.99)
+		m.DelayMS, m.DelayP99MS, m.DelaySamples = &median, &p99, len(delays)
+	}
+	m.RateBPS, m.RateFrames = d.rateBPS()
+	for _, step := range []byte{stepHello, stepDelay, stepRate, stepLoss} {
+		// A link that is shaped in the middle drops of the blast by its queue.
+		if step == stepHello && d.sent[stepDelay] > 0 || step == stepRate && !d.link.ShapedAtHosts() {
+			continue
+		}
+		m.Sent += d.sent[step]
+		m.Received += distinct(d.to.received(step))
+	}
+	if m.Sent > 0 {
+		m.Loss = 1 - float64(m.Received)/float64(m.Sent)
+	}
+	return m
+}
+
+// delaysMS are the one-way delays, ascending.
+func (d *direction) delaysMS() []float64 {
+	var delays []float64
+	for _, a := range d.to.received(stepDelay) {
+		if leftNS, ok := d.stamps[uint32(a.sequence)]; ok {
+			delays = append(delays, float64(a.atNS-leftNS)/1e6)
+		}
+	}
+	slices.Sort(delays)
+	return delays
+}
+
+// rateBPS is the rate between the first arrival after the initial burst and the last, and how many frames it
+// is measured by.
+func (d *direction) rateBPS() (*float64, int) {
+	all := d.to.received(stepRate)
+	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.atNS, b.atNS) })
+	skip := d.burstFrames()
+	if len(all) < skip+2 {
+		return nil, 0
+	}
+	first, last := all[skip], all[len(all)-1]
+	frames := len(all) - 1 - skip
+	if d.link.ShapedAtHosts() {
+		// What the middle lost has passed the shaper, too.
+		frames = int(last.sequence) - int(first.sequence)
+	}
+	if frames <= 0 || last.atNS <= first.atNS {
+		return nil, 0
+	}
+	rate := float64(frames*d.frameBytes*8) * 1e9 / float64(last.atNS-first.atNS)
+	return &rate, frames
+}
+
+func distinct(all []arrival) int {
+	seen := map[uint64]bool{}
+	for _, a := range all {
+		seen[a.sequence] = true
+	}
+	return len(seen)
+}
+
+// quantile is the smallest of the ascending values that the share q of them does not exceed.
+func quantile(ascending []float64, q float64) float64 {
+	rank := int(q*float64(len(ascending)) + 0.999999)
+	return ascending[max(0, min(rank, len(ascending))-1)]
+}

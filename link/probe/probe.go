@@ -1,0 +1,195 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"ncp-testbed/link/model"
+	"ncp-testbed/link/plan"
+)
+
+// Measurement is what was found of one direction of a link. Pointers are nil where nothing was measured: no
+// packet came through, or the link has no rate.
+type Measurement struct {
+	Link      string `json:"link"`
+	Direction string `json:"direction"`
+	// DelayMS is the median one-way delay from the sender's interface to the receiver's, of DelaySamples.
+	DelayMS      *float64 `json:"delay_ms"`
+	DelayP99MS   *float64 `json:"delay_p99_ms"`
+	DelaySamples int      `json:"delay_samples"`
+	// RateBPS counts frames without FCS. It is measured between RateFrames arrivals.
+	RateBPS    *float64 `json:"rate_bps"`
+	RateFrames int      `json:"rate_frames"`
+	// Loss is the share of Sent that was not received.
+	Loss     float64 `json:"loss"`
+	Sent     int     `json:"sent"`
+	Received int     `json:"received"`
+}
+
+// direction is one direction of a link while it is measured.
+type direction struct {
+	link        *plan.Link
+	name        string
+	middle      *model.Properties
+	from, to    *endpoint
+	destination netip.AddrPort
+	frameBytes  int
+	sent        [steps]int
+	stamps      map[uint32]int64
+}
+
+// Options bound the measurement.
+type Options struct {
+	// Namespaces are the paths of the hosts' network namespaces.
+	Namespaces map[string]string
+	// Seconds is how long rate and loss are measured, each.
+	Seconds float64
+}
+
+// Run measures all links of a plan. When it returns, no packet of it is under way any more.
+func Run(ctx context.Context, p *plan.Plan, o Options) ([]Measurement, error) {
+	directions, closeAll, err := open(p, o.Namespaces)
+	defer closeAll()
+	if err != nil {
+		return nil, err
+	}
+	duration := time.Duration(o.Seconds * float64(time.Second))
+	for _, step := range []func(*direction) error{
+		func(d *direction) error { return d.hello(ctx) },
+		func(d *direction) error { return d.delays(ctx) },
+		func(d *direction) error { return d.blast(ctx, duration) },
+		func(d *direction) error { return d.losses(ctx, duration) },
+	} {
+		if err := together(directions, step); err != nil {
+			return nil, err
+		}
+	}
+	measurements := make([]Measurement, 0, len(directions))
+	for _, d := range directions {
+		measurements = append(measurements, d.measurement())
+	}
+	return measurements, nil
+}
+
+// open makes the sockets of all links.
+func open(p *plan.Plan, namespaces map[string]string) (all []*direction, closeAll func(), err error) {
+	var endpoints []*endpoint
+	closeAll = func() {
+		for _, e := range endpoints {
+			e.close()
+		}
+	}
+	for i := range p.Links {
+		link := &p.Links[i]
+		ends := [2]plan.End{link.A, link.B}
+		var pair [2]*endpoint
+		for e, end := range ends {
+			path, ok := namespaces[end.Host]
+			if !ok {
+				return nil, closeAll, fmt.Errorf("link %s: --netns %s=PATH: not given", link.Name, end.Host)
+			}
+			if pair[e], err = openEndpoint(end, path); err != nil {
+				return nil, closeAll, fmt.Errorf("link %s: %w", link.Name, err)
+			}
+			endpoints = append(endpoints, pair[e])
+		}
+		for e, name := range plan.Directions {
+			address, err := netip.ParseAddr(ends[1-e].Address)
+			if err != nil {
+				return nil, closeAll, err
+			}
+			all = append(all, &direction{
+				link: link, name: name, middle: &link.Middle[e], from: pair[e], to: pair[1-e],
+				destination: netip.AddrPortFrom(address, port),
+				frameBytes:  max(link.FrameBytes, headerBytes+packetBytes),
+			})
+		}
+	}
+	return all, closeAll, nil
+}
+
+// together runs a step for all directions at once and waits for the last.
+func together(directions []*direction, step func(*direction) error) error {
+	failed := make([]error, len(directions))
+	var all sync.WaitGroup
+	for i, d := range directions {
+		all.Go(func() {
+			if err := step(d); err != nil {
+				failed[i] = fmt.Errorf("link %s, direction %s: %w", d.link.Name, d.name, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// longestDelay is what a frame may be under way for: a generous bound, not an estimate.
+func (d *direction) longestDelay() time.Duration {
+	ms := d.middle.DelayMS + 5*d.middle.JitterMS
+	for _, sample := range d.middle.JitterSamplesMS {
+		ms = max(ms, d.middle.DelayMS+sample)
+	}
+	return time.Duration(ms*float64(time.Millisecond)) + 50*time.Millisecond
+}
+
+// sentFrame is how long the link's rate takes for a frame; 0 without a rate.
+func (d *direction) sentFrame(bytes int) time.Duration {
+	if d.link.RateBPS <= 0 {
+		return 0
+	}
+	return time.Duration(float64(bytes) * 8 / d.link.RateBPS * float64(time.Second))
+}
+
+// hello sends until a packet has come through, so that addresses are resolved, or until it is clear that none
+// will. A link that loses everything is a finding, not an error.
+func (d *direction) hello(ctx context.Context) error {
+	payload := make([]byte, packetBytes)
+	deadline := time.Now().Add(2*time.Second + 4*d.longestDelay())
+	for time.Now().Before(deadline) && d.to.receivedCount(stepHello) == 0 {
+		if err := d.from.send(d.destination, payload, stepHello, 0); err != nil {
+			return err
+		}
+		d.sent[stepHello]++
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return d.settle(ctx, stepHello)
+}
+
+// settle waits until nothing of a step is under way.
+func (d *direction) settle(ctx context.Context, step byte) error {
+	for d.from.queued() > 0 {
+		if err := sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+	deadline := time.Now().Add(d.longestDelay() + d.middleQueue())
+	for time.Now().Before(deadline) && d.to.receivedCount(step) < d.sent[step] {
+		if err := sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// middleQueue is how long a frame may wait in the middle, where the link is shaped there.
+func (d *direction) middleQueue() time.Duration {
+	if d.link.ShapedAtHosts() {
+		return 0
+	}
+	return 2 * time.Second
+}
+
+func sleep(ctx context.Context, duration time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(duration):
+		return nil
+	}
+}

@@ -1,0 +1,89 @@
+package relay
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	ethernetBytes  = 14
+	addressesBytes = 12
+	vlanBytes      = 4
+	maxHeaderBytes = ethernetBytes + vlanBytes // beyond the MTU
+)
+
+// insertVLAN puts back the tag that the kernel took off on receipt.
+func (p *pool) insertVLAN(buffer int32, tpid, tci uint16) {
+	room := p.room(buffer)
+	copy(room, room[headroom:headroom+addressesBytes])
+	binary.BigEndian.PutUint16(room[addressesBytes:], tpid)
+	binary.BigEndian.PutUint16(room[addressesBytes+2:], tci)
+	p.start[buffer] = headroom - vlanBytes
+	p.length[buffer] += vlanBytes
+}
+
+// finishChecksum completes the TCP or UDP checksum of an IPv4 or IPv6 frame whose field holds only the sum of
+// the pseudo header, as a host leaves it to a device with checksum offload. Other frames stay as they are.
+func finishChecksum(frame []byte) {
+	if len(frame) < ethernetBytes {
+		return
+	}
+	packet := frame[ethernetBytes:]
+	var protocol byte
+	var segment []byte
+	switch binary.BigEndian.Uint16(frame[addressesBytes:]) {
+	case unix.ETH_P_IP:
+		if len(packet) < 20 {
+			return
+		}
+		header, total := int(packet[0]&0x0f)*4, int(binary.BigEndian.Uint16(packet[2:]))
+		if header < 20 || total < header || total > len(packet) {
+			return
+		}
+		protocol, segment = packet[9], packet[header:total]
+	case unix.ETH_P_IPV6:
+		if len(packet) < 40 {
+			return
+		}
+		end := 40 + int(binary.BigEndian.Uint16(packet[4:]))
+		if end > len(packet) {
+			return
+		}
+		protocol, segment = packet[6], packet[40:end]
+	default:
+		return
+	}
+	offset := 16
+	switch protocol {
+	case unix.IPPROTO_TCP:
+	case unix.IPPROTO_UDP:
+		offset = 6
+	default:
+		return
+	}
+	if len(segment) < offset+2 {
+		return
+	}
+	sum := ^fold(segment)
+	if sum == 0 && protocol == unix.IPPROTO_UDP {
+		sum = 0xffff // 0 would mean that there is none
+	}
+	binary.BigEndian.PutUint16(segment[offset:], sum)
+}
+
+// fold is the one's complement sum of 16-bit words (RFC 1071).
+func fold(data []byte) uint16 {
+	var sum uint64
+	for len(data) >= 2 {
+		sum += uint64(binary.BigEndian.Uint16(data))
+		data = data[2:]
+	}
+	if len(data) == 1 {
+		sum += uint64(data[0]) << 8
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return uint16(sum)
+}

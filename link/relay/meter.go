@@ -1,0 +1,121 @@
+package relay
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"ncp-testbed/link/model"
+)
+
+// Meter samples a relay, writes the samples as telemetry and adds up what the result tells.
+type Meter struct {
+	relay         *Relay
+	run, scenario string
+	spool         io.Writer // takes whole lines
+
+	mu       sync.Mutex
+	atUnixNS int64
+	last     []Sample    // without lateness
+	lateness []histogram // of the whole run
+	failed   error
+}
+
+// NewMeter writes to the spool by whole lines.
+func NewMeter(r *Relay, run, scenario string, spool io.Writer) *Meter {
+	return &Meter{
+		relay: r, run: run, scenario: scenario, spool: spool,
+		last: make([]Sample, len(r.samples)), lateness: make([]histogram, len(r.samples)),
+	}
+}
+
+// Run samples until the relay ends, and once more after that. It returns the first failure to write.
+func (m *Meter) Run(interval time.Duration) error {
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			m.sample()
+		case <-m.relay.loop.stopped:
+			m.sample()
+			return m.failed
+		}
+	}
+}
+
+func (m *Meter) sample() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var atUnixNS int64
+	if !m.relay.loop.do(func() { atUnixNS = m.relay.sample() }) {
+		atUnixNS = m.relay.sample()
+	}
+	points := newPoints(m.run, m.scenario)
+	for i := range m.relay.samples {
+		s := &m.relay.samples[i]
+		if m.atUnixNS != 0 {
+			points.add(s, &m.last[i], atUnixNS, m.atUnixNS)
+		}
+		m.lateness[i].merge(s.Lateness)
+		s.Lateness.reset()
+		m.last[i] = *s
+		m.last[i].Lateness = nil
+	}
+	m.atUnixNS = atUnixNS
+	text, err := points.text()
+	if err == nil {
+		_, err = m.spool.Write(text)
+	}
+	if err != nil && m.failed == nil {
+		m.failed = err
+	}
+}
+
+// LinkResult is what became of one direction's frames.
+type LinkResult struct {
+	Link       string           `json:"link"`
+	Direction  string           `json:"direction"`
+	Properties model.Properties `json:"properties"` // at the end
+	Frames     uint64           `json:"frames"`     // arrived
+	Bytes      uint64           `json:"bytes"`
+	Sent       uint64           `json:"sent"`
+	SentBytes  uint64           `json:"sent_bytes"`
+	Lost       uint64           `json:"lost"` // by the configured loss
+	QueueDrops uint64           `json:"queue_drops"`
+	Duplicated uint64           `json:"duplicated"`
+	Corrupted  uint64           `json:"corrupted"`
+	Overtook   uint64           `json:"overtook"`
+	Held       int              `json:"held"`
+	Unasked    Unasked          `json:"unasked_drops"`
+	Checksums  uint64           `json:"checksums_completed"`
+	LatenessUS Lateness         `json:"lateness_us"`
+}
+
+// Lateness is by how much frames left after they were due, in microseconds.
+type Lateness struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Results are the totals at the last sample.
+func (m *Meter) Results() []LinkResult {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	results := make([]LinkResult, 0, len(m.last))
+	for i := range m.last {
+		s, h := &m.last[i], &m.lateness[i]
+		results = append(results, LinkResult{
+			Link: s.Link, Direction: s.Direction, Properties: s.Properties,
+			Frames: s.Counts.In, Bytes: s.Counts.InBytes, Sent: s.Sent, SentBytes: s.SentBytes,
+			Lost: s.Counts.Lost, QueueDrops: s.Counts.QueueFull + s.Counts.QueueDelayed,
+			Duplicated: s.Counts.Duplicated, Corrupted: s.Counts.Corrupted, Overtook: s.Counts.Overtook,
+			Held: s.HeldFrames, Unasked: s.Unasked, Checksums: s.Checksums,
+			LatenessUS: Lateness{us(h.quantile(0.5)), us(h.quantile(0.99)), us(h.max)},
+		})
+	}
+	return results
+}
+
+func us(ns int64) float64 { return float64(ns) / 1e3 }

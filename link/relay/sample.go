@@ -1,0 +1,34 @@
+package relay
+
+import "ncp-testbed/link/model"
+
+// Sample is the state of one direction at one moment. All but Lateness and the held are cumulative.
+type Sample struct {
+	Link, Direction string
+	Properties      model.Properties
+	Counts          model.Counts
+	Sent, SentBytes uint64
+	DelaySumNS      int64
+	Unasked         Unasked
+	Checksums       uint64
+	HeldFrames      int
+	HeldBytes       int
+	Lateness        *histogram // since the sample before
+}
+
+// sample takes a sample of every direction at one moment; the histograms of the samples before are taken
+// over, so a caller must be done with them. It runs on the loop's thread, and leaves the sorting to the caller.
+func (r *Relay) sample() (atUnixNS int64) {
+	_, atUnixNS = r.loop.clocks()
+	for i, d := range r.loop.directions {
+		s := &r.samples[i]
+		s.Link, s.Direction = d.link, d.name
+		s.Properties, s.Counts = d.model.Properties(), d.model.Counts()
+		s.Sent, s.SentBytes, s.DelaySumNS = d.sent, d.sentBytes, d.delaySumNS
+		d.unasked.Socket = d.from.kernelDrops()
+		s.Unasked, s.Checksums = d.unasked, d.checksums
+		s.HeldFrames, s.HeldBytes = d.model.Held()
+		s.Lateness, d.lateness = d.lateness, s.Lateness
+	}
+	return atUnixNS
+}
