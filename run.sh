@@ -90,5 +90,6 @@ if ! up_to_date; then
     set_up
 fi
 
+export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # where `su` leaves them out
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 exec "$venv/bin/python" -m testbed "${arguments[@]}"

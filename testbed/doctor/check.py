@@ -71,15 +71,15 @@ REQUIREMENTS = (
     Requirement("iperf3", "makes TCP traffic", machine.program("iperf3", "--version"), EMULATION, tag="system"),
     Requirement(
         "veth", "a link is a pair of them", kernel.feature(kernel.VETH), EMULATION,
-        "use a kernel with CONFIG_VETH",
+        "use a kernel with CONFIG_VETH", "system",
     ),
     Requirement(
         "bridge", "the management network", kernel.feature(kernel.BRIDGE), EMULATION,
-        "use a kernel with CONFIG_BRIDGE",
+        "use a kernel with CONFIG_BRIDGE", "system",
     ),
     Requirement(
         "tbf", "sets a link's rate and queue", kernel.feature(kernel.TBF), EMULATION,
-        "use a kernel with CONFIG_NET_SCH_TBF",
+        "use a kernel with CONFIG_NET_SCH_TBF", "system",
     ),
     Requirement(
         "docker engine", "agents run in containers", machine.docker_engine, Need.CONTAINERS,

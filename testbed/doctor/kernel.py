@@ -6,7 +6,6 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ VETH = "ip link add probe0 type veth peer name probe1"
 BRIDGE = "ip link add probe0 type bridge"
 
 
-@cache
 def can(command: str) -> Probed:
     """Whether a command works in a fresh network namespace, which is gone when it returns."""
     as_user = [] if os.geteuid() == 0 else ["--map-root-user"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -61,6 +62,7 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
         raise CannotRun(_told("this machine can't run it", lacking))
     progress.say(_told("Setting up what is missing", lacking))
     setup(progress, tags)
+    importlib.invalidate_caches()  # Mininet may have just appeared
     still = missing(for_verb, runtime, engine)
     if still:
         raise CannotRun(_told("still missing after set-up", still), f"full log: {LOG}")

@@ -32,13 +32,20 @@ for variable in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY 
 done
 if [[ -f ${SSL_CERT_FILE:-} ]]; then
     settings+=(--volume "$SSL_CERT_FILE:/run/ca.crt:ro")
-    for variable in SSL_CERT_FILE PIP_CERT REQUESTS_CA_BUNDLE; do settings+=(--env "$variable=/run/ca.crt"); fi
+    for variable in SSL_CERT_FILE PIP_CERT REQUESTS_CA_BUNDLE; do settings+=(--env "$variable=/run/ca.crt"); done
 fi
 
+# All that --privileged gives, less what this machine may itself be denied: --privileged would then fail.
+privileges=(--cap-add ALL --device-cgroup-rule "a *:* rwm")
+for profile in seccomp apparmor systempaths; do privileges+=(--security-opt "$profile=unconfined"); done
+if ! (ulimit -Hn $(($(ulimit -Hn) + 1))) 2>/dev/null; then privileges+=(--cap-drop SYS_RESOURCE); fi
+
 # A volume for /var/lib/docker: overlayfs can't be stacked on the container's own overlayfs.
-docker run --detach --init --privileged --name "$name" --volume /var/lib/docker \
+docker run --detach --init --name "$name" "${privileges[@]}" --volume /var/lib/docker \
     "${settings[@]}" "$image" sleep infinity >/dev/null
 trap 'docker rm --force --volumes "$name" >/dev/null' EXIT
+docker exec "$name" mount -o remount,rw /sys
+docker exec "$name" sh -c 'for group in /sys/fs/cgroup /sys/fs/cgroup/*; do mount -o remount,rw "$group"; done 2>/dev/null || true'
 
 # The bare root has no git, so the clone is made outside.
 folder=$(mktemp -d)
