@@ -42,7 +42,12 @@ def _version(text: str, pattern: str) -> tuple[int, int]:
 def build_programs() -> dict[str, Path]:
     """Static binaries in ``.build/bin``; Go's own cache makes this quick when nothing changed."""
     paths.BINARIES.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "HOME": os.environ.get("HOME", "/root")}
+    environment = {
+        **os.environ,
+        "CGO_ENABLED": "0",
+        "GOTOOLCHAIN": "local",
+        "HOME": os.environ.get("HOME", "/root"),
+    }
     done = subprocess.run(
         [go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{paths.BINARIES}/", *PROGRAMS.values()],
         cwd=paths.CHECKOUT, env=environment, capture_output=True, text=True, check=False,

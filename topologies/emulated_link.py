@@ -59,7 +59,8 @@ class EmulatedLink(Link):
                 queue=parse_queue(queue),
             )
             fabric = self._interactive.fabric
-        assert plan is not None and fabric is not None
+        assert plan is not None
+        assert fabric is not None
         self.plan, self.fabric = plan, fabric
         super().__init__(
             node1,

@@ -5,11 +5,10 @@ Deleting the namespace deletes all links, whatever else went wrong.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from testbed.plan.links import LinkEnd, LinkPlan
-from topologies.commands import CommandFailed, in_namespace, plain_frames, quiet_interfaces, run
+from topologies.commands import in_namespace, plain_frames, quiet_interfaces, run
 
 MANAGEMENT_GATEWAY = "198.19.0.1"
 MANAGEMENT_PREFIX = 24
@@ -92,10 +91,4 @@ class Fabric:
 
 def leftover_namespaces(prefix: str = "ncp-") -> list[str]:
     """Names of this testbed's namespaces that exist now."""
-    try:
-        return sorted(name for name in os.listdir("/run/netns") if name.startswith(prefix))
-    except FileNotFoundError:
-        return []
-
-
-__all__ = ["CommandFailed", "Fabric", "MANAGEMENT_GATEWAY", "leftover_namespaces", "namespace_of"]
+    return sorted(path.name for path in Path("/run/netns").glob(f"{prefix}*"))

@@ -46,14 +46,22 @@ class NetemMiddle:
         """Join the two ends of each link by a bridge and delay what leaves it."""
         for link in links:
             bridge = f"l{link.index}br"
-            self.fabric.run(["ip", "link", "add", bridge, "type", "bridge", "stp_state", "0", "mcast_snooping", "0"])
+            self.fabric.run(
+                ["ip", "link", "add", bridge, "type", "bridge", "stp_state", "0", "mcast_snooping", "0"]
+            )
             for end in (link.a, link.b):
                 self.fabric.run(["ip", "link", "set", end.middle_interface, "master", bridge])
                 netem = ["delay", f"{link.delay_ms}ms", "limit", str(netem_limit_packets(link))]
                 if link.loss:
                     netem += ["loss", f"{link.loss * 100}%"]
-                self.fabric.run(["tc", "qdisc", "replace", "dev", end.middle_interface, "root", "netem", *netem])
+                self.fabric.run(
+                    ["tc", "qdisc", "replace", "dev", end.middle_interface, "root", "netem", *netem]
+                )
             self.fabric.run(["ip", "link", "set", bridge, "up"])
+
+    def failed(self) -> str | None:
+        """The kernel's middle does not end by itself."""
+        return None
 
     def stop(self) -> None:
         """Nothing of it outlives the namespace."""

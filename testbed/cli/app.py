@@ -4,34 +4,13 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Collection, Sequence
 
-import click
 import typer
-from typer.core import TyperGroup
 
-from testbed.errors import Exit, TestbedError
-
-
-class VerbOrScenario(TyperGroup):
-    """A first word that is no verb is a scenario to run."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert ``run`` before a scenario's name; a near miss of a verb is an error, not a scenario."""
-        first = next((arg for arg in args if not arg.startswith("-")), None)
-        if first is not None and first == args[0] and first not in self.commands:
-            from testbed.scenario.load import available
-
-            scenarios = [path.stem for path in available()]
-            near_verb = difflib.get_close_matches(first, list(self.commands), n=1, cutoff=0.75)
-            near_scenario = difflib.get_close_matches(first, scenarios, n=1, cutoff=0.75)
-            if near_verb and not near_scenario and first not in scenarios and "/" not in first:
-                raise click.UsageError(f"there is no verb or scenario {first!r}; did you mean {near_verb[0]!r}?", ctx)
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
+from testbed.errors import BadInput, TestbedError
 
 app = typer.Typer(
-    cls=VerbOrScenario,
     name="./run.sh",
     no_args_is_help=True,
     add_completion=False,
@@ -48,20 +27,29 @@ def main() -> None:
 
     for verb in (run, list_scenarios, scenario, doctor, verify, machine, clean, test):
         verb.register(app)
+    verbs = [command.name for command in app.registered_commands if command.name]
     try:
-        code = app(standalone_mode=False)
+        app(with_verb(sys.argv[1:], verbs), prog_name="./run.sh")  # usage errors end with 2 in here
     except TestbedError as error:
         print(f"error: {error.message}", file=sys.stderr)
         if error.hint:
             print(error.hint, file=sys.stderr)
         sys.exit(int(error.code))
-    except click.UsageError as error:
-        print(f"error: {error.format_message()}", file=sys.stderr)
-        print("./run.sh --help lists the verbs and ./run.sh VERB --help their options.", file=sys.stderr)
-        sys.exit(Exit.BAD_INPUT)
-    except click.exceptions.Exit as finished:
-        sys.exit(finished.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
-    sys.exit(code if isinstance(code, int) else 0)
+
+
+def with_verb(arguments: Sequence[str], verbs: Collection[str]) -> list[str]:
+    """``startup --quick`` → ``run startup --quick``; raises :class:`BadInput` for a misspelt verb."""
+    first = arguments[0] if arguments else "--help"
+    if first.startswith("-") or first in verbs:
+        return list(arguments)
+    from testbed.scenario.load import available
+
+    scenarios = [path.stem for path in available()]
+    near_verb = difflib.get_close_matches(first, verbs, n=1, cutoff=0.75)
+    near_scenario = difflib.get_close_matches(first, scenarios, n=1, cutoff=0.75)
+    if near_verb and not near_scenario and "/" not in first:
+        raise BadInput(f"there is no verb or scenario {first!r}; did you mean {near_verb[0]!r}?")
+    return ["run", *arguments]

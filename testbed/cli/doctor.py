@@ -7,7 +7,6 @@ import typer
 from testbed.errors import Exit
 
 
-
 def register(app: typer.Typer) -> None:
     """Add the verb."""
 
@@ -15,7 +14,7 @@ def register(app: typer.Typer) -> None:
     def doctor(
         fix: bool = typer.Option(False, "--fix", help="Install what is missing."),
         build: bool = typer.Option(False, "--build", help="Also build the Go programs."),
-    ) -> int:
+    ) -> None:
         """Check this machine: names what is missing and the fix. Ends with 4 if a run would not work."""
         from testbed.build import build_programs
         from testbed.doctor import make_ready, probe_all
@@ -37,4 +36,4 @@ def register(app: typer.Typer) -> None:
             if not finding.ok and finding.level != "fact":
                 print(f"  {'':<8} {'':<19} for: {finding.why}; fix: {finding.fix}")
         print("This machine can't run a scenario yet." if lacking else "This machine can run scenarios.")
-        return Exit.CANNOT_RUN if lacking else Exit.PASS
+        raise typer.Exit(Exit.CANNOT_RUN if lacking else Exit.PASS)

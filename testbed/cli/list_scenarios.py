@@ -17,6 +17,9 @@ def register(app: typer.Typer) -> None:
         for path in available():
             try:
                 scenario = load(str(path)).scenario
-                print(f"{path.stem:<20} {scenario.title}" + (f"  [{scenario.source}]" if scenario.source else ""))
+                print(
+                    f"{path.stem:<20} {scenario.title}"
+                    + (f"  [{scenario.source}]" if scenario.source else "")
+                )
             except BadInput as error:
                 print(f"{path.stem:<20} (not valid: {error.message.splitlines()[0]})")

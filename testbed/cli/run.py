@@ -10,7 +10,6 @@ from typing import Literal
 import typer
 
 from testbed.cli.options import (
-    EngineOption,
     LinkOption,
     QuickOption,
     RuntimeOption,
@@ -34,18 +33,17 @@ def register(app: typer.Typer) -> None:
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         seed: SeedOption = None,
-        engine: EngineOption = "mininet",
         runtime: RuntimeOption = "docker",
         link: LinkOption = "auto",
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
-    ) -> int:
+    ) -> None:
         """Run a scenario and judge it. The last line is PASS, FAIL or UNTRUSTED; results/ has the rest."""
         from testbed.scenario.load import load
 
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         if dry_run:
-            return _dry_run(loaded, runtime, link, seed, quick)
-        return run_scenario(loaded, runtime=runtime, link=link, seed=seed, quick=quick)
+            raise typer.Exit(_dry_run(loaded, runtime, link, seed, quick))
+        raise typer.Exit(run_scenario(loaded, runtime=runtime, link=link, seed=seed, quick=quick))
 
 
 def run_scenario(
@@ -58,7 +56,10 @@ def run_scenario(
 ) -> int:
     """Set up what is missing, run, print the verdict; returns the exit code."""
     if os.geteuid() != 0:
-        raise CannotRun("running a scenario needs root, for network namespaces", f"Try: sudo ./run.sh {loaded.scenario.name}")
+        raise CannotRun(
+            "running a scenario needs root, for network namespaces",
+            f"Try: sudo ./run.sh {loaded.scenario.name}",
+        )
     from testbed import build
     from testbed.cli.setup import remove_leftovers
     from testbed.doctor import make_ready
@@ -111,7 +112,7 @@ def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "
     if has_netem():
         return "netem"
     if link == "netem":
-        raise CannotRun("this kernel has no netem (sch_netem)", "Use --link relay, or --link auto, which picks what there is.")
+        raise CannotRun("this kernel has no netem (sch_netem)", "Use --link relay or --link auto.")
     return "relay"
 
 

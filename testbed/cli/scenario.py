@@ -28,7 +28,9 @@ def register(app: typer.Typer) -> None:
 
     @app.command("validate")
     def validate(
-        scenarios: list[str] = typer.Argument(None, metavar="[SCENARIO]…", help="All of scenarios/ without one."),
+        scenarios: Annotated[
+            list[str] | None, typer.Argument(metavar="[SCENARIO]…", help="All of scenarios/ without one.")
+        ] = None,
         set_: SetOption = [],  # noqa: B006
     ) -> None:
         """Check scenario files; a mistake is named with file, line, field, value and what would be right."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 
-
 def docker_client() -> Any | None:
     """A client of the Docker engine, or None where none answers."""
     import docker
@@ -24,5 +23,3 @@ def remove_leftovers(say: Callable[[str], None]) -> None:
 
     for what in live.remove_leftovers(docker_client()):
         say(f"  left by a run that was killed: removed {what}")
-
-

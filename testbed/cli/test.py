@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -31,14 +32,18 @@ def suites() -> list[Suite]:
     from testbed.build import go_tool
 
     go, tool = go_tool(), str(Path(sys.executable).parent)
-    shell = [*SHELL_SCRIPTS, *(str(p.relative_to(paths.CHECKOUT)) for p in paths.CHECKOUT.glob("tests/**/*.sh"))]
+    gofmt = Path(go).resolve().parent / "gofmt"
+    shell = [
+        *SHELL_SCRIPTS,
+        *(str(p.relative_to(paths.CHECKOUT)) for p in paths.CHECKOUT.glob("tests/**/*.sh")),
+    ]
     found = [
         Suite("ruff", (f"{tool}/ruff", "check", ".")),
         Suite("ruff format", (f"{tool}/ruff", "format", "--check", ".")),
         Suite("mypy", (f"{tool}/mypy",)),
         Suite("shellcheck", (f"{tool}/shellcheck", *shell)),
         Suite("ansible-lint", (f"{tool}/ansible-lint", "--offline", "playbooks")),
-        Suite("gofmt", ("sh", "-c", f'test -z "$({Path(go).parent}/gofmt -l ncp-agent link telemetry | tee /dev/stderr)"')),
+        Suite("gofmt", ("sh", "-c", f'test -z "$({gofmt} -l ncp-agent link telemetry | tee /dev/stderr)"')),
         Suite("go vet", (go, "vet", "./...")),
         Suite("staticcheck", (go, "tool", "staticcheck", "./...")),
         Suite("go test -race", (go, "test", "-race", "./..."), slow=True),
@@ -54,8 +59,10 @@ def register(app: typer.Typer) -> None:
 
     @app.command("test")
     def test(
-        only: list[str] = typer.Argument(None, metavar="[SUITE]…", help="Only these, e.g. ruff or 'go vet'."),
-    ) -> int:
+        only: Annotated[
+            list[str] | None, typer.Argument(metavar="[SUITE]…", help="E.g. ruff or 'go vet'.")
+        ] = None,
+    ) -> None:
         """Run linters and all tests. As root, the tests that need namespaces run too."""
         from testbed.doctor import make_ready
         from testbed.runner.progress import Progress
@@ -66,7 +73,7 @@ def register(app: typer.Typer) -> None:
         unknown = set(only or ()) - {suite.name for suite in every}
         if unknown:
             raise BadInput(f"there is no suite {unknown.pop()!r}; suites: {', '.join(s.name for s in every)}")
-        return _run([suite for suite in every if not only or suite.name in only])
+        raise typer.Exit(_run([suite for suite in every if not only or suite.name in only]))
 
 
 def _run(chosen: list[Suite]) -> int:
@@ -76,8 +83,11 @@ def _run(chosen: list[Suite]) -> int:
     for suite in chosen:
         start_s = time.monotonic()
         print(f"== {suite.name}", flush=True)
-        done = subprocess.run(suite.command, cwd=paths.CHECKOUT, env=environment, stdin=subprocess.DEVNULL, check=False)
-        print(f"== {suite.name}: {'ok' if done.returncode == 0 else 'FAILED'} ({time.monotonic() - start_s:.1f} s)", flush=True)
+        done = subprocess.run(
+            suite.command, cwd=paths.CHECKOUT, env=environment, stdin=subprocess.DEVNULL, check=False
+        )
+        outcome = "ok" if done.returncode == 0 else "FAILED"
+        print(f"== {suite.name}: {outcome} ({time.monotonic() - start_s:.1f} s)", flush=True)
         if done.returncode:
             failed.append(suite.name)
     if failed:

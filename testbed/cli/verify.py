@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from testbed.errors import BadInput, Exit
+
+ResultFolders = Annotated[
+    list[Path], typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -14,8 +19,8 @@ def register(app: typer.Typer) -> None:
 
     @app.command("verify")
     def verify(
-        folders: list[Path] = typer.Argument(..., metavar="RESULT…", help="Result folders, e.g. results/startup/latest."),
-    ) -> int:
+        folders: ResultFolders,
+    ) -> None:
         """Judge result folders again from their raw data and compare with their verdicts.
 
         Ends with 0 when every verdict is confirmed, whatever it says, and with 1 when one is not.
@@ -35,11 +40,11 @@ def register(app: typer.Typer) -> None:
             print(f"{word} {verdict.verdict.upper()} {verdict.scenario} {verdict.run}")
             if differences:
                 code = Exit.FAIL
-        return code
+        raise typer.Exit(code)
 
     @app.command("report")
     def report(
-        folders: list[Path] = typer.Argument(..., metavar="RESULT…", help="Result folders, e.g. results/startup/latest."),
+        folders: ResultFolders,
     ) -> None:
         """Write plots and report.html of result folders anew, without running anything."""
         from testbed.report import write_report

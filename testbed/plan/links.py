@@ -13,6 +13,9 @@ NCP_DATA_HEADER_BYTES = 7
 """protobuf: tag and 3-byte varint of sequence_id (16,384 to 2,097,151), tag and 2-byte length of data."""
 
 
+ONE_BDP = QueueLength(bdp=1.0)
+
+
 @dataclass(frozen=True)
 class LinkEnd:
     """A link's end: the host's interface and the interface of the middle that it is wired to."""
@@ -68,7 +71,7 @@ def resolve_link(
     *,
     delay_ms: float = 0.0,
     loss: float = 0.0,
-    queue: QueueLength = QueueLength(bdp=1.0),
+    queue: QueueLength = ONE_BDP,
     frame_bytes: int = ncp_frame_bytes(1024),
     seed: int = 1,
 ) -> LinkPlan:

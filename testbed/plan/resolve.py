@@ -84,7 +84,7 @@ def expected_transfer_s(plan: Plan) -> float:
     """Seconds that the plan's largest transfer takes at the full rate of its links."""
     rate_pps = {link["name"]: link["rate_pps"] * (1 - link["loss"]) for link in plan["links"]}
     return max(
-        session["transfer_bytes"]
+        float(session["transfer_bytes"])
         / session["mtu_bytes"]
         / sum(rate_pps[connection["link"]] for connection in session["connections"])
         for session in plan["sessions"]
@@ -102,7 +102,9 @@ def transfer_limit_s(scenario: Scenario, links: list[LinkPlan]) -> float:
 def _policy(scenario: Scenario, policies: PolicyFacts, loaded: LoadedScenario) -> dict[str, Any]:
     name = scenario.ncp.policy
     if name not in policies:
-        raise BadInput(f"{loaded.path}: ncp.policy: there is no policy {name!r}; policies: {', '.join(sorted(policies))}")
+        raise BadInput(
+            f"{loaded.path}: ncp.policy: there is no policy {name!r}; policies: {', '.join(sorted(policies))}"
+        )
     return policies[name]
 
 

@@ -25,13 +25,15 @@ def plan_text(plan: Plan) -> str:
     windows = "/".join(f"{w:g}" for w in stated) if stated else session["policy_facts"]["initial"]
     lines += [
         f"  session    policy {session['policy']}, {mib:g} MiB, MTU {session['mtu_bytes']} B, "
-        f"send window {session['send_window_bytes'] // session['mtu_bytes']} packets, each connection starts at {windows}",
+        f"send window {session['send_window_bytes'] // session['mtu_bytes']} packets, windows start at {windows}",
         f"  seed       {plan['seed']}",
         f"  time       about {expected_transfer_s(plan):.0f} s of transfer, given up after "
         f"{plan['limits']['transfer_s']:.0f} s",
     ]
     for check in plan["checks"]:
-        details = ", ".join(f"{k} {v}" for k, v in check.items() if k not in ("name", "judge") and v is not None)
+        details = ", ".join(
+            f"{k} {v}" for k, v in check.items() if k not in ("name", "judge") and v is not None
+        )
         lines.append(f"  check      {check['name']}: {check['judge']}" + (f" ({details})" if details else ""))
     if plan["overrides"]:
         lines.append(f"  changed    {', '.join(plan['overrides'])}")

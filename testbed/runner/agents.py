@@ -72,7 +72,9 @@ def control(agent: Agent, method: str, path: str) -> dict[str, Any]:
     finally:
         connection.close()
     if answer.status >= 400:
-        raise RunFailed(f"agent {agent.place.host} refused {method} {path}: {body.decode(errors='replace').strip()}")
+        raise RunFailed(
+            f"agent {agent.place.host} refused {method} {path}: {body.decode(errors='replace').strip()}"
+        )
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     return document
 
@@ -88,7 +90,9 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def _arguments(place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str) -> list[str]:
+def _arguments(
+    place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str
+) -> list[str]:
     return [
         place.role, "--plan", plan, "--session", place.session, "--dir", directory,
         "--control", control_socket, "--credentials", credentials,

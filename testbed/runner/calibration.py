@@ -42,7 +42,9 @@ class LinkReading:
         return self.delay_ms - self.delay_ms_asked
 
 
-def measure(plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path) -> list[LinkReading]:
+def measure(
+    plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path
+) -> list[LinkReading]:
     """Run the probe over all links at once (a few seconds); raises :class:`RunFailed` if it breaks down."""
     command = [str(probe), "probe", "--plan", str(plan_file)]
     for host, path in namespaces.items():
@@ -52,12 +54,19 @@ def measure(plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, s
     try:
         with log.open("a") as errors:
             done = subprocess.run(
-                dies_with_us(command), stdout=subprocess.PIPE, stderr=errors, text=True, timeout=timeout_s, check=False
+                dies_with_us(command),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                timeout=timeout_s,
+                check=False,
             )
     except subprocess.TimeoutExpired:
         raise RunFailed(f"the links could not be measured within {timeout_s:.0f} s; see {log}") from None
     if done.returncode:
-        raise RunFailed(f"the links could not be measured (the probe ended with {done.returncode}); see {log}")
+        raise RunFailed(
+            f"the links could not be measured (the probe ended with {done.returncode}); see {log}"
+        )
     asked = {link["name"]: link for link in plan["links"]}
     return [_reading(asked[measured["link"]], measured) for measured in json.loads(done.stdout)["links"]]
 
@@ -108,4 +117,7 @@ def summary(readings: list[LinkReading]) -> str:
     """The worst errors over all links, for the progress line."""
     rate = max(readings, key=lambda r: abs(r.rate_error))
     delay = max(readings, key=lambda r: abs(r.delay_error_ms))
-    return f"worst rate error {rate.rate_error:+.2%} ({rate.link}), worst delay error {delay.delay_error_ms:+.3f} ms ({delay.link})"
+    return (
+        f"worst rate error {rate.rate_error:+.2%} ({rate.link}), "
+        f"worst delay error {delay.delay_error_ms:+.3f} ms ({delay.link})"
+    )

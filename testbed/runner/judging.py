@@ -16,6 +16,7 @@ from testbed.report import write_report
 from testbed.runner.telemetry import Counts
 from testbed.series import FromInflux
 
+
 def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust, counts: Counts) -> Verdict:
     """Judge from the database, write ``verdict.json``, ``derived.lp``, tables, plots and report."""
     with Client(endpoint, "reader") as client:
@@ -38,7 +39,8 @@ def write_broken(plan: Plan, folder: Path, message: str) -> None:
     """The verdict of a run that broke down: nothing was judged, and why."""
     reason = f"Not judged: {message}"
     checks = [
-        CheckResult(name=check["name"], judge=check["judge"], status="error", reason=reason) for check in plan["checks"]
+        CheckResult(name=check["name"], judge=check["judge"], status="error", reason=reason)
+        for check in plan["checks"]
     ]
     verdict = Verdict(
         scenario=plan["scenario"],

@@ -20,6 +20,7 @@ from testbed.checks.result import Trust, Verdict
 from testbed.errors import RunFailed, TestbedError
 from testbed.influx import server
 from testbed.influx.client import Client
+from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry
 from testbed.runner.judging import judge_and_report, write_broken
@@ -40,7 +41,9 @@ class Interrupted(TestbedError):
 class Run:
     """One run of a plan on this machine."""
 
-    def __init__(self, plan: Plan, loaded: LoadedScenario, binaries: dict[str, Path], progress: Progress) -> None:
+    def __init__(
+        self, plan: Plan, loaded: LoadedScenario, binaries: dict[str, Path], progress: Progress
+    ) -> None:
         self.plan, self.loaded, self.binaries, self.progress = plan, loaded, binaries, progress
         self.folder = paths.results() / plan["scenario"] / plan["run"]
         self.logs = self.folder / "logs"
@@ -51,7 +54,9 @@ class Run:
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
         with ExitStack() as stack:
-            own = stack.enter_context(live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"]))
+            own = stack.enter_context(
+                live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"])
+            )
             stack.enter_context(_interruptible())
             self._make_folder()
             try:
@@ -80,7 +85,7 @@ class Run:
             step.note = verdict.summary
         return verdict
 
-    def _on_the_network(self, own: Path, endpoint: server.Endpoint) -> tuple[Trust, telemetry.Counts]:
+    def _on_the_network(self, own: Path, endpoint: Endpoint) -> tuple[Trust, telemetry.Counts]:
         """Everything that needs the network; it is gone when this returns or raises."""
         credentials = own / "agent-credentials.json"
         endpoint.logins["agent"].write(credentials)
@@ -95,7 +100,7 @@ class Run:
                     self._tear_down(parts)
 
     def _measure_and_transfer(
-        self, parts: ExitStack, own: Path, endpoint: server.Endpoint, credentials: Path
+        self, parts: ExitStack, own: Path, endpoint: Endpoint, credentials: Path
     ) -> tuple[Trust, telemetry.Counts]:
         places = self._places(own, credentials)
         with self.progress.step("network") as step:
@@ -184,7 +189,11 @@ class Run:
         """Measure the links, a second time if the first was off (a busy moment of a shared machine)."""
         for attempt in (1, 2):
             readings = calibration.measure(
-                self.plan, self.plan_file, self.binaries["ncp-link"], network.namespaces(), self.logs / "probe.log"
+                self.plan,
+                self.plan_file,
+                self.binaries["ncp-link"],
+                network.namespaces(),
+                self.logs / "probe.log",
             )
             calibration.write_csv(readings, self.folder / "links.csv")
             self.provenance["calibration"] = [asdict(reading) for reading in readings]
@@ -223,7 +232,9 @@ class Run:
         try:
             result: dict[str, Any] = json.loads((self.spools / "relay" / "result.json").read_text())
         except (OSError, ValueError) as error:
-            raise RunFailed(f"the link relay left no result ({error}); see {self.logs / 'relay.log'}") from error
+            raise RunFailed(
+                f"the link relay left no result ({error}); see {self.logs / 'relay.log'}"
+            ) from error
         return result
 
     def _tear_down(self, parts: ExitStack) -> None:
@@ -247,7 +258,9 @@ class Run:
             **self.provenance,
             "seconds": self.progress.seconds,
         }
-        (self.folder / "provenance.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        (self.folder / "provenance.json").write_text(
+            json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        )
 
 
 class LinksOff(RunFailed):
@@ -256,7 +269,7 @@ class LinksOff(RunFailed):
     def __init__(self, reasons: list[str]) -> None:
         super().__init__(
             "the links are not what was asked, so nothing was run over them:\n  " + "\n  ".join(reasons),
-            "Free the machine of other load and run again; --set limits.rate_error or limits.delay_error widen the limits.",
+            "Free the machine of other load and run again.",
         )
         self.reasons = reasons
 
@@ -270,7 +283,9 @@ class _interruptible:  # noqa: N801 (a context manager, used like a function)
     """SIGINT and SIGTERM raise :class:`Interrupted` in the main thread."""
 
     def __enter__(self) -> None:
-        self._before = {s: signal.signal(s, self._raise) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        self._before = {
+            s: signal.signal(s, self._raise) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():

@@ -56,7 +56,8 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
             lock.seek(0)
             holder = lock.read().strip() or "another run"
             raise CannotRun(
-                f"{holder} is on; two runs at once would disturb each other's links", "Wait for it, or stop it with Ctrl-C."
+                f"{holder} is on; two runs at once would disturb each other's links",
+                "Wait for it, or stop it with Ctrl-C.",
             ) from None
         # Held now, so whatever is left belongs to runs that are over.
         lock.truncate(0)
@@ -109,7 +110,12 @@ def remove_leftovers(docker_client: Any | None) -> list[str]:
         removed.append(f"record of run {record.run}")
     for name in leftover_namespaces():
         maker = name.removeprefix("ncp-mn")
-        if name not in alive_namespaces and maker != name and maker.isdigit() and start_time(int(maker)) is None:
+        if (
+            name not in alive_namespaces
+            and maker != name
+            and maker.isdigit()
+            and start_time(int(maker)) is None
+        ):
             _end_processes_in(name)
             run(["ip", "netns", "delete", name])
             removed.append(f"namespace {name}")

@@ -19,7 +19,9 @@ log = logging.getLogger(__name__)
 
 def links_of(plan: Plan) -> list[LinkPlan]:
     """The plan's links as topology and middle take them."""
-    return [LinkPlan(**{**link, "a": LinkEnd(**link["a"]), "b": LinkEnd(**link["b"])}) for link in plan["links"]]
+    return [
+        LinkPlan(**{**link, "a": LinkEnd(**link["a"]), "b": LinkEnd(**link["b"])}) for link in plan["links"]
+    ]
 
 
 class Network:
@@ -108,8 +110,15 @@ class Network:
             self.net = None
 
 
-def relay_middle(plan: Plan, plan_file: Path, binary: Path, directory: Path, credentials: Path, log_file: Path) -> RelayMiddle:
+def relay_middle(
+    plan: Plan, plan_file: Path, binary: Path, directory: Path, credentials: Path, log_file: Path
+) -> RelayMiddle:
     """The relay as the run's middle, with telemetry of its own."""
     return RelayMiddle(
-        Fabric(plan["namespace"]), binary, plan=plan_file, directory=directory, credentials=credentials, log=log_file
+        Fabric(plan["namespace"]),
+        binary,
+        plan=plan_file,
+        directory=directory,
+        credentials=credentials,
+        log=log_file,
     )

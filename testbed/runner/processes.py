@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,13 @@ def dies_with_us(command: Sequence[str], *, unprivileged: bool = False) -> list[
     """``command``, sent SIGTERM by the kernel when its parent dies, so that a killed run leaves nothing."""
     drop = []
     if unprivileged:
-        drop = [f"--reuid={AGENT_UID}", f"--regid={AGENT_UID}", "--clear-groups", "--no-new-privs", "--inh-caps=-all"]
+        drop = [
+            f"--reuid={AGENT_UID}",
+            f"--regid={AGENT_UID}",
+            "--clear-groups",
+            "--no-new-privs",
+            "--inh-caps=-all",
+        ]
     return ["setpriv", *drop, "--pdeathsig=TERM", "--", *command]
 
 
@@ -44,7 +49,11 @@ class Supervised:
             full = in_namespace(namespace, full)
         with log.open("ab") as output:
             process = subprocess.Popen(
-                full, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                full,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         return cls(name, process, log)
 
@@ -94,4 +103,4 @@ def is_running(pid: int, started: int) -> bool:
     if start_time(pid) != started:
         return False
     state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    return state != "Z" and os.path.exists(f"/proc/{pid}")
+    return state != "Z"

@@ -31,7 +31,9 @@ def of_machine_and_code() -> dict[str, Any]:
         "host": socket.gethostname(),
         "machine": platform.machine(),
         "python": sys.version.split()[0],
-        "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=_own_packages())},
+        "packages": {
+            d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=_own_packages())
+        },
         "kernel": kernel_facts(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }

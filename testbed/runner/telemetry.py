@@ -42,7 +42,11 @@ class Gateway:
         )
         self._inside = Supervised.start(
             "telemetry gateway",
-            ["socat", f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork", f"UNIX-CONNECT:{bridge}"],
+            [
+                "socat",
+                f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork",
+                f"UNIX-CONNECT:{bridge}",
+            ],
             logs / "gateway.log",
             namespace=fabric.path,
         )
@@ -91,4 +95,3 @@ def _timed_lines(spool: Path) -> Iterator[tuple[int, str]]:
                 lines.append((int(stamp), line))
     lines.sort(key=lambda item: item[0])
     return iter(lines)
-

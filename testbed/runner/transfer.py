@@ -62,7 +62,7 @@ def watch_transfer(
                 raise RunFailed(said)
         if step.elapsed_s > limit_s:
             raise RunFailed(
-                f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected at full rate); "
+                f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); "
                 "it was stopped",
             )
         if step.elapsed_s >= next_status_s and senders[0] in running:

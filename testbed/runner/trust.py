@@ -28,11 +28,15 @@ def judge_trust(
                 f"(limit {limits['lateness_p99_ms']:g} ms)"
             )
         if direction.get("drops_unasked"):
-            reasons.append(f"{where}: the relay lost {direction['drops_unasked']} frames that nobody asked it to lose")
+            reasons.append(
+                f"{where}: the relay lost {direction['drops_unasked']} frames that nobody asked it to lose"
+            )
     # A back-pressure queue must block the sender, never drop; a netem queue must be long enough.
     for qdisc in qdiscs:
         if qdisc.get("drops") and qdisc["kind"] == "tbf":
-            reasons.append(f"{qdisc['host']} {qdisc['dev']}: the {qdisc['kind']} queue dropped {qdisc['drops']} packets")
+            reasons.append(
+                f"{qdisc['host']} {qdisc['dev']}: the {qdisc['kind']} queue dropped {qdisc['drops']} packets"
+            )
     if idle and statistics.fmean(idle) < limits["cpu_idle"]:
         reasons.append(
             f"the machine was starved: {statistics.fmean(idle):.1%} of its CPU time was idle "

@@ -48,7 +48,9 @@ def find(name: str) -> Path:
         names = [p.stem for p in available()]
         close = difflib.get_close_matches(name, names, n=1)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        raise BadInput(f"there is no scenario {name!r}.{guess}", f"Scenarios: {', '.join(names)} (./run.sh list)")
+        raise BadInput(
+            f"there is no scenario {name!r}.{guess}", f"Scenarios: {', '.join(names)} (./run.sh list)"
+        )
     return path
 
 
@@ -90,8 +92,8 @@ def _validate(path: Path, document: CommentedMap, applied: Sequence[str]) -> Sce
     try:
         return Scenario.model_validate(_plain(document))
     except ValidationError as error:
-        # One mistake often makes several errors (a union tries each member); the first is the one to mend.
-        details = error.errors()
+        # A misspelt key is also a missing one; the misspelling is the one to mend, so it comes first.
+        details = sorted(error.errors(), key=lambda item: item["type"] == "missing")
         shown = [_describe(path, document, item, applied) for item in details[:3]]
         more = f"\n(and {len(details) - 3} more)" if len(details) > 3 else ""
         raise BadInput("\n".join(dict.fromkeys(shown)) + more) from error
@@ -112,7 +114,7 @@ def _plain(node: Any) -> Any:
 
 def _describe(path: Path, document: CommentedMap, error: ErrorDetails, applied: Sequence[str]) -> str:
     """``scenarios/x.yaml:7: links.fast.rate: 1024 has no unit; write for example 1024pps``."""
-    line, names, node = _locate(document, error["loc"])
+    line, names = _locate(document, error["loc"])
     field = ".".join(names) or "scenario"
     kind, value = error["type"], error["input"]
     if kind == "extra_forbidden":
@@ -135,8 +137,8 @@ def _describe(path: Path, document: CommentedMap, error: ErrorDetails, applied: 
     return f"{where}: {field}: {message}"
 
 
-def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str], Any]:
-    """The 1-based line of an error's place, the field's name with list items by their ``name``, its node."""
+def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str]]:
+    """The 1-based line of an error's place, and the field's name with list items by their ``name``."""
     node: Any = document
     line: int | None = None
     names: list[str] = []
@@ -152,7 +154,7 @@ def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | Non
             names.append(str(label or step + 1))
         elif isinstance(node, dict) and not isinstance(step, int) and step != node.get("judge"):
             names.append(str(step))  # a missing key; the name of a union's member is no part of the path
-    return line, names, node
+    return line, names
 
 
 def _sibling_keys(loc: Sequence[int | str]) -> list[str]:

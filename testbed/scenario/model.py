@@ -23,7 +23,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 class Section(BaseModel):
     """A part of a scenario; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra="forbid", populate_by_name=False, frozen=True, arbitrary_types_allowed=True
+    )
 
 
 class Link(Section):
@@ -62,7 +64,9 @@ class NcpSession(Section):
     @model_validator(mode="after")
     def _window_holds_a_packet(self) -> NcpSession:
         if self.send_window_bytes < self.mtu_bytes:
-            raise ValueError(f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)")
+            raise ValueError(
+                f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)"
+            )
         return self
 
 

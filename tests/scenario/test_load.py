@@ -1,0 +1,130 @@
+"""Scenario files: what is accepted, and the message for each mistake."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed import paths
+from testbed.errors import BadInput, Exit
+from testbed.scenario.load import available, find, load
+
+STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    """Write a scenario file and give its path."""
+
+    def write_it(text: str) -> str:
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return str(path)
+
+    return write_it
+
+
+def line_of(text: str, part: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), start=1) if part in line)
+
+
+@pytest.mark.parametrize("path", available(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_shipped_scenario_is_valid(path: Path, quick: bool) -> None:
+    assert load(str(path), quick=quick).scenario.name == path.stem
+
+
+def test_quick_and_set_change_the_scenario_in_that_order() -> None:
+    assert load("startup").scenario.ncp.transfer_bytes == 48 << 20
+    assert load("startup", quick=True).scenario.ncp.transfer_bytes == 16 << 20
+    assert load("startup", ["transfer=1MiB"], quick=True).scenario.ncp.transfer_bytes == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("assignment", "read"),
+    [
+        ("policy=previous", lambda s: s.ncp.policy == "previous"),
+        ("ncp.policy=previous", lambda s: s.ncp.policy == "previous"),
+        ("links.slow.rate=256pps", lambda s: s.links[1].rate.pps == 256),
+        ("links.2.delay=500ms", lambda s: s.links[1].delay_ms == 500),
+        ("initial_windows=[4095, 1]", lambda s: s.ncp.initial_windows == [4095, 1]),
+        ("seed=7", lambda s: s.seed == 7),
+        ("limits.delay_error=2ms", lambda s: s.limits.delay_error_ms == 2),
+    ],
+)
+def test_set(assignment, read) -> None:
+    assert read(load("startup", [assignment]).scenario)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("polisy=previous", "did you mean 'policy'"),
+        ("rate=1mbit", "several values have that name; write one of links.fast.rate, links.slow.rate"),
+        ("links.medium.rate=1mbit", "there are fast, slow"),
+        ("links.fast.rate=1024", "--set links.fast.rate=1024: links.fast.rate: 1024 has no unit"),
+        ("links.fast.reat=1mbit", "unknown key 'reat'; did you mean 'rate'"),
+        ("policy", "write key=value"),
+        ("policy=[", "not valid YAML"),
+        ("initial_windows=[1]", "has 1 values for 2 links"),
+        ("name.x=1", "has no parts"),
+    ],
+)
+def test_set_mistakes(assignment: str, says: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        load("startup", [assignment])
+    assert says in raised.value.message
+    assert raised.value.code == Exit.BAD_INPUT
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "says"),
+    [
+        ("rate: 1024pps", "rate: 1024", "links.fast.rate", "1024 has no unit; write for example 1024pps"),
+        (
+            "slow, rate: 128pps, delay: 50ms",
+            "slow, rate: 128pps, delay: -50ms",
+            "links.slow.delay",
+            "negative",
+        ),
+        ("rate: 1024pps, delay", "rate: 1024pps, dealy", "links.fast.dealy", "did you mean 'delay'"),
+        ("policy: nkp24", "polisy: nkp24", "ncp.polisy", "did you mean 'policy'"),
+        ("topology: parallel", "topology: paralel", "topology", "'parallel'"),
+        ("tolerance: 0.03", "tolerence: 0.03", "tolerence", "did you mean 'tolerance'"),
+        ("judge: payload_intact", "judge: payload_intakt", "checks", "payload_intact"),
+        ("transfer: 48MiB", "transfer: 48", "ncp.transfer", "'48' has no unit"),
+        ("series: window_packets", "series: window_packet", "series", "window_packets"),
+    ],
+)
+def test_a_mistake_is_named_with_file_line_field_and_what_is_right(write, old, new, field, says) -> None:
+    assert old in STARTUP
+    text = STARTUP.replace(old, new)
+    path = write(text)
+    with pytest.raises(BadInput) as raised:
+        load(path)
+    message = raised.value.message
+    assert message.startswith(f"{path}:{line_of(text, new)}: "), message
+    assert field in message, message
+    assert says in message.replace("48 has", "'48' has"), message
+
+
+def test_a_missing_key_is_named(write) -> None:
+    with pytest.raises(BadInput, match=r"ncp\.policy: is missing"):
+        load(write("\n".join(line for line in STARTUP.splitlines() if "policy:" not in line)))
+
+
+def test_two_links_of_one_name(write) -> None:
+    with pytest.raises(BadInput, match="two links are named 'fast'; give each link a name of its own"):
+        load(write(STARTUP.replace("name: slow", "name: fast")))
+
+
+@pytest.mark.parametrize("text", ["", "just text", "- a\n- b\n", "a: [\n", "a: 1\na: 2\n", "\x00"])
+def test_what_is_no_scenario_at_all(write, text: str) -> None:
+    with pytest.raises(BadInput):
+        load(write(text))
+
+
+def test_an_unknown_scenario_suggests_a_near_one() -> None:
+    with pytest.raises(BadInput, match=r"there is no scenario 'statup'\. Did you mean 'startup'\?"):
+        find("statup")
+    with pytest.raises(BadInput, match="there is no such scenario file"):
+        find("nowhere/startup.yaml")
