@@ -25,10 +25,11 @@ TIME_LIMIT_S = 1200
 
 TASK = re.compile(r"^TASK \[(?P<name>.*)\] \**$")
 FATAL = re.compile(r"^(?:fatal|failed): \[[^\]]*\].*?=> (?P<result>\{.*)$")
+OUTCOMES = {"ok": "nothing to do", "skipping": "not needed", "changed": "done"}
 
 
 class Progress(Protocol):
-    """How set-up tells what it does: lines, and steps that print their seconds when they end."""
+    """How set-up tells what it does: lines, and steps that print their seconds and ``note`` when they end."""
 
     def say(self, text: str) -> None: ...
 
@@ -60,7 +61,7 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
     by_hand = [finding for finding in lacking if finding.tag is None]
     if by_hand or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
         raise CannotRun(_told("this machine can't run it", lacking))
-    progress.say(_told("Setting up what is missing", lacking))
+    progress.say("\n".join(("Setting up what is missing:", *(f"  {f.name}: {f.detail}" for f in lacking))))
     setup(progress, tags)
     importlib.invalidate_caches()  # Mininet may have just appeared
     still = missing(for_verb, runtime, engine)
@@ -113,8 +114,8 @@ def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, str]:
     while line is not None:
         if match := TASK.match(line):
             task = match["name"]
-            with progress.step(task):
-                line, reason = _until_next_task(lines)
+            with progress.step(task) as step:
+                line, step.note, reason = _until_next_task(lines)
         else:
             reason = reason or _error(line)
             line = next(lines, None)
@@ -125,13 +126,16 @@ def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, str]:
     return task, reason
 
 
-def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str]:
+def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, str]:
+    """Read a task's own lines; returns the line after them, what became of it and why it failed."""
+    outcome = ""
     for line in lines:
         if TASK.match(line) or line.startswith("PLAY RECAP"):
-            return line, ""
+            return line, outcome, ""
         if reason := _error(line):
-            return line, reason
-    return None, ""
+            return line, "failed", reason
+        outcome = OUTCOMES.get(line.split(":")[0], outcome)
+    return None, outcome, ""
 
 
 def _error(line: str) -> str:
