@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
+from testbed.plan.resolve import Plan
+from testbed.scenario.load import LoadedScenario
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +48,7 @@ def register(app: typer.Typer) -> None:
             print(f"{loaded.path}: valid")
 
 
-def _resolved(loaded, quick: bool):  # type: ignore[no-untyped-def]
+def _resolved(loaded: LoadedScenario, quick: bool) -> Plan:
     from testbed import build
     from testbed.plan.resolve import Choices, new_run_id, resolve
 

@@ -82,10 +82,9 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
 
 def expected_transfer_s(plan: Plan) -> float:
     """Seconds that the plan's largest transfer takes at the full rate of its links."""
-    rate_pps = {link["name"]: link["rate_pps"] * (1 - link["loss"]) for link in plan["links"]}
+    rate_pps = {link["name"]: float(link["rate_pps"] * (1 - link["loss"])) for link in plan["links"]}
     return max(
-        float(session["transfer_bytes"])
-        / session["mtu_bytes"]
+        float(session["transfer_bytes"] / session["mtu_bytes"])
         / sum(rate_pps[connection["link"]] for connection in session["connections"])
         for session in plan["sessions"]
     )
