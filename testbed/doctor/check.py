@@ -43,7 +43,8 @@ class Requirement:
         return Finding(self.name, ok, detail, "" if ok else self._remedy(), self.level, self.why, self.tag)
 
     def _remedy(self) -> str:
-        by_playbook = f"./run.sh doctor --fix (playbook tag {self.tag})" if self.tag else ""
+        command = "test" if self.need is Need.TESTS else "doctor --fix"
+        by_playbook = f"./run.sh {command} (playbook tag {self.tag})" if self.tag else ""
         return "; or ".join(text for text in (by_playbook, self.fix) if text)
 
 
