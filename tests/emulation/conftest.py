@@ -1,0 +1,134 @@
+"""Whole runs through ``run.sh``, as a user starts them, and what the machine looks like before and after."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from testbed import paths
+
+RUN_SH = str(paths.CHECKOUT / "run.sh")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Network namespaces, interfaces and containers that there are."""
+
+    namespaces: frozenset[str]
+    interfaces: frozenset[str]
+    containers: frozenset[str]
+
+    @classmethod
+    def now(cls) -> "Machine":
+        client = docker.from_env()
+        try:
+            containers = frozenset(str(container.name) for container in client.containers.list(all=True))
+        finally:
+            client.close()
+        named = Path("/run/netns")
+        return cls(
+            frozenset(path.name for path in named.glob("*")) if named.exists() else frozenset(),
+            frozenset(path.name for path in Path("/sys/class/net").iterdir()),
+            containers,
+        )
+
+
+@pytest.fixture(autouse=True)
+def machine_is_left_as_it_was() -> Iterator[None]:
+    """After every test there are the namespaces, interfaces and containers that there were before."""
+    before = Machine.now()
+    yield
+    assert Machine.now() == before
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The environment of a run whose results go to the test's own folder."""
+    return {**os.environ, "NCP_TESTBED_RESULTS": str(tmp_path / "results")}
+
+
+@pytest.fixture
+def run_sh(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Call ``run.sh`` to its end."""
+
+    def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [RUN_SH, *arguments],
+            env={**environment, **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+
+    return call
+
+
+class Started:
+    """A run that goes on while the test does something to it."""
+
+    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str], results: Path) -> None:
+        self.results = results
+        self.process = subprocess.Popen(
+            [RUN_SH, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def await_transfer(self) -> None:
+        """Wait until the sender's telemetry shows that the transfer is on."""
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise AssertionError(f"ended with {self.process.returncode}: {self.process.communicate()}")
+            for spool in self.results.glob("*/*/spools/h1/telemetry.lp"):
+                if "transfer_start" in spool.read_text():
+                    return
+            time.sleep(0.1)
+        raise AssertionError("no transfer after 90 s")
+
+    def signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr."""
+        out, err = self.process.communicate(timeout=90)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def start(environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    """Start a run; it is ended with the test, whatever happens."""
+    started: list[Started] = []
+
+    def start_it(*arguments: str) -> Started:
+        started.append(Started(arguments, environment, tmp_path / "results"))
+        return started[-1]
+
+    yield start_it
+    for run in started:
+        if run.process.poll() is None:
+            run.signal(signal.SIGTERM)
+            run.process.communicate(timeout=60)
+
+
+def result_folder(tmp_path: Path, scenario: str = "startup") -> Path:
+    """The latest result folder of the test."""
+    return (tmp_path / "results" / scenario / "latest").resolve()
+
+
+def agent_containers() -> list[Any]:
+    """The containers of runs that are on."""
+    return list(docker.from_env().containers.list(all=True, filters={"label": "ncp-testbed.run"}))

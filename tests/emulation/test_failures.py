@@ -1,0 +1,136 @@
+"""What goes wrong: one clear message, the right exit code, nothing left behind."""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed import paths
+from testbed.influx import server
+from tests.emulation.conftest import Machine, Started, agent_containers, result_folder
+
+pytestmark = pytest.mark.emulation
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., Started]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("statup",), "there is no scenario 'statup'. Did you mean 'startup'?"),
+        (("startup", "--set", "links.fast.rate=1024"), "1024 has no unit; write for example 1024pps"),
+        (("startup", "--set", "links.fast.delay=-50ms"), "negative"),
+        (("startup", "--set", "policy=previus"), "there is no policy 'previus'; policies: nkp24, previous"),
+        (("startup", "--runtime", "podman"), "'podman' is not one of 'docker', 'process'"),
+        (("startup", "--seed", "x"), "--seed"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_made(
+    run_sh: Call, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    done = run_sh(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert says in " ".join(done.stderr.replace("│", " ").split())
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_link_that_is_not_what_was_asked_ends_the_run(run_sh: Call, tmp_path: Path) -> None:
+    # No link is exact to the nanosecond, so this limit can't be kept.
+    done = run_sh("startup", "--quick", "--runtime", "process", "--set", "limits.delay_error=1ns")
+    assert done.returncode == 3, done.stderr
+    folder = result_folder(tmp_path)
+    assert done.stdout.splitlines()[-1] == f"UNTRUSTED startup {folder.name}"
+    assert "link fast ab: delay" in done.stderr
+    assert (folder / "links.csv").exists()
+
+
+def test_ctrl_c_takes_everything_down_and_keeps_the_data(start: Start, tmp_path: Path) -> None:
+    run = start("startup")
+    run.await_transfer()
+    assert agent_containers()
+    run.signal(signal.SIGINT)
+    code, out, err = run.end()
+    assert code == 130, err
+    assert "stopped by SIGINT" in err
+    folder = result_folder(tmp_path)
+    assert out.splitlines()[-1] == f"FAIL startup {folder.name}"
+    assert "transfer_start" in (folder / "telemetry.lp").read_text()
+
+
+def test_a_killed_agent_ends_the_run(start: Start, tmp_path: Path) -> None:
+    run = start("startup")
+    run.await_transfer()
+    sender = next(container for container in agent_containers() if container.name.endswith("-h1"))
+    sender.kill()
+    code, _, err = run.end()
+    assert code == 1
+    assert "agent h1 (sender) ended with 137" in err
+    assert "ncp_connection" in (result_folder(tmp_path) / "telemetry.lp").read_text()
+
+
+def test_a_second_run_is_refused_and_the_first_goes_on(start: Start, run_sh: Call, tmp_path: Path) -> None:
+    first = start("startup", "--quick", "--runtime", "process")
+    first.await_transfer()
+    second = run_sh("startup", NCP_TESTBED_RESULTS=str(tmp_path / "second"))
+    assert second.returncode == 4
+    assert "is on; two runs at once would disturb each other's links" in second.stderr
+    assert not (tmp_path / "second").exists()
+    code, out, err = first.end()
+    assert code == 0, out + err
+
+
+def test_clean_removes_what_a_killed_run_left_and_nothing_else(start: Start, run_sh: Call) -> None:
+    subprocess.run(
+        ["ip", "netns", "add", "ncp-0000"], check=True
+    )  # by its name like ours, but nobody's record
+    try:
+        run = start("startup")
+        run.await_transfer()
+        namespaces_then = Machine.now().namespaces
+        run.signal(signal.SIGKILL)
+        run.process.communicate(timeout=30)
+        assert agent_containers(), "the containers outlive a killed run"
+        done = run_sh("clean")
+        assert done.returncode == 0, done.stderr
+        (gone,) = namespaces_then - Machine.now().namespaces
+        assert f"removed namespace {gone}" in done.stdout
+        assert agent_containers() == []
+        assert "ncp-0000" in Machine.now().namespaces
+        assert run_sh("clean").stdout == "nothing to remove\n"
+    finally:
+        subprocess.run(["ip", "netns", "delete", "ncp-0000"], check=True)
+
+
+def test_influxdbs_port_held_by_something_else(run_sh: Call, tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = run_sh(
+            "startup", "--quick", NCP_TESTBED_INFLUX_PORT=str(port), NCP_TESTBED_STATE=str(tmp_path / "state")
+        )
+    assert done.returncode == 4, done.stderr
+    assert str(port) in done.stderr
+    assert server.status().state in ("running", "stopped"), "the machine's own server is as it was"
+
+
+def test_docker_not_answering(run_sh: Call) -> None:
+    done = run_sh("startup", "--no-setup", DOCKER_HOST="unix:///nonexistent/docker.sock")
+    assert done.returncode == 4, done.stderr
+    assert "docker engine: installed but does not answer" in done.stderr
+    assert "--runtime process" in done.stderr
+
+
+def test_without_root() -> None:
+    unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+    done = subprocess.run(
+        [*unprivileged, sys.executable, "-m", "testbed", "startup"],
+        cwd=paths.CHECKOUT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert "needs root" in done.stderr
