@@ -1,0 +1,70 @@
+"""Reads a result folder for the report. Only plan and verdict have to be there: a broken run has a report too."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.evidence import Evidence, agent_results
+from testbed.checks.registry import Parameters, parameters_in_plan
+from testbed.checks.result import Verdict
+from testbed.checks.verify import read_json, read_verdict
+from testbed.errors import BadInput
+from testbed.series import FromFile
+
+
+@dataclass(frozen=True)
+class ResultFolder:
+    """What a result folder holds; ``evidence`` is None where a broken run left no telemetry."""
+
+    path: Path
+    plan: dict[str, Any]
+    verdict: Verdict
+    checks: list[Parameters]
+    evidence: Evidence | None
+    links: list[dict[str, str]]
+    agents: dict[str, dict[str, Any]]
+    provenance: dict[str, Any]
+
+    @property
+    def sessions(self) -> list[dict[str, Any]]:
+        """The plan's sessions."""
+        sessions: list[dict[str, Any]] = self.plan["sessions"]
+        return sessions
+
+
+def read_folder(path: Path) -> ResultFolder:
+    """The folder's contents; BadInput names the file that is missing or broken."""
+    plan = read_json(path / "plan.json")
+    telemetry, provenance = path / "telemetry.lp", path / "provenance.json"
+    evidence = None
+    if telemetry.exists():
+        evidence = Evidence(plan, FromFile(telemetry), agent_results(path / "agents"))
+    return ResultFolder(
+        path=path,
+        plan=plan,
+        verdict=read_verdict(path),
+        checks=parameters_in_plan(plan["checks"]),
+        evidence=evidence,
+        links=_read_csv(path / "links.csv"),
+        agents={file.stem: read_json(file) for file in sorted((path / "agents").glob("*.json"))},
+        provenance=read_json(provenance) if provenance.exists() else {},
+    )
+
+
+def _read_csv(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not CSV: {error}") from error
+
+
+def pretty(value: Any) -> str:
+    """A JSON value as indented text."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

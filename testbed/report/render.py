@@ -1,0 +1,89 @@
+"""Writes ``plots/*.svg`` and ``report.html`` into a result folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from testbed.report import style, words
+from testbed.report.calibration import calibration_rows
+from testbed.report.folder import ResultFolder, pretty, read_folder
+from testbed.report.plots import Plot, all_plots
+from testbed.report.shares import share_tables
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(result_dir: Path) -> Path:
+    """Plots and page from the folder's own files; returns the page's path.
+
+    The same folder gives the same bytes. Raises BadInput where a file is missing or broken.
+    """
+    folder = read_folder(result_dir)
+    plots = all_plots(folder)
+    (result_dir / "plots").mkdir(exist_ok=True)
+    for plot in plots:
+        (result_dir / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+    page = result_dir / "report.html"
+    page.write_text(_page(folder, plots), encoding="utf-8")
+    return page
+
+
+def _page(folder: ResultFolder, plots: list[Plot]) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(figure=words.figure, pretty=pretty, seconds=_seconds)
+    verdict, plan = folder.verdict, folder.plan
+    return environment.get_template("report.html.j2").render(
+        css=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        plan=plan,
+        verdict=verdict,
+        asked_links=words.the_links(plan),
+        asked_sessions=[words.the_session(plan, session) for session in folder.sessions],
+        asked_checks=[(check.name, check.asked()) for check in folder.checks],
+        share_tables=share_tables(folder),
+        plots=[
+            {"svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description}
+            for p in plots
+        ],
+        links=calibration_rows(folder),
+        timeline=_timeline(folder),
+        agents={host: _table_and_rest(result) for host, result in folder.agents.items()},
+        provenance=_table_and_rest(folder.provenance),
+        words={"pass": "holds", "fail": "fails", "not-covered": "not covered", "error": "can't be judged"},
+    )
+
+
+def _timeline(folder: ResultFolder) -> list[dict[str, Any]]:
+    """Events in time order, in seconds since the first transfer_start (or since the first event without one)."""
+    if folder.evidence is None or not folder.evidence.events:
+        return []
+    events = folder.evidence.events
+    zero = min((e.t_ns for e in events if e.kind == "transfer_start"), default=events[0].t_ns)
+    return [
+        {
+            "at_s": (e.t_ns - zero) / 1e9,
+            "kind": e.kind.replace("_", " "),
+            "session": e.session,
+            "text": e.text,
+        }
+        for e in events
+    ]
+
+
+def _table_and_rest(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Plain values for a table; lists and objects for folded blocks."""
+    plain = {key: value for key, value in document.items() if not isinstance(value, (dict, list))}
+    return {"plain": plain, "rest": {key: value for key, value in document.items() if key not in plain}}
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s"

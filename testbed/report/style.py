@@ -1,0 +1,96 @@
+"""How plots look: one size, one palette, and SVG files that are the same bytes for the same data."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito, "Color Universal Design" (2008): told apart with any kind of colour vision.
+SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+PAPER, INK, MUTED, GRID, SHADE = "#ffffff", "#1f2328", "#59636e", "#d8dee4", "#eef1f4"
+LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+"""Used beside the colours, so that a plot can be read in grey."""
+
+# Read at full width on a phone, two side by side on a desktop.
+SIZE_INCHES = (5.4, 3.5)
+
+# Any: matplotlib types its settings by the literal names of all of them.
+_SETTINGS: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.6,
+    "figure.facecolor": PAPER,
+    "svg.fonttype": "none",
+}
+
+
+@contextmanager
+def new_plot(title: str, y_label: str) -> Iterator[tuple[Figure, Axes]]:
+    """A figure with one axes over seconds since the transfer's start, in the testbed's style."""
+    with mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=SIZE_INCHES, layout="constrained")
+        axes = figure.subplots()
+        axes.set_title(title, pad=24)  # the legend lies between title and axes
+        axes.set_ylabel(y_label)
+        axes.set_xlabel("seconds since the transfer's start")
+        yield figure, axes
+
+
+def to_svg(figure: Figure, name: str, description: str) -> str:
+    """The figure as SVG text; ``name`` keeps its element ids apart from other figures' on one page."""
+    buffer = io.StringIO()
+    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+        figure.savefig(
+            buffer, format="svg", metadata={"Title": description, "Creator": "ncp-testbed", "Date": None}
+        )
+    return buffer.getvalue()
+
+
+# In the page, colours follow the reader's light or dark setting.
+_PAGE_COLOURS = {
+    PAPER: "var(--paper)",
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    GRID: "var(--grid)",
+    SHADE: "var(--shade)",
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES_COLOURS, start=1)},
+}
+
+
+def for_page(svg: str, name: str, description: str) -> str:
+    """The SVG to stand inside an HTML page: no XML prologue, named ids, colours as CSS variables, scaling."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", body)
+    for colour, variable in _PAGE_COLOURS.items():
+        body = body.replace(f": {colour}", f": {variable}")
+    # Width and height in points would fix the size; the viewBox keeps the proportions.
+    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
+    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
+    return body.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)

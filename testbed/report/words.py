@@ -1,0 +1,64 @@
+"""What was asked, in plain words, and numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.checks import asked
+
+
+def the_links(plan: Mapping[str, Any]) -> list[str]:
+    """One sentence per link."""
+    sentences = []
+    for link in plan["links"]:
+        loss = f"{link['loss']:.2%} loss each way" if link["loss"] else "no loss"
+        queue = link.get("queue", {})
+        waiting = f", a queue of {queue['packets']} packets" if "packets" in queue else ""
+        sentences.append(
+            f"{link['name']}: {link['rate_pps']:g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
+            f"{link['delay_ms']:g} ms each way, {loss}{waiting}."
+        )
+    return sentences
+
+
+def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
+    """What a session sends, with which windows."""
+    links = [connection["link"] for connection in session["connections"]]
+    window = asked.window_packets(session)
+    start = " / ".join(f"{w:g}" for w in asked.initial_windows(session).values())
+    facts = asked.policy_facts(plan, session)
+    rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
+    over = f"one connection over each of {len(links)} links" if len(links) > 1 else "one connection"
+    return (
+        f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} with {over}. "
+        f"Windows follow the policy {session['policy']}{rule}. The session's window is {window:g} packets of "
+        f"{session['mtu_bytes']:,} bytes; the connections start at {start} packets."
+    )
+
+
+def bits_per_second(value: float) -> str:
+    """``8.79 Mbit/s``."""
+    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if abs(value) >= limit:
+            return f"{value / limit:.4g} {unit}"
+    return f"{value:.4g} bit/s"
+
+
+def size(value: float) -> str:
+    """``48 MiB``."""
+    for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if value >= limit:
+            return f"{value / limit:.4g} {unit}"
+    return f"{value:g} bytes"
+
+
+def figure(value: Any) -> str:
+    """A check's measured or expected value."""
+    if value is None:
+        return "–"
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}"
