@@ -19,18 +19,16 @@ def judge_trust(
     """``relay`` is the relay's own result (None with netem), ``idle`` the shares of idle CPU time sampled
     during the transfer, ``qdiscs`` the counters at its end."""
     reasons = []
-    for direction in (relay or {}).get("directions", []):
-        where = f"link {direction['link']} {direction['direction']}"
-        late_ms = direction["lateness_p99_us"] / 1000
+    for link in (relay or {}).get("links", []):
+        where = f"link {link['link']} {link['direction']}"
+        late_ms = link["lateness_us"]["p99"] / 1000
         if late_ms > limits["lateness_p99_ms"]:
             reasons.append(
                 f"{where}: 1% of the frames left more than {late_ms:.2f} ms late "
                 f"(limit {limits['lateness_p99_ms']:g} ms)"
             )
-        if direction.get("drops_unasked"):
-            reasons.append(
-                f"{where}: the relay lost {direction['drops_unasked']} frames that nobody asked it to lose"
-            )
+        if lost := sum(link["unasked_drops"].values()):
+            reasons.append(f"{where}: the relay lost {lost} frames that nobody asked it to lose")
     # A back-pressure queue must block the sender, never drop; a netem queue must be long enough.
     for qdisc in qdiscs:
         if qdisc.get("drops") and qdisc["kind"] == "tbf":

@@ -28,22 +28,26 @@ def test_a_link_off_its_limits_is_named_with_both_figures() -> None:
     assert "link fast ba: delay 0.10 ms is -49.90 ms off the asked 50" in said[1]
 
 
+def relayed(late_us: float, lost: int) -> dict[str, Any]:
+    """A link's entry in the relay's own result."""
+    lateness = {"p50": late_us / 10, "p99": late_us, "max": late_us * 2}
+    drops = {"socket": lost, "oversize": 0, "no_buffer": 0, "send": 0}
+    return {"link": "fast", "direction": "ab", "lateness_us": lateness, "unasked_drops": drops}
+
+
 def trust(**changes: Any) -> Trust:
-    parts = {"relay": {"directions": []}, "idle": [0.5], "qdiscs": []}
+    parts = {"relay": {"links": []}, "idle": [0.5], "qdiscs": []}
     return judge_trust(LIMITS, **{**parts, **changes})
 
 
 def test_a_quiet_run_is_trusted() -> None:
-    direction = {"link": "fast", "direction": "ab", "lateness_p99_us": 150.0, "drops_unasked": 0}
-    assert trust(relay={"directions": [direction]}, qdiscs=[{"kind": "tbf", "drops": 0}]).trusted
+    assert trust(relay={"links": [relayed(150.0, 0)]}, qdiscs=[{"kind": "tbf", "drops": 0}]).trusted
     assert trust(relay=None).trusted, "netem has no relay to be late"
 
 
 def test_what_makes_a_run_untrusted() -> None:
-    late = {"link": "fast", "direction": "ab", "lateness_p99_us": 2500.0, "drops_unasked": 0}
-    lossy = {"link": "slow", "direction": "ba", "lateness_p99_us": 10.0, "drops_unasked": 3}
     said = trust(
-        relay={"directions": [late, lossy]},
+        relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]},
         idle=[0.0, 0.02],
         qdiscs=[{"kind": "tbf", "drops": 7, "host": "h1", "dev": "h1-eth1"}],
     )
