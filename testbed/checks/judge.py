@@ -61,7 +61,7 @@ def _summary(results: list[CheckResult], trust: Trust) -> str:
     held = sum(result.status == "pass" for result in results)
     parts = [f"{held} of {len(results)} checks hold"]
     for status, words in (("fail", "fails"), ("error", "can't be judged"), ("not-covered", "is not covered")):
-        parts += [f"{result.name} {words}" for result in results if result.status == status]
+        parts += [f"“{result.name}” {words}" for result in results if result.status == status]
     text = "; ".join(parts) + "."
     if not trust.trusted:
         return f"Not to be trusted ({'; '.join(trust.reasons)}). {text}"

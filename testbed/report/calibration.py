@@ -11,19 +11,20 @@ from testbed.report.folder import ResultFolder
 
 @dataclass(frozen=True)
 class LinkRow:
-    """One direction of a link, as texts; ``off`` is set where rate or delay is outside the plan's limits."""
+    """One direction of a link, as texts; ``…_off`` is set where a value is outside the plan's limits."""
 
     link: str
     rate_asked: str
     rate: str
     rate_error: str
+    rate_off: bool
     delay_asked: str
     delay: str
     delay_p99: str
+    delay_off: bool
     loss_asked: str
     loss: str
     probes: str
-    off: bool
 
 
 def calibration_rows(folder: ResultFolder) -> list[LinkRow]:
@@ -42,18 +43,17 @@ def _row(row: dict[str, str], ends: dict[str, tuple[str, str]], limits: dict[str
     delay, delay_asked = float(row["delay_ms"]), float(row["delay_ms_asked"])
     rate_error, delay_error = rate / rate_asked - 1, delay - delay_asked
     a, b = ends[row["link"]] if row["direction"] == "ab" else ends[row["link"]][::-1]
-    off_rate = abs(rate_error) > limits.get("rate_error", float("inf"))
-    off_delay = abs(delay_error) > limits.get("delay_error_ms", float("inf"))
     return LinkRow(
         link=f"{row['link']} {a} → {b}",
         rate_asked=words.bits_per_second(rate_asked),
         rate=words.bits_per_second(rate),
         rate_error=f"{rate_error:+.2%}",
+        rate_off=abs(rate_error) > limits.get("rate_error", float("inf")),
         delay_asked=f"{delay_asked:g} ms",
         delay=f"{delay:.2f} ms",
         delay_p99=f"{float(row['delay_p99_ms']):.2f} ms",
+        delay_off=abs(delay_error) > limits.get("delay_error_ms", float("inf")),
         loss_asked=f"{float(row['loss_asked']):.2%}",
         loss=f"{float(row['loss']):.2%}",
         probes=f"{int(row['received']):,} of {int(row['sent']):,}",
-        off=off_rate or off_delay,
     )

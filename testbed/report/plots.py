@@ -17,6 +17,10 @@ from testbed.report.folder import ResultFolder
 from testbed.series.reader import start_of
 
 
+# What was asked for is drawn over what was measured, thin, so that both can be seen where they agree.
+_ASKED: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 3}
+
+
 @dataclass(frozen=True)
 class Plot:
     """One plot: file name without suffix, what it shows in a sentence, and the SVG text."""
@@ -54,15 +58,14 @@ def _session_plots(
             _draw_law(axes, folder, session, law_check, samples)
 
     def rate_lines(axes: Axes, samples: dict[str, Timed]) -> None:
-        for number, connection in enumerate(samples):
-            axes.axhline(rates[connection], color=_colour(number), linewidth=1, linestyle=":")
-        axes.plot([], [], color=style.MUTED, linewidth=1, linestyle=":", label="link's rate")
+        for connection in samples:
+            axes.axhline(rates[connection], **_ASKED)
+        axes.plot([], [], **_ASKED, label="link's rate")
 
     def rate_shares(axes: Axes, samples: dict[str, Timed]) -> None:
-        for number, connection in enumerate(samples):
-            share = rates[connection] / sum(rates.values())
-            axes.axhline(share, color=_colour(number), linewidth=1, linestyle=":")
-        axes.plot([], [], color=style.MUTED, linewidth=1, linestyle=":", label="link's part of all rates")
+        for connection in samples:
+            axes.axhline(rates[connection] / sum(rates.values()), **_ASKED)
+        axes.plot([], [], **_ASKED, label="link's part of all rates")
 
     def draw(
         name: str, series: str, title: str, unit: str, description: str,
@@ -85,9 +88,9 @@ def _session_plots(
 
     return [
         draw("window-share", "window_share", "Share of the session's window", "share",
-             "Each connection's share of the session's window over time, with the law and its tolerance.", law, 1.0),
+             "Each connection's share of the session's window over time, with the law and its tolerance.", law, 1.05),
         draw("delivered-share", "delivered_share", "Share of what was delivered", "share",
-             "Each connection's share of the packets that the receiver got, over the last second.", rate_shares, 1.0),
+             "Each connection's share of the packets that the receiver got, over the last second.", rate_shares, 1.05),
         draw("windows", "window_packets", "Windows", "packets", "Each connection's window in packets over time."),
         draw("delivery-rate", "delivered_pps", "Delivery rate", "packets/s",
              "Packets per second that the receiver got on each connection, with the links' rates.", rate_lines),
@@ -116,7 +119,7 @@ def _draw_law(
     t_s = np.linspace(0, end, 400)
     for number, connection in enumerate(samples):
         share = law.share(connection, t_s)
-        axes.plot(t_s, share, color=style.INK, linewidth=0.9, linestyle=(0, (2, 2)))
+        axes.plot(t_s, share, **_ASKED)
         axes.fill_between(
             t_s,
             share - check.tolerance,
@@ -125,13 +128,11 @@ def _draw_law(
             alpha=0.16,
             linewidth=0,
         )
-    axes.plot(
-        [], [], color=style.INK, linewidth=0.9, linestyle=(0, (2, 2)), label=f"law ±{check.tolerance:g}"
-    )
+    axes.plot([], [], **_ASKED, label=f"law ±{check.tolerance:g}")
     judged_to = min(check.to_s, end)
     axes.axvspan(check.from_s, judged_to, color=style.SHADE, zorder=0)
     axes.text(
-        (check.from_s + judged_to) / 2, 0.5, f"judged: {check.from_s:g} s to {judged_to:.0f} s",
+        (check.from_s + judged_to) / 2, 1.0, f"judged {check.from_s:g} s to {judged_to:.0f} s",
         ha="center", va="center", fontsize=8.5, color=style.MUTED,
     )  # fmt: skip
 

@@ -40,7 +40,7 @@ def _page(folder: ResultFolder, plots: list[Plot]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(figure=words.figure, pretty=pretty, seconds=_seconds)
+    environment.filters.update(figure=words.figure, pretty=pretty, seconds=_seconds, signed=_signed)
     verdict, plan = folder.verdict, folder.plan
     return environment.get_template("report.html.j2").render(
         css=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),
@@ -83,6 +83,10 @@ def _table_and_rest(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Plain values for a table; lists and objects for folded blocks."""
     plain = {key: value for key, value in document.items() if not isinstance(value, (dict, list))}
     return {"plain": plain, "rest": {key: value for key, value in document.items() if key not in plain}}
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 3) + 0.0:+.3f}".replace("-", "−")  # + 0.0: no negative zero
 
 
 def _seconds(value: float) -> str:

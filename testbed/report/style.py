@@ -19,14 +19,14 @@ LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 
 """Used beside the colours, so that a plot can be read in grey."""
 
 # Read at full width on a phone, two side by side on a desktop.
-SIZE_INCHES = (5.4, 3.5)
+SIZE_INCHES = (4.8, 3.2)
 
 # Any: matplotlib types its settings by the literal names of all of them.
 _SETTINGS: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10,
-    "axes.titlesize": 11,
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.spines.top": False,
@@ -57,7 +57,7 @@ def new_plot(title: str, y_label: str) -> Iterator[tuple[Figure, Axes]]:
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=SIZE_INCHES, layout="constrained")
         axes = figure.subplots()
-        axes.set_title(title, pad=24)  # the legend lies between title and axes
+        axes.set_title(title, pad=22)  # the legend lies between title and axes
         axes.set_ylabel(y_label)
         axes.set_xlabel("seconds since the transfer's start")
         yield figure, axes

@@ -61,4 +61,6 @@ def figure(value: Any) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4g}"
+    if abs(value) < 1:
+        return f"{value:.4f}" if value else "0"
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"

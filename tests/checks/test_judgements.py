@@ -117,7 +117,7 @@ def test_too_short_a_quick_run_is_not_covered_and_passes_only_with_something_dec
     assert "covers 0.9 s of it, 1 s to 20 s were asked for and 3 s are the least" in checks["c0"].reason
     assert "before 12 s" in checks["c1"].reason
     assert verdict.verdict == "pass"
-    assert "c0 is not covered" in verdict.summary
+    assert "“c0” is not covered" in verdict.summary
     _, undecided = judged(tmp_path / "u", with_checks(plan, law, ratio))
     assert undecided.verdict == "fail"
 
@@ -203,7 +203,7 @@ def test_an_untrusted_run_is_no_pass_and_its_failure_stays_visible(tmp_path):
     assert bad.verdict == "untrusted"
     assert checks["final window ratio"].status == "fail"
     assert "late: p99 7.1 ms" in bad.summary
-    assert "final window ratio fails" in bad.summary
+    assert "“final window ratio” fails" in bad.summary
 
 
 @pytest.mark.parametrize(
