@@ -101,6 +101,9 @@ REQUIREMENTS = (
         tag="test",
     ),
     Requirement(
+        "c compiler", "Go's race detector", machine.program("gcc", "--version"), Need.TESTS, tag="test",
+    ),
+    Requirement(
         "memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION,
         "free 1 GiB", level="optional",
     ),
