@@ -66,11 +66,14 @@ func TestPreviousProposalExample(t *testing.T) {
 	}
 }
 
-func TestPreviousKeepsALargerStart(t *testing.T) {
+func TestPreviousCapsALargerStart(t *testing.T) {
 	p := start(t, "previous", Setup{Connections: 1, WindowPackets: 4096, Initial: []float64{2048}})
-	p.Acked(0, Ack{})
 	if p.Window(0) != 2048 {
-		t.Errorf("window %v, want 2048 until the first halving", p.Window(0))
+		t.Errorf("window %v, want the initial one given, 2048", p.Window(0))
+	}
+	p.Acked(0, Ack{})
+	if p.Window(0) != 256 {
+		t.Errorf("window %v after an acknowledgement, want the cap, 256", p.Window(0))
 	}
 }
 

@@ -25,8 +25,7 @@ func (p *previous) Window(c int) float64 { return p.windows[c] }
 
 func (p *previous) Acked(c int, ack Ack) {
 	if !ack.Resent {
-		// A larger initial window stays until it is halved.
-		p.windows[c] = max(p.windows[c], min(p.windows[c]+1, previousCap))
+		p.windows[c] = min(p.windows[c]+1, previousCap)
 	}
 }
 

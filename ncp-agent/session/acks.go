@@ -1,0 +1,158 @@
+package session
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"ncp-testbed/ncp-agent/policy"
+	"ncp-testbed/ncp-agent/wire"
+)
+
+// receiveAcks clears the acknowledged packets on all connections, then lets
+// the policy finish its batch. Each packet counts for the policy once per
+// connection that has it in flight, and for the RTO only on connection c.
+func (s *Session) receiveAcks(now time.Duration, c *connection, p *wire.Packet) error {
+	ranges, err := p.AckRanges()
+	if err != nil {
+		return err
+	}
+	o := &s.sender
+	// Ranges that do not overlap need no more steps than there are packets.
+	steps := o.next - o.segments.base
+	for i := range ranges {
+		from, to := o.clip(p.AckRange(i))
+		for ; from < to && steps > 0; from++ {
+			steps--
+			s.acknowledge(now, c, from)
+		}
+		for o.segments.base < o.next && o.segments.at(o.segments.base).acked {
+			g := o.segments.at(o.segments.base)
+			*g = segment{sends: g.sends[:0]}
+			o.segments.pop()
+		}
+	}
+	s.policy.EndBatch()
+	return nil
+}
+
+// clip gives the positions from ≤ i < to of an acknowledged range that have
+// been sent and are still held.
+func (o *sender) clip(start, count uint32) (from, to uint64) {
+	if start < wire.MinSequence || count == 0 {
+		return 0, 0
+	}
+	base, left := o.segments.base, uint64(count)
+	if d := ahead(base, start); d < o.next-base {
+		from = base + d
+	} else if before := sequences - d; left > before { // it starts before, and reaches in
+		from, left = base, left-before
+	} else {
+		return 0, 0
+	}
+	return from, min(from+left, o.next)
+}
+
+func (s *Session) acknowledge(now time.Duration, c *connection, position uint64) {
+	g := s.sender.segments.at(position)
+	if g.acked {
+		return
+	}
+	for _, t := range g.sends {
+		carrier := &s.conns[t.conn]
+		ack := policy.Ack{Resent: t.waiting, Own: carrier == c, RTT: now - carrier.flights.at(t.order).sentAt}
+		s.policy.Acked(t.conn, ack)
+		if ack.Own {
+			c.measure(ack.RTT, s.cfg.MaxRTO)
+		}
+		carrier.land(t.order)
+	}
+	c.acked++
+	s.sender.acked += uint64(len(g.data))
+	s.sender.buffers.put(g.data)
+	g.data, g.sends, g.acked = nil, g.sends[:0], true
+}
+
+// measure takes an RTT: rto += tanh((3·rtt − rto)/1 s)·100 ms, at most the
+// maximum (ncp-go's rule). The smoothed RTT is RFC 6298's, for reports only.
+func (c *connection) measure(rtt, maxRTO time.Duration) {
+	step := math.Tanh((3*rtt - c.rto).Seconds()) * float64(100*time.Millisecond)
+	c.rto = min(c.rto+time.Duration(step), maxRTO)
+	if c.srtt == 0 {
+		c.srtt = rtt
+	} else {
+		c.srtt += (rtt - c.srtt) / 8
+	}
+}
+
+// checkTimeouts queues a connection's timed-out packets to be sent again. The
+// packet stays in flight here until it is acknowledged. As it keeps its first
+// timestamp, it times out again at the next check once this connection has
+// sent it again: upstream's rule.
+func (s *Session) checkTimeouts(now time.Duration, c *connection) {
+	found := false
+	unsent := c.handed.firstOrder(c.flights.end)
+	for order := c.flights.base; order < unsent; order++ {
+		f := c.flights.at(order)
+		if f.sentAt >= now-c.rto {
+			break
+		}
+		if !f.live {
+			continue
+		}
+		t := s.sender.segments.at(f.position).on(c.index)
+		if t.waiting {
+			continue
+		}
+		if s.sender.resends.len() >= s.sender.maxResends {
+			break
+		}
+		t.waiting = true
+		*s.sender.resends.push() = f.position
+		c.lost++
+		s.policy.TimedOut(c.index)
+		found = true
+	}
+	if found {
+		s.policy.EndBatch()
+	}
+}
+
+// firstOrder gives the first flight that was handed out and not yet told of,
+// or end if there is none: it waits for its socket and can't time out.
+func (h *handouts) firstOrder(end uint64) uint64 {
+	for _, o := range h.queue {
+		if o.first {
+			return o.order
+		}
+	}
+	return end
+}
+
+// nextAcks fills p with acknowledgements, lowest first, as far as the ranges
+// of this tick allow and one MTU holds. A packet that arrived twice is
+// acknowledged twice, as upstream does, and so ends a range.
+func (s *Session) nextAcks(now time.Duration, c *connection, p *wire.Packet) {
+	const rangeBytes = 10 // two varints at their longest
+	slices.Sort(c.acks)
+	limit := min(c.ackRanges, max(1, s.sender.mtu/rangeBytes))
+	done := 0
+	onlyOnes := true
+	for done < len(c.acks) && len(p.AckStarts) < limit {
+		first := done
+		for done++; done < len(c.acks) && c.acks[done] == c.acks[done-1]+1; done++ {
+		}
+		p.AckStarts = append(p.AckStarts, sequenceOf(c.acks[first]))
+		p.AckCounts = append(p.AckCounts, uint32(done-first))
+		onlyOnes = onlyOnes && done-first == 1
+	}
+	if onlyOnes {
+		p.AckCounts = p.AckCounts[:0]
+	}
+	c.acks = c.acks[:copy(c.acks, c.acks[done:])]
+	c.ackRanges -= len(p.AckStarts)
+	if len(c.acks) == 0 {
+		c.ackRanges = 0
+	}
+	p.BytesRead = s.receiver.report(now)
+}

@@ -1,0 +1,80 @@
+package session
+
+import (
+	"time"
+
+	"ncp-testbed/ncp-agent/wire"
+)
+
+// closing is the end of a session: first linger, until all is acknowledged or
+// the time is up, then close packets on all connections. Upstream sends these
+// once; here they are repeated, as any may be lost.
+type closing struct {
+	byPeer      bool
+	lingerUntil time.Duration
+	rounds      int // of close packets, so far
+	nextRound   time.Duration
+}
+
+// Close ends the session from this side: nothing more can be written; what has
+// been is still delivered for at most Config.Linger. A session that is not
+// established is closed at once.
+func (s *Session) Close(now time.Duration) {
+	now = s.observe(now)
+	switch s.state {
+	case Idle, Dialing:
+		s.state = Closed
+		for i := range s.conns {
+			s.conns[i].handshakeDue = false
+		}
+	case Established:
+		s.state = Closing
+		s.closing.lingerUntil = now + s.cfg.Linger
+		s.sender.flushAt = now
+		s.Advance(now)
+	}
+}
+
+// ClosedByPeer reports whether a close packet of the peer ended the session.
+func (s *Session) ClosedByPeer() bool { return s.closing.byPeer }
+
+func (s *Session) advanceClose(now time.Duration) {
+	e := &s.closing
+	if e.rounds == 0 {
+		if s.Unacknowledged() > 0 && now < e.lingerUntil {
+			return
+		}
+	} else if now < e.nextRound {
+		return
+	}
+	if e.rounds == closeRepeats {
+		s.state = Closed
+		return
+	}
+	e.rounds++
+	e.nextRound = now + closeInterval
+	for i := range s.conns[:s.paired] {
+		s.conns[i].closeDue = true
+	}
+}
+
+func (e *closing) deadline() time.Duration {
+	if e.rounds == 0 {
+		return e.lingerUntil
+	}
+	return e.nextRound
+}
+
+func (s *Session) nextClose(c *connection, p *wire.Packet) {
+	c.closeDue = false
+	p.Close = true
+}
+
+func (s *Session) receiveClose() {
+	s.state = Closed
+	s.closing.byPeer = true
+	for i := range s.conns {
+		s.conns[i].closeDue = false
+		s.conns[i].handshakeDue = false
+	}
+}

@@ -1,0 +1,108 @@
+package session
+
+import "time"
+
+// connection is one path of a session: what it has in flight, its RTO, and
+// what it has to acknowledge.
+type connection struct {
+	index int
+
+	flights   ring[flight] // in the order of sending; indices are flight orders
+	inFlight  int          // live flights
+	handed    handouts
+	srtt, rto time.Duration
+	// fullUntil: without window room it looks for resends at this time again.
+	// pausedUntil: after a write error it sends no data before this time.
+	fullUntil, pausedUntil time.Duration
+
+	acks      []uint64 // positions to acknowledge, in the order of arrival
+	ackRanges int      // how many ranges it may still acknowledge until the next tick
+
+	handshakeDue, bytesReadDue, closeDue bool
+
+	sent, resent, acked, lost        uint64
+	received, delivered, outOfWindow uint64
+}
+
+// flight is a packet on its way on one connection: from its first sending
+// there until it is acknowledged, on whichever connection.
+type flight struct {
+	position uint64
+	sentAt   time.Duration // first sending; a resend keeps it, as upstream does
+	live     bool
+}
+
+// land ends a flight.
+func (c *connection) land(order uint64) {
+	c.flights.at(order).live = false
+	c.inFlight--
+	for c.flights.len() > 0 && !c.flights.at(c.flights.base).live {
+		c.flights.pop()
+	}
+}
+
+// handout remembers a packet given out by NextPacket until the driver says
+// what became of it.
+type handout struct {
+	data       bool // else a control packet
+	position   uint64
+	order      uint64 // the flight, if first
+	first      bool   // this connection had not sent this position before
+	wasWaiting bool   // it had, and the flight was marked as timed out
+}
+
+// maxHandouts bounds the packets given out and not yet told of; beyond, the
+// oldest counts as sent.
+const maxHandouts = 256
+
+// handouts is the queue of packets handed to a driver.
+type handouts struct{ queue []handout }
+
+func (h *handouts) add(o handout) {
+	if len(h.queue) == maxHandouts {
+		h.drop(1)
+	}
+	h.queue = append(h.queue, o)
+}
+
+// drop removes the first n.
+func (h *handouts) drop(n int) {
+	h.queue = h.queue[:copy(h.queue, h.queue[n:])]
+}
+
+// Sent says that the socket has taken the first n packets handed out by
+// NextPacket on a connection and not yet told of. Their RTT counts from now,
+// as upstream's does from the end of its blocking write.
+func (s *Session) Sent(now time.Duration, conn, n int) {
+	now = s.observe(now)
+	c := &s.conns[conn]
+	n = min(n, len(c.handed.queue))
+	for _, h := range c.handed.queue[:n] {
+		if h.data && h.first && c.flights.has(h.order) {
+			c.flights.at(h.order).sentAt = now
+		}
+	}
+	c.handed.drop(n)
+}
+
+// WriteError says that the socket refused the packets handed out on a
+// connection and not yet told of. Data goes to the resend queue, the policy
+// learns of one error, and the connection sends no data for a second.
+func (s *Session) WriteError(now time.Duration, conn int) {
+	now = s.observe(now)
+	c := &s.conns[conn]
+	failed := false
+	for _, h := range c.handed.queue {
+		if !h.data || !s.sender.outstanding(h.position) {
+			continue
+		}
+		failed = true
+		s.unsend(c, h)
+	}
+	c.handed.drop(len(c.handed.queue))
+	if failed && s.open() {
+		s.policy.WriteError(conn)
+		s.policy.EndBatch()
+		c.pausedUntil = now + writeErrorPause
+	}
+}

@@ -1,0 +1,519 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"ncp-testbed/ncp-agent/wire"
+)
+
+const ms = time.Millisecond
+
+// pair makes two established sessions of n connections; the handshake takes
+// no time.
+func pair(t *testing.T, n int, change func(*Config)) (a, b *Session) {
+	t.Helper()
+	cfg := Default([]string{"1", "2", "3"}[:n]...)
+	if change != nil {
+		change(&cfg)
+	}
+	var ends [2]*Session
+	for i := range ends {
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[i] = s
+	}
+	a, b = ends[0], ends[1]
+	a.Dial(0)
+	deliver(t, 0, 0, a, b)
+	deliver(t, 0, 0, b, a)
+	for c := range n {
+		drain(0, c, a)
+		drain(0, c, b)
+	}
+	if a.State() != Established || b.State() != Established {
+		t.Fatalf("states %v and %v", a.State(), b.State())
+	}
+	return a, b
+}
+
+// take gives the next packet of a connection, decoded.
+func take(t *testing.T, now time.Duration, c int, s *Session) (wire.Packet, bool) {
+	t.Helper()
+	buf, ok := s.NextPacket(now, c, nil)
+	var p wire.Packet
+	if ok {
+		s.Sent(now, c, 1)
+		if err := p.Decode(buf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p, ok
+}
+
+func deliver(t *testing.T, now time.Duration, c int, from, to *Session) {
+	t.Helper()
+	p, ok := take(t, now, c, from)
+	if !ok {
+		t.Fatalf("at %v connection %d has nothing to send", now, c)
+	}
+	if err := to.Receive(now, c, p.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// drain throws away what a connection would send, and counts it.
+func drain(now time.Duration, c int, s *Session) int {
+	n := 0
+	for {
+		if _, ok := s.NextPacket(now, c, nil); !ok {
+			return n
+		}
+		s.Sent(now, c, 1)
+		n++
+	}
+}
+
+func writeAll(t *testing.T, now time.Duration, s *Session, n int) {
+	t.Helper()
+	if got := s.Write(now, make([]byte, n)); got != n {
+		t.Fatalf("wrote %d of %d bytes", got, n)
+	}
+}
+
+func TestHandshakeTakesTheMinimum(t *testing.T) {
+	a, err := New(Default("1", "2", "3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Dial(0)
+	answer := wire.Packet{Handshake: true, ClientIDs: []string{"x", "y"}, WindowBytes: 1 << 20, MTUBytes: 512}
+	if err := a.Receive(0, 1, answer.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if a.Connections() != 2 || a.sender.window != 1<<20 || a.sender.mtu != 512 {
+		t.Errorf("%d connections, window %d, MTU %d", a.Connections(), a.sender.window, a.sender.mtu)
+	}
+	if got := a.policy.Window(0); got != 1024 {
+		t.Errorf("window %v packets, want 2048/2", got)
+	}
+}
+
+func TestHandshakeIsRepeatedAndAnsweredEachTime(t *testing.T) {
+	cfg := Default("1")
+	a, _ := New(cfg)
+	b, _ := New(cfg)
+	a.Dial(0)
+	lost := 0
+	for lost < 4 {
+		lost += drain(a.now, 0, a)
+		a.Advance(a.Deadline())
+	}
+	deliver(t, a.now, 0, a, b)
+	if n := drain(b.now, 0, b); n != 1 {
+		t.Fatalf("the accepting end answered %d times", n)
+	}
+	a.Advance(a.Deadline()) // the answer was lost: ask again
+	deliver(t, a.now, 0, a, b)
+	deliver(t, a.now, 0, b, a)
+	if a.State() != Established {
+		t.Fatalf("state %v", a.State())
+	}
+	again := wire.Packet{Handshake: true, ClientIDs: []string{"1"}, WindowBytes: 1, MTUBytes: 1}
+	if err := a.Receive(a.now, 0, again.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if a.Ready(a.now, 0) || a.sender.window != uint64(cfg.WindowBytes) {
+		t.Error("the dialling end answered an answer, or took it twice")
+	}
+}
+
+func TestHandshakeRefusesZeros(t *testing.T) {
+	for _, p := range []wire.Packet{
+		{Handshake: true, ClientIDs: []string{"1"}, MTUBytes: 1024},
+		{Handshake: true, ClientIDs: []string{"1"}, WindowBytes: 1 << 20},
+		{Handshake: true, WindowBytes: 1 << 20, MTUBytes: 1024},
+	} {
+		s, _ := New(Default("1"))
+		if err := s.Receive(0, 0, p.Append(nil)); !errors.Is(err, ErrHandshake) || s.State() != Idle {
+			t.Errorf("%+v: %v, state %v", p, err, s.State())
+		}
+	}
+}
+
+// What arrived on a connection is acknowledged there, every 50 ms, once, in
+// ranges; counts are left out if all are 1.
+func TestAcknowledgements(t *testing.T) {
+	a, b := pair(t, 2, nil)
+	writeAll(t, 0, a, 6*1024)
+	for _, c := range []int{0, 0, 1, 0, 1, 1} { // sequences 1, 2, 4 and 3, 5, 6
+		deliver(t, 10*ms, c, a, b)
+	}
+	if _, ok := take(t, 49*ms, 0, b); ok {
+		t.Error("acknowledged before the interval was over")
+	}
+	b.Advance(50 * ms)
+	first, _ := take(t, 50*ms, 0, b)
+	second, _ := take(t, 50*ms, 1, b)
+	if !slices.Equal(first.AckStarts, []uint32{1, 4}) || !slices.Equal(first.AckCounts, []uint32{2, 1}) {
+		t.Errorf("connection 0 acknowledges %v, %v", first.AckStarts, first.AckCounts)
+	}
+	if !slices.Equal(second.AckStarts, []uint32{3, 5}) || !slices.Equal(second.AckCounts, []uint32{1, 2}) {
+		t.Errorf("connection 1 acknowledges %v, %v", second.AckStarts, second.AckCounts)
+	}
+	b.Advance(100 * ms)
+	if p, ok := take(t, 100*ms, 0, b); ok {
+		t.Errorf("acknowledged twice: %+v", p)
+	}
+}
+
+func TestAcknowledgementsOfSinglesLeaveTheCountsOut(t *testing.T) {
+	a, b := pair(t, 2, nil)
+	writeAll(t, 0, a, 4*1024)
+	for _, c := range []int{0, 1, 0, 1} {
+		deliver(t, 0, c, a, b)
+	}
+	b.Advance(50 * ms)
+	p, _ := take(t, 50*ms, 1, b)
+	if !slices.Equal(p.AckStarts, []uint32{2, 4}) || len(p.AckCounts) != 0 {
+		t.Errorf("acknowledges %v, counts %v", p.AckStarts, p.AckCounts)
+	}
+}
+
+func TestAckRangesPerInterval(t *testing.T) {
+	a, b := pair(t, 2, func(c *Config) { c.MaxAckRanges = 3 })
+	writeAll(t, 0, a, 16*1024)
+	for i := range 16 {
+		deliver(t, 0, i%2, a, b)
+	}
+	var got []int
+	for now := 50 * ms; now <= 200*ms; now += 50 * ms {
+		b.Advance(now)
+		for {
+			p, ok := take(t, now, 0, b)
+			if !ok {
+				break
+			}
+			got = append(got, len(p.AckStarts))
+		}
+	}
+	if !slices.Equal(got, []int{3, 3, 2}) {
+		t.Errorf("ranges per interval %v, want 3, 3, 2", got)
+	}
+}
+
+// An acknowledgement on any connection clears the packet on all, and lets each
+// window grow; only the connection it came on takes the RTT.
+func TestAckClearsAllConnections(t *testing.T) {
+	a, _ := pair(t, 2, func(c *Config) { c.Policy = "previous" })
+	writeAll(t, 0, a, 1024)
+	take(t, 0, 0, a)
+	now := 5*time.Second + 100*ms
+	a.Advance(now)
+	if _, ok := take(t, now, 1, a); !ok {
+		t.Fatal("the timed-out packet was not sent again on the other connection")
+	}
+	ack := wire.Packet{AckStarts: []uint32{1}}
+	if err := a.Receive(now+100*ms, 1, ack.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	var st Stats
+	a.ReadStats(&st)
+	if st.Unacknowledged != 0 || st.Connections[0].InFlightPackets != 0 || st.Connections[1].InFlightPackets != 0 {
+		t.Errorf("still in flight: %+v", st)
+	}
+	if got := []float64{st.Connections[0].WindowPackets, st.Connections[1].WindowPackets}; !slices.Equal(got, []float64{8, 17}) {
+		t.Errorf("windows %v, want 8 (halved, no growth) and 17", got)
+	}
+	if st.Connections[0].RTO != 5*time.Second || st.Connections[1].RTO >= 5*time.Second {
+		t.Errorf("RTOs %v and %v: want only the second to have moved", st.Connections[0].RTO, st.Connections[1].RTO)
+	}
+}
+
+func TestRTORule(t *testing.T) {
+	c := connection{rto: 5 * time.Second}
+	want := 5.0
+	for _, rtt := range []float64{0.1, 0.15, 3, 4, 4} {
+		c.measure(time.Duration(rtt*float64(time.Second)), 10*time.Second)
+		want = min(10, want+0.1*math.Tanh(3*rtt-want))
+		if math.Abs(c.rto.Seconds()-want) > 1e-6 {
+			t.Fatalf("RTO %v after RTT %v s, want %.6f s", c.rto, rtt, want)
+		}
+	}
+	for range 200 {
+		c.measure(8*time.Second, 10*time.Second)
+	}
+	if c.rto != 10*time.Second {
+		t.Errorf("RTO %v, want the maximum", c.rto)
+	}
+}
+
+// A resend keeps its first timestamp, so it times out again at the next check.
+func TestResendKeepsItsTimestamp(t *testing.T) {
+	a, _ := pair(t, 1, nil)
+	writeAll(t, 0, a, 1024)
+	take(t, 0, 0, a)
+	sends := 0
+	for now := 5*time.Second + 50*ms; now < 6*time.Second; now += 50 * ms {
+		a.Advance(now)
+		sends += drain(now, 0, a)
+	}
+	if sends != 19 {
+		t.Errorf("%d resends in 0.95 s, want one per 50 ms check", sends)
+	}
+	if got := a.conns[0].inFlight; got != 1 {
+		t.Errorf("%d in flight, want 1", got)
+	}
+}
+
+// A connection without window room looks for resends once a second only.
+func TestFullConnectionPollsForResends(t *testing.T) {
+	a, _ := pair(t, 2, func(c *Config) { c.Policy = "previous"; c.InitialWindows = []float64{1, 1} })
+	writeAll(t, 0, a, 1024)
+	take(t, 0, 0, a)
+	now := 4900 * ms
+	writeAll(t, now, a, 1024)
+	take(t, now, 1, a) // full from here on
+	if drain(now, 1, a) != 0 {
+		t.Fatal("sent beyond the window")
+	}
+	now = 5050 * ms
+	a.Advance(now)
+	if a.Ready(now, 1) {
+		t.Error("a full connection took a resend at once")
+	}
+	if a.Deadline() > 5900*ms {
+		t.Errorf("deadline %v, want the poll at 5.9 s or earlier", a.Deadline())
+	}
+	a.Advance(5900 * ms)
+	if p, ok := take(t, 5900*ms, 1, a); !ok || p.Sequence != 1 {
+		t.Errorf("after a second: %+v, %v, want the resend", p, ok)
+	}
+}
+
+func TestWriteError(t *testing.T) {
+	a, _ := pair(t, 2, nil)
+	writeAll(t, 0, a, 1024)
+	if _, ok := a.NextPacket(0, 0, nil); !ok {
+		t.Fatal("nothing to send")
+	}
+	a.WriteError(0, 0)
+	var st Stats
+	a.ReadStats(&st)
+	w0, w1 := st.Connections[0].WindowPackets, st.Connections[1].WindowPackets
+	if math.Abs(w0-4096/3.) > 1e-6 || math.Abs(w1-8192/3.) > 1e-6 {
+		t.Errorf("windows %v and %v, want one halved and both scaled to 4096", w0, w1)
+	}
+	if st.Connections[0].InFlightPackets != 0 || st.Connections[0].Sent != 0 {
+		t.Errorf("a refused packet counts as sent: %+v", st.Connections[0])
+	}
+	if a.Ready(999*ms, 0) || !a.Ready(1000*ms, 0) {
+		t.Error("want a second's pause after a write error")
+	}
+	if p, ok := take(t, 0, 1, a); !ok || p.Sequence != 1 {
+		t.Errorf("the other connection sends %+v, %v, want the refused packet", p, ok)
+	}
+}
+
+func TestFlowControl(t *testing.T) {
+	a, b := pair(t, 1, func(c *Config) { c.WindowBytes = 8 * 1024 })
+	written := 0
+	for range 20 {
+		written += a.Write(0, make([]byte, 1024))
+		drain(0, 0, a)
+	}
+	if written != 8*1024 {
+		t.Fatalf("wrote %d bytes into a window of 8192", written)
+	}
+	for _, p := range []wire.Packet{{BytesRead: 3000}, {BytesRead: 2000}, {BytesRead: 1 << 60}} {
+		if err := a.Receive(0, 0, p.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		written += a.Write(0, make([]byte, 1024))
+		drain(0, 0, a)
+	}
+	if written != 8*1024+3000 {
+		t.Errorf("wrote %d bytes after the peer read 3000, want 8192 + 3000", written)
+	}
+	// The other end refuses what goes beyond its window, unacknowledged.
+	big := wire.Packet{Data: make([]byte, 1024)}
+	for i := range 9 {
+		big.Sequence = uint32(i + 1)
+		err := b.Receive(0, 0, big.Append(nil))
+		if i < 8 && err != nil || i == 8 && !errors.Is(err, ErrWindowFull) {
+			t.Errorf("packet %d: %v", i, err)
+		}
+	}
+	b.Advance(50 * ms)
+	if p, _ := take(t, 50*ms, 0, b); !slices.Equal(p.AckCounts, []uint32{8}) {
+		t.Errorf("acknowledged %v packets, want 8", p.AckCounts)
+	}
+}
+
+// When the application reads later than the acknowledgement, the peer learns
+// of it by a report of its own, 200 ms after.
+func TestBytesReadReport(t *testing.T) {
+	a, b := pair(t, 2, nil)
+	writeAll(t, 0, a, 1024)
+	deliver(t, 0, 0, a, b)
+	b.Advance(50 * ms)
+	take(t, 50*ms, 0, b)
+	if n, err := b.Read(60*ms, make([]byte, 2000)); n != 1024 || err != nil {
+		t.Fatalf("read %d, %v", n, err)
+	}
+	for now := 100 * ms; now < 300*ms; now += 50 * ms {
+		b.Advance(now)
+		if b.Ready(now, 0) || b.Ready(now, 1) {
+			t.Fatalf("reported already at %v", now)
+		}
+	}
+	b.Advance(300 * ms)
+	for c := range 2 {
+		if p, ok := take(t, 300*ms, c, b); !ok || p.BytesRead != 1024 {
+			t.Errorf("connection %d reports %+v, %v", c, p, ok)
+		}
+	}
+	b.Advance(400 * ms)
+	if b.Ready(400*ms, 0) {
+		t.Error("reported twice")
+	}
+}
+
+func TestPartialPacketWaits(t *testing.T) {
+	a, _ := pair(t, 1, nil)
+	writeAll(t, 0, a, 100) // an idle session sends at once
+	if p, ok := take(t, 0, 0, a); !ok || len(p.Data) != 100 {
+		t.Fatalf("got %+v, %v", p, ok)
+	}
+	writeAll(t, 0, a, 100)
+	if a.Ready(9*ms, 0) || a.Deadline() != 10*ms {
+		t.Errorf("want a packet that is not full to wait 10 ms, deadline %v", a.Deadline())
+	}
+	writeAll(t, 5*ms, a, 50)
+	a.Advance(10 * ms)
+	if p, ok := take(t, 10*ms, 0, a); !ok || len(p.Data) != 150 {
+		t.Errorf("flushed %d bytes, %v", len(p.Data), ok)
+	}
+}
+
+func TestCloseWaitsForAcknowledgementsThenRepeats(t *testing.T) {
+	a, b := pair(t, 1, nil)
+	writeAll(t, 0, a, 100)
+	writeAll(t, 0, a, 100)
+	a.Close(1 * ms)
+	if a.Write(1*ms, []byte{1}) != 0 {
+		t.Error("wrote after Close")
+	}
+	deliver(t, 2*ms, 0, a, b)
+	deliver(t, 2*ms, 0, a, b)
+	if a.Ready(2*ms, 0) {
+		t.Fatal("closed before the acknowledgement")
+	}
+	b.Advance(50 * ms)
+	deliver(t, 60*ms, 0, b, a)
+	closes := 0
+	for a.State() != Closed {
+		for {
+			p, ok := take(t, a.now, 0, a)
+			if !ok {
+				break
+			}
+			if p.Close {
+				closes++
+				if err := b.Receive(a.now, 0, p.Append(nil)); err != nil && !errors.Is(err, ErrClosed) {
+					t.Fatal(err)
+				}
+			}
+		}
+		a.Advance(a.Deadline())
+	}
+	if closes != closeRepeats || a.now > time.Second {
+		t.Errorf("%d close packets until %v", closes, a.now)
+	}
+	buf := make([]byte, 1000)
+	if n, err := b.Read(a.now, buf); n != 200 || err != nil {
+		t.Errorf("after the close %d bytes, %v, want the 200 received", n, err)
+	}
+	if _, err := b.Read(a.now, buf); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end %v, want io.EOF", err)
+	}
+	if _, err := a.Read(a.now, buf); !errors.Is(err, ErrClosed) {
+		t.Errorf("at the closing end %v, want ErrClosed", err)
+	}
+}
+
+func TestCloseGivesUpAfterLinger(t *testing.T) {
+	a, _ := pair(t, 1, nil)
+	writeAll(t, 0, a, 100)
+	a.Close(0)
+	for a.State() != Closed {
+		drain(a.now, 0, a)
+		a.Advance(a.Deadline())
+	}
+	if a.now < time.Second || a.now > 2*time.Second {
+		t.Errorf("closed at %v, want shortly after the linger of 1 s", a.now)
+	}
+}
+
+// Sequence numbers run from 2³²−1 to 1; nothing else changes there.
+func TestSequenceWrap(t *testing.T) {
+	a, b := pair(t, 1, nil)
+	const start = sequences - 5
+	for _, s := range []*Session{a, b} {
+		s.sender.segments.base, s.sender.segments.end, s.sender.next = start, start, start
+		s.receiver.segments.base, s.receiver.segments.end = start, start
+	}
+	writeAll(t, 0, a, 10*1024)
+	for range 10 {
+		deliver(t, 0, 0, a, b)
+	}
+	b.Advance(50 * ms)
+	p, _ := take(t, 50*ms, 0, b)
+	if !slices.Equal(p.AckStarts, []uint32{1<<32 - 5}) || !slices.Equal(p.AckCounts, []uint32{10}) {
+		t.Fatalf("acknowledges %v, %v", p.AckStarts, p.AckCounts)
+	}
+	if err := a.Receive(60*ms, 0, p.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if a.Unacknowledged() != 0 {
+		t.Errorf("%d packets left", a.Unacknowledged())
+	}
+	if n, _ := b.Read(60*ms, make([]byte, 20000)); n != 10*1024 {
+		t.Errorf("read %d bytes", n)
+	}
+}
+
+func TestHostileAcks(t *testing.T) {
+	a, _ := pair(t, 1, nil)
+	writeAll(t, 0, a, 10*1024)
+	for range 5 {
+		take(t, 0, 0, a)
+	}
+	for _, p := range []wire.Packet{
+		{AckStarts: []uint32{0}},                                            // no sequence
+		{AckStarts: []uint32{6}, AckCounts: []uint32{5}},                    // written, never sent
+		{AckStarts: []uint32{11}, AckCounts: []uint32{math.MaxUint32 - 20}}, // ends before the window
+		{AckStarts: []uint32{math.MaxUint32}, AckCounts: []uint32{1}},       // behind
+		{AckStarts: []uint32{1, 2}, AckCounts: []uint32{0, 0}},              // empty
+	} {
+		if err := a.Receive(0, 0, p.Append(nil)); err != nil || a.Unacknowledged() != 10 {
+			t.Errorf("%+v: %v, %d packets left, want 10", p, err, a.Unacknowledged())
+		}
+	}
+	uneven := wire.Packet{AckStarts: []uint32{1, 2}, AckCounts: []uint32{1}}
+	if err := a.Receive(0, 0, uneven.Append(nil)); !errors.Is(err, wire.ErrAckLists) {
+		t.Errorf("uneven lists: %v", err)
+	}
+	whole := wire.Packet{AckStarts: []uint32{math.MaxUint32 - 1}, AckCounts: []uint32{math.MaxUint32}}
+	if err := a.Receive(0, 0, whole.Append(nil)); err != nil || a.Unacknowledged() != 5 {
+		t.Errorf("everything: %v, %d packets left, want the 5 never sent", err, a.Unacknowledged())
+	}
+}

@@ -1,0 +1,244 @@
+package session
+
+import (
+	"time"
+
+	"ncp-testbed/ncp-agent/wire"
+)
+
+// sender holds the data written and not yet acknowledged, as segments of at
+// most one MTU. Positions below next have been handed out at least once.
+type sender struct {
+	segments ring[segment]
+	next     uint64       // the first position never handed out
+	resends  ring[uint64] // positions to send again, on any connection
+	partial  []byte       // the segment being filled
+	flushAt  time.Duration
+	buffers  buffers
+
+	window     uint64 // bytes
+	mtu        int
+	span       uint64 // most segments held
+	maxUnsent  uint64 // most whole segments that wait for a connection
+	maxResends int    // timed-out positions that may wait
+
+	written    uint64 // bytes taken from the application
+	acked      uint64 // of these, bytes acknowledged
+	remoteRead uint64 // of these, bytes that the peer's application has read
+}
+
+// segment is one packet's data and the connections that have it in flight.
+type segment struct {
+	data  []byte
+	sends []transmission
+	sent  bool // at least once, on any connection
+	acked bool
+}
+
+// transmission says that a connection has a segment in flight.
+type transmission struct {
+	conn    int
+	order   uint64 // of its flight
+	waiting bool   // timed out, and this connection has not sent it again
+}
+
+func (g *segment) on(conn int) *transmission {
+	for i := range g.sends {
+		if g.sends[i].conn == conn {
+			return &g.sends[i]
+		}
+	}
+	return nil
+}
+
+func (o *sender) start(window, mtu uint32, windowPackets float64, connections int) {
+	o.window = uint64(window)
+	o.mtu = int(mtu)
+	o.buffers.size = o.mtu
+	o.span = sendSpan(windowPackets, connections)
+	// What waits here counts in the send window: keep it a small part.
+	o.maxUnsent = uint64(min(max(windowPackets/64, 2), 1024))
+	o.maxResends = min(int(windowPackets), maxSpan) + connections
+}
+
+// used gives the bytes of the send window in use: written and, as far as is
+// known, not yet read by the peer's application.
+func (o *sender) used() uint64 { return o.written - o.remoteRead }
+
+func (o *sender) receiveBytesRead(read uint64) {
+	if read <= o.written {
+		o.remoteRead = max(o.remoteRead, read)
+	}
+}
+
+func (o *sender) outstanding(position uint64) bool {
+	return o.segments.has(position) && !o.segments.at(position).acked
+}
+
+// room reports whether one more byte can be written.
+func (o *sender) room() bool {
+	return o.used() < o.window && o.segments.end-o.next < o.maxUnsent && uint64(o.segments.len()) < o.span
+}
+
+// Writable reports whether Write would take anything.
+func (s *Session) Writable() bool { return s.state == Established && s.sender.room() }
+
+// Write takes as much of b as flow control and the queue of unsent packets
+// allow, and gives the number of bytes taken. It takes nothing before the
+// handshake and after Close.
+func (s *Session) Write(now time.Duration, b []byte) int {
+	now = s.observe(now)
+	o := &s.sender
+	n := 0
+	for n < len(b) && s.Writable() {
+		available := o.window - o.used()
+		if len(o.partial) == 0 {
+			o.partial = o.buffers.get(o.mtu)
+			o.flushAt = now + s.cfg.FlushInterval
+		}
+		part := min(uint64(len(b)-n), available, uint64(o.mtu-len(o.partial)))
+		o.partial = append(o.partial, b[n:n+int(part)]...)
+		o.written += part
+		n += int(part)
+		if idle := available == o.window; idle || len(o.partial) == o.mtu {
+			o.seal()
+		}
+	}
+	return n
+}
+
+// seal makes a segment of what has been filled.
+func (o *sender) seal() {
+	g := o.segments.push()
+	g.data, o.partial = o.partial, nil
+}
+
+// flushAfter seals a segment that is not full when it has waited long enough.
+func (o *sender) flushAfter(now, interval time.Duration) {
+	if len(o.partial) == 0 || now < o.flushAt {
+		return
+	}
+	if uint64(o.segments.len()) < o.span {
+		o.seal()
+	} else {
+		o.flushAt = now + interval
+	}
+}
+
+func (o *sender) flushDeadline() time.Duration {
+	if len(o.partial) == 0 {
+		return Never
+	}
+	return o.flushAt
+}
+
+// Unacknowledged gives the packets written and not yet acknowledged.
+func (s *Session) Unacknowledged() int {
+	n := s.sender.segments.len()
+	if len(s.sender.partial) > 0 {
+		n++
+	}
+	return n
+}
+
+// waiting reports whether a segment waits for a connection.
+func (o *sender) waiting() bool { return o.resendWaits() || o.next < o.segments.end }
+
+// resendWaits drops from the head of the resend queue what has been
+// acknowledged since, and reports whether anything is left.
+func (o *sender) resendWaits() bool {
+	for o.resends.len() > 0 {
+		if o.outstanding(*o.resends.at(o.resends.base)) {
+			return true
+		}
+		o.resends.pop()
+	}
+	return false
+}
+
+// dataReady reports whether a connection has a segment to send. Resends come
+// first, and need no window room; but a connection without room looks for
+// them only once per fullPoll, as upstream's sender does while it waits.
+func (s *Session) dataReady(now time.Duration, c *connection) bool {
+	if now < c.pausedUntil {
+		return false
+	}
+	o := &s.sender
+	if s.windowRoom(c) {
+		return o.waiting()
+	}
+	return now >= c.fullUntil && o.resendWaits()
+}
+
+func (s *Session) windowRoom(c *connection) bool {
+	return float64(c.inFlight) < s.policy.Window(c.index)
+}
+
+// nextData hands out a segment on a connection, if there is one for it.
+func (s *Session) nextData(now time.Duration, c *connection, p *wire.Packet) bool {
+	room := s.windowRoom(c)
+	if room {
+		c.fullUntil = 0
+	}
+	if !s.dataReady(now, c) {
+		if !room && now >= c.fullUntil {
+			c.fullUntil = now + fullPoll
+		}
+		return false
+	}
+	o := &s.sender
+	var position uint64
+	if o.resendWaits() {
+		position = *o.resends.at(o.resends.base)
+		o.resends.pop()
+	} else {
+		position = o.next
+		o.next++
+	}
+	g := o.segments.at(position)
+	s.launch(now, c, position, g)
+	p.Sequence = sequenceOf(position)
+	p.Data = g.data
+	return true
+}
+
+// launch puts a segment in flight on a connection.
+func (s *Session) launch(now time.Duration, c *connection, position uint64, g *segment) {
+	h := handout{data: true, position: position}
+	if t := g.on(c.index); t != nil {
+		h.wasWaiting = t.waiting
+		t.waiting = false
+	} else {
+		h.first = true
+		h.order = c.flights.end
+		*c.flights.push() = flight{position: position, sentAt: now, live: true}
+		c.inFlight++
+		g.sends = append(g.sends, transmission{conn: c.index, order: h.order})
+	}
+	c.handed.add(h)
+	c.sent++
+	if g.sent {
+		c.resent++
+	}
+	g.sent = true
+}
+
+// unsend takes back a packet that a socket refused: it goes to the resend
+// queue, and the connection is as it was before it was handed out.
+func (s *Session) unsend(c *connection, h handout) {
+	g := s.sender.segments.at(h.position)
+	c.sent--
+	for i := range g.sends {
+		if g.sends[i].conn != c.index {
+			continue
+		}
+		if h.first {
+			c.land(g.sends[i].order)
+			g.sends = append(g.sends[:i], g.sends[i+1:]...)
+		} else {
+			g.sends[i].waiting = h.wasWaiting
+		}
+		break
+	}
+	*s.sender.resends.push() = h.position
+}
