@@ -16,7 +16,6 @@ from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.series.reader import start_of
 
-
 # What was asked for is drawn over what was measured, thin, so that both can be seen where they agree.
 _ASKED: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 3}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from testbed.report import style, words
@@ -35,7 +35,7 @@ def write_report(result_dir: Path) -> Path:
 def _page(folder: ResultFolder, plots: list[Plot]) -> str:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
-        autoescape=select_autoescape(),
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
