@@ -2,6 +2,7 @@ package relay
 
 import (
 	"math"
+	"net"
 
 	"ncp-testbed/link/model"
 )
@@ -12,22 +13,22 @@ const never = model.Time(math.MaxInt64)
 // Unasked counts frames that were dropped though the link's properties did not ask for it: each is a fault of
 // the machine or of the set-up.
 type Unasked struct {
-	Socket   uint64 `json:"socket"`    // the kernel's, because the relay did not come to read in time
 	Oversize uint64 `json:"oversize"`  // larger than the MTU: a host's interface has segmentation offload on
 	NoBuffer uint64 `json:"no_buffer"` // more frames held than there is memory for
 	Send     uint64 `json:"send"`      // refused by the interface towards the host
+	Refused  uint64 `json:"refused"`   // by back-pressure, which cannot reach across an Ethernet link
 }
 
 // Total is the sum.
-func (u Unasked) Total() uint64 { return u.Socket + u.Oversize + u.NoBuffer + u.Send }
+func (u Unasked) Total() uint64 { return u.Oversize + u.NoBuffer + u.Send + u.Refused }
 
 // direction is one direction of a link in the relay.
 type direction struct {
+	index      int // among all
 	link, name string
 	model      *model.Direction[int32]
-	from, to   *port
-	next       model.Time
-	pending    []*Change // scheduled, in time order
+	to         *net.Interface // towards the host that receives
+	pending    []*Change      // scheduled, in time order
 
 	sent, sentBytes uint64
 	delaySumNS      int64 // of the frames sent
@@ -36,21 +37,21 @@ type direction struct {
 	lateness        *histogram // since the last sample
 }
 
-func (d *direction) refresh() {
+// next is when the model next has something to do.
+func (d *direction) next() model.Time {
 	if next, ok := d.model.Next(); ok {
-		d.next = next
-	} else {
-		d.next = never
+		return next
 	}
+	return never
 }
 
 // applyUntil applies what is scheduled up to a logical time, so that a change falls between the frames that
-// arrived before and after it, however late the relay is.
-func (d *direction) applyUntil(at, now model.Time, wall func(model.Time) int64) {
-	for len(d.pending) > 0 && d.pending[0].at <= at {
+// arrived before and after it, however late the relay is. wallNS is now, as Unix time.
+func (d *direction) applyUntil(until model.Time, wallNS int64) {
+	for len(d.pending) > 0 && d.pending[0].at <= until {
 		change := d.pending[0]
 		d.pending = d.pending[1:]
 		d.model.Set(change.at, &change.Set)
-		change.AppliedUnixNS = wall(now)
+		change.AppliedUnixNS = wallNS
 	}
 }

@@ -13,14 +13,14 @@ const (
 	maxHeaderBytes = ethernetBytes + vlanBytes // beyond the MTU
 )
 
-// insertVLAN puts back the tag that the kernel took off on receipt.
-func (p *pool) insertVLAN(buffer int32, tpid, tci uint16) {
-	room := p.room(buffer)
-	copy(room, room[headroom:headroom+addressesBytes])
-	binary.BigEndian.PutUint16(room[addressesBytes:], tpid)
-	binary.BigEndian.PutUint16(room[addressesBytes+2:], tci)
-	p.start[buffer] = headroom - vlanBytes
-	p.length[buffer] += vlanBytes
+// storeTagged copies a frame into a buffer with the VLAN tag that the kernel took off on receipt.
+func (p *pool) storeTagged(buffer int32, bytes []byte, tpid, tci uint16) {
+	p.length[buffer] = uint16(len(bytes) + vlanBytes)
+	frame := p.frame(buffer)
+	copy(frame, bytes[:addressesBytes])
+	binary.BigEndian.PutUint16(frame[addressesBytes:], tpid)
+	binary.BigEndian.PutUint16(frame[addressesBytes+2:], tci)
+	copy(frame[addressesBytes+vlanBytes:], bytes[addressesBytes:])
 }
 
 // finishChecksum completes the TCP or UDP checksum of an IPv4 or IPv6 frame whose field holds only the sum of

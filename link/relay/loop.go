@@ -2,7 +2,6 @@ package relay
 
 import (
 	"encoding/binary"
-	"runtime"
 	"sync"
 	"time"
 
@@ -11,21 +10,28 @@ import (
 	"ncp-testbed/link/model"
 )
 
-// Tokens of the poller's descriptors; ports have their index.
+const nsPerS = 1_000_000_000
+
+// Tokens of the poller's descriptors.
 const (
-	timerToken = -1
-	wakeToken  = -2
+	timerToken = iota
+	wakeToken
+	frameToken
 )
 
-// maxReads bounds the batches read from one port before the others, and the frames that are due, have a turn.
-const maxReads = 4
+// maxReads bounds the frames that are read before those that are due have a turn.
+const maxReads = 256
 
 // loop is the one thread that moves frames.
 type loop struct {
-	ports      []*port
 	directions []*direction
-	pool       *pool
-	rx, tx     *messages
+	next       []model.Time // of each direction, beside each other to be looked through at every turn
+	nextChange model.Time   // of all that are scheduled
+	arriving   []int32      // the direction of frames that arrive, by interface index; -1: none
+
+	receiver *receiver
+	sender   *sender
+	pool     *pool
 
 	epoll, timer, wake int
 	armed              model.Time
@@ -42,8 +48,7 @@ type loop struct {
 }
 
 func newLoop(warn func(string, ...any)) (*loop, error) {
-	l := &loop{rx: newMessages(), tx: newMessages(), stopped: make(chan struct{}), armed: never, warn: warn}
-	l.base = time.Now()
+	l := &loop{stopped: make(chan struct{}), armed: never, nextChange: never, warn: warn, base: time.Now()}
 	var monotonic unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err != nil {
 		return nil, err
@@ -78,12 +83,6 @@ func (l *loop) clocks() (now model.Time, wallNS int64) {
 	return int64(t.Sub(l.base)), t.UnixNano()
 }
 
-// wall is a model time as Unix time, by the offset between the clocks now.
-func (l *loop) wall(at model.Time) int64 {
-	now, wallNS := l.clocks()
-	return wallNS + at - now
-}
-
 // do runs a function on the loop's thread, between frames; false if the loop has ended.
 func (l *loop) do(f func()) bool {
 	done := make(chan struct{})
@@ -104,47 +103,38 @@ func (l *loop) do(f func()) bool {
 // run moves frames until a command sets stopping. The calling goroutine must be locked to its thread.
 func (l *loop) run() error {
 	defer close(l.stopped)
-	events := make([]unix.EpollEvent, len(l.ports)+2)
+	var events [3]unix.EpollEvent
 	for !l.stopping {
-		n, err := unix.EpollWait(l.epoll, events, l.timeout())
+		n, err := unix.EpollWait(l.epoll, events[:], l.timeout())
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		// All that arrived before this moment is read below, so changes up to it are in order with frames.
-		read := l.now()
 		for _, event := range events[:n] {
 			switch event.Fd {
 			case timerToken:
 				l.armed = never
 			case wakeToken:
 				l.runCommands()
-			default:
-				l.read(l.ports[event.Fd])
 			}
 		}
-		for _, d := range l.directions {
-			if len(d.pending) > 0 && d.pending[0].at <= read {
-				d.applyUntil(read, l.now(), l.wall)
-				d.refresh()
-			}
+		// All that arrived before this moment is read below, so changes up to it are in order with frames.
+		begun := l.now()
+		if l.read() && l.nextChange <= begun {
+			l.applyChanges(begun)
 		}
 		l.forward()
 	}
-	runtime.KeepAlive(l)
 	return nil
 }
 
 // timeout arms the timer for the next deadline and returns what to tell epoll: -1, or 0 if it has passed.
 func (l *loop) timeout() int {
-	next := never
-	for _, d := range l.directions {
-		next = min(next, d.next)
-		if len(d.pending) > 0 {
-			next = min(next, d.pending[0].at)
-		}
+	next := l.nextChange
+	for _, at := range l.next {
+		next = min(next, at)
 	}
 	if next == never {
 		return -1
@@ -174,139 +164,128 @@ func (l *loop) runCommands() {
 	}
 }
 
-// read takes what has arrived at a port.
-func (l *loop) read(p *port) {
+// applyChanges applies what is scheduled up to a time.
+func (l *loop) applyChanges(until model.Time) {
+	l.nextChange = never
+	for i, d := range l.directions {
+		if len(d.pending) > 0 && d.pending[0].at <= until {
+			_, wallNS := l.clocks()
+			d.applyUntil(until, wallNS)
+			l.next[i] = d.next()
+		}
+		if len(d.pending) > 0 {
+			l.nextChange = min(l.nextChange, d.pending[0].at)
+		}
+	}
+}
+
+// read takes what has arrived; false if there may be more.
+func (l *loop) read() bool {
+	now, wallNS := l.clocks()
+	var frame arrived
 	for range maxReads {
-		n := l.rx.prepare(l.pool)
-		scarce := n == 0
-		if scarce {
-			l.discard(p)
-			return
+		if !l.receiver.take(&frame) {
+			return true
 		}
-		got, errno := l.rx.receive(p.fd, n)
-		if errno == unix.ENETDOWN {
-			continue // reported once, when the interface goes down; frames come again when it is up
+		if i := l.arriving[frame.ifindex]; i >= 0 {
+			l.accept(l.directions[i], &frame, now, wallNS)
+			l.next[i] = l.directions[i].next()
 		}
-		if errno != 0 {
-			return
-		}
-		now, wallNS := l.clocks()
-		for i := range got {
-			l.accept(p.arriving, i, now, wallNS)
-		}
-		p.arriving.refresh()
-		if got < n {
-			return
-		}
+		l.receiver.release()
 	}
+	return false
 }
 
-// discard drops a frame that there is no memory for.
-func (l *loop) discard(p *port) {
-	var scratch [64]byte
-	for {
-		if _, _, err := unix.Recvfrom(p.fd, scratch[:], unix.MSG_DONTWAIT|unix.MSG_TRUNC); err != nil {
-			return
-		}
-		if p.arriving.unasked.NoBuffer++; p.arriving.unasked.NoBuffer == 1 {
-			l.warn("link %s %s: more than %d frames held, dropping", p.arriving.link, p.arriving.name, poolFrames)
-		}
-	}
-}
-
-// accept hands message i of a receive to the model.
-func (l *loop) accept(d *direction, i int, now model.Time, wallNS int64) {
-	buffer := l.rx.buffers[i]
-	length := int(l.rx.headers[i].length)
-	if length > l.pool.stride-headroom || length > d.to.mtu+maxHeaderBytes {
+// accept hands a frame to the model.
+func (l *loop) accept(d *direction, frame *arrived, now model.Time, wallNS int64) {
+	if frame.length > len(frame.bytes) || frame.length > d.to.MTU+maxHeaderBytes || frame.length < ethernetBytes {
 		if d.unasked.Oversize++; d.unasked.Oversize == 1 {
 			l.warn("link %s %s: a frame of %d bytes for an MTU of %d: turn segmentation offload off at the host "+
-				"(ethtool -K INTERFACE tx off gso off tso off)", d.link, d.name, length, d.to.mtu)
+				"(ethtool -K INTERFACE tx off gso off tso off)", d.link, d.name, frame.length, d.to.MTU)
 		}
-		return // the buffer stays with the message
+		return
 	}
-	l.rx.buffers[i] = -1
-	l.pool.start[buffer], l.pool.length[buffer] = headroom, uint16(length)
-	info := l.rx.details(i)
-	if info.checksumUnfinished {
+	buffer := l.pool.take()
+	if buffer < 0 {
+		if d.unasked.NoBuffer++; d.unasked.NoBuffer == 1 {
+			l.warn("link %s %s: more than %d frames held, dropping", d.link, d.name, poolFrames)
+		}
+		return
+	}
+	if frame.vlan {
+		l.pool.storeTagged(buffer, frame.bytes, frame.vlanTPID, frame.vlanTCI)
+	} else {
+		l.pool.store(buffer, frame.bytes)
+	}
+	if frame.checksumUnfinished {
 		if d.checksums++; d.checksums == 1 {
 			l.warn("link %s %s: the host leaves checksums to its device; completing them", d.link, d.name)
 		}
 		finishChecksum(l.pool.frame(buffer))
 	}
-	if info.vlan {
-		l.pool.insertVLAN(buffer, info.vlanTPID, info.vlanTCI)
-	}
-	arrival := now
-	if info.wallNS != 0 {
-		// A clock that was set in between must not send a frame to the past or the future.
-		arrival = min(now, max(now-nsPerS, now+info.wallNS-wallNS))
-	}
+	// A clock that was set in between must not send a frame to the past or the future.
+	arrival := min(now, max(now-nsPerS, now+frame.wallNS-wallNS))
 	if len(d.pending) > 0 {
-		d.applyUntil(arrival, now, l.wall)
+		d.applyUntil(arrival, wallNS)
 	}
 	if !d.model.Push(buffer, int(l.pool.length[buffer]), arrival) {
-		d.unasked.NoBuffer++ // back-pressure cannot reach across an Ethernet link
+		d.unasked.Refused++ // back-pressure cannot reach across an Ethernet link
 		l.pool.give(buffer)
 	}
 }
 
-const nsPerS = 1_000_000_000
-
 // forward sends all frames that are due.
 func (l *loop) forward() {
-	for {
-		now := l.now()
-		busy := false
-		for _, d := range l.directions {
-			if d.next > now {
-				continue
-			}
-			for len(d.to.outgoing) < batch {
-				delivery, ok := d.model.Pop(now)
-				if !ok {
-					break
-				}
-				if delivery.FlipBit >= 0 {
-					l.pool.frame(delivery.Frame)[delivery.FlipBit/8] ^= 1 << (delivery.FlipBit % 8)
-				}
-				d.to.outgoing = append(d.to.outgoing, delivery.Frame)
-				d.to.due = append(d.to.due, delivery.Due)
-				d.to.arrivals = append(d.to.arrivals, delivery.Arrival)
-			}
-			busy = busy || len(d.to.outgoing) == batch
-			l.send(d)
-			d.refresh()
+	now := l.now()
+	for i, at := range l.next {
+		if at > now {
+			continue
 		}
-		if !busy {
-			return
+		d := l.directions[i]
+		for {
+			delivery, ok := d.model.Pop(now)
+			if !ok {
+				break
+			}
+			frame := l.pool.frame(delivery.Frame)
+			if delivery.FlipBit >= 0 {
+				frame[delivery.FlipBit/8] ^= 1 << (delivery.FlipBit % 8)
+			}
+			l.sender.add(departure{d, delivery.Frame, delivery.Arrival, delivery.Due}, frame)
+			if l.sender.full() {
+				l.flush()
+			}
 		}
+		l.next[i] = d.next()
 	}
+	l.flush()
 }
 
-// send gives the collected frames of a direction to the interface towards the host.
-func (l *loop) send(d *direction) {
-	p := d.to
-	for first := 0; first < len(p.outgoing); {
-		sent, errno := l.tx.send(p.fd, l.pool, p.outgoing[first:])
+// flush sends the batch.
+func (l *loop) flush() {
+	s := l.sender
+	for first := 0; first < s.count; {
+		sent, errno := s.send(first)
 		at := l.now()
-		for i := first; i < first+sent; i++ {
+		for _, f := range s.frames[first : first+sent] {
+			d := f.direction
 			d.sent++
-			d.sentBytes += uint64(l.pool.length[p.outgoing[i]])
-			d.delaySumNS += at - p.arrivals[i]
-			d.lateness.add(at - p.due[i])
+			d.sentBytes += uint64(l.pool.length[f.buffer])
+			d.delaySumNS += at - f.arrival
+			d.lateness.add(at - f.due)
 		}
 		first += sent
 		if errno != 0 {
+			d := s.frames[first].direction
 			if d.unasked.Send++; d.unasked.Send == 1 {
 				l.warn("link %s %s: interface %s refuses a frame of %d bytes: %v",
-					d.link, d.name, p.name, l.pool.length[p.outgoing[first]], errno)
+					d.link, d.name, d.to.Name, l.pool.length[s.frames[first].buffer], errno)
 			}
 			first++
 		}
 	}
-	for _, buffer := range p.outgoing {
-		l.pool.give(buffer)
+	for _, f := range s.frames[:s.count] {
+		l.pool.give(f.buffer)
 	}
-	p.outgoing, p.due, p.arrivals = p.outgoing[:0], p.due[:0], p.arrivals[:0]
+	s.count = 0
 }

@@ -10,21 +10,17 @@ import (
 // taken by the kernel's page only as frames come to need it.
 const poolFrames = 1 << 17
 
-// headroom is left before each received frame for the VLAN tag that the kernel strips.
-const headroom = 4
-
 // pool is frame memory outside of Go's heap, so that the garbage collector has nothing to look at.
 type pool struct {
 	memory []byte
 	stride int
 	free   []int32 // the last freed first: memory that is in the cache
-	start  []uint16
 	length []uint16
 }
 
 // newPool makes room for frames of up to the given size.
 func newPool(frameBytes int) (*pool, error) {
-	stride := (headroom + frameBytes + 63) &^ 63
+	stride := (frameBytes + 63) &^ 63
 	memory, err := unix.Mmap(-1, 0, poolFrames*stride, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
@@ -32,8 +28,8 @@ func newPool(frameBytes int) (*pool, error) {
 	}
 	p := &pool{
 		memory: memory, stride: stride,
-		free:  make([]int32, poolFrames),
-		start: make([]uint16, poolFrames), length: make([]uint16, poolFrames),
+		free:   make([]int32, poolFrames),
+		length: make([]uint16, poolFrames),
 	}
 	for i := range p.free {
 		p.free[i] = int32(poolFrames - 1 - i)
@@ -55,15 +51,15 @@ func (p *pool) take() int32 {
 
 func (p *pool) give(buffer int32) { p.free = append(p.free, buffer) }
 
-// room is all of a buffer.
-func (p *pool) room(buffer int32) []byte {
-	return p.memory[int(buffer)*p.stride : (int(buffer)+1)*p.stride]
-}
-
 // frame is the frame in a buffer.
 func (p *pool) frame(buffer int32) []byte {
-	start := int(p.start[buffer])
-	return p.room(buffer)[start : start+int(p.length[buffer])]
+	return p.memory[int(buffer)*p.stride:][:p.length[buffer]]
+}
+
+// store copies a frame into a buffer.
+func (p *pool) store(buffer int32, bytes []byte) {
+	p.length[buffer] = uint16(len(bytes))
+	copy(p.frame(buffer), bytes)
 }
 
 // clone copies a frame into a buffer of its own; false if there is none.
@@ -72,7 +68,6 @@ func (p *pool) clone(buffer int32) (int32, bool) {
 	if second < 0 {
 		return -1, false
 	}
-	copy(p.room(second), p.room(buffer))
-	p.start[second], p.length[second] = p.start[buffer], p.length[buffer]
+	p.store(second, p.frame(buffer))
 	return second, true
 }

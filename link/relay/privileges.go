@@ -2,6 +2,9 @@ package relay
 
 import (
 	"fmt"
+	"os"
+	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,16 +21,17 @@ type Granted struct {
 // realTimePriority is above all ordinary threads and below the kernel's own real-time ones.
 const realTimePriority = 10
 
-// acquire asks for the privileges, for the calling thread, which must be locked to its goroutine.
+// minProcs leaves Go a processor to spare, so that the loop never waits for one when it comes back from a
+// system call.
+const minProcs = 4
+
+// acquire asks for the privileges; the calling thread must be locked to its goroutine.
 func acquire() Granted {
 	var g Granted
-	// Threads that Go makes later must not inherit the priority.
-	err := unix.SchedSetAttr(0, &unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realTimePriority,
-		Flags: unix.SCHED_FLAG_RESET_ON_FORK,
-	}, 0)
+	runtime.GOMAXPROCS(max(minProcs, runtime.GOMAXPROCS(0)))
+	err := allRealTime()
 	if g.RealTime = err == nil; err != nil {
-		g.RealTimeWhy = fmt.Sprintf("sched_setattr: %v", err)
+		g.RealTimeWhy = err.Error()
 	}
 	err = unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT)
 	if g.Locked = err == nil; err != nil {
@@ -39,4 +43,27 @@ func acquire() Granted {
 		g.TimerSlackNS = 50_000 // the kernel's default
 	}
 	return g
+}
+
+// allRealTime gives every thread of the process the priority, and those that come inherit it. The loop's alone
+// would not do: it waits, spinning, for what another thread of Go's runtime holds for a moment, and if that
+// one had been preempted by the loop, or by any busy program, it would wait for long.
+func allRealTime() error {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			return err
+		}
+		err = unix.SchedSetAttr(id, &unix.SchedAttr{
+			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realTimePriority,
+		}, 0)
+		if err != nil && err != unix.ESRCH {
+			return fmt.Errorf("sched_setattr: %w", err)
+		}
+	}
+	return nil
 }

@@ -2,7 +2,10 @@ package relay
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -28,38 +31,59 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 		return nil, err
 	}
 	r := &Relay{loop: l}
+	devices, err := middles(links)
+	if err != nil {
+		return nil, err
+	}
+	var indexes []int
 	maxMTU := 0
+	for _, device := range devices {
+		indexes = append(indexes, device.Index)
+		maxMTU = max(maxMTU, device.MTU)
+	}
+	l.arriving = slices.Repeat([]int32{-1}, slices.Max(indexes)+1)
 	for i := range links {
 		link := &links[i]
-		var ends [2]*port
-		for e, name := range []string{link.A.MiddleInterface, link.B.MiddleInterface} {
-			p, err := openPort(name)
-			if err != nil {
-				return nil, err
+		ends := devices[2*i : 2*i+2]
+		for e, name := range plan.Directions {
+			d := &direction{
+				index: len(l.directions), link: link.Name, name: name, to: ends[1-e], lateness: &histogram{},
 			}
-			if err := l.watch(p.fd, len(l.ports), unix.EPOLLIN); err != nil {
-				return nil, err
-			}
-			l.ports = append(l.ports, p)
-			ends[e] = p
-			maxMTU = max(maxMTU, p.mtu)
-		}
-		for i, name := range plan.Directions {
-			from, to := ends[i], ends[1-i]
-			d := &direction{link: link.Name, name: name, from: from, to: to, next: never, lateness: &histogram{}}
-			d.model = model.NewDirection(link.Middle[i], link.Seed, link.Name, name, l.now(), model.Hooks[int32]{
+			d.model = model.NewDirection(link.Middle[e], link.Seed, link.Name, name, l.now(), model.Hooks[int32]{
 				Drop: func(buffer int32, _ model.Cause) { l.pool.give(buffer) },
 				Copy: func(buffer int32) (int32, bool) { return l.pool.clone(buffer) },
 			})
-			from.arriving, to.delivered = d, d
+			l.arriving[ends[e].Index] = int32(d.index)
 			l.directions = append(l.directions, d)
+			l.next = append(l.next, never)
 			r.samples = append(r.samples, Sample{Lateness: &histogram{}})
 		}
 	}
 	if l.pool, err = newPool(maxMTU + maxHeaderBytes); err != nil {
 		return nil, err
 	}
-	return r, nil
+	if l.sender, err = openSender(); err != nil {
+		return nil, err
+	}
+	if l.receiver, err = openReceiver(indexes, maxMTU+maxHeaderBytes); err != nil {
+		return nil, err
+	}
+	return r, l.watch(l.receiver.fd, frameToken, unix.EPOLLIN)
+}
+
+// middles are the interfaces of the links' middles: a and b of the first link, a and b of the second …
+func middles(links []plan.Link) ([]*net.Interface, error) {
+	var devices []*net.Interface
+	for i := range links {
+		for _, end := range []plan.End{links[i].A, links[i].B} {
+			device, err := net.InterfaceByName(end.MiddleInterface)
+			if err != nil {
+				return nil, fmt.Errorf("link %s: interface %s: %w", links[i].Name, end.MiddleInterface, err)
+			}
+			devices = append(devices, device)
+		}
+	}
+	return devices, nil
 }
 
 // Run forwards until Stop, on a thread of its own. It calls ready when it begins.

@@ -25,7 +25,6 @@ func (r *Relay) sample() (atUnixNS int64) {
 		s.Link, s.Direction = d.link, d.name
 		s.Properties, s.Counts = d.model.Properties(), d.model.Counts()
 		s.Sent, s.SentBytes, s.DelaySumNS = d.sent, d.sentBytes, d.delaySumNS
-		d.unasked.Socket = d.from.kernelDrops()
 		s.Unasked, s.Checksums = d.unasked, d.checksums
 		s.HeldFrames, s.HeldBytes = d.model.Held()
 		s.Lateness, d.lateness = d.lateness, s.Lateness

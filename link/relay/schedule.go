@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -53,7 +54,7 @@ func (r *Relay) Set(link, directionName string, change model.Change) (int64, err
 		applied = wallNS
 		for _, d := range targets {
 			d.model.Set(now, &change)
-			d.refresh()
+			r.loop.next[d.index] = d.next()
 			r.changes = append(r.changes, &Change{
 				Link: link, Direction: d.name, AtUnixNS: wallNS, Set: change, AppliedUnixNS: wallNS, at: now,
 			})
@@ -95,9 +96,10 @@ func (r *Relay) Schedule(changes []Change) error {
 			o.change.at = max(now, now+o.change.AtUnixNS-wallNS)
 			d := o.target
 			after, _ := slices.BinarySearchFunc(d.pending, o.change.at+1, func(c *Change, at model.Time) int {
-				return int(c.at - at)
+				return cmp.Compare(c.at, at)
 			})
 			d.pending = slices.Insert(d.pending, after, o.change)
+			r.loop.nextChange = min(r.loop.nextChange, o.change.at)
 			r.changes = append(r.changes, o.change)
 		}
 	})

@@ -1,0 +1,139 @@
+package relay
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ringFrames is what the kernel may keep of received frames until the relay comes to read them: 80 ms of
+// full-size frames at 2.5 Gbit/s.
+const ringFrames = 1 << 14
+
+// Layout of a slot of a TPACKET_V2 ring (Documentation/networking/packet_mmap.rst): the header, then the
+// link-layer address, then the frame at the offset that the header tells, at most slotHeaderBytes into it.
+const (
+	addressOffset   = int(unsafe.Sizeof(unix.Tpacket2Hdr{})+15) &^ 15
+	slotHeaderBytes = 96
+)
+
+// receiver takes the frames that arrive at all interfaces of the middle from memory shared with the kernel.
+type receiver struct {
+	fd   int
+	ring []byte
+	slot int // bytes
+	next int // slot
+
+	dropped uint64
+}
+
+// arrived is a frame in the ring. Bytes are valid until the next frame is asked for.
+type arrived struct {
+	ifindex            int32
+	bytes              []byte
+	length             int   // on the wire; more than bytes if the ring's slot is too small
+	wallNS             int64 // when the kernel received it
+	vlan               bool
+	vlanTCI, vlanTPID  uint16
+	checksumUnfinished bool
+}
+
+// openReceiver listens on the interfaces of the given indexes, for frames up to a size.
+func openReceiver(indexes []int, frameBytes int) (*receiver, error) {
+	// Protocol 0 receives nothing until bind: no frame slips past the filter.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("packet socket: %w", err)
+	}
+	r := &receiver{fd: fd, slot: 1 << bits.Len(uint(slotHeaderBytes+frameBytes-1))}
+	if err := r.configure(interfaceFilter(indexes)); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *receiver) configure(filter []unix.SockFilter) error {
+	for _, option := range []struct {
+		name              string
+		level, key, value int
+	}{
+		{"PACKET_IGNORE_OUTGOING", unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1},
+		{"PACKET_VERSION", unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2},
+		// Frames are stamped as they come in, not as they get to this socket.
+		{"SO_TIMESTAMPNS", unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1},
+	} {
+		if err := unix.SetsockoptInt(r.fd, option.level, option.key, option.value); err != nil {
+			return fmt.Errorf("%s: %w", option.name, err)
+		}
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.SetsockoptSockFprog(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program); err != nil {
+		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+	}
+	block := max(r.slot, 1<<16)
+	err := unix.SetsockoptTpacketReq(r.fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
+		Block_size: uint32(block), Block_nr: uint32(ringFrames * r.slot / block),
+		Frame_size: uint32(r.slot), Frame_nr: ringFrames,
+	})
+	if err != nil {
+		return fmt.Errorf("PACKET_RX_RING: %w", err)
+	}
+	r.ring, err = unix.Mmap(r.fd, 0, ringFrames*r.slot, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("memory of the packet ring: %w", err)
+	}
+	all := uint16(unix.ETH_P_ALL)
+	return unix.Bind(r.fd, &unix.SockaddrLinklayer{Protocol: all>>8 | all<<8})
+}
+
+func (r *receiver) close() {
+	_ = unix.Munmap(r.ring)
+	_ = unix.Close(r.fd)
+}
+
+// take fills in the next frame that has arrived; false if there is none. Each must be released.
+func (r *receiver) take(a *arrived) bool {
+	slot := r.ring[r.next*r.slot : (r.next+1)*r.slot]
+	header := (*unix.Tpacket2Hdr)(unsafe.Pointer(&slot[0]))
+	status := atomic.LoadUint32(&header.Status)
+	if status&unix.TP_STATUS_USER == 0 {
+		return false
+	}
+	address := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&slot[addressOffset]))
+	*a = arrived{
+		ifindex: address.Ifindex,
+		bytes:   slot[header.Mac:][:header.Snaplen],
+		length:  int(header.Len),
+		wallNS:  int64(header.Sec)*nsPerS + int64(header.Nsec),
+
+		checksumUnfinished: status&unix.TP_STATUS_CSUMNOTREADY != 0,
+	}
+	if a.vlan = status&unix.TP_STATUS_VLAN_VALID != 0; a.vlan {
+		a.vlanTCI, a.vlanTPID = header.Vlan_tci, unix.ETH_P_8021Q
+		if status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
+			a.vlanTPID = header.Vlan_tpid
+		}
+	}
+	return true
+}
+
+// release gives the slot of the frame taken last back to the kernel.
+func (r *receiver) release() {
+	header := (*unix.Tpacket2Hdr)(unsafe.Pointer(&r.ring[r.next*r.slot]))
+	atomic.StoreUint32(&header.Status, unix.TP_STATUS_KERNEL)
+	if r.next++; r.next == ringFrames {
+		r.next = 0
+	}
+}
+
+// drops is how many frames the kernel has dropped so far because the ring was full.
+func (r *receiver) drops() uint64 {
+	if stats, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		r.dropped += uint64(stats.Drops) // reading resets the kernel's count
+	}
+	return r.dropped
+}
