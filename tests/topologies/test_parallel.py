@@ -1,0 +1,65 @@
+"""The parallel topology as ``mn --custom`` uses it: real namespaces, a real middle."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import build, paths
+from testbed.plan.links import resolve_link
+from testbed.units import Rate
+from topologies.commands import CommandFailed, in_namespace, run
+from topologies.fabric import leftover_namespaces, namespace_of
+from topologies.middle import netem_limit_packets
+
+CUSTOM = paths.CHECKOUT / "topologies" / "parallel.py"
+
+
+def test_netem_may_hold_what_the_delay_keeps_in_it() -> None:
+    slow = resolve_link(1, "slow", "h1", "h2", Rate(bps=1e6), delay_ms=1)
+    assert netem_limit_packets(slow) == 1000, "never below netem's own default"
+    fast = resolve_link(1, "fast", "h1", "h2", Rate(bps=1e9), delay_ms=500)
+    # 1 Gbit/s of 64-byte frames for half a second is 976,562 packets.
+    assert netem_limit_packets(fast) > 976_562
+
+
+def test_a_failing_command_is_an_error() -> None:
+    with pytest.raises(CommandFailed, match="does not exist"):
+        run(["ip", "link", "show", "no-such-device"])
+    with pytest.raises(CommandFailed, match="not installed"):
+        run(["no-such-program"])
+
+
+@pytest.mark.emulation
+def test_the_links_are_what_was_asked_and_leave_nothing() -> None:
+    from mininet.net import Mininet
+
+    build.build_programs()
+    before = leftover_namespaces()
+    custom: dict[str, Any] = {}
+    exec(compile(CUSTOM.read_text(), str(CUSTOM), "exec"), custom)  # as mn does it, without __file__
+    net = Mininet(
+        topo=custom["topos"]["parallel"](2, rate="8mbit", delay="20ms"), controller=None, build=True
+    )
+    try:
+        h1 = namespace_of(net.get("h1").pid)
+        qdisc = run(in_namespace(h1, ["tc", "qdisc", "show", "dev", "h1-eth2"]))
+        assert "tbf" in qdisc
+        assert "rate 8Mbit" in qdisc
+        for interface in ("h1-eth1", "h1-eth2"):
+            offloads = run(in_namespace(h1, ["ethtool", "-k", interface]))
+            assert re.search(r"^tcp-segmentation-offload: off", offloads, re.MULTILINE)
+            assert re.search(r"^tx-checksumming: off", offloads, re.MULTILINE)
+        said = run(in_namespace(h1, ["ping", "-c", "5", "-i", "0.2", "198.18.2.2"]))
+        fastest_ms = float(re.search(r"= ([\d.]+)/", said).group(1))  # type: ignore[union-attr]
+        assert 40 <= fastest_ms < 60, "there and back, 20 ms each"
+        # No path but the emulated one: nothing of the links is in the machine's own namespace.
+        assert not Path("/sys/class/net/h1-eth1").exists()
+        # Nothing was sent but what was asked for (no IPv6, no ARP).
+        received = run(in_namespace(h1, ["cat", "/proc/net/dev"]))
+        eth1 = next(line for line in received.splitlines() if "h1-eth1" in line)
+        assert eth1.split()[2] == "0", "packets received on the unused link"
+    finally:
+        net.stop()
+    assert leftover_namespaces() == before
