@@ -64,7 +64,7 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
     coverage = cover(evidence, samples, parameters.from_s, parameters.to_s, parameters.at_least_s)
     judged = {c: s.between(coverage.from_s, coverage.to_s) for c, s in samples.items()}
     worst = _worst(law, judged)
-    span = f"{coverage.from_s:g} s to {coverage.to_s:.1f} s"
+    span = f"{coverage.from_s:g} s to {coverage.to_s:.4g} s"
 
     status: Status = "pass"
     if (

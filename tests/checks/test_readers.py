@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from influxdb.line_protocol import make_lines
 
+from testbed.checks import Trust, judge
+from testbed.checks.derived import derived_lines
 from testbed.errors import BadInput
 from testbed.series import CATALOGUE, FromFile, FromInflux, Series, named
 from testbed.series.influxql import select_dashboard, select_run
@@ -114,6 +116,23 @@ def test_every_series_and_event_of_a_run(influx, tmp_path):
     assert file.events() == database.events()
     assert start_of(file.events(), "s1") == START_NS
     assert file.count_points() == database.count_points() == lines.count("\n")
+    verdicts = [judge(plan, reader, tmp_path, Trust(trusted=True)) for reader in (file, database)]
+    assert verdicts[0] == verdicts[1]
+    assert verdicts[0].checks[0].figures["samples"] > 40
+
+
+def test_derived_points_reach_the_database_and_are_not_counted(influx, tmp_path):
+    plan = make_plan(transfer_mib=4)
+    plan["run"] = f"derived-{next(_runs)}"
+    lines = telemetry(plan)
+    file, database = _both(influx, tmp_path, plan["run"], "".join(line + "\n" for line in lines))
+    verdict = judge(plan, file, tmp_path, Trust(trusted=True))
+    influx.write(derived_lines(plan, file, verdict).splitlines())
+    share, expected, error = (
+        database.read(named(name))["1"].values for name in ("window_share", "law_share", "law_error")
+    )
+    np.testing.assert_allclose(expected + error, share, atol=1e-12)
+    assert database.count_points() == len(lines)
 
 
 def test_a_point_that_overwrites_another_is_missed_in_the_database(influx, tmp_path):
