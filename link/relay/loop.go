@@ -12,13 +12,6 @@ import (
 
 const nsPerS = 1_000_000_000
 
-// Tokens of the poller's descriptors.
-const (
-	timerToken = iota
-	wakeToken
-	frameToken
-)
-
 // maxReads bounds the frames that are read before those that are due have a turn.
 const maxReads = 256
 
@@ -32,9 +25,7 @@ type loop struct {
 	receiver *receiver
 	sender   *sender
 	pool     *pool
-
-	epoll, timer, wake int
-	armed              model.Time
+	waiter   *waiter
 
 	// Model time is nanoseconds since base, by the monotonic clock; monotonicBase is base on CLOCK_MONOTONIC.
 	base          time.Time
@@ -48,31 +39,13 @@ type loop struct {
 }
 
 func newLoop(warn func(string, ...any)) (*loop, error) {
-	l := &loop{stopped: make(chan struct{}), armed: never, nextChange: never, warn: warn, base: time.Now()}
+	l := &loop{stopped: make(chan struct{}), nextChange: never, warn: warn, base: time.Now()}
 	var monotonic unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err != nil {
 		return nil, err
 	}
 	l.monotonicBase = monotonic.Nano() - int64(time.Since(l.base))
-	var err error
-	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, err
-	}
-	if l.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
-		return nil, err
-	}
-	if l.wake, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
-		return nil, err
-	}
-	// Edge-triggered: the timer need not be read, setting it anew is enough.
-	if err := l.watch(l.timer, timerToken, unix.EPOLLIN|unix.EPOLLET); err != nil {
-		return nil, err
-	}
-	return l, l.watch(l.wake, wakeToken, unix.EPOLLIN)
-}
-
-func (l *loop) watch(fd, token int, events uint32) error {
-	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(token)})
+	return l, nil
 }
 
 func (l *loop) now() model.Time { return int64(time.Since(l.base)) }
@@ -91,7 +64,7 @@ func (l *loop) do(f func()) bool {
 	l.mu.Unlock()
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(l.wake, one[:])
+	_, _ = unix.Write(l.waiter.wake, one[:])
 	select {
 	case <-done:
 		return true
@@ -103,26 +76,19 @@ func (l *loop) do(f func()) bool {
 // run moves frames until a command sets stopping. The calling goroutine must be locked to its thread.
 func (l *loop) run() error {
 	defer close(l.stopped)
-	var events [3]unix.EpollEvent
+	frames := 0
 	for !l.stopping {
-		n, err := unix.EpollWait(l.epoll, events[:], l.timeout())
-		if err == unix.EINTR {
-			continue
-		}
+		commanded, err := l.waiter.wait(l.now(), l.deadline(), frames)
 		if err != nil {
 			return err
 		}
-		for _, event := range events[:n] {
-			switch event.Fd {
-			case timerToken:
-				l.armed = never
-			case wakeToken:
-				l.runCommands()
-			}
+		if commanded {
+			l.runCommands()
 		}
 		// All that arrived before this moment is read below, so changes up to it are in order with frames.
 		begun := l.now()
-		if l.read() && l.nextChange <= begun {
+		frames = l.read()
+		if frames < maxReads && l.nextChange <= begun {
 			l.applyChanges(begun)
 		}
 		l.forward()
@@ -130,31 +96,29 @@ func (l *loop) run() error {
 	return nil
 }
 
-// timeout arms the timer for the next deadline and returns what to tell epoll: -1, or 0 if it has passed.
-func (l *loop) timeout() int {
+// deadline is when something next is to be done.
+func (l *loop) deadline() model.Time {
 	next := l.nextChange
 	for _, at := range l.next {
 		next = min(next, at)
 	}
-	if next == never {
-		return -1
+	return next
+}
+
+// changed follows a change of any direction's properties.
+func (l *loop) changed() {
+	shortest := maxNap
+	for i, d := range l.directions {
+		l.next[i] = d.next()
+		p := d.model.Properties()
+		shortest = min(shortest, p.MinDelay())
 	}
-	if next <= l.now() {
-		return 0
-	}
-	if next != l.armed {
-		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(l.monotonicBase + next)}
-		if err := unix.TimerfdSettime(l.timer, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
-			return 1 // milliseconds: late, but never stuck
-		}
-		l.armed = next
-	}
-	return -1
+	l.waiter.nap = shortest / 2
 }
 
 func (l *loop) runCommands() {
 	var count [8]byte
-	_, _ = unix.Read(l.wake, count[:])
+	_, _ = unix.Read(l.waiter.wake, count[:])
 	l.mu.Lock()
 	commands := l.commands
 	l.commands = nil
@@ -166,26 +130,24 @@ func (l *loop) runCommands() {
 
 // applyChanges applies what is scheduled up to a time.
 func (l *loop) applyChanges(until model.Time) {
+	_, wallNS := l.clocks()
 	l.nextChange = never
-	for i, d := range l.directions {
-		if len(d.pending) > 0 && d.pending[0].at <= until {
-			_, wallNS := l.clocks()
-			d.applyUntil(until, wallNS)
-			l.next[i] = d.next()
-		}
+	for _, d := range l.directions {
+		d.applyUntil(until, wallNS)
 		if len(d.pending) > 0 {
 			l.nextChange = min(l.nextChange, d.pending[0].at)
 		}
 	}
+	l.changed()
 }
 
-// read takes what has arrived; false if there may be more.
-func (l *loop) read() bool {
+// read takes what has arrived, at most maxReads, and tells how many.
+func (l *loop) read() int {
 	now, wallNS := l.clocks()
 	var frame arrived
-	for range maxReads {
+	for n := range maxReads {
 		if !l.receiver.take(&frame) {
-			return true
+			return n
 		}
 		if i := l.arriving[frame.ifindex]; i >= 0 {
 			l.accept(l.directions[i], &frame, now, wallNS)
@@ -193,7 +155,7 @@ func (l *loop) read() bool {
 		}
 		l.receiver.release()
 	}
-	return false
+	return maxReads
 }
 
 // accept hands a frame to the model.

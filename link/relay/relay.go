@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"ncp-testbed/link/model"
 	"ncp-testbed/link/plan"
 )
@@ -68,7 +66,11 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 	if l.receiver, err = openReceiver(indexes, maxMTU+maxHeaderBytes); err != nil {
 		return nil, err
 	}
-	return r, l.watch(l.receiver.fd, frameToken, unix.EPOLLIN)
+	if l.waiter, err = newWaiter(l.monotonicBase, l.receiver.fd); err != nil {
+		return nil, err
+	}
+	l.changed()
+	return r, nil
 }
 
 // middles are the interfaces of the links' middles: a and b of the first link, a and b of the second …

@@ -54,11 +54,11 @@ func (r *Relay) Set(link, directionName string, change model.Change) (int64, err
 		applied = wallNS
 		for _, d := range targets {
 			d.model.Set(now, &change)
-			r.loop.next[d.index] = d.next()
 			r.changes = append(r.changes, &Change{
 				Link: link, Direction: d.name, AtUnixNS: wallNS, Set: change, AppliedUnixNS: wallNS, at: now,
 			})
 		}
+		r.loop.changed()
 	})
 	if !ok {
 		return 0, errEnded
