@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from testbed.units import QueueLength, Rate
@@ -29,6 +30,25 @@ class LinkEnd:
 
 
 @dataclass(frozen=True)
+class Impairments:
+    """What a link's middle does to frames beyond delay and independent loss. Names as in ``link/model``."""
+
+    jitter_ms: float = 0.0
+    """Half-width (uniform) or standard deviation (normal) of what is added to each frame's delay."""
+    jitter: str = "uniform"
+    jitter_file: str = ""
+    """Samples of jitter in milliseconds, one per line, drawn with replacement; absolute path."""
+    jitter_reorders: bool = False
+    gilbert_elliott: dict[str, float] | None = None
+    """Bursty loss: ``enter`` and ``leave`` the bad state, ``loss_good`` and ``loss_bad``, all fractions."""
+    reorder: float = 0.0
+    duplicate: float = 0.0
+    corrupt: float = 0.0
+    trace_file: str = ""
+    """Delivery opportunities in mahimahi's format instead of a constant rate; absolute path."""
+
+
+@dataclass(frozen=True)
 class LinkPlan:
     """A link as every part of the testbed sees it; the same in both directions, delay one-way."""
 
@@ -46,15 +66,38 @@ class LinkPlan:
     delay_ms: float
     loss: float
     seed: int
+    impairments: Impairments
 
     @property
     def queue_packets(self) -> int:
-        """Full-size packets that the sender's side holds before a write blocks."""
+        """Full-size packets that the queue holds before a write blocks or a packet is dropped."""
         return int(self.queue["packets"])
 
+    @property
+    def shaped_at_hosts(self) -> bool:
+        """Whether rate and queue are at the hosts' egress (back-pressure), hence not in the middle."""
+        return bool(self.queue["mode"] == "backpressure")
+
     def as_json(self) -> dict[str, Any]:
-        """The link's entry in ``plan.json``."""
-        return asdict(self)
+        """The link's entry in ``plan.json``: the impairments that are set stand beside the other keys."""
+        document = asdict(self)
+        impairments = document.pop("impairments")
+        nothing = asdict(Impairments())
+        return document | {key: value for key, value in impairments.items() if value != nothing[key]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> LinkPlan:
+        """Reads an entry of ``plan.json``."""
+        own = {field.name for field in fields(cls)} - {"impairments"}
+        impairments = {field.name for field in fields(Impairments)}
+        return cls(
+            **{key: value for key, value in document.items() if key in own}
+            | {end: LinkEnd(**document[end]) for end in ("a", "b")},
+            impairments=Impairments(**{key: document[key] for key in impairments if key in document}),
+        )
+
+
+NO_IMPAIRMENTS = Impairments()
 
 
 def ncp_frame_bytes(mtu_bytes: int) -> int:
@@ -73,7 +116,9 @@ def resolve_link(
     loss: float = 0.0,
     queue: QueueLength = ONE_BDP,
     frame_bytes: int = ncp_frame_bytes(1024),
+    queue_mode: str = "backpressure",
     seed: int = 1,
+    impairments: Impairments = NO_IMPAIRMENTS,
 ) -> LinkPlan:
     """Link number ``index`` (from 1) between two hosts, with its addresses in 198.18.0.0/16 (RFC 2544)."""
     if not 1 <= index <= 255:
@@ -100,10 +145,11 @@ def resolve_link(
         frame_bytes=frame_bytes,
         # Two frames and a bit: the shaper can always send a whole frame, and a late timer loses no capacity.
         burst_bytes=max(3000, 2 * frame_bytes),
-        queue={"mode": "backpressure", "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
+        queue={"mode": queue_mode, "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
         delay_ms=delay_ms,
         loss=loss,
         seed=link_seed(seed, name),
+        impairments=impairments,
     )
 
 

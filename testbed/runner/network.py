@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.plan.links import LinkEnd, LinkPlan
+from testbed.plan.links import LinkPlan
 from testbed.plan.resolve import Plan
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
