@@ -3,7 +3,7 @@
 from testbed.doctor.check import Need, Requirement, missing, needs, probe_all
 from testbed.doctor.finding import Finding, Level
 from testbed.doctor.kernel import kernel_facts
-from testbed.doctor.setup import Progress, SetupFailed, make_ready, setup
+from testbed.doctor.provisioning import Progress, SetupFailed, make_ready, setup
 
 __all__ = [
     "Finding",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ class Login:
     """One user of the server; the JSON of ``--credentials`` has the same two fields."""
 
     username: str
-    password: str
+    password: str = field(repr=False)
 
     def write(self, path: Path) -> None:
         """Write the file that ``ncp-agent --credentials`` reads, for its owner only."""

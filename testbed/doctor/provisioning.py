@@ -25,7 +25,7 @@ TIME_LIMIT_S = 1200
 
 TASK = re.compile(r"^TASK \[(?P<name>.*)\] \**$")
 FATAL = re.compile(r"^(?:fatal|failed): \[[^\]]*\].*?=> (?P<result>\{.*)$")
-OUTCOMES = {"ok": "nothing to do", "skipping": "not needed", "changed": "done"}
+OUTCOMES = {"ok": "nothing to do", "skipping": "not needed", "changed": "done", "fatal": "failed"}
 
 
 class Progress(Protocol):
@@ -82,7 +82,7 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
     LOG.parent.mkdir(exist_ok=True)
     with LOG.open("a") as log:
         log.write(f"== {' '.join(command)}\n")
-        process = subprocess.Popen(
+        with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -90,18 +90,16 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
             text=True,
             start_new_session=True,
             env={**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        )
-        limit = Timer(TIME_LIMIT_S, _end, [process])
-        limit.start()
-        try:
-            assert process.stdout is not None
-            task, reason = _follow(_logged(process.stdout, log), progress)
-            process.wait()
-        except BaseException:
-            _end(process)
-            raise
-        finally:
-            limit.cancel()
+        ) as process:
+            limit = Timer(TIME_LIMIT_S, _end, [process])
+            limit.start()
+            try:
+                assert process.stdout is not None
+                task, reason = _follow(_logged(process.stdout, log), progress)
+                process.wait()
+            finally:
+                limit.cancel()
+                _end(process)
     if process.returncode != 0:
         ended = f"ansible-playbook ended with {process.returncode} (time limit: {TIME_LIMIT_S} s)"
         raise SetupFailed(task, reason or ended)
@@ -109,47 +107,43 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
 
 def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, str]:
     """Show a step per task; returns the last task and, when one failed, its message."""
-    task, reason = "reading the playbook", ""
+    task, errors = "reading the playbook", []
     line: str | None = next(lines, None)
     while line is not None:
         if match := TASK.match(line):
             task = match["name"]
             with progress.step(task) as step:
-                line, step.note, reason = _until_next_task(lines)
+                line, step.note, found = _until_next_task(lines)
+            errors += found
         else:
-            reason = reason or _error(line)
+            errors += _error(line)
             line = next(lines, None)
-        if reason:
-            break
-    for _ in lines:  # the rest goes to the log
-        pass
-    return task, reason
+    return task, errors[-1] if errors else ""
 
 
-def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, str]:
-    """Read a task's own lines; returns the line after them, what became of it and why it failed."""
-    outcome = ""
+def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[str]]:
+    """Read a task's own lines; returns the line after them, what became of it and its error messages."""
+    outcome, errors = "", []
     for line in lines:
         if TASK.match(line) or line.startswith("PLAY RECAP"):
-            return line, outcome, ""
-        if reason := _error(line):
-            return line, "failed", reason
+            return line, outcome, errors
+        errors += _error(line)
         outcome = OUTCOMES.get(line.split(":")[0], outcome)
-    return None, outcome, ""
+    return None, outcome, errors
 
 
-def _error(line: str) -> str:
-    """The message in a line that tells of a failure, else nothing."""
+def _error(line: str) -> list[str]:
+    """The message in a line that tells of a failure, if it does; a task's own words follow Ansible's summary."""
     if line.startswith(("[ERROR]: ", "ERROR! ")):
-        return line.split(" ", 1)[1].strip()
+        return [line.split(" ", 1)[1].strip()]
     match = FATAL.match(line)
     if match is None:
-        return ""
+        return []
     try:
         result, _ = json.JSONDecoder().raw_decode(match["result"])
     except json.JSONDecodeError:
-        return match["result"][:500]
-    return str(result.get("stderr") or result.get("msg") or result)[-500:]
+        return [match["result"][:500]]
+    return [str(result.get("stderr") or result.get("msg") or result)[-500:]]
 
 
 def _logged(output: IO[str], log: IO[str]) -> Iterator[str]:

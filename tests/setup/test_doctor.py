@@ -1,0 +1,221 @@
+"""The list of requirements: every entry can be probed and fixed; what is missing is named."""
+
+import importlib.metadata
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ruamel.yaml import YAML
+
+from testbed import doctor, paths
+from testbed.doctor import check, kernel, machine
+from testbed.doctor.finding import Probed
+from testbed.errors import CannotRun, Exit
+
+
+class Told:
+    """Collects what set-up tells."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.steps: dict[str, SimpleNamespace] = {}
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[SimpleNamespace]:
+        self.steps[name] = SimpleNamespace(note="")
+        yield self.steps[name]
+
+
+def test_every_tag_is_one_of_the_playbook() -> None:
+    (play,) = YAML(typ="safe").load(paths.CHECKOUT / "playbooks" / "provision.yml")
+    of_playbook = {tag for task in play["tasks"] for tag in task["tags"]}
+    assert {r.tag for r in check.REQUIREMENTS if r.tag} == of_playbook
+
+
+def test_names_are_unique_and_all_that_is_required_says_why_and_how_to_get_it() -> None:
+    names = [r.name for r in check.REQUIREMENTS]
+    assert len(names) == len(set(names))
+    for requirement in check.REQUIREMENTS:
+        if requirement.level == "required":
+            assert requirement.why
+            assert requirement.fix or requirement.tag
+
+
+def test_every_probe_answers_with_a_detail() -> None:
+    findings = doctor.probe_all()
+    assert [f.name for f in findings] == [r.name for r in check.REQUIREMENTS]
+    assert all(f.detail for f in findings)
+    assert not [f for f in findings if "the probe failed" in f.detail]
+    assert all(f.ok or f.fix or f.level == "fact" for f in findings)
+
+
+def test_a_probe_that_breaks_down_is_a_finding() -> None:
+    def broken() -> Probed:
+        raise OSError("out of order")
+
+    finding = check.Requirement("x", "y", broken, check.Need.PYTHON, "mend it").check()
+    assert not finding.ok
+    assert "OSError: out of order" in finding.detail
+    assert finding.fix == "mend it"
+
+
+def test_only_runs_need_root_links_and_containers() -> None:
+    assert doctor.needs("list") == {doctor.Need.PYTHON}
+    assert doctor.Need.EMULATION not in doctor.needs("run", engine="sim")
+    assert doctor.Need.CONTAINERS in doctor.needs("run", "docker")
+    assert doctor.Need.CONTAINERS not in doctor.needs("run", "process")
+    assert doctor.needs("test") == set(doctor.Need)
+
+
+def test_missing_programs_are_named_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    lacking = {f.name: f for f in doctor.missing("run")}
+    assert {"iperf3", "ethtool", "tc", "ip", "nsenter", "socat", "mininet", "tbf"} <= set(lacking)
+    assert "system" in lacking["iperf3"].fix
+    assert lacking["iperf3"].detail == "not in PATH"
+    assert doctor.missing("list") == []
+
+
+def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("NCP_TESTBED_NO_SETUP", "1")
+    told = Told()
+    with pytest.raises(CannotRun) as raised:
+        doctor.make_ready(told, "run")
+    assert raised.value.code == Exit.CANNOT_RUN
+    for name in ("iperf3", "ethtool", "socat"):
+        assert f"  {name}: not in PATH" in raised.value.message
+    assert told.steps == {}
+
+
+def test_a_docker_engine_that_does_not_answer_is_told_from_a_missing_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    silent = machine.docker_engine()
+    assert not silent.ok
+    assert silent.detail.startswith("installed but does not answer")
+
+
+@pytest.mark.emulation
+def test_a_machine_without_docker_is_told() -> None:
+    # In a mount namespace of its own the engine's socket is hidden; without PATH, so is its program.
+    hidden = 'mount --bind /dev/null /run/docker.sock; PATH=/nonexistent exec "$0" -c "$1"'
+    asked = "from testbed.doctor import machine; print(machine.docker_engine())"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", hidden, sys.executable, asked],
+        cwd=paths.CHECKOUT,
+        env={k: v for k, v in os.environ.items() if k != "DOCKER_HOST"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "Probed(ok=False, detail='not installed')", done.stderr
+
+
+def test_a_package_in_another_version_than_pinned_is_named(tmp_path: Path) -> None:
+    lock = tmp_path / "some.lock"
+    lock.write_text(
+        "# a comment\n"
+        "pytest==0.0.1 \\\n    --hash=sha256:00\n"
+        "no-such-package-here==1.0 \\\n    --hash=sha256:00\n"
+        f"psutil=={importlib.metadata.version('psutil')} \\\n"
+        "old-python-only==1.0 ; python_full_version < '3' \\\n"
+    )
+    found = machine.pinned(str(lock))()
+    assert not found.ok
+    assert re.fullmatch(
+        r"pytest==0\.0\.1 \(\S+\), no-such-package-here==1\.0 \(not installed\)", found.detail
+    )
+
+
+def test_a_held_influxdb_port_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(other.getsockname()[1]))
+        found = machine.influxdb()
+    assert not found.ok
+    assert "is held by" in found.detail
+
+
+def test_a_feature_is_found_by_using_it_in_a_namespace_of_its_own() -> None:
+    before = {path.name for path in Path("/sys/class/net").iterdir()}
+    assert kernel.can("ip link set lo up").ok
+    refused = kernel.can("tc qdisc add dev lo root no-such-qdisc")
+    assert not refused.ok
+    assert "kind is unknown" in refused.detail
+    assert kernel.can(kernel.VETH).ok
+    assert {path.name for path in Path("/sys/class/net").iterdir()} == before
+
+
+def test_kernel_facts_are_json_and_name_the_congestion_control_in_force() -> None:
+    facts = doctor.kernel_facts()
+    assert json.loads(json.dumps(facts)) == facts
+    in_force = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    assert facts["congestion_control"] == facts["sysctls"]["net.ipv4.tcp_congestion_control"] == in_force
+
+
+PLAYBOOK = """\
+- name: Try
+  hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: A step that works
+      ansible.builtin.command: "true"
+      tags: [chosen]
+    - name: A step of another tag
+      ansible.builtin.command: "true"
+      tags: [other]
+    - name: A step that fails
+      ansible.builtin.command: sh -c "echo the disk is full >&2; exit 3"
+      tags: [chosen]
+    - name: A step after it
+      ansible.builtin.command: "true"
+      tags: [chosen]
+"""
+
+
+@pytest.fixture
+def setup_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    log = tmp_path / "build" / "setup.log"
+    monkeypatch.setattr("testbed.doctor.provisioning.LOG", log)
+    return log
+
+
+def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, setup_log: Path) -> None:
+    playbook = tmp_path / "try.yml"
+    playbook.write_text(PLAYBOOK)
+    told = Told()
+    with pytest.raises(doctor.SetupFailed) as raised:
+        doctor.setup(told, ["chosen"], str(playbook))
+    assert raised.value.task == "A step that fails"
+    assert "the disk is full" in raised.value.reason
+    assert list(told.steps) == ["A step that works", "A step that fails"]
+    assert told.steps["A step that works"].note == "done"
+    assert str(setup_log) in raised.value.hint
+    assert "the disk is full" in setup_log.read_text()
+
+
+def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
+    playbook = tmp_path / "try.yml"
+    playbook.write_text("- hosts: localhost\n  tasks: [\n")
+    with pytest.raises(doctor.SetupFailed, match="YAML"):
+        doctor.setup(Told(), [], str(playbook))
+
+
+def test_python_is_the_one_that_the_lock_was_installed_for() -> None:
+    assert Path(sys.prefix).name == ".venv"
+    assert machine.pinned("requirements.lock", "requirements-setup.lock")().ok

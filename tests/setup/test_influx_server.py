@@ -1,0 +1,185 @@
+"""Our InfluxDB: loopback only, a password per role, data that survives a restart, clear errors."""
+
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from testbed import influx
+from testbed.errors import BadInput, Exit
+from testbed.influx.client import QueryFailed
+from testbed.influx.state import SERVICE_USER
+
+pytestmark = pytest.mark.emulation
+
+
+def server_process() -> psutil.Process:
+    status = influx.status()
+    assert status.state == "running"
+    return psutil.Process(status.pid)
+
+
+def test_a_query_without_a_password_is_refused(endpoint: influx.Endpoint) -> None:
+    answer = requests.get(f"{endpoint.url}/query", params={"q": "SHOW DATABASES"}, timeout=5)
+    assert answer.status_code == 401
+
+
+def test_it_listens_on_the_loopback_address_only(endpoint: influx.Endpoint) -> None:
+    listening = [c.laddr for c in server_process().net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert endpoint.port in {address.port for address in listening}
+    assert {address.ip for address in listening} == {"127.0.0.1"}
+
+
+def test_it_runs_as_an_unprivileged_user_and_not_as_our_child(endpoint: influx.Endpoint) -> None:
+    process = server_process()
+    assert process.username() == SERVICE_USER
+    assert os.getpid() not in {parent.pid for parent in process.parents()}
+    assert os.getsid(process.pid) != os.getsid(0)
+
+
+def test_passwords_are_readable_by_their_owner_only(endpoint: influx.Endpoint, influx_state: Path) -> None:
+    credentials = influx_state / "influxdb" / "credentials.json"
+    assert stat.S_IMODE(credentials.stat().st_mode) == 0o600
+    passwords = [login["password"] for login in json.loads(credentials.read_text()).values()]
+    assert len(set(passwords)) == 3
+    assert min(map(len, passwords)) >= 32
+
+
+def test_the_agent_may_write_but_not_read_and_the_reader_the_reverse(endpoint: influx.Endpoint) -> None:
+    with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
+        assert agent.write(["link,run=r1 backlog_bytes=5i 1000"]) == 1
+        with pytest.raises(QueryFailed, match="requires READ"):
+            agent.query("SELECT * FROM link")
+        with pytest.raises(QueryFailed, match="not authorized to write"):
+            reader.write(["link,run=r1 backlog_bytes=6i 2000"])
+        (series,) = reader.query("SELECT backlog_bytes FROM link")
+    assert series.columns == {"time": [1000], "backlog_bytes": [5]}
+
+
+def test_the_agent_can_write_to_no_other_database(endpoint: influx.Endpoint) -> None:
+    admin, agent = endpoint.logins["admin"], endpoint.logins["agent"]
+    created = requests.post(
+        f"{endpoint.url}/query",
+        params={"q": "CREATE DATABASE other"},
+        auth=(admin.username, admin.password),
+        timeout=5,
+    )
+    assert created.ok
+    answer = requests.post(
+        f"{endpoint.url}/write",
+        params={"db": "other"},
+        data="link v=1",
+        auth=(agent.username, agent.password),
+        timeout=5,
+    )
+    assert answer.status_code == 403
+
+
+def test_ensuring_twice_keeps_the_process(endpoint: influx.Endpoint) -> None:
+    first = server_process().pid
+    assert influx.ensure() == endpoint
+    assert server_process().pid == first
+
+
+def test_stop_and_restart_keep_data_and_passwords(endpoint: influx.Endpoint) -> None:
+    with influx.Client(endpoint, "agent") as agent:
+        agent.write(["link,run=r1 backlog_bytes=5i 1000"])
+    process = server_process()
+    assert influx.stop()
+    assert not process.is_running()
+    assert influx.status().state == "stopped"
+    assert not influx.stop()
+    again = influx.ensure()
+    assert again == endpoint
+    with influx.Client(again, "reader") as reader:
+        assert reader.count_points("r1") == {"link": 1}
+
+
+def test_a_killed_server_is_started_again(endpoint: influx.Endpoint) -> None:
+    process = server_process()
+    process.kill()
+    process.wait(10)
+    influx.ensure()
+    assert server_process().pid != process.pid
+
+
+def test_another_port_moves_the_server(endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        other = probe.getsockname()[1]
+    process = server_process()
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(other))
+    assert influx.ensure().port == other
+    assert not process.is_running()
+
+
+def test_a_port_held_by_another_process_is_named_with_the_fix(influx_state: Path, free_port: int) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", free_port))
+        other.listen()
+        assert influx.status().state == "foreign"
+        with pytest.raises(influx.PortInUse) as raised:
+            influx.ensure()
+    assert raised.value.code == Exit.CANNOT_RUN
+    assert f"port {free_port}" in raised.value.message
+    assert f"(pid {os.getpid()})" in raised.value.message
+    assert f"NCP_TESTBED_INFLUX_PORT={free_port + 1}" in raised.value.hint
+
+
+def test_the_pid_of_another_process_is_not_taken_for_ours(
+    endpoint: influx.Endpoint, influx_state: Path
+) -> None:
+    pid_file = influx_state / "influxdb" / "data" / "influxd.pid"
+    pid = pid_file.read_text()
+    pid_file.write_text(str(os.getpid()))
+    assert not influx.stop()  # or it would have ended this test
+    pid_file.write_text(pid)
+
+
+def test_lost_passwords_are_told_not_overwritten(endpoint: influx.Endpoint, influx_state: Path) -> None:
+    (influx_state / "influxdb" / "credentials.json").unlink()
+    with pytest.raises(influx.InfluxUnavailable, match="refuses the login"):
+        influx.ensure()
+
+
+def test_without_influxd_the_message_says_what_to_do(
+    influx_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(influx.InfluxUnavailable) as raised:
+        influx.ensure()
+    assert "NCP_TESTBED_INFLUX_URL" in raised.value.hint
+
+
+def test_a_server_of_the_users_own_is_used_with_its_login(
+    endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = endpoint.logins["admin"]
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_URL", endpoint.url)
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_USER", admin.username)
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PASSWORD", admin.password)
+    assert influx.ensure().logins["reader"] == admin
+    assert influx.status().state == "external"
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PASSWORD", "wrong")
+    with pytest.raises(influx.InfluxUnavailable, match="authorization failed"):
+        influx.ensure()
+    monkeypatch.delenv("NCP_TESTBED_INFLUX_URL")
+
+
+@pytest.mark.parametrize("port", ["", "0", "65536", "80x", "-1"])
+def test_a_bad_port_is_bad_input(monkeypatch: pytest.MonkeyPatch, port: str) -> None:
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", port)
+    with pytest.raises(BadInput, match="from 1 to 65535"):
+        influx.status()
+
+
+@pytest.mark.parametrize("url", ["localhost:8086", "ftp://h", "http://", "http://h:port"])
+def test_a_bad_url_is_bad_input(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_URL", url)
+    with pytest.raises(BadInput, match="NCP_TESTBED_INFLUX_URL"):
+        influx.external()
