@@ -19,9 +19,7 @@ log = logging.getLogger(__name__)
 
 def links_of(plan: Plan) -> list[LinkPlan]:
     """The plan's links as topology and middle take them."""
-    return [
-        LinkPlan(**{**link, "a": LinkEnd(**link["a"]), "b": LinkEnd(**link["b"])}) for link in plan["links"]
-    ]
+    return [LinkPlan.from_json(link) for link in plan["links"]]
 
 
 class Network:
