@@ -123,7 +123,8 @@ def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, str]:
 
 def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[str]]:
     """Read a task's own lines; returns the line after them, what became of it and its error messages."""
-    outcome, errors = "", []
+    outcome = ""
+    errors: list[str] = []
     for line in lines:
         if TASK.match(line) or line.startswith("PLAY RECAP"):
             return line, outcome, errors
