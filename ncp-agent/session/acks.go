@@ -130,11 +130,13 @@ func (h *handouts) firstOrder(end uint64) uint64 {
 }
 
 // nextAcks fills p with acknowledgements, lowest first, as far as the ranges
-// of this tick allow and one MTU holds. A packet that arrived twice is
-// acknowledged twice, as upstream does, and so ends a range.
+// of this tick allow and one MTU holds. What arrived twice since the last tick
+// is acknowledged once: upstream gives each copy a range of its own, and a
+// burst of resends then fills the queue faster than the ranges empty it.
 func (s *Session) nextAcks(now time.Duration, c *connection, p *wire.Packet) {
 	const rangeBytes = 10 // two varints at their longest
 	slices.Sort(c.acks)
+	c.acks = slices.Compact(c.acks)
 	limit := min(c.ackRanges, max(1, s.sender.mtu/rangeBytes))
 	done := 0
 	onlyOnes := true

@@ -43,8 +43,9 @@ func TestDeliversOverFaultyPaths(t *testing.T) {
 		w := newWorld(t, rapid.Uint64().Draw(rt, "seed"), a, b, drawPaths(rt, n)[:len(a.ClientIDs)], drawPaths(rt, n)[:len(b.ClientIDs)])
 		w.sees = dropUnpaired(w, min(len(a.ClientIDs), len(b.ClientIDs)))
 		packets := rapid.IntRange(0, 300).Draw(rt, "packets")
-		there := &transfer{t: t, from: w.ends[0], to: w.ends[1], total: packets * int(a.MTUBytes)}
-		back := &transfer{t: t, from: w.ends[1], to: w.ends[0], total: rapid.IntRange(0, packets).Draw(rt, "packets back") * int(a.MTUBytes)}
+		mtu := int(min(a.MTUBytes, b.MTUBytes))
+		there := &transfer{t: t, from: w.ends[0], to: w.ends[1], total: packets * mtu}
+		back := &transfer{t: t, from: w.ends[1], to: w.ends[0], total: rapid.IntRange(0, packets).Draw(rt, "packets back") * mtu}
 		w.app = func() { there.step(w.now); back.step(w.now) }
 		w.onStep = func() { checkBounds(rt, w) }
 		if !w.run(2*time.Hour, func() bool { return there.done() && back.done() }) {

@@ -322,7 +322,7 @@ func TestWriteError(t *testing.T) {
 }
 
 func TestFlowControl(t *testing.T) {
-	a, b := pair(t, 1, func(c *Config) { c.WindowBytes = 8 * 1024 })
+	a, b := pair(t, 1, func(c *Config) { c.WindowBytes = 8 * 1024; c.InitialWindows = []float64{64} })
 	written := 0
 	for range 20 {
 		written += a.Write(0, make([]byte, 1024))
