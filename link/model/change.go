@@ -44,6 +44,12 @@ func ParseChange(text []byte) (Change, error) {
 	return c, c.Validate()
 }
 
+// Bounds within which nothing overflows.
+const (
+	minRate       = 0.001
+	maxBurstBytes = 1e9
+)
+
 // Validate tells whether every value of the change means something; the error names the property.
 func (c *Change) Validate() error {
 	for _, p := range []struct {
@@ -64,8 +70,13 @@ func (c *Change) Validate() error {
 			return fmt.Errorf("%s: %v, want a number from 0 to %g", p.name, *p.value, p.max)
 		}
 	}
-	if c.BurstBytes != nil && *c.BurstBytes < 0 {
-		return fmt.Errorf("burst_bytes: %d, want 0 or more", *c.BurstBytes)
+	for name, rate := range map[string]*float64{"rate_bps": c.RateBPS, "rate_pps": c.RatePPS} {
+		if rate != nil && *rate > 0 && *rate < minRate {
+			return fmt.Errorf("%s: %v, want 0 for no limit, or at least %g", name, *rate, minRate)
+		}
+	}
+	if c.BurstBytes != nil && (*c.BurstBytes < 0 || *c.BurstBytes > maxBurstBytes) {
+		return fmt.Errorf("burst_bytes: %d, want 0 to %d", *c.BurstBytes, int(maxBurstBytes))
 	}
 	rates := 0
 	for _, set := range []bool{c.RateBPS != nil && *c.RateBPS > 0, c.RatePPS != nil && *c.RatePPS > 0, c.Trace != nil} {

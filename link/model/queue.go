@@ -65,7 +65,7 @@ func newLimits(p *Properties) limits {
 }
 
 func tighter(limit int, other float64) int {
-	o := max(1, int(other))
+	o := max(1, int(min(other, 1e15)))
 	if limit == 0 {
 		return o
 	}

@@ -15,11 +15,14 @@ type pace struct {
 	burst                 Time
 }
 
+// maxBurst, in nanoseconds, is a burst that no test outlives.
+const maxBurst = 1e17
+
 func newPace(p *Properties) pace {
 	switch {
 	case p.RateBPS > 0:
 		perByte := 8 * nsPerS / p.RateBPS
-		return pace{nsPerByte: perByte, burst: Time(perByte * float64(p.BurstBytes))}
+		return pace{nsPerByte: perByte, burst: Time(min(perByte*float64(p.BurstBytes), maxBurst))}
 	case p.RatePPS > 0:
 		return pace{nsPerFrame: nsPerS / p.RatePPS}
 	}
