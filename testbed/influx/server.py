@@ -276,9 +276,18 @@ def _client(endpoint: Endpoint, role: Role) -> InfluxDBClient:
 def _end(process: psutil.Process) -> None:
     try:
         process.terminate()
-        process.wait(STOP_TIMEOUT_S)
-    except psutil.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_TIMEOUT_S)
+        if not _ends_within(process, STOP_TIMEOUT_S):
+            process.kill()
+            _ends_within(process, STOP_TIMEOUT_S)
     except psutil.NoSuchProcess:
         pass
+
+
+def _ends_within(process: psutil.Process, timeout_s: float) -> bool:
+    """Wait for its end. A zombie has ended: in a container nobody may be quick to reap it."""
+    deadline = time.monotonic() + timeout_s
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
