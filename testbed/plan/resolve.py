@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from testbed.errors import BadInput
 from testbed.plan.links import LinkPlan, ncp_frame_bytes, resolve_link
+from testbed.plan.timeline import Action, NoSuchTarget, unfold
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 
@@ -49,7 +50,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     links = [
         resolve_link(
             index, link.name, "h1", "h2", link.rate,
-            delay_ms=link.delay_ms, loss=link.loss, queue=link.queue, frame_bytes=frame_bytes, seed=seed,
+            delay_ms=link.delay_ms, loss=link.loss, queue=link.queue.limit, queue_mode=link.queue.mode,
+            frame_bytes=frame_bytes, seed=seed, impairments=link.impairments(loaded.path.parent),
         )
         for index, link in enumerate(scenario.links, start=1)
     ]  # fmt: skip
@@ -73,11 +75,19 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
             for number, name in enumerate(("h1", "h2"), start=1)
         ],
         "links": [link.as_json() for link in links],
+        "timeline": _timeline(loaded, links),
         "sessions": [_session(scenario, links, facts, seed)],
         "telemetry": {"interval_ms": TELEMETRY_INTERVAL_MS, "url": MANAGEMENT_URL, "database": DATABASE},
         "checks": [check.model_dump(mode="json") for check in scenario.checks],
         "limits": scenario.limits.model_dump(mode="json") | {"transfer_s": transfer_limit_s(scenario, links)},
     }
+
+
+def _timeline(loaded: LoadedScenario, links: list[LinkPlan]) -> list[Action]:
+    try:
+        return unfold(loaded.scenario.timeline, links)
+    except NoSuchTarget as error:
+        raise BadInput(f"{loaded.path}: {error}") from error
 
 
 def expected_transfer_s(plan: Plan) -> float:

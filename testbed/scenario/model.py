@@ -4,47 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from testbed.checks import Check
-from testbed.scenario.quantities import (
-    DelayMilliseconds,
-    DurationSeconds,
-    Fraction,
-    LinkRate,
-    QueueLimit,
-    SizeBytes,
-)
-from testbed.units import QueueLength
-
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
-
-
-class Section(BaseModel):
-    """A part of a scenario; unknown keys are errors."""
-
-    model_config = ConfigDict(
-        extra="forbid", populate_by_name=False, frozen=True, arbitrary_types_allowed=True
-    )
-
-
-class Link(Section):
-    """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
-
-    name: Name
-    rate: LinkRate
-    delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
-    loss: Fraction = 0.0
-    queue: QueueLimit = QueueLength(bdp=1.0)
-    """How much the sender's socket and queue hold before writing blocks. The proposal's own link model
-    (mockconn) holds 2 × packets/s × latency, which is one bandwidth-delay product."""
-
-    @field_validator("loss")
-    @classmethod
-    def _something_arrives(cls, loss: float) -> float:
-        if loss >= 1:
-            raise ValueError("a link that loses everything carries no transfer; use less than 100%")
-        return loss
+from testbed.scenario.links import Link
+from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
+from testbed.scenario.section import Name, Section
+from testbed.scenario.timeline import TimelineEvent
 
 
 class NcpSession(Section):
@@ -93,8 +59,9 @@ class Scenario(Section):
     topology: Literal["parallel"] = "parallel"
     links: list[Link] = Field(min_length=1, max_length=64)
     ncp: NcpSession
+    timeline: list[TimelineEvent] = Field(default_factory=list)
     seed: int = Field(1, ge=0, lt=2**63)
-    quick: dict[str, Any] = {}
+    quick: dict[str, Any] = Field(default_factory=dict)
     """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
     checks: list[Check] = Field(min_length=1)
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))

@@ -1,0 +1,116 @@
+"""Links as a scenario describes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from testbed.plan.links import Impairments
+from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit
+from testbed.scenario.section import Name, Section
+from testbed.units import QueueLength
+
+
+class Queue(Section):
+    """What waits for a link's rate. ``backpressure``: at the sender, whose write blocks when it is full (the
+    proposal's own link model); the others: in the middle of the link, where a full queue drops."""
+
+    limit: QueueLimit = QueueLength(bdp=1.0)
+    mode: Literal["backpressure", "droptail", "drophead", "codel"] = "backpressure"
+
+
+class Jitter(Section):
+    """What is added to each frame's delay. One of ``uniform`` (half-width), ``normal`` (standard deviation)
+    or ``file`` (samples in milliseconds, one per line)."""
+
+    uniform_ms: DelayMilliseconds | None = Field(None, alias="uniform")
+    normal_ms: DelayMilliseconds | None = Field(None, alias="normal")
+    file: Path | None = None
+    reorders: bool = False
+    """Whether a frame may overtake one with more jitter, as on a path of many queues; else it waits its turn."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Jitter:
+        given = [kind for kind in (self.uniform_ms, self.normal_ms, self.file) if kind is not None]
+        if len(given) != 1:
+            raise ValueError("give one of uniform, normal and file, for example {uniform: 5ms}")
+        return self
+
+
+class BurstLoss(Section):
+    """Loss by Gilbert's and Elliott's two states: each frame may enter or leave the bad one."""
+
+    enter: Fraction
+    leave: Fraction
+    loss_good: Fraction = 0.0
+    loss_bad: Fraction = 1.0
+
+    @field_validator("leave")
+    @classmethod
+    def _ends(cls, leave: float) -> float:
+        if leave <= 0:
+            raise ValueError("0 would never leave the bad state; use more than 0%")
+        return leave
+
+
+class Link(Section):
+    """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
+
+    name: Name
+    rate: LinkRate
+    delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
+    queue: Queue = Field(default_factory=lambda: Queue.model_validate({}))
+    loss: Fraction = 0.0
+    burst_loss: BurstLoss | None = None
+    jitter: Jitter | None = None
+    reorder: Fraction = 0.0
+    duplicate: Fraction = 0.0
+    corrupt: Fraction = 0.0
+    trace: Path | None = None
+    """Delivery opportunities in mahimahi's format, in place of the constant rate (a queue in the middle only)."""
+
+    @field_validator("queue", mode="before")
+    @classmethod
+    def _just_a_limit(cls, queue: Any) -> Any:
+        return {"limit": queue} if isinstance(queue, str) else queue
+
+    @field_validator("jitter", mode="before")
+    @classmethod
+    def _just_a_width(cls, jitter: Any) -> Any:
+        return {"uniform": jitter} if isinstance(jitter, str) else jitter
+
+    @field_validator("loss")
+    @classmethod
+    def _something_arrives(cls, loss: float) -> float:
+        if loss >= 1:
+            raise ValueError("a link that loses everything carries no transfer; use less than 100%")
+        return loss
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Link:
+        if self.burst_loss and self.loss:
+            raise ValueError(f"link {self.name!r} has loss and burst_loss; give one of them")
+        if self.trace and self.queue.mode == "backpressure":
+            raise ValueError(
+                f"link {self.name!r} has a trace, which paces frames in the middle of the link, and a queue at "
+                "the sender; set queue to {limit: …, mode: droptail}"
+            )
+        return self
+
+    def impairments(self, folder: Path) -> Impairments:
+        """As the plan has them; files are named relative to the scenario's folder."""
+        jitter = self.jitter
+        kind = "normal" if jitter and jitter.normal_ms is not None else "uniform"
+        return Impairments(
+            jitter_ms=(jitter.normal_ms or jitter.uniform_ms or 0.0) if jitter else 0.0,
+            jitter="samples" if jitter and jitter.file else kind,
+            jitter_file=str((folder / jitter.file).resolve()) if jitter and jitter.file else "",
+            jitter_reorders=bool(jitter and jitter.reorders),
+            gilbert_elliott=self.burst_loss.model_dump() if self.burst_loss else None,
+            reorder=self.reorder,
+            duplicate=self.duplicate,
+            corrupt=self.corrupt,
+            trace_file=str((folder / self.trace).resolve()) if self.trace else "",
+        )

@@ -1,0 +1,17 @@
+"""What the parts of a scenario share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+
+
+class Section(BaseModel):
+    """A part of a scenario; unknown keys are errors."""
+
+    model_config = ConfigDict(
+        extra="forbid", populate_by_name=False, frozen=True, arbitrary_types_allowed=True
+    )

@@ -1,0 +1,101 @@
+"""The timeline: what happens to links and agents while a transfer is on, in seconds since its start."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from testbed.scenario.links import BurstLoss
+from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, LinkRate
+from testbed.scenario.section import Name, Section
+
+Direction = Literal["ab", "ba", "both"]
+
+
+class Event(Section):
+    """Something at a time since the transfer's start."""
+
+    at_s: DurationSeconds = Field(alias="at")
+
+
+class SetLink(Event):
+    """Change properties of a link, keeping what is queued; 0 takes an impairment away."""
+
+    do: Literal["set"]
+    link: Name
+    direction: Direction = "both"
+    rate: LinkRate | None = None
+    delay_ms: DelayMilliseconds | None = Field(None, alias="delay")
+    jitter_ms: DelayMilliseconds | None = Field(None, alias="jitter")
+    loss: Fraction | None = None
+    burst_loss: BurstLoss | None = None
+    reorder: Fraction | None = None
+    duplicate: Fraction | None = None
+    corrupt: Fraction | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> SetLink:
+        if not self.model_fields_set - {"at_s", "do", "link", "direction"}:
+            raise ValueError("sets nothing; give for example rate: 512pps, delay: 100ms or loss: 0")
+        return self
+
+
+class Carrier(Event):
+    """Pull the link's plug (``down``) or put it back (``up``), as the hosts see it."""
+
+    do: Literal["down", "up"]
+    link: Name
+
+
+class Flap(Event):
+    """Pull the plug ``times`` times: ``down`` seconds off, ``up`` seconds on."""
+
+    do: Literal["flap"]
+    link: Name
+    times: int = Field(ge=1, le=1000)
+    down_s: DurationSeconds = Field(alias="down", gt=0)
+    up_s: DurationSeconds = Field(alias="up", gt=0)
+
+
+class Blackhole(Event):
+    """The link loses everything, with carrier, for a time."""
+
+    do: Literal["blackhole"]
+    link: Name
+    for_s: DurationSeconds = Field(alias="for", gt=0)
+
+
+class PauseRead(Event):
+    """The receiver's agent stops reading from one connection's socket for a time."""
+
+    do: Literal["pause_read"]
+    connection: int = Field(ge=1)
+    for_s: DurationSeconds = Field(alias="for", gt=0)
+
+
+class Ramp(Event):
+    """Move one property evenly from one value to another, a step at a time."""
+
+    do: Literal["ramp"]
+    link: Name
+    direction: Direction = "both"
+    over_s: DurationSeconds = Field(alias="over", gt=0)
+    step_s: DurationSeconds = Field(0.1, alias="step", ge=0.02)
+    rate: tuple[LinkRate, LinkRate] | None = None
+    delay_ms: tuple[DelayMilliseconds, DelayMilliseconds] | None = Field(None, alias="delay")
+    loss: tuple[Fraction, Fraction] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Ramp:
+        if sum(value is not None for value in (self.rate, self.delay_ms, self.loss)) != 1:
+            raise ValueError(
+                "give one of rate, delay and loss, from and to, for example delay: [50ms, 500ms]"
+            )
+        return self
+
+
+TimelineEvent = Annotated[
+    SetLink | Carrier | Flap | Blackhole | PauseRead | Ramp,
+    Field(discriminator="do"),
+]

@@ -1,0 +1,97 @@
+"""The timeline unfolded into single actions."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import paths
+from testbed.errors import BadInput
+from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.scenario.load import load
+from tests.plan.test_resolve import POLICIES
+
+
+@pytest.fixture
+def actions_of(tmp_path: Path):
+    """The plan's actions for the events of a timeline, written as in a scenario."""
+
+    def unfolded(*events: str, link: str = "") -> list[dict[str, Any]]:
+        text = (paths.SCENARIOS / "startup.yaml").read_text()
+        text = text.replace("rate: 128pps, delay: 50ms", f"rate: 128pps, delay: 50ms{link}")
+        file = tmp_path / "scenario.yaml"
+        file.write_text(text + "timeline:\n" + "".join(f"  - {{{event}}}\n" for event in events))
+        plan = resolve(load(str(file)), POLICIES, Choices(), new_run_id())
+        return list(plan["timeline"])
+
+    return unfolded
+
+
+def test_a_link_can_be_set_and_set_back(actions_of) -> None:
+    up, down = actions_of(
+        "at: 9s, do: set, link: slow, loss: 0, delay: 0",
+        "at: 5s, do: set, link: slow, direction: ab, loss: 1%, delay: 500ms, rate: 64pps",
+    )
+    assert (up["at_s"], up["direction"]) == (5.0, "ab")
+    assert up["properties"] == {"delay_ms": 500.0, "loss": 0.01, "rate_bps": 64 * 1073 * 8}
+    assert down["properties"] == {"delay_ms": 0.0, "loss": 0.0}
+
+
+def test_a_blackhole_ends_with_the_loss_that_there_was(actions_of) -> None:
+    found = actions_of(
+        "at: 8s, do: blackhole, link: slow, for: 1s",
+        "at: 2s, do: blackhole, link: slow, for: 1s",
+        "at: 5s, do: set, link: slow, loss: 2%",
+        link=", loss: 1%",
+    )
+    assert [(a["at_s"], a["properties"]["loss"]) for a in found] == [
+        (2.0, 1.0), (3.0, 0.01), (5.0, 0.02), (8.0, 1.0), (9.0, 0.02),
+    ]  # fmt: skip
+
+
+def test_a_blackhole_of_a_link_with_bursty_loss(actions_of) -> None:
+    start, end = actions_of(
+        "at: 2s, do: blackhole, link: slow, for: 1s", link=", burst_loss: {enter: 1%, leave: 25%}"
+    )
+    assert start["properties"]["gilbert_elliott"]["loss_good"] == 1.0
+    assert end["properties"]["gilbert_elliott"] == {
+        "enter": 0.01, "leave": 0.25, "loss_good": 0.0, "loss_bad": 1.0,
+    }  # fmt: skip
+
+
+def test_a_flap_is_down_and_up_in_turns(actions_of) -> None:
+    found = actions_of("at: 1s, do: flap, link: fast, times: 3, down: 200ms, up: 300ms")
+    assert [(a["at_s"], a["up"]) for a in found] == [
+        (1.0, False), (1.2, True), (1.5, False), (1.7, True), (2.0, False), (2.2, True),
+    ]  # fmt: skip
+
+
+def test_a_ramp_reaches_both_ends(actions_of) -> None:
+    found = actions_of("at: 1s, do: ramp, link: fast, delay: [50ms, 100ms], over: 1s, step: 250ms")
+    assert [(a["at_s"], a["properties"]["delay_ms"]) for a in found] == [
+        (1.0, 50), (1.25, 62.5), (1.5, 75), (1.75, 87.5), (2.0, 100),
+    ]  # fmt: skip
+
+
+def test_a_paused_reader(actions_of) -> None:
+    (pause,) = actions_of("at: 5s, do: pause_read, connection: 2, for: 1s")
+    assert (pause["kind"], pause["connection"], pause["for_s"]) == ("pause_read", 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        ("at: 5s, do: down, link: solw", "there is no link 'solw'; links: fast, slow"),
+        ("at: 5s, do: pause_read, connection: 3, for: 1s", "there is no connection 3; there are 1 to 2"),
+        ("at: 5, do: down, link: slow", "5 has no unit"),
+        ("at: 5s, do: unplug, link: slow", "unplug"),
+        ("at: 5s, do: set, link: slow", "sets nothing"),
+        ("at: 5s, do: set, link: slow, loos: 1%", "did you mean 'loss'"),
+        ("at: 5s, do: ramp, link: slow, over: 1s", "give one of rate, delay and loss"),
+        ("at: 5s, do: blackhole, link: slow", "for: is missing"),
+    ],
+)
+def test_mistakes_are_named(actions_of, event: str, says: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        actions_of(event)
+    assert says in raised.value.message
