@@ -1,0 +1,126 @@
+"""Carries out the plan's timeline on live links and agents, and records when each action really took place."""
+
+from __future__ import annotations
+
+import csv
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from influxdb.line_protocol import make_lines
+
+from testbed.plan.resolve import Plan
+
+SPIN_S = 0.002
+"""The last stretch before an action is waited out without sleeping: a sleep may end that much late."""
+
+
+class Target(Protocol):
+    """What actions are done to."""
+
+    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> None:
+        """Change properties of a link, keeping what is queued."""
+
+    def carrier(self, link: str, *, up: bool) -> None:
+        """Pull a link's plug or put it back."""
+
+    def pause_read(self, connection: int, for_s: float) -> None:
+        """Make the receiver stop reading from a connection for a time."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """An action that was carried out: seconds since the transfer's start, asked and actual."""
+
+    at_unix_ns: int
+    kind: str
+    asked_s: float
+    at_s: float
+    text: str
+
+
+class Timeline(threading.Thread):
+    """Waits for the transfer's start, then carries out each action at its time."""
+
+    def __init__(
+        self, plan: Plan, target: Target, started_unix_ns: Callable[[], int | None], spool: Path
+    ) -> None:
+        super().__init__(name="timeline", daemon=True)
+        self._plan, self._target, self._started_unix_ns, self._spool = plan, target, started_unix_ns, spool
+        self._stopped = threading.Event()
+        self.done: list[Done] = []
+        self._error: str | None = None
+
+    def failure(self) -> str | None:
+        """Why an action could not be carried out, or None."""
+        return self._error
+
+    def run(self) -> None:
+        """Until the last action, or :meth:`stop`."""
+        start_ns = None
+        while start_ns is None:
+            if self._stopped.wait(0.02):
+                return
+            start_ns = self._started_unix_ns()
+        for action in self._plan["timeline"]:
+            due_ns = start_ns + round(action["at_s"] * 1e9)
+            if not self._sleep_until(due_ns):
+                return
+            try:
+                self._carry_out(action)
+            except Exception as error:  # the run ends with this message, whatever part could not do it
+                self._error = f"timeline at {action['at_s']:g} s ({action['text']}): {error}"
+                return
+            now_ns = time.time_ns()
+            self._record(
+                Done(now_ns, action["kind"], action["at_s"], (now_ns - start_ns) / 1e9, action["text"])
+            )
+
+    def stop(self) -> None:
+        """End; actions that are still to come are left out."""
+        self._stopped.set()
+        if self.is_alive():
+            self.join()
+
+    def _sleep_until(self, due_ns: int) -> bool:
+        if self._stopped.wait(max(0.0, (due_ns - time.time_ns()) / 1e9 - SPIN_S)):
+            return False
+        while time.time_ns() < due_ns:
+            pass
+        return True
+
+    def _carry_out(self, action: Mapping[str, Any]) -> None:
+        match action["kind"]:
+            case "set":
+                self._target.change(action["link"], action["direction"], action["properties"])
+            case "carrier":
+                self._target.carrier(action["link"], up=action["up"])
+            case "pause_read":
+                self._target.pause_read(action["connection"], action["for_s"])
+
+    def _record(self, done: Done) -> None:
+        self.done.append(done)
+        point = {
+            "measurement": "event",
+            "tags": {
+                "run": self._plan["run"],
+                "scenario": self._plan["scenario"],
+                "kind": done.kind,
+                "session": self._plan["sessions"][0]["name"],
+            },
+            "time": done.at_unix_ns,
+            "fields": {"at_s": done.at_s, "asked_s": done.asked_s, "text": done.text},
+        }
+        with self._spool.open("ab", buffering=0) as spool:
+            spool.write(make_lines({"points": [point]}).encode())
+
+
+def write_csv(done: Sequence[Done], path: Path) -> None:
+    """``events.csv``: a row per action, with asked and actual seconds since the transfer's start."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["asked_s", "at_s", "kind", "text"])
+        writer.writerows([f"{d.asked_s:.6f}", f"{d.at_s:.6f}", d.kind, d.text] for d in done)

@@ -1,0 +1,81 @@
+"""The timeline's driver: each action once, in order, at its time or later, recorded with both times."""
+
+import csv
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from line_protocol_parser import parse_line
+
+from testbed.runner.timeline import Timeline, write_csv
+
+
+class Recorder:
+    """Remembers what was asked of it and when."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+
+    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> None:
+        if "explode" in properties:
+            raise RuntimeError("no such property")
+        self.calls.append(("change", (link, direction, dict(properties))))
+
+    def carrier(self, link: str, *, up: bool) -> None:
+        self.calls.append(("carrier", (link, up)))
+
+    def pause_read(self, connection: int, for_s: float) -> None:
+        self.calls.append(("pause_read", (connection, for_s)))
+
+
+def plan(*actions: dict[str, Any]) -> dict[str, Any]:
+    return {"run": "r", "scenario": "s", "sessions": [{"name": "s1"}], "timeline": list(actions)}
+
+
+ACTIONS = (
+    {"at_s": 0.05, "kind": "set", "text": "a", "link": "l", "direction": "ab", "properties": {"loss": 0.5}},
+    {"at_s": 0.10, "kind": "carrier", "text": "b", "link": "l", "up": False},
+    {"at_s": 0.15, "kind": "pause_read", "text": "c", "connection": 2, "for_s": 1.0},
+)
+
+
+def test_actions_are_carried_out_in_order_and_recorded(tmp_path: Path) -> None:
+    recorder = Recorder()
+    start_ns = time.time_ns()
+    timeline = Timeline(plan(*ACTIONS), recorder, lambda: start_ns, tmp_path / "events.lp")
+    timeline.start()
+    timeline.join(10)
+    assert timeline.failure() is None
+    assert recorder.calls == [
+        ("change", ("l", "ab", {"loss": 0.5})), ("carrier", ("l", False)), ("pause_read", (2, 1.0)),
+    ]  # fmt: skip
+    assert all(done.at_s >= done.asked_s for done in timeline.done), "never early"
+
+    points = [parse_line(line) for line in (tmp_path / "events.lp").read_text().splitlines()]
+    assert [point["tags"]["kind"] for point in points] == ["set", "carrier", "pause_read"]
+    assert [point["fields"]["asked_s"] for point in points] == [0.05, 0.10, 0.15]
+
+    write_csv(timeline.done, tmp_path / "events.csv")
+    with (tmp_path / "events.csv").open() as file:
+        assert [row["text"] for row in csv.DictReader(file)] == ["a", "b", "c"]
+
+
+def test_nothing_happens_before_the_transfer_starts(tmp_path: Path) -> None:
+    recorder = Recorder()
+    timeline = Timeline(plan(*ACTIONS), recorder, lambda: None, tmp_path / "events.lp")
+    timeline.start()
+    time.sleep(0.2)
+    timeline.stop()
+    assert recorder.calls == []
+    assert not timeline.is_alive()
+
+
+def test_an_action_that_fails_ends_the_timeline_with_its_cause(tmp_path: Path) -> None:
+    bad = {**ACTIONS[0], "properties": {"explode": 1}, "text": "link l: explode 1"}
+    recorder = Recorder()
+    timeline = Timeline(plan(bad, *ACTIONS[1:]), recorder, lambda: 1, tmp_path / "events.lp")
+    timeline.start()
+    timeline.join(10)
+    assert timeline.failure() == "timeline at 0.05 s (link l: explode 1): no such property"
+    assert recorder.calls == []
