@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
+	"strings"
 )
 
 // Change is a change of some properties; nil leaves a property as it is. Of rate_bps, rate_pps and trace_ms,
@@ -36,12 +38,25 @@ func ParseChange(text []byte) (Change, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&c); err != nil {
+		if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+			return Change{}, fmt.Errorf("%s: no such property, want some of %s", name, strings.Join(propertyNames(), ", "))
+		}
 		return Change{}, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Change{}, errors.New("more than one JSON value")
 	}
 	return c, c.Validate()
+}
+
+// propertyNames are the keys of a change.
+func propertyNames() []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Change]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }
 
 // Bounds within which nothing overflows.

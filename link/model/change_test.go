@@ -104,7 +104,7 @@ func TestOneRateReplacesTheOther(t *testing.T) {
 
 func TestBadChangesAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"dely_ms": 1}`:                       "dely_ms",
+		`{"dely_ms": 1}`:                       `"dely_ms": no such property`,
 		`{"delay_ms": -1}`:                     "delay_ms: -1",
 		`{"loss": 1.5}`:                        "loss: 1.5",
 		`{"loss": "1%"}`:                       "loss",

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ncp-testbed/link/model"
+)
+
+// link is a link of a plan as docs/contracts.md has it, with further keys.
+func link(keys string) string {
+	return `{"name": "fast", "index": 1,
+    "a": {"host": "h1", "interface": "h1-eth1", "address": "198.18.1.1", "prefix": 30, "middle_interface": "l1a"},
+    "b": {"host": "h2", "interface": "h2-eth1", "address": "198.18.1.2", "prefix": 30, "middle_interface": "l1b"},
+    "rate_bps": 8790016, "rate_pps": 1024, "frame_bytes": 1073, "burst_bytes": 3219, "seed": 17` + keys + `}`
+}
+
+func read(t *testing.T, links string) (*Plan, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plan.json")
+	text := `{"schema": 1, "run": "r", "scenario": "s", "links": [` + links + `], "telemetry": {"interval_ms": 100}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Read(path)
+}
+
+func TestLinkShapedAtTheHostsHasNoRateInTheMiddle(t *testing.T) {
+	p, err := read(t, link(`, "queue": {"mode": "backpressure", "packets": 103}, "delay_ms": 50.0, "loss": 0.01, "later": {}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range p.Links[0].Middle {
+		if m.Limited() || m.DelayMS != 50 || m.Loss != 0.01 {
+			t.Errorf("middle %+v, want delay 50 ms, loss 0.01 and no rate", m)
+		}
+	}
+	if p.Links[0].RateBPS != 8790016 || !p.Links[0].ShapedAtHosts() {
+		t.Errorf("%+v: the hosts' rate is gone", p.Links[0])
+	}
+}
+
+func TestLinkShapedInTheMiddle(t *testing.T) {
+	p, err := read(t, link(`, "queue": {"mode": "codel", "packets": 103}, "delay_ms": 50.0, "ba": {"delay_ms": 5, "rate_pps": 10}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward, reverse := p.Links[0].Middle[0], p.Links[0].Middle[1]
+	if forward.RateBPS != 8790016 || forward.Queue != (model.Queue{Mode: "codel", Packets: 103}) || forward.DelayMS != 50 {
+		t.Errorf("forward %+v", forward)
+	}
+	if reverse.RateBPS != 0 || reverse.RatePPS != 10 || reverse.DelayMS != 5 || reverse.Queue.Packets != 103 {
+		t.Errorf("reverse %+v", reverse)
+	}
+}
+
+func TestFilesBesideThePlan(t *testing.T) {
+	directory := t.TempDir()
+	for name, text := range map[string]string{"up.trace": "1\n2\n", "jitter.ms": "0.5\n\n1\n", "bad.trace": "1\nx\n"} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := ParseChange([]byte(`{"trace_file": "up.trace", "jitter_file": "jitter.ms"}`), directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := model.Properties{}.Apply(&c)
+	if p.Trace.MeanBPS() != 2*1504*8*500 || p.JitterKind != model.JitterSamples || len(p.JitterSamplesMS) != 2 {
+		t.Errorf("%+v", p)
+	}
+	if _, err := ParseChange([]byte(`{"trace_file": "bad.trace"}`), directory); err == nil ||
+		!strings.Contains(err.Error(), `bad.trace: line 2: "x"`) {
+		t.Errorf("error %v, want one that names file, line and value", err)
+	}
+}
+
+func TestBadPlansAreNamed(t *testing.T) {
+	for links, want := range map[string]string{
+		``:                                       "links: none",
+		link(`, "delay_ms": -5`):                 "links[0].delay_ms: -5",
+		link(`, "ba": {"los": 1}`):               `links[0].ba."los": no such property, want some of rate_bps`,
+		link(``) + "," + link(``):                `links[1].name: "fast" is taken`,
+		strings.Replace(link(``), "l1b", "", 1):  "links[0].b.middle_interface",
+		strings.Replace(link(``), "198.", "", 1): `links[0].a.address: "18.1.1"`,
+	} {
+		if _, err := read(t, links); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "plan.json") {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	if _, err := Read("/nonexistent/plan.json"); err == nil {
+		t.Error("a plan that is not there was read")
+	}
+}
