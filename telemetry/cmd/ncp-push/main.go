@@ -1,0 +1,74 @@
+// Command ncp-push tails line protocol spools that others write and pushes
+// them to InfluxDB. It ends on SIGTERM or SIGINT, after a drain, and prints how
+// many points it saw, pushed, and had rejected.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ncp-testbed/telemetry"
+)
+
+// Exit codes, the same in all programs of the testbed.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitBad    = 2
+)
+
+// paths is a flag that may be given more than once.
+type paths []string
+
+func (p *paths) String() string { return fmt.Sprint(*p) }
+
+func (p *paths) Set(path string) error {
+	*p = append(*p, path)
+	return nil
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	var spools paths
+	flags := flag.NewFlagSet("ncp-push", flag.ContinueOnError)
+	plan := flags.String("plan", "", "plan of the run (plan.json)")
+	credentials := flags.String("credentials", "", `JSON file {"username": "", "password": ""}`)
+	drain := flags.Duration("drain", 10*time.Second, "longest time to push the rest at the end")
+	flags.Var(&spools, "spool", "line protocol file to tail; may be given more than once, and appear later")
+	if err := flags.Parse(args); err != nil {
+		return exitBad
+	}
+	if *plan == "" || *credentials == "" || len(spools) == 0 || flags.NArg() > 0 {
+		return bad("usage: ncp-push --plan FILE --spool FILE … --credentials FILE")
+	}
+	cfg, err := telemetry.ReadPlan(*plan)
+	if err != nil {
+		return bad(err)
+	}
+	login, err := telemetry.ReadCredentials(*credentials)
+	if err != nil {
+		return bad(err)
+	}
+
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	pusher := telemetry.StartPusher(cfg, login, os.Stderr, spools...)
+	<-stop
+	counts := pusher.Close(*drain)
+	json.NewEncoder(os.Stdout).Encode(counts)
+	if counts.Pushed != counts.Points {
+		return exitFailed
+	}
+	return exitDone
+}
+
+func bad(message any) int {
+	fmt.Fprintln(os.Stderr, "ncp-push:", message)
+	return exitBad
+}

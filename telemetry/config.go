@@ -1,0 +1,78 @@
+// Package telemetry takes points from a component to InfluxDB without ever
+// holding the component up: points are appended to a spool file first, and a
+// pusher tails that file and writes batches to InfluxDB's v1 API. When InfluxDB
+// is away the spool is the queue.
+package telemetry
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+)
+
+// Config is the plan's part about telemetry.
+type Config struct {
+	IntervalMS int    `json:"interval_ms"`
+	URL        string `json:"url"` // of InfluxDB, without path
+	Database   string `json:"database"`
+}
+
+// Interval is the time between two samples.
+func (c Config) Interval() time.Duration { return time.Duration(c.IntervalMS) * time.Millisecond }
+
+// Validate says what is wrong with the plan's telemetry; file names the plan.
+func (c Config) Validate(file string) error {
+	if c.IntervalMS < 1 {
+		return fmt.Errorf("%s: telemetry.interval_ms: %d, want 1 or more milliseconds", file, c.IntervalMS)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%s: telemetry.url: %q, want one like http://198.19.0.1:8086", file, c.URL)
+	}
+	if c.Database == "" {
+		return fmt.Errorf("%s: telemetry.database: empty, want the name of a database", file)
+	}
+	return nil
+}
+
+// ReadPlan reads the telemetry part of a plan. Errors name file, field and value.
+func ReadPlan(file string) (Config, error) {
+	var plan struct {
+		Telemetry Config `json:"telemetry"`
+	}
+	if err := readJSON(file, &plan); err != nil {
+		return Config{}, err
+	}
+	return plan.Telemetry, plan.Telemetry.Validate(file)
+}
+
+// Credentials let a component write to InfluxDB.
+type Credentials struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// ReadCredentials reads {"username": "", "password": ""} from a file.
+func ReadCredentials(file string) (Credentials, error) {
+	var c Credentials
+	if err := readJSON(file, &c); err != nil {
+		return c, err
+	}
+	if c.Username == "" {
+		return c, fmt.Errorf("%s: username: empty, want InfluxDB's user", file)
+	}
+	return c, nil
+}
+
+func readJSON(file string, into any) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: not the JSON it should be: %w", file, err)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package telemetry
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var login = Credentials{"u", "p"}
+
+const drain = 20 * time.Second
+
+// add appends n points to a spool, numbered from first.
+func add(t testing.TB, s *Spool, first, n int) {
+	t.Helper()
+	var p Points
+	for i := first; i < first+n; i++ {
+		p.Add("m", MakeTags(map[string]string{"run": "r"}), time.Unix(0, int64(i)), Int("i", i))
+	}
+	if err := s.Append(&p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newSpool(t testing.TB) (*Spool, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "telemetry.lp")
+	s, err := OpenSpool(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, path
+}
+
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func TestPointsAreLineProtocol(t *testing.T) {
+	var p Points
+	tags := MakeTags(map[string]string{"session": "s 1", "run": "r", "empty": ""})
+	p.Add("ncp", tags, time.Unix(1, 5), Float("window", 2048), Float("nan", math.NaN()), Int("sent", 7), Text("text", `a "b"`))
+	lines, n, err := p.Take()
+	want := `ncp,run=r,session=s\ 1 window=2048,sent=7i,text="a \"b\"" 1000000005` + "\n"
+	if err != nil || n != 1 || string(lines) != want {
+		t.Errorf("%d points %q, %v; want %q", n, lines, err, want)
+	}
+	p.Add("bad", nil, time.Unix(1, 0), Float("inf", math.Inf(1)))
+	if _, _, err := p.Take(); err == nil {
+		t.Error("a point without a field was encoded")
+	}
+	p.Add("good", nil, time.Unix(1, 0), Int("n", 1))
+	if lines, n, err := p.Take(); err != nil || n != 1 || string(lines) != "good n=1i 1000000000\n" {
+		t.Errorf("after an error: %q, %d, %v", lines, n, err)
+	}
+}
+
+func TestPushesWhatTheSpoolHolds(t *testing.T) {
+	f := startFake(t)
+	s, path := newSpool(t)
+	add(t, s, 0, 3*maxBatchPoints+10)
+	p := StartPusher(f.config(), login, io.Discard, path)
+	eventually(t, "first part", func() bool { return f.taken() == 3*maxBatchPoints+10 })
+	add(t, s, 100000, 20)
+	got := p.Close(drain)
+	want := Counts{Points: 3*maxBatchPoints + 30, Pushed: 3*maxBatchPoints + 30}
+	if got != want || f.taken() != want.Points {
+		t.Errorf("counts %+v, %d lines taken; want %+v", got, f.taken(), want)
+	}
+}
+
+// InfluxDB goes away, comes back failing, then works: nothing is lost.
+func TestOutageLosesNothing(t *testing.T) {
+	f := startFake(t)
+	s, path := newSpool(t)
+	var log syncBuffer
+	p := StartPusher(f.config(), login, &log, path)
+	add(t, s, 0, 100)
+	eventually(t, "before the outage", func() bool { return f.taken() == 100 })
+	f.stop()
+	add(t, s, 100, 100)
+	eventually(t, "the outage is noticed", func() bool { return strings.Contains(log.String(), "spool holds") })
+	f.answers(func([]string) (int, string, int) { return http.StatusInternalServerError, "timeout", 0 })
+	f.start(f.addr)
+	before := f.seen()
+	eventually(t, "failing requests", func() bool { return f.seen() > before+1 })
+	add(t, s, 200, 100)
+	f.answers(nil)
+	if got, want := p.Close(drain), (Counts{Points: 300, Pushed: 300}); got != want {
+		t.Errorf("counts %+v, want %+v", got, want)
+	}
+	if f.taken() != 300 {
+		t.Errorf("%d lines taken, want 300", f.taken())
+	}
+	if !strings.Contains(log.String(), "answers again") {
+		t.Errorf("log %q does not tell of the end of the outage", log.String())
+	}
+}
+
+func TestRejectionsAreCountedAndNotRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		body     string
+		take     int
+		rejected int
+		requests int
+	}{
+		"partial write": {`partial write: field type conflict: input field "x" on measurement "m" is type float, already exists as type integer dropped=3`, 7, 3, 1},
+		"parse errors":  {"partial write: unable to parse 'a': missing fields\nunable to parse 'b': missing fields dropped=0", 8, 2, 1},
+		"bad request":   {"unable to parse 'a': missing fields", 0, 10, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.answers(func(lines []string) (int, string, int) {
+				return http.StatusBadRequest, c.body, min(c.take, len(lines))
+			})
+			s, path := newSpool(t)
+			add(t, s, 0, 10)
+			var log syncBuffer
+			got := StartPusher(f.config(), login, &log, path).Close(drain)
+			if want := (Counts{Points: 10, Pushed: 10 - c.rejected, Rejected: c.rejected}); got != want {
+				t.Errorf("counts %+v, want %+v", got, want)
+			}
+			if f.seen() > c.requests {
+				t.Errorf("%d requests, want at most %d", f.seen(), c.requests)
+			}
+			if !strings.Contains(log.String(), "rejected") || !strings.Contains(log.String(), "unable to parse") && !strings.Contains(log.String(), "conflict") {
+				t.Errorf("log %q does not tell why", log.String())
+			}
+		})
+	}
+}
+
+// With InfluxDB away at the end, Close comes back in time and says how many
+// points are in the spool only.
+func TestDrainHasADeadline(t *testing.T) {
+	f := startFake(t)
+	f.answers(func([]string) (int, string, int) { return http.StatusServiceUnavailable, "", 0 })
+	s, path := newSpool(t)
+	add(t, s, 0, 2*maxBatchPoints)
+	p := StartPusher(f.config(), login, io.Discard, path)
+	closed := make(chan Counts)
+	go func() { closed <- p.Close(50 * time.Millisecond) }()
+	select {
+	case got := <-closed:
+		if want := (Counts{Points: 2 * maxBatchPoints}); got != want {
+			t.Errorf("counts %+v, want %+v", got, want)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Close did not come back")
+	}
+}
+
+func TestUnfinishedLineWaits(t *testing.T) {
+	f := startFake(t)
+	path := filepath.Join(t.TempDir(), "late.lp")
+	p := StartPusher(f.config(), login, io.Discard, path)
+	if err := os.WriteFile(path, []byte("# comment\nm i=1i 1\n\nm i=2"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the whole line", func() bool { return f.taken() > 0 })
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(file, "2i 2\n")
+	file.Close()
+	if got, want := p.Close(drain), (Counts{Points: 2, Pushed: 2}); got != want {
+		t.Errorf("counts %+v, want %+v", got, want)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lines["m i=22i 2"] != 1 || f.lines["m i=2"] != 0 {
+		t.Errorf("lines %v", f.lines)
+	}
+}
+
+func FuzzWholeLines(f *testing.F) {
+	f.Add([]byte("a b=1\n#c\n\nd"), 5)
+	f.Fuzz(func(t *testing.T, buf []byte, limit int) {
+		limit = max(1, limit%10)
+		end, points := wholeLines(buf, limit)
+		if end > 0 && buf[end-1] != '\n' || points > limit || points > bytes.Count(buf[:end], []byte("\n")) {
+			t.Fatalf("end %d, points %d of %q", end, points, buf)
+		}
+		if points < limit && bytes.IndexByte(buf[end:], '\n') >= 0 {
+			t.Fatalf("stopped at %d of %q", end, buf)
+		}
+	})
+}
+
+func TestPlanErrorsNameTheField(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.json")
+	for text, want := range map[string]string{
+		`{"telemetry": {"interval_ms": 0, "url": "http://x", "database": "d"}}`: "telemetry.interval_ms: 0, want",
+		`{"telemetry": {"interval_ms": 1, "url": "x:1", "database": "d"}}`:      `telemetry.url: "x:1", want`,
+		`{"telemetry": {"interval_ms": 1, "url": "http://x"}}`:                  "telemetry.database: empty, want",
+		`{`: "not the JSON",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadPlan(file); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in %s", text, err, want, file)
+		}
+	}
+}
+
+// syncBuffer is a buffer that a logger and a test share.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
