@@ -53,6 +53,8 @@ class Verdict(BaseModel):
     trust: Trust
     duration_s: float | None
     policy: str
+    broken: str | None = None
+    """Why the run broke down before it could be judged; its checks are then all ``error``."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``verdict.json``."""

@@ -25,6 +25,8 @@ def verify(result_dir: Path) -> tuple[Verdict, list[str]]:
     """
     plan = read_json(result_dir / "plan.json")
     recorded = read_verdict(result_dir)
+    if recorded.broken:
+        raise BadInput(f"{result_dir}: there is no verdict to verify: the run broke down: {recorded.broken}")
     reader = FromFile(result_dir / "telemetry.lp")
     again = judge(
         plan,

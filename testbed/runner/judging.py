@@ -35,8 +35,11 @@ def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust,
     return verdict
 
 
-def write_broken(plan: Plan, folder: Path, message: str) -> None:
-    """The verdict of a run that broke down: nothing was judged, and why."""
+def write_broken(plan: Plan, folder: Path, message: str, untrusted: list[str]) -> None:
+    """Verdict and report of a run that broke down: nothing was judged, and why.
+
+    ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it.
+    """
     reason = f"Not judged: {message}"
     checks = [
         CheckResult(name=check["name"], judge=check["judge"], status="error", reason=reason)
@@ -45,14 +48,16 @@ def write_broken(plan: Plan, folder: Path, message: str) -> None:
     verdict = Verdict(
         scenario=plan["scenario"],
         run=plan["run"],
-        verdict="fail",
+        verdict="untrusted" if untrusted else "fail",
         summary=f"The run broke down: {message}",
         checks=checks,
-        trust=Trust(trusted=False, reasons=[message]),
+        trust=Trust(trusted=not untrusted, reasons=untrusted),
         duration_s=None,
         policy=plan["sessions"][0]["policy"],
+        broken=message,
     )
     _write_verdict(folder, verdict)
+    write_report(folder)
 
 
 def _write_verdict(folder: Path, verdict: Verdict) -> None:

@@ -30,6 +30,7 @@ from testbed.runner.progress import Progress
 from testbed.runner.transfer import await_ready, watch_transfer
 from testbed.runner.trust import judge_trust
 from testbed.scenario.load import LoadedScenario
+from testbed.series import FromInflux
 
 
 class Interrupted(TestbedError):
@@ -61,8 +62,12 @@ class Run:
             self._make_folder()
             try:
                 return self._run(own)
-            except TestbedError as error:
-                write_broken(self.plan, self.folder, error.message)
+            except Exception as error:
+                message = (
+                    error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
+                )
+                self._write_provenance()
+                write_broken(self.plan, self.folder, message, getattr(error, "reasons", []))
                 raise
 
     def _make_folder(self) -> None:
@@ -134,7 +139,7 @@ class Run:
             )
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
             with Client(endpoint, "reader") as reader:
-                counts = telemetry.Counts(merged, sum(reader.count_points(self.plan["run"]).values()))
+                counts = telemetry.Counts(merged, FromInflux(reader, self.plan["run"]).count_points())
             step.note = f"{counts.in_file} points in the file, {counts.in_database} in the database"
         return trust, counts
 

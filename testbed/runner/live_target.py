@@ -1,0 +1,39 @@
+"""A live run as the timeline acts on it: links' rates at the hosts, all else in the middle, readers at the agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed.errors import RunFailed
+from testbed.runner.agents import Agent, control
+from testbed.runner.network import Network
+
+
+class LiveTarget:
+    """Passes each action on to the part that owns what it changes."""
+
+    def __init__(self, network: Network, agents: Sequence[Agent]) -> None:
+        self._network, self._agents = network, agents
+        self._links = {link.name: link for link in network.links}
+
+    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> None:
+        """Change properties of a link; the rate is at the hosts' egress where its queue pushes back."""
+        plan = self._links[link]
+        rest = dict(properties)
+        if plan.shaped_at_hosts and "rate_bps" in rest:
+            self._network.set_host_rate(plan, direction, int(rest.pop("rate_bps")))
+        if rest:
+            self._network.middle.change(plan, direction, rest)
+
+    def carrier(self, link: str, *, up: bool) -> None:
+        """Pull a link's plug or put it back."""
+        self._network.middle.carrier(self._links[link], up=up)
+
+    def pause_read(self, connection: int, for_s: float) -> None:
+        """Make the receiver stop reading from a connection's socket for a time."""
+        for agent in self._agents:
+            if agent.place.role == "receiver":
+                control(agent, "POST", f"/pause-read?connection={connection}&ms={for_s * 1000:.0f}")
+                return
+        raise RunFailed("there is no receiver to pause")
