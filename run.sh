@@ -54,7 +54,7 @@ playbook() {
 
 set_up() {
     local python
-    mkdir -p "$root/.build"
+    mkdir -p "$root/.build" 2>/dev/null && [[ -w $root/.build ]] || cannot "can't write to $root/.build, where set-up keeps its log"
     exec 9>"$root/.build/setup.flock"
     flock 9 # another run.sh of this checkout may be doing the same
     if up_to_date; then return; fi
