@@ -8,6 +8,8 @@ venv=$root/.venv
 log=$root/.build/setup.log
 locks=("$root/requirements-setup.lock" "$root/requirements.lock")
 oldest=10 # of Python 3
+# What apt and pip say when they can't reach their registry.
+unreachable='(Temporary failure|NewConnectionError|NameResolutionError|SSLError|[Cc]onnection refused|[Tt]imed out).*'
 
 say() { printf '%s\n' "$*" >&2; }
 cannot() { say "ncp-testbed: $*"; exit 4; }
@@ -29,8 +31,9 @@ up_to_date() { [[ -x $venv/bin/python && -f $venv/stamp && $(<"$venv/stamp") == 
 
 # step NAME COMMAND…: one line with the seconds it took; the command's own output goes to the log.
 step() {
-    local name=$1 start=$SECONDS why
+    local name=$1 start=$SECONDS first why
     shift
+    first=$(wc -l <"$log")
     printf '  %-48s' "$name" >&2
     printf '== %s: %s\n' "$name" "$*" >>"$log"
     if "$@" >>"$log" 2>&1 </dev/null; then
@@ -38,7 +41,7 @@ step() {
         return
     fi
     printf 'failed after %d s\n' "$((SECONDS - start))" >&2
-    why=$(grep -E -m1 'resolve|NewConnection|timed out|refused|SSLError|unreachable' <(sed "1,/^== $name:/d" "$log") || true)
+    why=$(tail -n "+$first" "$log" | grep -Eo -m1 "$unreachable" || true)
     cannot "\"$name\" failed${why:+: the package registry could not be reached (${why:0:160})}. Log: $log"
 }
 
@@ -54,7 +57,9 @@ playbook() {
 
 set_up() {
     local python
-    mkdir -p "$root/.build" 2>/dev/null && [[ -w $root/.build ]] || cannot "can't write to $root/.build, where set-up keeps its log"
+    if ! mkdir -p "$root/.build" 2>/dev/null || [[ ! -w $root/.build ]]; then
+        cannot "can't write to $root/.build, where set-up keeps its log"
+    fi
     exec 9>"$root/.build/setup.flock"
     flock 9 # another run.sh of this checkout may be doing the same
     if up_to_date; then return; fi
