@@ -9,23 +9,17 @@ import (
 	"path/filepath"
 
 	"ncp-testbed/link/model"
+	"ncp-testbed/telemetry"
 )
 
 // Plan is one run.
 type Plan struct {
-	Path      string    `json:"-"`
-	Schema    int       `json:"schema"`
-	Run       string    `json:"run"`
-	Scenario  string    `json:"scenario"`
-	Links     []Link    `json:"links"`
-	Telemetry Telemetry `json:"telemetry"`
-}
-
-// Telemetry tells how often points are written, and to which database.
-type Telemetry struct {
-	IntervalMS int    `json:"interval_ms"`
-	URL        string `json:"url"`
-	Database   string `json:"database"`
+	Path      string           `json:"-"`
+	Schema    int              `json:"schema"`
+	Run       string           `json:"run"`
+	Scenario  string           `json:"scenario"`
+	Links     []Link           `json:"links"`
+	Telemetry telemetry.Config `json:"telemetry"`
 }
 
 // Link is one emulated link. Its middle is described by the keys of [model.Change] beside those listed here,
@@ -121,8 +115,13 @@ func (l *Link) resolve(raw json.RawMessage, directory string) error {
 	}
 	if l.ShapedAtHosts() {
 		both.RateBPS, both.RatePPS, both.BurstBytes, both.Queue = nil, nil, nil, nil
+	} else if both.Trace != nil {
+		both.RateBPS, both.RatePPS = nil, nil // for the probe and the reader: about what the trace gives
 	} else if both.RateBPS != nil {
 		both.RatePPS = nil // the same rate, in packets of frame_bytes
+	}
+	if both.Trace != nil && l.ShapedAtHosts() {
+		return fmt.Errorf("queue.mode: %q, want a queue in the middle, where the trace paces frames", l.Queue.Mode)
 	}
 	if err := both.Validate(); err != nil {
 		return err

@@ -56,6 +56,19 @@ func TestLinkShapedInTheMiddle(t *testing.T) {
 	}
 }
 
+func TestTraceReplacesTheRate(t *testing.T) {
+	p, err := read(t, link(`, "queue": {"mode": "droptail", "packets": 9}, "delay_ms": 5, "trace_ms": [1, 4]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := p.Links[0].Middle[0]; m.RateBPS != 0 || m.Trace.MeanBPS() != 2*1504*8*250 || m.Queue.Packets != 9 {
+		t.Errorf("%+v", m)
+	}
+	if _, err := read(t, link(`, "trace_ms": [1, 4]`)); err == nil || !strings.Contains(err.Error(), "queue.mode") {
+		t.Errorf("a trace without a queue in the middle: %v", err)
+	}
+}
+
 func TestFilesBesideThePlan(t *testing.T) {
 	directory := t.TempDir()
 	for name, text := range map[string]string{"up.trace": "1\n2\n", "jitter.ms": "0.5\n\n1\n", "bad.trace": "1\nx\n"} {

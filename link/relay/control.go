@@ -23,7 +23,7 @@ const maxRequestBytes = 16 << 20
 func Control(r *Relay, m *Meter, directory string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"state": "running", "granted": r.granted, "links": m.Results()})
+		answer(w, map[string]any{"state": "running", "granted": r.Granted(), "ring_drops": r.RingDrops(), "links": m.Results()})
 	})
 	mux.HandleFunc("GET /changes", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, map[string]any{"changes": r.Changes()})

@@ -58,6 +58,11 @@ func (l *loop) clocks() (now model.Time, wallNS int64) {
 
 // do runs a function on the loop's thread, between frames; false if the loop has ended.
 func (l *loop) do(f func()) bool {
+	select {
+	case <-l.stopped:
+		return false
+	default:
+	}
 	done := make(chan struct{})
 	l.mu.Lock()
 	l.commands = append(l.commands, func() { f(); close(done) })

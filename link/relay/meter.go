@@ -1,18 +1,18 @@
 package relay
 
 import (
-	"io"
 	"sync"
 	"time"
 
 	"ncp-testbed/link/model"
+	"ncp-testbed/telemetry"
 )
 
 // Meter samples a relay, writes the samples as telemetry and adds up what the result tells.
 type Meter struct {
 	relay         *Relay
 	run, scenario string
-	spool         io.Writer // takes whole lines
+	spool         *telemetry.Spool
 
 	mu       sync.Mutex
 	atUnixNS int64
@@ -21,8 +21,8 @@ type Meter struct {
 	failed   error
 }
 
-// NewMeter writes to the spool by whole lines.
-func NewMeter(r *Relay, run, scenario string, spool io.Writer) *Meter {
+// NewMeter samples a relay of a run into a spool.
+func NewMeter(r *Relay, run, scenario string, spool *telemetry.Spool) *Meter {
 	return &Meter{
 		relay: r, run: run, scenario: scenario, spool: spool,
 		last: make([]Sample, len(r.samples)), lateness: make([]histogram, len(r.samples)),
@@ -51,11 +51,11 @@ func (m *Meter) sample() {
 	if !m.relay.loop.do(func() { atUnixNS = m.relay.sample() }) {
 		atUnixNS = m.relay.sample()
 	}
-	points := newPoints(m.run, m.scenario)
+	var points telemetry.Points
 	for i := range m.relay.samples {
 		s := &m.relay.samples[i]
 		if m.atUnixNS != 0 {
-			points.add(s, &m.last[i], atUnixNS, m.atUnixNS)
+			addPoint(&points, m.run, m.scenario, s, &m.last[i], atUnixNS, m.atUnixNS)
 		}
 		m.lateness[i].merge(s.Lateness)
 		s.Lateness.reset()
@@ -63,11 +63,7 @@ func (m *Meter) sample() {
 		m.last[i].Lateness = nil
 	}
 	m.atUnixNS = atUnixNS
-	text, err := points.text()
-	if err == nil {
-		_, err = m.spool.Write(text)
-	}
-	if err != nil && m.failed == nil {
+	if err := m.spool.Append(&points); err != nil && m.failed == nil {
 		m.failed = err
 	}
 }

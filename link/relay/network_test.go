@@ -1,18 +1,14 @@
 package relay_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"net/http/httptest"
-	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,6 +21,7 @@ import (
 	"ncp-testbed/link/probe"
 	"ncp-testbed/link/relay"
 	"ncp-testbed/link/testnet"
+	"ncp-testbed/telemetry"
 )
 
 // running is a relay between the hosts of a test network.
@@ -32,7 +29,7 @@ type running struct {
 	*testnet.Net
 	relay   *relay.Relay
 	meter   *relay.Meter
-	spool   *bytes.Buffer
+	spool   string
 	control *httptest.Server
 	stop    func()
 }
@@ -40,7 +37,8 @@ type running struct {
 // start relays in the network's fabric until the test ends.
 func start(t *testing.T, links ...testnet.Link) *running {
 	t.Helper()
-	r := &running{Net: testnet.New(t, links...), spool: &bytes.Buffer{}}
+	r := &running{Net: testnet.New(t, links...)}
+	r.spool = filepath.Join(r.Dir, "telemetry.lp")
 	p, err := plan.Read(r.Plan)
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +47,14 @@ func start(t *testing.T, links ...testnet.Link) *running {
 		r.relay, err = relay.Open(p.Links, t.Logf)
 		return err
 	})
-	r.meter = relay.NewMeter(r.relay, p.Run, p.Scenario, r.spool)
+	spool, err := telemetry.OpenSpool(r.spool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.meter = relay.NewMeter(r.relay, p.Run, p.Scenario, spool)
 	r.control = httptest.NewServer(relay.Control(r.relay, r.meter, r.Dir))
 	forwarded, metered, ready := make(chan error, 1), make(chan error, 1), make(chan bool)
-	go func() { forwarded <- r.relay.Run(func(relay.Granted) { close(ready) }) }()
+	go func() { forwarded <- r.relay.Run(func() { close(ready) }) }()
 	<-ready
 	go func() { metered <- r.meter.Run(50 * time.Millisecond) }()
 	stopped := false
@@ -69,8 +71,14 @@ func start(t *testing.T, links ...testnet.Link) *running {
 			t.Error(err)
 		}
 		r.control.Close()
+		if err := spool.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	t.Cleanup(r.stop)
+	t.Cleanup(func() {
+		r.stop()
+		r.relay.Close()
+	})
 	return r
 }
 
@@ -303,239 +311,5 @@ func TestDuplicationReorderingAndCorruption(t *testing.T) {
 	missing := n - len(seen)
 	if twice < 100 || twice > 260 || missing < 50 || missing > 160 || slices.IsSorted(numbers) {
 		t.Errorf("of %d packets %d came twice, %d were damaged; in order: %v", n, twice, missing, slices.IsSorted(numbers))
-	}
-}
-
-func TestTCPCarriesAFileIntact(t *testing.T) {
-	for name, offload := range map[string]string{"checksums by the host": "off", "checksums left to the device": "on"} {
-		t.Run(name, func(t *testing.T) {
-			r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 2}})
-			for _, host := range []string{"h1", "h2"} {
-				r.In(t, r.Hosts[host], "ethtool", "-K", host+"-eth1", "tx", offload, "tso", "off", "gso", "off")
-			}
-			var listener net.Listener
-			inNamespace(t, r.Hosts["h2"], func() (err error) {
-				listener, err = net.Listen("tcp4", testnet.Address(1, 2)+":9001")
-				return err
-			})
-			defer listener.Close()
-			file := bytes.Repeat(packet(1, 1000), 4000)
-			received := make(chan []byte, 1)
-			go func() {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				all, _ := io.ReadAll(conn)
-				received <- all
-			}()
-			inNamespace(t, r.Hosts["h1"], func() error {
-				conn, err := (&net.Dialer{Timeout: 3 * time.Second}).Dial("tcp4", testnet.Address(1, 2)+":9001")
-				if err != nil {
-					return err
-				}
-				defer conn.Close()
-				_, err = conn.Write(file)
-				return err
-			})
-			select {
-			case got := <-received:
-				if !bytes.Equal(got, file) {
-					t.Errorf("%d bytes arrived, not the %d that were sent", len(got), len(file))
-				}
-			case <-time.After(20 * time.Second):
-				t.Fatal("the file did not arrive")
-			}
-			r.stop()
-			if completed := r.result(t, "k", "ab").Checksums; (completed > 0) != (offload == "on") {
-				t.Errorf("with transmit checksum offload %s the relay completed %d checksums", offload, completed)
-			}
-		})
-	}
-}
-
-func TestSegmentsLargerThanTheMTUAreCounted(t *testing.T) {
-	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 1}})
-	r.In(t, r.Hosts["h1"], "ethtool", "-K", "h1-eth1", "tx", "on", "tso", "on", "gso", "on")
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	iperf := func(host string, arguments ...string) *exec.Cmd {
-		command := testnet.Enter(r.Hosts[host], append([]string{"iperf3"}, arguments...)...)
-		return exec.CommandContext(ctx, command[0], command[1:]...)
-	}
-	server := iperf("h2", "-s", "-1")
-	if err := server.Start(); err != nil {
-		t.Skipf("needs iperf3: %v", err)
-	}
-	time.Sleep(300 * time.Millisecond)
-	_ = iperf("h1", "-c", testnet.Address(1, 2), "-n", "200K").Run() // may not get through
-	cancel()
-	_ = server.Wait()
-	r.stop()
-	for _, result := range r.meter.Results() {
-		if result.Direction == "ab" && result.Unasked.Oversize == 0 {
-			t.Errorf("no frame was oversize: %+v", result)
-		}
-	}
-}
-
-func TestVLANTagsSurvive(t *testing.T) {
-	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 1}})
-	for host, address := range map[string]string{"h1": "10.9.9.1", "h2": "10.9.9.2"} {
-		device := host + "-eth1"
-		out, err := exec.Command("nsenter", testnet.Enter(r.Hosts[host],
-			"ip", "link", "add", "link", device, "name", "v7", "type", "vlan", "id", "7")[1:]...).CombinedOutput()
-		if err != nil {
-			t.Skipf("needs VLAN interfaces: %s", out)
-		}
-		r.In(t, r.Hosts[host], "ip", "addr", "add", address+"/24", "dev", "v7")
-		r.In(t, r.Hosts[host], "ip", "link", "set", "v7", "up")
-	}
-	var from, to *net.UDPConn
-	inNamespace(t, r.Hosts["h2"], func() (err error) {
-		to, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP("10.9.9.2"), Port: 9000})
-		return err
-	})
-	defer to.Close()
-	inNamespace(t, r.Hosts["h1"], func() (err error) {
-		from, err = net.DialUDP("udp4", nil, to.LocalAddr().(*net.UDPAddr))
-		return err
-	})
-	defer from.Close()
-	want := packet(3, 1000)
-	if _, err := from.Write(want); err != nil {
-		t.Fatal(err)
-	}
-	_ = to.SetReadDeadline(time.Now().Add(3 * time.Second))
-	got := make([]byte, 2000)
-	if n, err := to.Read(got); err != nil || !bytes.Equal(got[:n], want) {
-		t.Errorf("through the VLAN came %d bytes (%v)", n, err)
-	}
-}
-
-func (r *running) post(t *testing.T, path, body string) (int, string) {
-	t.Helper()
-	answer, err := http.Post(r.control.URL+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
-}
-
-func TestLiveControl(t *testing.T) {
-	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 40}})
-	delay := func() float64 {
-		found := r.probe(t, 0.1)
-		if found[0].DelayMS == nil {
-			t.Fatal("no delay found")
-		}
-		return *found[0].DelayMS
-	}
-	code, text := r.post(t, "/set?link=k&direction=ab", `{"delay_ms": 10}`)
-	if code != 200 || !strings.Contains(text, "applied_unix_ns") {
-		t.Fatalf("%d %s", code, text)
-	}
-	if ms := delay(); ms < 9.999 || ms > 15 {
-		t.Errorf("delay %v ms after it was set to 10", ms)
-	}
-	for _, bad := range []struct{ path, body, want string }{
-		{"/set?link=k&direction=ab", `{"dely_ms": 1}`, "dely_ms"},
-		{"/set?link=x&direction=ab", `{"delay_ms": 1}`, "link:"},
-		{"/set?link=k&direction=up", `{"delay_ms": 1}`, "direction:"},
-		{"/schedule", `[{"at_unix_ns": 1, "link": "k", "direction": "ab", "set": {"loss": 7}}]`, "[0].set: loss"},
-		{"/schedule", `[{"at_unix_ns": 1, "link": "x", "direction": "ab", "set": {}}]`, "[0].link"},
-		{"/schedule", `[{"at": 1}]`, "at"},
-	} {
-		if code, text := r.post(t, bad.path, bad.body); code != 400 || !strings.Contains(text, bad.want) {
-			t.Errorf("%s %s: %d %s, want 400 and %q", bad.path, bad.body, code, text, bad.want)
-		}
-	}
-}
-
-// A break of 200 ms, scheduled, must lose what is sent in it and nothing else, by the frame.
-func TestScheduleFallsBetweenFrames(t *testing.T) {
-	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 5}})
-	from, to := r.udpPair(t, 1)
-	begin := time.Now().Add(200 * time.Millisecond)
-	end := begin.Add(200 * time.Millisecond)
-	code, text := r.post(t, "/schedule", fmt.Sprintf(`[
-		{"at_unix_ns": %d, "link": "k", "direction": "both", "set": {"loss": 0}},
-		{"at_unix_ns": %d, "link": "k", "direction": "both", "set": {"loss": 1}}]`, end.UnixNano(), begin.UnixNano()))
-	if code != 200 {
-		t.Fatal(text)
-	}
-	before, after := map[int]time.Time{}, map[int]time.Time{}
-	i := 0
-	for ; time.Now().Before(end.Add(100 * time.Millisecond)); i++ {
-		before[i] = time.Now()
-		if _, err := from.WriteToUDP(packet(i, 100), to.LocalAddr().(*net.UDPAddr)); err != nil {
-			t.Fatal(err)
-		}
-		after[i] = time.Now()
-		time.Sleep(200 * time.Microsecond)
-	}
-	arrived := map[int]bool{}
-	buffer := make([]byte, 2000)
-	for {
-		_ = to.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-		n, err := to.Read(buffer)
-		if err != nil {
-			break
-		}
-		arrived[number(buffer[:n])] = true
-	}
-	for n := range i {
-		outside := after[n].Before(begin) || before[n].After(end)
-		inside := before[n].After(begin) && after[n].Before(end)
-		if outside && !arrived[n] || inside && arrived[n] {
-			t.Errorf("packet %d, sent %v after the break began: arrived %v", n, before[n].Sub(begin), arrived[n])
-		}
-	}
-	changes := r.relay.Changes()
-	if len(changes) != 4 {
-		t.Fatalf("%d changes, want 2 for either direction", len(changes))
-	}
-	for _, c := range changes {
-		if c.AppliedUnixNS < c.AtUnixNS {
-			t.Errorf("asked for %d, applied at %d", c.AtUnixNS, c.AppliedUnixNS)
-		}
-	}
-}
-
-func TestTelemetryAndResult(t *testing.T) {
-	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 5, "loss": 0.5}})
-	r.carry(t, 500, 200, time.Millisecond)
-	r.stop()
-	text := r.spool.String()
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if len(lines) < 10 || !strings.HasSuffix(text, "\n") {
-		t.Fatalf("%d lines of telemetry", len(lines))
-	}
-	achieved := 0
-	for _, line := range lines {
-		if !strings.HasPrefix(line, "link,direction=") || !strings.Contains(line, ",link=k,middle=relay,run=test,scenario=test ") ||
-			!strings.Contains(line, "delay_ms=5,loss=0.5,") {
-			t.Fatalf("a line of telemetry: %s", line)
-		}
-		if strings.Contains(line, "achieved_delay_ms=5.") && strings.Contains(line, "achieved_loss=0.") {
-			achieved++
-		}
-	}
-	if achieved < 5 {
-		t.Errorf("%d lines with what was achieved: %s", achieved, text)
-	}
-	result := relay.Result{Schema: 1, Links: r.meter.Results()}
-	encoded, err := json.Marshal(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ab := r.result(t, "k", "ab")
-	if ab.Frames != 500 || ab.Sent+ab.Lost != 500 || ab.LatenessUS.P99 < ab.LatenessUS.P50 || ab.LatenessUS.Max < ab.LatenessUS.P99 {
-		t.Errorf("result %s", encoded)
 	}
 }

@@ -1,66 +1,39 @@
 package relay
 
 import (
-	"fmt"
+	"math"
 	"time"
 
-	"github.com/influxdata/line-protocol/v2/lineprotocol"
+	"ncp-testbed/telemetry"
 )
 
-// points formats samples as points of the measurement link (docs/contracts.md).
-type points struct {
-	run, scenario string
-	encoder       lineprotocol.Encoder
-}
-
-func newPoints(run, scenario string) *points {
-	p := &points{run: run, scenario: scenario}
-	p.encoder.SetPrecision(lineprotocol.Nanosecond)
-	return p
-}
-
-// add makes a point of what happened between two samples. What was achieved is left out of an interval that
-// has no frame to tell it.
-func (p *points) add(s, before *Sample, atUnixNS, beforeUnixNS int64) {
-	e := &p.encoder
-	e.StartLine("link")
-	for _, tag := range [][2]string{
-		{"direction", s.Direction}, {"link", s.Link}, {"middle", "relay"}, {"run", p.run}, {"scenario", p.scenario},
-	} {
-		e.AddTag(tag[0], tag[1])
-	}
-	number := func(name string, value float64) {
-		if v, ok := lineprotocol.FloatValue(value); ok {
-			e.AddField(name, v)
-		}
-	}
-	count := func(name string, value uint64) { e.AddField(name, lineprotocol.IntValue(int64(value))) }
-
-	number("delay_ms", s.Properties.DelayMS)
-	number("loss", s.Properties.MeanLoss())
-	if s.Properties.RateBPS > 0 {
-		number("rate_bps", s.Properties.RateBPS)
-	}
+// addPoint adds a point of the measurement link (docs/contracts.md): what happened to a direction between two
+// samples. What was achieved is left out of an interval that has no frame to tell it.
+func addPoint(p *telemetry.Points, run, scenario string, s, before *Sample, atUnixNS, beforeUnixNS int64) {
+	tags := telemetry.MakeTags(map[string]string{
+		"direction": s.Direction, "link": s.Link, "middle": "relay", "run": run, "scenario": scenario,
+	})
 	seconds := float64(atUnixNS-beforeUnixNS) / nsPerS
-	number("achieved_bps", float64(s.SentBytes-before.SentBytes)*8/seconds)
-	if sent := s.Sent - before.Sent; sent > 0 {
-		number("achieved_delay_ms", float64(s.DelaySumNS-before.DelaySumNS)/float64(sent)/1e6)
-		number("lateness_us", us(s.Lateness.quantile(0.5)))
-		number("lateness_p99_us", us(s.Lateness.quantile(0.99)))
+	sent, in := s.Sent-before.Sent, s.Counts.In-before.Counts.In
+	late50, late99 := math.NaN(), math.NaN()
+	if sent > 0 {
+		late50, late99 = us(s.Lateness.quantile(0.5)), us(s.Lateness.quantile(0.99))
 	}
-	if in := s.Counts.In - before.Counts.In; in > 0 {
-		number("achieved_loss", float64(s.Counts.Lost-before.Counts.Lost)/float64(in))
+	rate := s.Properties.RateBPS
+	if rate == 0 {
+		rate = math.NaN() // the link has none here
 	}
-	count("backlog_bytes", uint64(s.HeldBytes))
-	count("drops", s.Counts.QueueFull+s.Counts.QueueDelayed+s.Unasked.Total())
-	count("unasked_drops", s.Unasked.Total())
-	e.EndLine(time.Unix(0, atUnixNS))
-}
-
-// text is all lines, or the first fault in them.
-func (p *points) text() ([]byte, error) {
-	if err := p.encoder.Err(); err != nil {
-		return nil, fmt.Errorf("telemetry: %w", err)
-	}
-	return p.encoder.Bytes(), nil
+	p.Add("link", tags, time.Unix(0, atUnixNS),
+		telemetry.Float("rate_bps", rate),
+		telemetry.Float("delay_ms", s.Properties.DelayMS),
+		telemetry.Float("loss", s.Properties.MeanLoss()),
+		telemetry.Float("achieved_bps", float64(s.SentBytes-before.SentBytes)*8/seconds),
+		telemetry.Float("achieved_delay_ms", float64(s.DelaySumNS-before.DelaySumNS)/1e6/float64(sent)),
+		telemetry.Float("achieved_loss", float64(s.Counts.Lost-before.Counts.Lost)/float64(in)),
+		telemetry.Float("lateness_us", late50),
+		telemetry.Float("lateness_p99_us", late99),
+		telemetry.Int("backlog_bytes", s.HeldBytes),
+		telemetry.Int("drops", s.Counts.QueueFull+s.Counts.QueueDelayed+s.Unasked.Total()),
+		telemetry.Int("unasked_drops", s.Unasked.Total()),
+	)
 }

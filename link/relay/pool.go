@@ -37,7 +37,7 @@ func newPool(frameBytes int) (*pool, error) {
 	return p, nil
 }
 
-func (p *pool) close() error { return unix.Munmap(p.memory) }
+func (p *pool) close() { _ = unix.Munmap(p.memory) }
 
 // take returns a buffer, or -1 if all are in use.
 func (p *pool) take() int32 {

@@ -89,12 +89,29 @@ func middles(links []plan.Link) ([]*net.Interface, error) {
 }
 
 // Run forwards until Stop, on a thread of its own. It calls ready when it begins.
-func (r *Relay) Run(ready func(Granted)) error {
-	runtime.LockOSThread() // for good: the thread has the priority
+func (r *Relay) Run(ready func()) error {
+	runtime.LockOSThread() // for good: the thread has the timer slack
 	r.granted = acquire()
-	ready(r.granted)
+	ready()
 	return r.loop.run()
+}
+
+// Granted tells what the machine let the relay have.
+func (r *Relay) Granted() (g Granted) {
+	read := func() { g = r.granted }
+	if !r.loop.do(read) {
+		read()
+	}
+	return g
 }
 
 // Stop ends Run. Frames under way are lost.
 func (r *Relay) Stop() { r.loop.do(func() { r.loop.stopping = true }) }
+
+// Close gives back what Open took, once Run has ended and all that is wanted of the relay has been asked.
+func (r *Relay) Close() {
+	r.loop.receiver.close()
+	r.loop.sender.close()
+	r.loop.waiter.close()
+	r.loop.pool.close()
+}

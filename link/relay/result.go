@@ -4,16 +4,23 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"ncp-testbed/telemetry"
 )
 
 // Result is DIR/result.json of the relay.
 type Result struct {
-	Schema  int          `json:"schema"`
-	Run     string       `json:"run"`
-	Seconds float64      `json:"seconds"`
-	Granted Granted      `json:"granted"`
-	Links   []LinkResult `json:"links"`
-	Changes []Change     `json:"changes"`
+	Schema  int     `json:"schema"`
+	Run     string  `json:"run"`
+	Seconds float64 `json:"seconds"`
+	Granted Granted `json:"granted"`
+	// RingDrops are frames, of any link, that the kernel dropped because the relay did not come to read in
+	// time. Nobody asked for that.
+	RingDrops uint64       `json:"ring_drops"`
+	Links     []LinkResult `json:"links"`
+	Changes   []Change     `json:"changes"`
+	// Telemetry tells what became of the points, if they were pushed.
+	Telemetry *telemetry.Counts `json:"telemetry,omitempty"`
 }
 
 // Write replaces the file in one step.

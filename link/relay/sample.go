@@ -31,3 +31,13 @@ func (r *Relay) sample() (atUnixNS int64) {
 	}
 	return atUnixNS
 }
+
+// RingDrops is how many frames, of any link, the kernel has dropped because the relay did not come to read in
+// time.
+func (r *Relay) RingDrops() (drops uint64) {
+	read := func() { drops = r.loop.receiver.drops() }
+	if !r.loop.do(read) {
+		read()
+	}
+	return drops
+}

@@ -56,6 +56,12 @@ func newWaiter(base int64, frames int) (*waiter, error) {
 	return w, watch(w.all, frames, frameToken, unix.EPOLLIN)
 }
 
+func (w *waiter) close() {
+	for _, fd := range []int{w.all, w.deadlines, w.timer, w.wake} {
+		_ = unix.Close(fd)
+	}
+}
+
 func watch(epoll, fd, token int, events uint32) error {
 	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(token)}); err != nil {
 		return fmt.Errorf("epoll: %w", err)

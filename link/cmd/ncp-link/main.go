@@ -38,6 +38,7 @@ func main() {
 		err = badInput{fmt.Errorf("%q: want relay or probe", os.Args[1])}
 	}
 	if errors.Is(err, flag.ErrHelp) {
+		fmt.Println(usage)
 		return
 	}
 	if err != nil {
@@ -56,7 +57,7 @@ func (b badInput) Unwrap() error { return b.error }
 
 // parse reads flags, all of which must be flags, and those named must be given.
 func parse(flags *flag.FlagSet, arguments []string, required ...string) error {
-	flags.Usage = func() { fmt.Println(usage) }
+	flags.Usage = func() {} // main says what there is to say
 	flags.SetOutput(io.Discard)
 	if err := flags.Parse(arguments); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

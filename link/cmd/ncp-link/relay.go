@@ -15,6 +15,7 @@ import (
 
 	"ncp-testbed/link/plan"
 	"ncp-testbed/link/relay"
+	"ncp-testbed/telemetry"
 )
 
 func runRelay(arguments []string) error {
@@ -30,25 +31,44 @@ func runRelay(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	return forward(p, *directory, *control, *credentials)
+	var push *telemetry.Credentials
+	if *credentials != "" {
+		c, err := telemetry.ReadCredentials(*credentials)
+		if err == nil {
+			err = p.Telemetry.Validate(p.Path)
+		}
+		if err != nil {
+			return badInput{err}
+		}
+		push = &c
+	}
+	return forward(p, *directory, *control, push)
 }
 
+// drainTime is how long InfluxDB may take for the last points when the relay has ended.
+const drainTime = 5 * time.Second
+
 // forward relays frames until SIGTERM or SIGINT.
-func forward(p *plan.Plan, directory, control, credentials string) error {
+func forward(p *plan.Plan, directory, control string, push *telemetry.Credentials) error {
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 
-	spool, err := os.OpenFile(filepath.Join(directory, "telemetry.lp"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	spoolPath := filepath.Join(directory, "telemetry.lp")
+	spool, err := telemetry.OpenSpool(spoolPath)
 	if err != nil {
 		return badInput{fmt.Errorf("--dir: %w", err)}
 	}
-	defer spool.Close()
 	r, err := relay.Open(p.Links, warn)
 	if err != nil {
 		return err
 	}
+	defer r.Close()
 	meter := relay.NewMeter(r, p.Run, p.Scenario, spool)
 	metered := make(chan error, 1)
+	var pusher *telemetry.Pusher
+	if push != nil {
+		pusher = telemetry.StartPusher(p.Telemetry, *push, os.Stderr, spoolPath)
+	}
 	if control != "" {
 		server, err := serve(control, relay.Control(r, meter, filepath.Dir(p.Path)))
 		if err != nil {
@@ -58,13 +78,7 @@ func forward(p *plan.Plan, directory, control, credentials string) error {
 	}
 	forwarded := make(chan error, 1)
 	begun := time.Now()
-	var granted relay.Granted
-	go func() {
-		forwarded <- r.Run(func(g relay.Granted) {
-			granted = g
-			fmt.Println("ready")
-		})
-	}()
+	go func() { forwarded <- r.Run(func() { fmt.Println("ready") }) }()
 	go func() { metered <- meter.Run(time.Duration(p.Telemetry.IntervalMS) * time.Millisecond) }()
 	select {
 	case <-ended.Done():
@@ -72,10 +86,14 @@ func forward(p *plan.Plan, directory, control, credentials string) error {
 		err = <-forwarded
 	case err = <-forwarded:
 	}
-	err = errors.Join(err, <-metered)
+	err = errors.Join(err, <-metered, spool.Close())
 	result := relay.Result{
-		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), Granted: granted,
-		Links: meter.Results(), Changes: r.Changes(),
+		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), Granted: r.Granted(),
+		RingDrops: r.RingDrops(), Links: meter.Results(), Changes: r.Changes(),
+	}
+	if pusher != nil {
+		counts := pusher.Close(drainTime)
+		result.Telemetry = &counts
 	}
 	return errors.Join(err, result.Write(directory))
 }

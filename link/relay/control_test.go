@@ -1,0 +1,107 @@
+package relay_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ncp-testbed/link/testnet"
+)
+
+func (r *running) post(t *testing.T, path, body string) (int, string) {
+	t.Helper()
+	answer, err := http.Post(r.control.URL+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+func TestLiveControl(t *testing.T) {
+	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 40}})
+	delay := func() float64 {
+		found := r.probe(t, 0.1)
+		if found[0].DelayMS == nil {
+			t.Fatal("no delay found")
+		}
+		return *found[0].DelayMS
+	}
+	code, text := r.post(t, "/set?link=k&direction=ab", `{"delay_ms": 10}`)
+	if code != 200 || !strings.Contains(text, "applied_unix_ns") {
+		t.Fatalf("%d %s", code, text)
+	}
+	if ms := delay(); ms < 9.999 || ms > 15 {
+		t.Errorf("delay %v ms after it was set to 10", ms)
+	}
+	for _, bad := range []struct{ path, body, want string }{
+		{"/set?link=k&direction=ab", `{"dely_ms": 1}`, "dely_ms"},
+		{"/set?link=x&direction=ab", `{"delay_ms": 1}`, "link:"},
+		{"/set?link=k&direction=up", `{"delay_ms": 1}`, "direction:"},
+		{"/schedule", `[{"at_unix_ns": 1, "link": "k", "direction": "ab", "set": {"loss": 7}}]`, "[0].set: loss"},
+		{"/schedule", `[{"at_unix_ns": 1, "link": "x", "direction": "ab", "set": {}}]`, "[0].link"},
+		{"/schedule", `[{"at": 1}]`, "at"},
+	} {
+		if code, text := r.post(t, bad.path, bad.body); code != 400 || !strings.Contains(text, bad.want) {
+			t.Errorf("%s %s: %d %s, want 400 and %q", bad.path, bad.body, code, text, bad.want)
+		}
+	}
+}
+
+// A break of 200 ms, scheduled, must lose what is sent in it and nothing else, by the frame.
+func TestScheduleFallsBetweenFrames(t *testing.T) {
+	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 5}})
+	from, to := r.udpPair(t, 1)
+	begin := time.Now().Add(200 * time.Millisecond)
+	end := begin.Add(200 * time.Millisecond)
+	code, text := r.post(t, "/schedule", fmt.Sprintf(`[
+		{"at_unix_ns": %d, "link": "k", "direction": "both", "set": {"loss": 0}},
+		{"at_unix_ns": %d, "link": "k", "direction": "both", "set": {"loss": 1}}]`, end.UnixNano(), begin.UnixNano()))
+	if code != 200 {
+		t.Fatal(text)
+	}
+	before, after := map[int]time.Time{}, map[int]time.Time{}
+	i := 0
+	for ; time.Now().Before(end.Add(100 * time.Millisecond)); i++ {
+		before[i] = time.Now()
+		if _, err := from.WriteToUDP(packet(i, 100), to.LocalAddr().(*net.UDPAddr)); err != nil {
+			t.Fatal(err)
+		}
+		after[i] = time.Now()
+		time.Sleep(200 * time.Microsecond)
+	}
+	arrived := map[int]bool{}
+	buffer := make([]byte, 2000)
+	for {
+		_ = to.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+		n, err := to.Read(buffer)
+		if err != nil {
+			break
+		}
+		arrived[number(buffer[:n])] = true
+	}
+	for n := range i {
+		outside := after[n].Before(begin) || before[n].After(end)
+		inside := before[n].After(begin) && after[n].Before(end)
+		if outside && !arrived[n] || inside && arrived[n] {
+			t.Errorf("packet %d, sent %v after the break began: arrived %v", n, before[n].Sub(begin), arrived[n])
+		}
+	}
+	changes := r.relay.Changes()
+	if len(changes) != 4 {
+		t.Fatalf("%d changes, want 2 for either direction", len(changes))
+	}
+	for _, c := range changes {
+		if c.AppliedUnixNS < c.AtUnixNS {
+			t.Errorf("asked for %d, applied at %d", c.AtUnixNS, c.AppliedUnixNS)
+		}
+	}
+}
