@@ -71,7 +71,7 @@ set_up() {
         step "apt: python3, python3-venv" apt_python
     fi
     python=$(find_python) || cannot "the distribution's python3 is older than 3.$oldest; install a newer one"
-    if [[ $(readlink -f "$venv/bin/python") != "$(readlink -f "$python")" ]]; then
+    if [[ ! -x $venv/bin/pip || $(readlink -f "$venv/bin/python") != "$(readlink -f "$python")" ]]; then
         step "virtual environment ($python)" "$python" -m venv --clear --system-site-packages "$venv"
     fi
     step "ansible-core" "$venv/bin/python" -m pip install --disable-pip-version-check --retries 2 \
