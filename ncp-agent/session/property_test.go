@@ -136,7 +136,7 @@ func TestSameSeedSameRun(t *testing.T) {
 func TestPositionsAndSequences(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		near := rapid.Uint64Range(0, 1<<40).Draw(rt, "near")
-		offset := rapid.Int64Range(-(1 << 31) + 2, 1<<31 - 2).Draw(rt, "offset")
+		offset := rapid.Int64Range(-(1<<31)+2, 1<<31-2).Draw(rt, "offset")
 		want := int64(near) + offset
 		if want < 0 {
 			return

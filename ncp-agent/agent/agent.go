@@ -1,0 +1,202 @@
+// Package agent is one end of one session of a plan: it opens the session's
+// sockets, sends or receives the payload, writes telemetry and the result.
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ncp-testbed/ncp-agent/drive"
+	"ncp-testbed/ncp-agent/plan"
+	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/telemetry"
+)
+
+// The roles of an agent.
+const (
+	Sender   = "sender"
+	Receiver = "receiver"
+)
+
+// Times of an agent's end.
+const (
+	telemetryDrain   = 10 * time.Second
+	interruptedDrain = 4 * time.Second
+	awaitClose       = 5 * time.Second // a receiver that has all waits this long, beyond the linger, for the sender's close
+)
+
+// Options are an agent's command line.
+type Options struct {
+	Role        string
+	Plan        *plan.Plan
+	Dir         string
+	Control     string
+	Credentials *telemetry.Credentials // nil: the spool is all
+	Log         io.Writer
+}
+
+// Run is an agent's life. Cancelling ctx ends it early; what it knows until
+// then is kept all the same. It returns why the transfer failed.
+func Run(ctx context.Context, o Options) error {
+	s := &o.Plan.Session
+	links := make([]string, len(s.Connections))
+	for i, c := range s.Connections {
+		links[i] = c.Link
+	}
+	result := &Result{Role: o.Role, Session: s.Name, Policy: s.Policy, Connections: []ConnectionResult{}, Warnings: []string{}}
+	control, err := serveControl(o.Control, o.Role, s.Name, links)
+	if err != nil {
+		return err
+	}
+	defer control.close()
+	spool, err := telemetry.OpenSpool(filepath.Join(o.Dir, "telemetry.lp"))
+	if err != nil {
+		return err
+	}
+	var pusher *telemetry.Pusher
+	if o.Credentials != nil {
+		pusher = telemetry.StartPusher(o.Plan.Telemetry, *o.Credentials, o.Log, filepath.Join(o.Dir, "telemetry.lp"))
+	}
+
+	failed := transfer(ctx, o, links, control, spool, result)
+
+	result.Telemetry.Points = spool.Points()
+	if err := spool.Close(); err != nil && failed == nil {
+		failed = err
+	}
+	if pusher != nil {
+		drain := telemetryDrain
+		if ctx.Err() != nil {
+			drain = interruptedDrain
+		}
+		result.Telemetry = pusher.Close(drain)
+	}
+	if failed != nil {
+		result.Error = failed.Error()
+		control.set(stateFailed, result.Error, nil)
+	} else {
+		control.set(stateDone, "", nil)
+	}
+	return errors.Join(failed, result.write(o.Dir))
+}
+
+// transfer opens the session and carries the payload across.
+func transfer(ctx context.Context, o Options, links []string, control *control, spool *telemetry.Spool, result *Result) error {
+	var endpoints []drive.Endpoint
+	for _, c := range o.Plan.Session.Connections {
+		e := drive.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
+		if o.Role == Receiver {
+			e.Local, e.Remote = e.Remote, e.Local
+		}
+		endpoints = append(endpoints, e)
+	}
+	d, err := drive.Open(ctx, o.Plan.Session.Config(), endpoints, func(reason error) {
+		control.set(stateWaiting, reason.Error(), nil)
+	})
+	if err != nil {
+		return err
+	}
+	result.Warnings = append(result.Warnings, d.Warnings()...)
+	for _, w := range result.Warnings {
+		fmt.Fprintln(o.Log, "ncp-agent:", w)
+	}
+	sampler := newSampler(o.Plan, o.Role, d, spool, o.Log)
+	go sampler.run()
+	control.set(stateReady, "", d)
+
+	if o.Role == Sender {
+		err = send(ctx, o.Plan, d, control, sampler, result)
+	} else {
+		err = receive(ctx, o.Plan, d, control, sampler, result)
+	}
+	sampler.close()
+	var stats session.Stats
+	d.Stats(&stats)
+	result.Connections = connectionResults(&stats, links)
+	result.MaxReorderBytes = sampler.maxReorderBytes
+	d.Close(ctx)
+	return err
+}
+
+// established waits for the handshake and gives its time by the wall clock.
+func established(ctx context.Context, d *drive.Driver) (time.Time, error) {
+	select {
+	case <-d.Established():
+	case err := <-d.Failure():
+		return time.Time{}, err
+	case <-ctx.Done():
+		return time.Time{}, fmt.Errorf("%w, before the session was established", context.Cause(ctx))
+	}
+	var stats session.Stats
+	d.Stats(&stats)
+	return d.Start().Add(stats.EstablishedAt), nil
+}
+
+func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *Result) error {
+	select {
+	case <-control.start:
+	case err := <-d.Failure():
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w, before the start", context.Cause(ctx))
+	}
+	d.Dial()
+	started, err := established(ctx, d)
+	if err != nil {
+		return err
+	}
+	sampler.event("transfer_start", started, 0, fmt.Sprintf("%d bytes, policy %s", p.Session.TransferBytes, p.Session.Policy))
+	stream := newPayload(p.Seed, p.Session.Name, p.Session.TransferBytes)
+	for part := stream.next(); len(part) > 0 && err == nil; part = stream.next() {
+		err = d.Write(ctx, part)
+	}
+	if err == nil {
+		err = d.Drain(ctx)
+	}
+	finished := time.Now()
+	var stats session.Stats
+	d.Stats(&stats)
+	result.finish(started, finished, int64(stats.AckedBytes), stream.sum)
+	if err != nil {
+		return fmt.Errorf("%w, after %d of %d bytes", err, stats.AckedBytes, p.Session.TransferBytes)
+	}
+	sampler.event("transfer_end", finished, finished.Sub(started), "all data is acknowledged")
+	return nil
+}
+
+func receive(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *Result) error {
+	started, err := established(ctx, d)
+	if err != nil {
+		return err
+	}
+	control.set(stateRunning, "", nil)
+	sum := sha256.New()
+	received := int64(0)
+	buf := make([]byte, 256<<10)
+	for received < p.Session.TransferBytes && err == nil {
+		var n int
+		n, err = d.Read(ctx, buf)
+		sum.Write(buf[:n])
+		received += int64(n)
+	}
+	finished := time.Now()
+	result.finish(started, finished, received, sum)
+	if err != nil {
+		return fmt.Errorf("%w, after %d of %d bytes", err, received, p.Session.TransferBytes)
+	}
+	sampler.event("receive_end", finished, finished.Sub(started), "all data is received")
+	linger := time.Duration(p.Session.LingerMS) * time.Millisecond
+	select {
+	case <-d.Closed():
+	case <-time.After(linger + awaitClose):
+		fmt.Fprintln(os.Stderr, "ncp-agent: the sender did not close the session")
+	case <-ctx.Done():
+	}
+	return nil
+}

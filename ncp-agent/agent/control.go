@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+
+	"ncp-testbed/ncp-agent/drive"
+	"ncp-testbed/ncp-agent/session"
+)
+
+// The states that GET /state tells.
+const (
+	stateWaiting = "waiting" // for its addresses
+	stateReady   = "ready"   // sockets are open; a sender waits for POST /start
+	stateRunning = "running"
+	stateDone    = "done"
+	stateFailed  = "failed"
+)
+
+// Status is the answer to GET /state.
+type Status struct {
+	State       string             `json:"state"`
+	Error       string             `json:"error"` // in state waiting: what it waits for
+	Role        string             `json:"role"`
+	Session     string             `json:"session"`
+	Bytes       uint64             `json:"bytes"` // acknowledged, or read
+	Connections []ConnectionResult `json:"connections"`
+	Warnings    []string           `json:"warnings"`
+}
+
+// control is the agent's HTTP server on a Unix socket.
+type control struct {
+	server http.Server
+	start  chan struct{} // closed by POST /start
+
+	mu     sync.Mutex
+	status Status
+	links  []string
+	driver *drive.Driver
+	stats  session.Stats
+}
+
+// serveControl listens on a Unix socket, in place of one that an earlier
+// process left.
+func serveControl(path, role, name string, links []string) (*control, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	c := &control{
+		start: make(chan struct{}), links: links,
+		status: Status{State: stateWaiting, Role: role, Session: name, Warnings: []string{}},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /state", c.handleState)
+	mux.HandleFunc("POST /start", c.handleStart)
+	mux.HandleFunc("POST /pause", func(w http.ResponseWriter, r *http.Request) { c.handleReading(w, r, false) })
+	mux.HandleFunc("POST /resume", func(w http.ResponseWriter, r *http.Request) { c.handleReading(w, r, true) })
+	c.server.Handler = mux
+	go c.server.Serve(listener)
+	return c, nil
+}
+
+func (c *control) close() { c.server.Close() }
+
+// set changes the state; a driver, once given, stays.
+func (c *control) set(state, message string, d *drive.Driver) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.State, c.status.Error = state, message
+	if d != nil {
+		c.driver = d
+		c.status.Warnings = append(c.status.Warnings, d.Warnings()...)
+	}
+}
+
+func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.driver != nil {
+		c.driver.Stats(&c.stats)
+		c.status.Connections = connectionResults(&c.stats, c.links)
+		c.status.Bytes = c.stats.ReadBytes
+		if c.status.Role == Sender {
+			c.status.Bytes = c.stats.AckedBytes
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(c.status)
+}
+
+func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status.Role != Sender {
+		refuse(w, "a receiver starts by itself")
+		return
+	}
+	if c.status.State != stateReady {
+		refuse(w, fmt.Sprintf("the agent is %s, not %s", c.status.State, stateReady))
+		return
+	}
+	c.status.State = stateRunning
+	close(c.start)
+	fmt.Fprintln(w, "{}")
+}
+
+// handleReading answers POST /pause?connection=2 and /resume?connection=2.
+func (c *control) handleReading(w http.ResponseWriter, r *http.Request, reading bool) {
+	index, err := strconv.Atoi(r.URL.Query().Get("connection"))
+	c.mu.Lock()
+	d := c.driver
+	c.mu.Unlock()
+	if err != nil || d == nil {
+		refuse(w, "want connection=1 or more, of an agent whose sockets are open")
+		return
+	}
+	if err := d.SetReading(index-1, reading); err != nil {
+		refuse(w, err.Error())
+		return
+	}
+	fmt.Fprintln(w, "{}")
+}
+
+func refuse(w http.ResponseWriter, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusConflict)
+	json.NewEncoder(w).Encode(map[string]string{"error": why})
+}

@@ -1,0 +1,109 @@
+// Command ncp-agent is one end of an NCP session of a plan. See
+// docs/contracts.md for its arguments and files.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"ncp-testbed/ncp-agent/agent"
+	"ncp-testbed/ncp-agent/plan"
+	"ncp-testbed/ncp-agent/policy"
+	"ncp-testbed/telemetry"
+)
+
+// Exit codes, the same in all programs of the testbed.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitBad    = 2
+)
+
+const usage = `usage: ncp-agent sender|receiver --plan FILE --session NAME --dir DIR --control SOCKET [--credentials FILE]
+       ncp-agent policies    the window policies, as JSON
+       ncp-agent version`
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) == 0 {
+		return bad(usage)
+	}
+	switch verb := args[0]; verb {
+	case agent.Sender, agent.Receiver:
+		return transfer(verb, args[1:])
+	case "policies":
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetIndent("", "  ")
+		encoder.Encode(policy.Describe())
+		return exitDone
+	case "version":
+		fmt.Println(version())
+		return exitDone
+	case "help", "-h", "--help":
+		fmt.Println(usage)
+		return exitDone
+	default:
+		return bad(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
+	}
+}
+
+// version tells the source revision, where the build knows it, and Go's.
+func version() string {
+	revision := "unknown revision"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("ncp-agent %s %s plan schema %d", revision, runtime.Version(), plan.Schema)
+}
+
+// transfer is one end of a session, until its end or SIGTERM.
+func transfer(role string, args []string) int {
+	flags := flag.NewFlagSet("ncp-agent "+role, flag.ContinueOnError)
+	file := flags.String("plan", "", "plan of the run (plan.json)")
+	name := flags.String("session", "", "name of the session in the plan")
+	dir := flags.String("dir", "", "folder for telemetry.lp and result.json")
+	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
+	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
+	if err := flags.Parse(args); err != nil {
+		return exitBad
+	}
+	if *file == "" || *name == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
+		return bad(usage)
+	}
+	o := agent.Options{Role: role, Dir: *dir, Control: *control, Log: os.Stderr}
+	var err error
+	if o.Plan, err = plan.Read(*file, *name); err != nil {
+		return bad(err)
+	}
+	if *credentials != "" {
+		login, err := telemetry.ReadCredentials(*credentials)
+		if err != nil {
+			return bad(err)
+		}
+		o.Credentials = &login
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := agent.Run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "ncp-agent:", err)
+		return exitFailed
+	}
+	return exitDone
+}
+
+func bad(message any) int {
+	fmt.Fprintln(os.Stderr, "ncp-agent:", message)
+	return exitBad
+}

@@ -1,0 +1,125 @@
+// Package plan reads from a run's plan (plan.json, see docs/contracts.md) what
+// an agent needs to know.
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/telemetry"
+)
+
+// Schema is the version of the plan that this package reads.
+const Schema = 1
+
+// Plan is the part of a plan that concerns one session.
+type Plan struct {
+	Run, Scenario string
+	Seed          uint64
+	Telemetry     telemetry.Config
+	Session       Session
+}
+
+// Session is one session of the plan.
+type Session struct {
+	Name            string       `json:"name"`
+	Policy          string       `json:"policy"`
+	Transport       string       `json:"transport"`
+	TransferBytes   int64        `json:"transfer_bytes"`
+	SendWindowBytes uint32       `json:"send_window_bytes"`
+	MTUBytes        uint32       `json:"mtu_bytes"`
+	InitialWindows  []float64    `json:"initial_windows"` // packets; null: the policy's own
+	AckIntervalMS   int          `json:"ack_interval_ms"`
+	MaxAckRanges    int          `json:"max_ack_ranges"`
+	TimeoutCheckMS  int          `json:"timeout_check_ms"`
+	LingerMS        int          `json:"linger_ms"`
+	Connections     []Connection `json:"connections"`
+}
+
+// Connection is one path of a session: a socket at each end of a link.
+type Connection struct {
+	Index             int            `json:"index"` // from 1
+	Link              string         `json:"link"`
+	SendBufferPackets int            `json:"send_buffer_packets"`
+	Sender            netip.AddrPort `json:"sender"`
+	Receiver          netip.AddrPort `json:"receiver"`
+}
+
+// document is the plan's JSON; keys that are not here are not this agent's.
+type document struct {
+	Schema    int              `json:"schema"`
+	Run       string           `json:"run"`
+	Scenario  string           `json:"scenario"`
+	Seed      uint64           `json:"seed"`
+	Sessions  []Session        `json:"sessions"`
+	Telemetry telemetry.Config `json:"telemetry"`
+}
+
+// Read reads the plan for the session called name. An error names the file,
+// the field, its value and what would be right.
+func Read(file, name string) (*Plan, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("%s: %s", file, jsonFault(err, text))
+	}
+	if d.Schema != Schema {
+		return nil, fmt.Errorf("%s: schema: %d, want %d", file, d.Schema, Schema)
+	}
+	if d.Run == "" || d.Scenario == "" {
+		return nil, fmt.Errorf("%s: run: %q, scenario: %q, want both named", file, d.Run, d.Scenario)
+	}
+	if err := d.Telemetry.Validate(file); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i, s := range d.Sessions {
+		if s.Name == name {
+			if err := s.validate(); err != nil {
+				return nil, fmt.Errorf("%s: sessions[%d].%w", file, i, err)
+			}
+			return &Plan{d.Run, d.Scenario, d.Seed, d.Telemetry, s}, nil
+		}
+		names = append(names, s.Name)
+	}
+	return nil, fmt.Errorf("%s: sessions: none is named %q, there are: %s", file, name, strings.Join(names, ", "))
+}
+
+// jsonFault says where the JSON is wrong.
+func jsonFault(err error, text []byte) string {
+	line := func(offset int64) int { return 1 + strings.Count(string(text[:offset]), "\n") }
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("line %d: %s: %s, want %s", line(e.Offset), e.Field, e.Value, e.Type)
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("line %d: not JSON: %v", line(e.Offset), e)
+	}
+	return err.Error()
+}
+
+// Config gives the session's configuration at either end.
+func (s *Session) Config() session.Config {
+	ids := make([]string, len(s.Connections))
+	for i, c := range s.Connections {
+		ids[i] = c.Link
+	}
+	cfg := session.Default(ids...)
+	cfg.Policy = s.Policy
+	cfg.InitialWindows = s.InitialWindows
+	cfg.WindowBytes = s.SendWindowBytes
+	cfg.MTUBytes = s.MTUBytes
+	cfg.MaxAckRanges = s.MaxAckRanges
+	cfg.AckInterval = time.Duration(s.AckIntervalMS) * time.Millisecond
+	cfg.TimeoutCheckInterval = time.Duration(s.TimeoutCheckMS) * time.Millisecond
+	cfg.Linger = time.Duration(s.LingerMS) * time.Millisecond
+	return cfg
+}

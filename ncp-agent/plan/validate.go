@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"ncp-testbed/ncp-agent/policy"
+	"ncp-testbed/ncp-agent/session"
+)
+
+// Bounds of what an agent takes.
+const (
+	maxMTUBytes    = 60000 // a packet must fit a UDP datagram
+	maxWindowBytes = 1 << 30
+)
+
+// validate checks the session; the error begins with the field's name.
+func (s *Session) validate() error {
+	for _, f := range []struct {
+		name      string
+		value     int64
+		low, high int64
+	}{
+		{"transfer_bytes", s.TransferBytes, 1, 1 << 50},
+		{"mtu_bytes", int64(s.MTUBytes), 1, maxMTUBytes},
+		{"send_window_bytes", int64(s.SendWindowBytes), int64(s.MTUBytes), maxWindowBytes},
+		{"ack_interval_ms", int64(s.AckIntervalMS), 1, 60000},
+		{"max_ack_ranges", int64(s.MaxAckRanges), 1, 1 << 16},
+		{"timeout_check_ms", int64(s.TimeoutCheckMS), 1, 60000},
+		{"linger_ms", int64(s.LingerMS), 0, 600000},
+	} {
+		if f.value < f.low || f.value > f.high {
+			return fmt.Errorf("%s: %d, want %d to %d", f.name, f.value, f.low, f.high)
+		}
+	}
+	if !policy.Known(s.Policy) {
+		return fmt.Errorf("policy: %q, want one of %s", s.Policy, strings.Join(policy.Names(), ", "))
+	}
+	if s.Transport != "udp" {
+		return fmt.Errorf("transport: %q, want udp", s.Transport)
+	}
+	return s.validateConnections()
+}
+
+func (s *Session) validateConnections() error {
+	n := len(s.Connections)
+	if n < 1 || n > session.MaxConnections {
+		return fmt.Errorf("connections: %d of them, want 1 to %d", n, session.MaxConnections)
+	}
+	if s.InitialWindows != nil && len(s.InitialWindows) != n {
+		return fmt.Errorf("initial_windows: %d of them, want one for each of the %d connections", len(s.InitialWindows), n)
+	}
+	for i, w := range s.InitialWindows {
+		if !(w >= policy.MinWindow && w <= maxWindowBytes) {
+			return fmt.Errorf("initial_windows[%d]: %v packets, want at least %d", i, w, policy.MinWindow)
+		}
+	}
+	for i, c := range s.Connections {
+		at := fmt.Sprintf("connections[%d].", i)
+		if c.Index != i+1 {
+			return fmt.Errorf("%sindex: %d, want %d", at, c.Index, i+1)
+		}
+		if c.SendBufferPackets < 0 {
+			return fmt.Errorf("%ssend_buffer_packets: %d, want 1 or more, or 0 for the kernel's default", at, c.SendBufferPackets)
+		}
+		if !c.Sender.IsValid() || c.Sender.Port() == 0 {
+			return fmt.Errorf("%ssender: %q, want an address and a port like 198.18.1.1:30001", at, c.Sender)
+		}
+		if !c.Receiver.IsValid() || c.Receiver.Port() == 0 || c.Receiver.Addr().Is4() != c.Sender.Addr().Is4() {
+			return fmt.Errorf("%sreceiver: %q, want an address and a port of the sender's family, like 198.18.1.2:30001", at, c.Receiver)
+		}
+	}
+	return nil
+}
