@@ -97,11 +97,8 @@ REQUIREMENTS = (
         "free 2 GiB, or move results with NCP_TESTBED_RESULTS",
     ),
     Requirement(
-        "test tools", "./run.sh test", machine.pinned("requirements-test.lock"), Need.TESTS,
+        "test tools", "./run.sh test", machine.test_tools, Need.TESTS,
         tag="test",
-    ),
-    Requirement(
-        "c compiler", "Go's race detector", machine.program("gcc", "--version"), Need.TESTS, tag="test",
     ),
     Requirement(
         "memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION,

@@ -43,6 +43,13 @@ def pinned(*locks: str) -> Callable[[], Probed]:
     return probe
 
 
+def test_tools() -> Probed:
+    """The pinned linters and test runners, and the C compiler that Go's race detector needs."""
+    packages = pinned("requirements-test.lock")()
+    compiler = program("gcc", "--version")()
+    return Probed(packages.ok and compiler.ok, f"{packages.detail}; gcc: {compiler.detail}")
+
+
 def _not_as_pinned(lock: Path) -> list[str]:
     wrong = []
     for line in lock.read_text().splitlines():
