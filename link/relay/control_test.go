@@ -105,3 +105,57 @@ func TestScheduleFallsBetweenFrames(t *testing.T) {
 		}
 	}
 }
+
+// A link whose plug is pulled loses what is sent meanwhile, and works again afterwards, whichever end it was.
+func TestPulledPlug(t *testing.T) {
+	for _, device := range []string{"l1a", "l1b", "h2-eth1"} {
+		t.Run(device, func(t *testing.T) {
+			r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 20}})
+			namespace := r.Fabric
+			if device == "h2-eth1" {
+				namespace = r.Hosts["h2"]
+			}
+			from, to := r.udpPair(t, 1)
+			sent := 0
+			send := func(packets int) {
+				for range packets {
+					_, _ = from.WriteToUDP(packet(sent, 100), to.LocalAddr().(*net.UDPAddr)) // refused while h1 has no carrier
+					sent++
+					time.Sleep(time.Millisecond)
+				}
+			}
+			send(20)
+			r.In(t, namespace, "ip", "link", "set", device, "down")
+			send(50)
+			r.In(t, namespace, "ip", "link", "set", device, "up")
+			if device == "h2-eth1" { // the kernel forgets them with the interface
+				r.In(t, namespace, "ip", "neigh", "replace", testnet.Address(1, 1), "lladdr", "02:00:00:00:01:01",
+					"dev", device, "nud", "permanent")
+			}
+			time.Sleep(50 * time.Millisecond)
+			again := sent
+			send(50)
+			arrived := map[int]bool{}
+			buffer := make([]byte, 2000)
+			for {
+				_ = to.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+				n, err := to.Read(buffer)
+				if err != nil {
+					break
+				}
+				arrived[number(buffer[:n])] = true
+			}
+			missing := 0
+			for n := again; n < sent; n++ {
+				if !arrived[n] {
+					missing++
+				}
+			}
+			if missing > 0 || len(arrived) == sent {
+				t.Errorf("of %d packets %d arrived; %d are missing of the last 50", sent, len(arrived), missing)
+			}
+			r.stop()
+			r.result(t, "k", "ab") // nothing dropped unasked
+		})
+	}
+}

@@ -33,6 +33,7 @@ type direction struct {
 	sent, sentBytes uint64
 	delaySumNS      int64 // of the frames sent
 	unasked         Unasked
+	unplugged       uint64     // dropped because the interface towards the host, or its peer there, was down
 	checksums       uint64     // completed because the host left them to its device
 	lateness        *histogram // since the last sample
 }

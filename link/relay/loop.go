@@ -243,11 +243,7 @@ func (l *loop) flush() {
 		}
 		first += sent
 		if errno != 0 {
-			d := s.frames[first].direction
-			if d.unasked.Send++; d.unasked.Send == 1 {
-				l.warn("link %s %s: interface %s refuses a frame of %d bytes: %v",
-					d.link, d.name, d.to.Name, l.pool.length[s.frames[first].buffer], errno)
-			}
+			l.refused(s.frames[first].direction, int(l.pool.length[s.frames[first].buffer]), errno)
 			first++
 		}
 	}
@@ -255,4 +251,18 @@ func (l *loop) flush() {
 		l.pool.give(f.buffer)
 	}
 	s.count = 0
+}
+
+// refused accounts for a frame that an interface did not take.
+func (l *loop) refused(d *direction, bytes int, errno unix.Errno) {
+	switch errno {
+	case unix.ENETDOWN, unix.ENXIO, unix.ENOBUFS: // down, gone, or without carrier: a veth pair has no queue to be full
+		if d.unplugged++; d.unplugged == 1 {
+			l.warn("link %s %s: interface %s is down", d.link, d.name, d.to.Name)
+		}
+	default:
+		if d.unasked.Send++; d.unasked.Send == 1 {
+			l.warn("link %s %s: interface %s refuses a frame of %d bytes: %v", d.link, d.name, d.to.Name, bytes, errno)
+		}
+	}
 }

@@ -83,6 +83,7 @@ type LinkResult struct {
 	Corrupted  uint64           `json:"corrupted"`
 	Overtook   uint64           `json:"overtook"`
 	Held       int              `json:"held"`
+	Unplugged  uint64           `json:"unplugged"` // dropped because an interface towards the host was down
 	Unasked    Unasked          `json:"unasked_drops"`
 	Checksums  uint64           `json:"checksums_completed"`
 	LatenessUS Lateness         `json:"lateness_us"`
@@ -107,7 +108,7 @@ func (m *Meter) Results() []LinkResult {
 			Frames: s.Counts.In, Bytes: s.Counts.InBytes, Sent: s.Sent, SentBytes: s.SentBytes,
 			Lost: s.Counts.Lost, QueueDrops: s.Counts.QueueFull + s.Counts.QueueDelayed,
 			Duplicated: s.Counts.Duplicated, Corrupted: s.Counts.Corrupted, Overtook: s.Counts.Overtook,
-			Held: s.HeldFrames, Unasked: s.Unasked, Checksums: s.Checksums,
+			Held: s.HeldFrames, Unplugged: s.Unplugged, Unasked: s.Unasked, Checksums: s.Checksums,
 			LatenessUS: Lateness{us(h.quantile(0.5)), us(h.quantile(0.99)), us(h.max)},
 		})
 	}

@@ -33,7 +33,7 @@ func addPoint(p *telemetry.Points, run, scenario string, s, before *Sample, atUn
 		telemetry.Float("lateness_us", late50),
 		telemetry.Float("lateness_p99_us", late99),
 		telemetry.Int("backlog_bytes", s.HeldBytes),
-		telemetry.Int("drops", s.Counts.QueueFull+s.Counts.QueueDelayed+s.Unasked.Total()),
+		telemetry.Int("drops", s.Counts.QueueFull+s.Counts.QueueDelayed+s.Unplugged+s.Unasked.Total()),
 		telemetry.Int("unasked_drops", s.Unasked.Total()),
 	)
 }

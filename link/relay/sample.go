@@ -10,6 +10,7 @@ type Sample struct {
 	Sent, SentBytes uint64
 	DelaySumNS      int64
 	Unasked         Unasked
+	Unplugged       uint64
 	Checksums       uint64
 	HeldFrames      int
 	HeldBytes       int
@@ -25,7 +26,7 @@ func (r *Relay) sample() (atUnixNS int64) {
 		s.Link, s.Direction = d.link, d.name
 		s.Properties, s.Counts = d.model.Properties(), d.model.Counts()
 		s.Sent, s.SentBytes, s.DelaySumNS = d.sent, d.sentBytes, d.delaySumNS
-		s.Unasked, s.Checksums = d.unasked, d.checksums
+		s.Unasked, s.Unplugged, s.Checksums = d.unasked, d.unplugged, d.checksums
 		s.HeldFrames, s.HeldBytes = d.model.Held()
 		s.Lateness, d.lateness = d.lateness, s.Lateness
 	}

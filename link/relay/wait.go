@@ -87,7 +87,7 @@ func (w *waiter) wait(now, deadline model.Time, frames int) (commanded bool, err
 	}
 	timeout := -1
 	switch {
-	case deadline <= now:
+	case deadline <= now || frames == maxReads: // there may be more
 		timeout = 0
 	case deadline != never && deadline != w.armed:
 		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(w.base + deadline)}
