@@ -1,0 +1,102 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"ncp-testbed/link/model"
+	"ncp-testbed/link/plan"
+)
+
+func FuzzDecode(f *testing.F) {
+	packet := make([]byte, packetBytes)
+	encode(packet, stepRate, 7)
+	f.Add(packet)
+	f.Add([]byte("ncpl"))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		step, sequence, ok := decode(payload)
+		if !ok {
+			return
+		}
+		again := make([]byte, packetBytes)
+		encode(again, step, sequence)
+		if string(again) != string(payload[:packetBytes]) {
+			t.Fatalf("%x is read as step %d, sequence %d, which is %x", payload, step, sequence, again)
+		}
+	})
+}
+
+// arrivals of a link of 1024 frames/s after a burst of three, with every tenth frame lost past the shaper.
+func shapedArrivals(frames int, lossy bool) []arrival {
+	var all []arrival
+	for i := range frames {
+		if lossy && i%10 == 9 {
+			continue
+		}
+		at := int64(max(0, i-2)) * 1e9 / 1024
+		all = append(all, arrival{uint64(i), at})
+	}
+	return all
+}
+
+func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
+	for _, lossy := range []bool{false, true} {
+		d := &direction{
+			link:       &plan.Link{RateBPS: 1024 * 1073 * 8, BurstBytes: 3 * 1073},
+			middle:     &model.Properties{},
+			frameBytes: 1073,
+			to:         &endpoint{},
+		}
+		d.to.arrivals[stepRate] = shapedArrivals(1000, lossy)
+		rate, frames := d.rateBPS()
+		if rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS || frames < 900 {
+			t.Errorf("lossy %v: rate %v by %d frames, want %v", lossy, rate, frames, d.link.RateBPS)
+		}
+	}
+}
+
+func TestRateOfTooFewFramesIsNone(t *testing.T) {
+	d := &direction{link: &plan.Link{RateBPS: 1e6}, middle: &model.Properties{}, frameBytes: 1073, to: &endpoint{}}
+	for frames := range 3 {
+		d.to.arrivals[stepRate] = shapedArrivals(frames, false)
+		if rate, _ := d.rateBPS(); rate != nil {
+			t.Errorf("rate %v of %d frames", *rate, frames)
+		}
+	}
+}
+
+func TestDelayIsByTheKernelsStamps(t *testing.T) {
+	d := &direction{to: &endpoint{}, stamps: map[uint32]int64{0: 1e9, 1: 2e9, 2: 3e9}}
+	d.to.arrivals[stepDelay] = []arrival{{1, 2e9 + 60e6}, {0, 1e9 + 50e6}, {9, 5e9}}
+	delays := d.delaysMS()
+	if len(delays) != 2 || delays[0] != 50 || delays[1] != 60 {
+		t.Errorf("delays %v, want 50 and 60, and none of a packet that has no stamp", delays)
+	}
+}
+
+func TestCopiesAreReceivedOnce(t *testing.T) {
+	if n := distinct([]arrival{{1, 0}, {2, 0}, {1, 5}}); n != 2 {
+		t.Errorf("%d packets, want 2", n)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	values := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for q, want := range map[float64]float64{0.01: 1, 0.5: 5, 0.51: 6, 0.99: 10, 1: 10} {
+		if got := quantile(values, q); got != want {
+			t.Errorf("quantile %v: %v, want %v", q, got, want)
+		}
+	}
+}
+
+func TestLongestDelayBoundsJitter(t *testing.T) {
+	for want, p := range map[time.Duration]model.Properties{
+		100 * time.Millisecond: {DelayMS: 100},
+		150 * time.Millisecond: {DelayMS: 100, JitterMS: 10},
+		140 * time.Millisecond: {DelayMS: 100, JitterKind: model.JitterSamples, JitterSamplesMS: []float64{1, 40}},
+	} {
+		if got := (&direction{middle: &p}).longestDelay(); got < want || got > want+time.Second {
+			t.Errorf("%+v: %v, want %v and a little", p, got, want)
+		}
+	}
+}
