@@ -35,10 +35,10 @@ type Session struct {
 	SendWindowBytes uint32       `json:"send_window_bytes"`
 	MTUBytes        uint32       `json:"mtu_bytes"`
 	InitialWindows  []float64    `json:"initial_windows"` // packets; null: the policy's own
-	AckIntervalMS   int          `json:"ack_interval_ms"`
+	AckIntervalMS   float64      `json:"ack_interval_ms"`
 	MaxAckRanges    int          `json:"max_ack_ranges"`
-	TimeoutCheckMS  int          `json:"timeout_check_ms"`
-	LingerMS        int          `json:"linger_ms"`
+	TimeoutCheckMS  float64      `json:"timeout_check_ms"`
+	LingerMS        float64      `json:"linger_ms"`
 	Connections     []Connection `json:"connections"`
 }
 
@@ -118,8 +118,10 @@ func (s *Session) Config() session.Config {
 	cfg.WindowBytes = s.SendWindowBytes
 	cfg.MTUBytes = s.MTUBytes
 	cfg.MaxAckRanges = s.MaxAckRanges
-	cfg.AckInterval = time.Duration(s.AckIntervalMS) * time.Millisecond
-	cfg.TimeoutCheckInterval = time.Duration(s.TimeoutCheckMS) * time.Millisecond
-	cfg.Linger = time.Duration(s.LingerMS) * time.Millisecond
+	cfg.AckInterval = milliseconds(s.AckIntervalMS)
+	cfg.TimeoutCheckInterval = milliseconds(s.TimeoutCheckMS)
+	cfg.Linger = milliseconds(s.LingerMS)
 	return cfg
 }
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
