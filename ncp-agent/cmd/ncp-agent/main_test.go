@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ncp-testbed/ncp-agent/agent"
+)
+
+// TestMain lets the test binary be the agent itself.
+func TestMain(m *testing.M) {
+	if os.Getenv("BE_NCP_AGENT") != "" {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// process is one running agent.
+type process struct {
+	t       *testing.T
+	command *exec.Cmd
+	dir     string
+	errors  bytes.Buffer
+	client  http.Client
+}
+
+func start(t *testing.T, role, plan string, more ...string) *process {
+	t.Helper()
+	p := &process{t: t, dir: t.TempDir()}
+	socket := filepath.Join(p.dir, "control")
+	args := append([]string{role, "--plan", plan, "--session", "s1", "--dir", p.dir, "--control", socket}, more...)
+	p.command = exec.Command(os.Args[0], args...)
+	p.command.Env = append(os.Environ(), "BE_NCP_AGENT=1")
+	p.command.Stderr = &p.errors
+	p.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.command.Process.Kill() })
+	return p
+}
+
+// state asks until the agent is in a state.
+func (p *process) await(state string) agent.Status {
+	p.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		var status agent.Status
+		answer, err := p.client.Get("http://agent/state")
+		if err == nil {
+			err = json.NewDecoder(answer.Body).Decode(&status)
+			answer.Body.Close()
+		}
+		if err == nil && status.State == state {
+			return status
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("state %+v, %v, want %s; %s", status, err, state, p.errors.String())
+		}
+	}
+}
+
+func (p *process) post(path string) int {
+	p.t.Helper()
+	answer, err := p.client.Post("http://agent"+path, "", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
+
+// end waits for the agent's end and reads its result.
+func (p *process) end(code int) agent.Result {
+	p.t.Helper()
+	p.command.Wait()
+	if got := p.command.ProcessState.ExitCode(); got != code {
+		p.t.Fatalf("exit code %d, want %d: %s", got, code, p.errors.String())
+	}
+	var r agent.Result
+	text, err := os.ReadFile(filepath.Join(p.dir, "result.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
+
+func freePort(t *testing.T, host string) string {
+	t.Helper()
+	c, err := net.ListenPacket("udp", host+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.LocalAddr().String()
+}
+
+// writePlan writes a plan over loopback, after a change to its session.
+func writePlan(t *testing.T, bytes int, url string, change func(session map[string]any)) string {
+	t.Helper()
+	var connections []any
+	for i, link := range []string{"fast", "slow"} {
+		connections = append(connections, map[string]any{"index": i + 1, "link": link, "send_buffer_packets": 64,
+			"sender": freePort(t, "127.0.0.1"), "receiver": freePort(t, "127.0.0.2")})
+	}
+	session := map[string]any{
+		"name": "s1", "policy": "nkp24", "transport": "udp", "transfer_bytes": bytes,
+		"send_window_bytes": 4 << 20, "mtu_bytes": 1024, "initial_windows": nil,
+		"ack_interval_ms": 50, "max_ack_ranges": 32, "timeout_check_ms": 50, "linger_ms": 1000,
+		"connections": connections,
+	}
+	if change != nil {
+		change(session)
+	}
+	text, err := json.Marshal(map[string]any{
+		"schema": 1, "run": "r", "scenario": "test", "seed": 3, "sessions": []any{session},
+		"telemetry": map[string]any{"interval_ms": 20, "url": url, "database": "d"},
+	})
+	file := filepath.Join(t.TempDir(), "plan.json")
+	if err == nil {
+		err = os.WriteFile(file, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestTransfer(t *testing.T) {
+	const size = 20<<20 + 7
+	lines := make(chan string, 10000)
+	influxdb := serve(t, func(body string) {
+		for line := range strings.Lines(body) {
+			lines <- line
+		}
+	})
+	login := filepath.Join(t.TempDir(), "login.json")
+	if err := os.WriteFile(login, []byte(`{"username": "u", "password": "p"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan := writePlan(t, size, influxdb, nil)
+	receiver := start(t, "receiver", plan, "--credentials", login)
+	sender := start(t, "sender", plan, "--credentials", login)
+	receiver.await("ready")
+	sender.await("ready")
+	if code := receiver.post("/start"); code != http.StatusConflict {
+		t.Errorf("starting a receiver answered %d", code)
+	}
+	if code := sender.post("/start"); code != http.StatusOK {
+		t.Errorf("starting the sender answered %d", code)
+	}
+	sent, received := sender.end(exitDone), receiver.end(exitDone)
+	if sent.SHA256 != received.SHA256 || sent.Bytes != size || received.Bytes != size || len(sent.SHA256) != 64 {
+		t.Errorf("sent %d bytes %s, received %d bytes %s", sent.Bytes, sent.SHA256, received.Bytes, received.SHA256)
+	}
+	if empty := sha256.Sum256(nil); sent.SHA256 == hex.EncodeToString(empty[:]) {
+		t.Error("the sum is that of nothing")
+	}
+	var acked, delivered uint64
+	for i := range sent.Connections {
+		acked += sent.Connections[i].Acked
+		delivered += received.Connections[i].Delivered
+	}
+	if packets := uint64((size + 1023) / 1024); acked != delivered || acked < packets {
+		t.Errorf("%d packets acknowledged, %d delivered, at least %d expected", acked, delivered, packets)
+	}
+	if want := float64(size) * 8 / sent.DurationS; math.Abs(sent.GoodputBPS-want) > 1e-6*want {
+		t.Errorf("goodput %v, want %v", sent.GoodputBPS, want)
+	}
+	checkTelemetry(t, sent, received, sender, receiver, lines)
+}
+
+// checkTelemetry finds every spooled line in what was pushed, and the events.
+func checkTelemetry(t *testing.T, sent, received agent.Result, sender, receiver *process, lines chan string) {
+	t.Helper()
+	close(lines)
+	pushed := map[string]bool{}
+	for line := range lines {
+		pushed[line] = true
+	}
+	spooled := 0
+	for _, p := range []*process{sender, receiver} {
+		text, err := os.ReadFile(filepath.Join(p.dir, "telemetry.lp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			spooled++
+			if !pushed[line] {
+				t.Errorf("not pushed: %s", line)
+			}
+		}
+	}
+	for _, r := range []agent.Result{sent, received} {
+		if c := r.Telemetry; c.Points == 0 || c.Pushed != c.Points || c.Rejected != 0 {
+			t.Errorf("%s: telemetry %+v", r.Role, c)
+		}
+	}
+	if n := sent.Telemetry.Points + received.Telemetry.Points; n != spooled {
+		t.Errorf("%d points counted, %d spooled", n, spooled)
+	}
+	for _, want := range []string{
+		"event,kind=transfer_start,run=r,scenario=test,session=s1 at_s=0,",
+		"event,kind=transfer_end,run=r,scenario=test,session=s1 at_s=",
+		"ncp_connection,connection=1,policy=nkp24,role=sender,run=r,scenario=test,session=s1 ",
+		"ncp_connection,connection=2,policy=nkp24,role=receiver,run=r,scenario=test,session=s1 ",
+		"ncp_session,policy=nkp24,role=sender,run=r,scenario=test,session=s1 ",
+	} {
+		found := false
+		for line := range pushed {
+			found = found || strings.HasPrefix(line, want)
+		}
+		if !found {
+			t.Errorf("no line begins with %q", want)
+		}
+	}
+}
+
+func serve(t *testing.T, take func(body string)) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		take(string(body))
+		w.WriteHeader(http.StatusNoContent)
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	return fmt.Sprintf("http://%s", l.Addr())
+}
+
+// SIGTERM ends an agent with what it has: a partial result, the spool, exit 1.
+func TestTerminated(t *testing.T) {
+	plan := writePlan(t, 1<<40, "http://127.0.0.1:1", nil)
+	receiver, sender := start(t, "receiver", plan), start(t, "sender", plan)
+	receiver.await("ready")
+	sender.await("ready")
+	sender.post("/start")
+	for receiver.await("running").Bytes == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	receiver.command.Process.Signal(syscall.SIGTERM)
+	r := receiver.end(exitFailed)
+	if r.Bytes == 0 || !strings.Contains(r.Error, "terminated") || r.Telemetry.Points == 0 {
+		t.Errorf("the receiver's result is %+v", r)
+	}
+	sender.command.Process.Signal(syscall.SIGTERM)
+	if s := sender.end(exitFailed); s.Error == "" || s.SHA256 == "" {
+		t.Errorf("the sender's result is %+v", s)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	plan := writePlan(t, 0, "http://127.0.0.1:1", nil)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "usage:"},
+		{[]string{"relay"}, `unknown verb "relay"`},
+		{[]string{"sender"}, "usage:"},
+		{[]string{"sender", "--plan", plan, "--session", "s1", "--dir", "/", "--control", "/x"}, "sessions[0].transfer_bytes: 0, want 1"},
+		{[]string{"receiver", "--plan", "/nowhere", "--session", "s1", "--dir", "/", "--control", "/x"}, "/nowhere"},
+	} {
+		command := exec.Command(os.Args[0], c.args...)
+		command.Env = append(os.Environ(), "BE_NCP_AGENT=1")
+		out, _ := command.CombinedOutput()
+		if code := command.ProcessState.ExitCode(); code != exitBad || !strings.Contains(string(out), c.want) {
+			t.Errorf("%v: exit code %d, said %q, want 2 and %q", c.args, code, out, c.want)
+		}
+	}
+}
