@@ -39,26 +39,38 @@ func (d *direction) delaysMS() []float64 {
 	return delays
 }
 
+// rateStretches is into how many the blast is divided. Their median is the rate: where the machine has held the
+// sender up for a while, the link was idle, and that is no property of it.
+const rateStretches = 9
+
 // rateBPS is the rate between the first arrival after the initial burst and the last, and how many frames it
 // is measured by.
 func (d *direction) rateBPS() (*float64, int) {
 	all := d.to.received(stepRate)
 	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.atNS, b.atNS) })
-	skip := d.burstFrames()
-	if len(all) < skip+2 {
+	all = all[min(len(all), d.burstFrames()):]
+	stretches := min(rateStretches, len(all)-1)
+	if stretches < 1 {
 		return nil, 0
 	}
-	first, last := all[skip], all[len(all)-1]
-	frames := len(all) - 1 - skip
-	if d.link.ShapedAtHosts() {
-		// What the middle lost has passed the shaper, too.
-		frames = int(last.sequence) - int(first.sequence)
+	var rates []float64
+	for i := range stretches {
+		first, last := i*(len(all)-1)/stretches, (i+1)*(len(all)-1)/stretches
+		frames := last - first
+		if d.link.ShapedAtHosts() && d.middle.MeanLoss() > 0 {
+			// What the middle lost, as asked, has passed the shaper, too.
+			frames = int(all[last].sequence) - int(all[first].sequence)
+		}
+		if took := all[last].atNS - all[first].atNS; took > 0 && frames > 0 {
+			rates = append(rates, float64(frames*d.frameBytes*8)*1e9/float64(took))
+		}
 	}
-	if frames <= 0 || last.atNS <= first.atNS {
+	if len(rates) == 0 {
 		return nil, 0
 	}
-	rate := float64(frames*d.frameBytes*8) * 1e9 / float64(last.atNS-first.atNS)
-	return &rate, frames
+	slices.Sort(rates)
+	median := quantile(rates, 0.5)
+	return &median, len(all) - 1
 }
 
 func distinct(all []arrival) int {

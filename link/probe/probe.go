@@ -21,7 +21,7 @@ type Measurement struct {
 	DelayMS      *float64 `json:"delay_ms"`
 	DelayP99MS   *float64 `json:"delay_p99_ms"`
 	DelaySamples int      `json:"delay_samples"`
-	// RateBPS counts frames without FCS. It is measured between RateFrames arrivals.
+	// RateBPS counts frames without FCS. It is the median of stretches of together RateFrames frames.
 	RateBPS    *float64 `json:"rate_bps"`
 	RateFrames int      `json:"rate_frames"`
 	// Loss is the share of Sent that was not received.

@@ -41,9 +41,13 @@ func shapedArrivals(frames int, lossy bool) []arrival {
 
 func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 	for _, lossy := range []bool{false, true} {
+		middle := &model.Properties{}
+		if lossy {
+			middle.Loss = 0.1
+		}
 		d := &direction{
 			link:       &plan.Link{RateBPS: 1024 * 1073 * 8, BurstBytes: 3 * 1073},
-			middle:     &model.Properties{},
+			middle:     middle,
 			frameBytes: 1073,
 			to:         &endpoint{},
 		}
@@ -55,9 +59,24 @@ func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 	}
 }
 
+// A sender that the machine held up for a third of the time leaves the link idle, but its rate is what it is.
+func TestRateIsNotThatOfAnIdleLink(t *testing.T) {
+	d := &direction{
+		link: &plan.Link{RateBPS: 1024 * 1073 * 8}, middle: &model.Properties{}, frameBytes: 1073, to: &endpoint{},
+	}
+	all := shapedArrivals(1000, false)
+	for i := 600; i < len(all); i++ {
+		all[i].atNS += 5e8
+	}
+	d.to.arrivals[stepRate] = all
+	if rate, _ := d.rateBPS(); rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS {
+		t.Errorf("rate %v, want %v", *rate, d.link.RateBPS)
+	}
+}
+
 func TestRateOfTooFewFramesIsNone(t *testing.T) {
 	d := &direction{link: &plan.Link{RateBPS: 1e6}, middle: &model.Properties{}, frameBytes: 1073, to: &endpoint{}}
-	for frames := range 3 {
+	for frames := range 2 {
 		d.to.arrivals[stepRate] = shapedArrivals(frames, false)
 		if rate, _ := d.rateBPS(); rate != nil {
 			t.Errorf("rate %v of %d frames", *rate, frames)

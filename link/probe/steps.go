@@ -13,9 +13,10 @@ const (
 	lossPackets      = 4000
 	lossPacketsPerMS = 2
 	// sendBufferTime is how far the blast runs ahead of the link: enough never to leave it idle, little
-	// enough to be gone soon.
-	sendBufferTime    = 100 * time.Millisecond
-	sendBufferPackets = 8
+	// enough to be gone soon, and never so much that the shaper's queue (1 MB and more) drops of it.
+	sendBufferTime     = 100 * time.Millisecond
+	sendBufferPackets  = 8
+	maxSendBufferBytes = 400_000
 	// packetMemoryBytes is above what the kernel charges for a packet beside its bytes.
 	packetMemoryBytes = 1280
 )
@@ -54,7 +55,7 @@ func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 		return nil
 	}
 	ahead := max(sendBufferPackets, int(sendBufferTime/frame))
-	if err := d.from.conn.SetWriteBuffer(ahead * (d.frameBytes + packetMemoryBytes)); err != nil {
+	if err := d.from.conn.SetWriteBuffer(min(maxSendBufferBytes, ahead*(d.frameBytes+packetMemoryBytes))); err != nil {
 		return err
 	}
 	spacing := frame * 2 / 3
