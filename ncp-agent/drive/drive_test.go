@@ -17,7 +17,7 @@ import (
 )
 
 // endpoints gives n pairs of free loopback endpoints.
-func endpoints(t *testing.T, n int) (here, there []Endpoint) {
+func endpoints(t testing.TB, n int) (here, there []Endpoint) {
 	t.Helper()
 	for range n {
 		var addrs [2]netip.AddrPort
@@ -43,7 +43,7 @@ func config(n int) session.Config {
 	return session.Default(ids...)
 }
 
-func open(t *testing.T, ctx context.Context, cfg session.Config, e []Endpoint) *Driver {
+func open(t testing.TB, ctx context.Context, cfg session.Config, e []Endpoint) *Driver {
 	t.Helper()
 	d, err := Open(ctx, cfg, e, func(err error) { t.Log("waiting:", err) })
 	if err != nil {

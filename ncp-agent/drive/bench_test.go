@@ -1,0 +1,41 @@
+package drive
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// BenchmarkLoopback is the payload rate of one session over one loopback
+// socket pair, both ends in this process.
+func BenchmarkLoopback(b *testing.B) {
+	ctx := context.Background()
+	here, there := endpoints(b, 1)
+	cfg := config(1)
+	cfg.WindowBytes = 16 << 20
+	cfg.AckInterval = 10 * time.Millisecond
+	cfg.MaxAckRanges = 512
+	from, to := open(b, ctx, cfg, here), open(b, ctx, cfg, there)
+	from.Dial()
+	<-from.Established()
+	part := make([]byte, 64<<10)
+	b.SetBytes(int64(len(part)))
+	b.ResetTimer()
+	go func() {
+		for range b.N {
+			from.Write(ctx, part)
+		}
+	}()
+	buf := make([]byte, 256<<10)
+	for left := b.N * len(part); left > 0; {
+		n, err := to.Read(ctx, buf)
+		if err != nil {
+			b.Fatal(err)
+		}
+		left -= n
+	}
+	b.StopTimer()
+	from.Drain(ctx)
+	from.Close(ctx)
+	to.Close(ctx)
+}
