@@ -44,8 +44,9 @@ if ! (ulimit -Hn $(($(ulimit -Hn) + 1))) 2>/dev/null; then privileges+=(--cap-dr
 docker run --detach --init --name "$name" "${privileges[@]}" --volume /var/lib/docker \
     "${settings[@]}" "$image" sleep infinity >/dev/null
 trap 'docker rm --force --volumes "$name" >/dev/null' EXIT
-docker exec "$name" mount -o remount,rw /sys
-docker exec "$name" sh -c 'for group in /sys/fs/cgroup /sys/fs/cgroup/*; do mount -o remount,rw "$group"; done 2>/dev/null || true'
+docker exec "$name" sh -c '
+    mount -o remount,rw /sys
+    grep -o " /sys/fs/cgroup[^ ]*" /proc/mounts | while read -r group; do mount -o remount,bind,rw "$group"; done'
 
 # The bare root has no git, so the clone is made outside.
 folder=$(mktemp -d)
