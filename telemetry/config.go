@@ -14,18 +14,18 @@ import (
 
 // Config is the plan's part about telemetry.
 type Config struct {
-	IntervalMS int    `json:"interval_ms"`
-	URL        string `json:"url"` // of InfluxDB, without path
-	Database   string `json:"database"`
+	IntervalMS float64 `json:"interval_ms"`
+	URL        string  `json:"url"` // of InfluxDB, without path
+	Database   string  `json:"database"`
 }
 
 // Interval is the time between two samples.
-func (c Config) Interval() time.Duration { return time.Duration(c.IntervalMS) * time.Millisecond }
+func (c Config) Interval() time.Duration { return time.Duration(c.IntervalMS * float64(time.Millisecond)) }
 
 // Validate says what is wrong with the plan's telemetry; file names the plan.
 func (c Config) Validate(file string) error {
-	if c.IntervalMS < 1 {
-		return fmt.Errorf("%s: telemetry.interval_ms: %d, want 1 or more milliseconds", file, c.IntervalMS)
+	if !(c.IntervalMS >= 1) {
+		return fmt.Errorf("%s: telemetry.interval_ms: %v, want 1 or more milliseconds", file, c.IntervalMS)
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

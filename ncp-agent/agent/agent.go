@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -194,8 +193,8 @@ func receive(ctx context.Context, p *plan.Plan, d *drive.Driver, control *contro
 	linger := time.Duration(p.Session.LingerMS * float64(time.Millisecond))
 	select {
 	case <-d.Closed():
-	case <-time.After(linger + awaitClose):
-		fmt.Fprintln(os.Stderr, "ncp-agent: the sender did not close the session")
+	case <-time.After(p.Session.Linger() + awaitClose):
+		result.Warnings = append(result.Warnings, "the sender did not close the session")
 	case <-ctx.Done():
 	}
 	return nil

@@ -125,3 +125,8 @@ func (s *Session) Config() session.Config {
 }
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// Linger is how long the sender waits at its close for acknowledgements.
+func (s *Session) Linger() time.Duration { return milliseconds(s.LingerMS) }
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -18,7 +18,7 @@ func good() map[string]any {
 		"sessions": []any{map[string]any{
 			"name": "s1", "policy": "nkp24", "transport": "udp", "transfer_bytes": 1000,
 			"send_window_bytes": 4194304, "mtu_bytes": 1024, "initial_windows": []any{2048, 2048},
-			"ack_interval_ms": 50, "max_ack_ranges": 32, "timeout_check_ms": 40, "linger_ms": 1000,
+			"ack_interval_ms": 12.5, "max_ack_ranges": 32, "timeout_check_ms": 40, "linger_ms": 1000,
 			"connections": []any{
 				map[string]any{"index": 1, "link": "fast", "send_buffer_packets": 103, "sender": "198.18.1.1:30001", "receiver": "198.18.1.2:30001"},
 				map[string]any{"index": 2, "link": "slow", "send_buffer_packets": 13, "sender": "198.18.2.1:30002", "receiver": "198.18.2.2:30002"},
@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("read %+v", p)
 	}
 	if !slices.Equal(cfg.ClientIDs, []string{"fast", "slow"}) || !slices.Equal(cfg.InitialWindows, []float64{2048, 2048}) ||
-		cfg.TimeoutCheckInterval != 40*time.Millisecond || cfg.Linger != time.Second || cfg.WindowBytes != 4<<20 {
+		cfg.TimeoutCheckInterval != 40*time.Millisecond || cfg.AckInterval != 12500*time.Microsecond || cfg.Linger != time.Second || cfg.WindowBytes != 4<<20 {
 		t.Errorf("configuration %+v", cfg)
 	}
 }
@@ -70,6 +70,7 @@ func TestFaults(t *testing.T) {
 		{"send_window_bytes", 100, "sessions[0].send_window_bytes: 100, want 1024 to"},
 		{"transfer_bytes", 0, "sessions[0].transfer_bytes: 0, want 1"},
 		{"transfer_bytes", "8MiB", "line 1: sessions.transfer_bytes: string, want int64"},
+		{"ack_interval_ms", 0, "sessions[0].ack_interval_ms: 0, want 0.1 to 60000"},
 		{"initial_windows", []any{1}, "sessions[0].initial_windows: 1 of them, want one for each of the 2"},
 		{"initial_windows", []any{0.5, 1}, "sessions[0].initial_windows[0]: 0.5 packets, want at least 1"},
 		{"connections", []any{}, "sessions[0].connections: 0 of them, want 1 to 64"},

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"ncp-testbed/ncp-agent/policy"
@@ -17,20 +18,19 @@ const (
 // validate checks the session; the error begins with the field's name.
 func (s *Session) validate() error {
 	for _, f := range []struct {
-		name      string
-		value     int64
-		low, high int64
+		name             string
+		value, low, high float64
 	}{
-		{"transfer_bytes", s.TransferBytes, 1, 1 << 50},
-		{"mtu_bytes", int64(s.MTUBytes), 1, maxMTUBytes},
-		{"send_window_bytes", int64(s.SendWindowBytes), int64(s.MTUBytes), maxWindowBytes},
-		{"ack_interval_ms", int64(s.AckIntervalMS), 1, 60000},
-		{"max_ack_ranges", int64(s.MaxAckRanges), 1, 1 << 16},
-		{"timeout_check_ms", int64(s.TimeoutCheckMS), 1, 60000},
-		{"linger_ms", int64(s.LingerMS), 0, 600000},
+		{"transfer_bytes", float64(s.TransferBytes), 1, 1 << 50},
+		{"mtu_bytes", float64(s.MTUBytes), 1, maxMTUBytes},
+		{"send_window_bytes", float64(s.SendWindowBytes), float64(s.MTUBytes), maxWindowBytes},
+		{"ack_interval_ms", s.AckIntervalMS, 0.1, 60000},
+		{"max_ack_ranges", float64(s.MaxAckRanges), 1, 1 << 16},
+		{"timeout_check_ms", s.TimeoutCheckMS, 0.1, 60000},
+		{"linger_ms", s.LingerMS, 0, 600000},
 	} {
 		if f.value < f.low || f.value > f.high {
-			return fmt.Errorf("%s: %d, want %d to %d", f.name, f.value, f.low, f.high)
+			return fmt.Errorf("%s: %s, want %s to %s", f.name, plain(f.value), plain(f.low), plain(f.high))
 		}
 	}
 	if !policy.Known(s.Policy) {
@@ -72,3 +72,6 @@ func (s *Session) validateConnections() error {
 	}
 	return nil
 }
+
+// plain writes a number without an exponent.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
