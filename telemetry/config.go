@@ -20,7 +20,9 @@ type Config struct {
 }
 
 // Interval is the time between two samples.
-func (c Config) Interval() time.Duration { return time.Duration(c.IntervalMS * float64(time.Millisecond)) }
+func (c Config) Interval() time.Duration {
+	return time.Duration(c.IntervalMS * float64(time.Millisecond))
+}
 
 // Validate says what is wrong with the plan's telemetry; file names the plan.
 func (c Config) Validate(file string) error {

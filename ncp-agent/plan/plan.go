@@ -120,11 +120,9 @@ func (s *Session) Config() session.Config {
 	cfg.MaxAckRanges = s.MaxAckRanges
 	cfg.AckInterval = milliseconds(s.AckIntervalMS)
 	cfg.TimeoutCheckInterval = milliseconds(s.TimeoutCheckMS)
-	cfg.Linger = milliseconds(s.LingerMS)
+	cfg.Linger = s.Linger()
 	return cfg
 }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // Linger is how long the sender waits at its close for acknowledgements.
 func (s *Session) Linger() time.Duration { return milliseconds(s.LingerMS) }
