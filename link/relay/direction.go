@@ -16,11 +16,12 @@ type Unasked struct {
 	Oversize uint64 `json:"oversize"`  // larger than the MTU: a host's interface has segmentation offload on
 	NoBuffer uint64 `json:"no_buffer"` // more frames held than there is memory for
 	Send     uint64 `json:"send"`      // refused by the interface towards the host
+	Backlog  uint64 `json:"backlog"`   // taken by that interface, but not by the host: its processor's queue was full
 	Refused  uint64 `json:"refused"`   // by back-pressure, which cannot reach across an Ethernet link
 }
 
 // Total is the sum.
-func (u Unasked) Total() uint64 { return u.Oversize + u.NoBuffer + u.Send + u.Refused }
+func (u Unasked) Total() uint64 { return u.Oversize + u.NoBuffer + u.Send + u.Backlog + u.Refused }
 
 // direction is one direction of a link in the relay.
 type direction struct {

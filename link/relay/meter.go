@@ -47,6 +47,11 @@ func (m *Meter) Run(interval time.Duration) error {
 func (m *Meter) sample() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// Read first, so that it is never ahead of what the loop knows to have been refused.
+	dropped, err := m.relay.backlog.drops()
+	if err != nil && m.failed == nil {
+		m.failed = err
+	}
 	var atUnixNS int64
 	if !m.relay.loop.do(func() { atUnixNS = m.relay.sample() }) {
 		atUnixNS = m.relay.sample()
@@ -54,6 +59,9 @@ func (m *Meter) sample() {
 	var points telemetry.Points
 	for i := range m.relay.samples {
 		s := &m.relay.samples[i]
+		if drops := dropped[s.towards]; drops > s.Unplugged {
+			s.Unasked.Backlog = drops - s.Unplugged
+		}
 		if m.atUnixNS != 0 {
 			addPoint(&points, m.run, m.scenario, s, &m.last[i], atUnixNS, m.atUnixNS)
 		}

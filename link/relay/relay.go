@@ -19,6 +19,7 @@ type Relay struct {
 	granted Granted
 	changes []*Change // the loop's own
 	samples []Sample  // the loop's own, see Sample
+	backlog *backlog
 }
 
 // Open binds to the middle interfaces of all links, in the current network namespace. Frames that arrive from
@@ -64,6 +65,9 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 		return nil, err
 	}
 	if l.receiver, err = openReceiver(indexes, maxMTU+maxHeaderBytes); err != nil {
+		return nil, err
+	}
+	if r.backlog, err = openBacklog(); err != nil {
 		return nil, err
 	}
 	if l.waiter, err = newWaiter(l.monotonicBase, l.receiver.fd); err != nil {
@@ -114,4 +118,5 @@ func (r *Relay) Close() {
 	r.loop.sender.close()
 	r.loop.waiter.close()
 	r.loop.pool.close()
+	r.backlog.close()
 }

@@ -11,6 +11,7 @@ type Sample struct {
 	DelaySumNS      int64
 	Unasked         Unasked
 	Unplugged       uint64
+	towards         string // the interface to which it sends
 	Checksums       uint64
 	HeldFrames      int
 	HeldBytes       int
@@ -27,6 +28,7 @@ func (r *Relay) sample() (atUnixNS int64) {
 		s.Properties, s.Counts = d.model.Properties(), d.model.Counts()
 		s.Sent, s.SentBytes, s.DelaySumNS = d.sent, d.sentBytes, d.delaySumNS
 		s.Unasked, s.Unplugged, s.Checksums = d.unasked, d.unplugged, d.checksums
+		s.towards = d.to.Name
 		s.HeldFrames, s.HeldBytes = d.model.Held()
 		s.Lateness, d.lateness = d.lateness, s.Lateness
 	}
