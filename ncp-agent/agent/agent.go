@@ -190,7 +190,6 @@ func receive(ctx context.Context, p *plan.Plan, d *drive.Driver, control *contro
 		return fmt.Errorf("%w, after %d of %d bytes", err, received, p.Session.TransferBytes)
 	}
 	sampler.event("receive_end", finished, finished.Sub(started), "all data is received")
-	linger := time.Duration(p.Session.LingerMS * float64(time.Millisecond))
 	select {
 	case <-d.Closed():
 	case <-time.After(p.Session.Linger() + awaitClose):
