@@ -73,7 +73,7 @@ func Read(path string) (*Plan, error) {
 		return nil, fmt.Errorf("%s: links: none, want at least one", path)
 	}
 	if p.Telemetry.IntervalMS <= 0 {
-		return nil, fmt.Errorf("%s: telemetry.interval_ms: %d, want more than 0", path, p.Telemetry.IntervalMS)
+		return nil, fmt.Errorf("%s: telemetry.interval_ms: %v, want more than 0", path, p.Telemetry.IntervalMS)
 	}
 	names := map[string]bool{}
 	for i := range p.Links {

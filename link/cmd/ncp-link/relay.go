@@ -79,7 +79,7 @@ func forward(p *plan.Plan, directory, control string, push *telemetry.Credential
 	forwarded := make(chan error, 1)
 	begun := time.Now()
 	go func() { forwarded <- r.Run(func() { fmt.Println("ready") }) }()
-	go func() { metered <- meter.Run(time.Duration(p.Telemetry.IntervalMS) * time.Millisecond) }()
+	go func() { metered <- meter.Run(p.Telemetry.Interval()) }()
 	select {
 	case <-ended.Done():
 		r.Stop()
