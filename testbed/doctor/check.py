@@ -37,14 +37,16 @@ class Requirement:
     def check(self) -> Finding:
         """Probe it; a probe that breaks down counts as not there, with the reason."""
         try:
-            ok, detail = self.probe()
+            probed = self.probe()
         except Exception as error:  # one broken probe must not hide what the others say
-            ok, detail = False, f"the probe failed: {type(error).__name__}: {error}"
-        return Finding(self.name, ok, detail, "" if ok else self._remedy(), self.level, self.why, self.tag)
+            probed = Probed(False, f"the probe failed: {type(error).__name__}: {error}")
+        tag = None if probed.by_hand else self.tag
+        fix = "" if probed.ok else self._remedy(tag)
+        return Finding(self.name, probed.ok, probed.detail, fix, self.level, self.why, tag)
 
-    def _remedy(self) -> str:
+    def _remedy(self, tag: str | None) -> str:
         command = "test" if self.need is Need.TESTS else "doctor --fix"
-        by_playbook = f"./run.sh {command} (playbook tag {self.tag})" if self.tag else ""
+        by_playbook = f"./run.sh {command} (playbook tag {tag})" if tag else ""
         return "; or ".join(text for text in (by_playbook, self.fix) if text)
 
 

@@ -14,6 +14,8 @@ class Probed(NamedTuple):
 
     ok: bool
     detail: str
+    by_hand: bool = False
+    """Not there, and for a cause that the playbook can't mend."""
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ def docker_engine() -> Probed:
     except (docker.errors.DockerException, OSError) as error:
         if shutil.which("dockerd") is None and "DOCKER_HOST" not in os.environ:
             return Probed(False, "not installed")
-        return Probed(False, f"installed but does not answer: {str(error)[:120]}")
+        elsewhere = "DOCKER_HOST" in os.environ  # an engine of the user's own, not ours to start
+        return Probed(False, f"installed but does not answer: {str(error)[:120]}", by_hand=elsewhere)
 
 
 def program(name: str, *version_arguments: str) -> Callable[[], Probed]:
@@ -138,7 +139,7 @@ def influxdb() -> Probed:
     if shutil.which("influxd") is None:
         return Probed(False, "not installed")
     if server.state == "foreign":
-        return Probed(False, f"the port of {server.url} is held by {server.detail}")
+        return Probed(False, f"the port of {server.url} is held by {server.detail}", by_hand=True)
     return Probed(True, f"installed, starts when needed at {server.url}")
 
 

@@ -161,15 +161,23 @@ class ProcessAgent:
 
     def __init__(self, binary: Path, host_pid: int, place: AgentPlace) -> None:
         self.place = place
+        # The checkout may be where only root can go (/root), so what the agent needs of it is bound to a
+        # folder that it can reach, in a mount namespace of its own.
+        seen = place.control
+        bound = {binary: seen / "ncp-agent", place.plan: seen / "plan.json", place.directory: seen / "data"}
+        (seen / "data").mkdir()
+        for target in ("ncp-agent", "plan.json"):
+            (seen / target).touch()
         self._process = Supervised.start(
             f"agent {place.host}",
-            [str(binary), *_arguments(
-                place, plan=str(place.plan), directory=str(place.directory),
-                control_socket=str(place.control / "control.sock"), credentials=str(place.credentials),
+            [str(seen / "ncp-agent"), *_arguments(
+                place, plan=str(seen / "plan.json"), directory=str(seen / "data"),
+                control_socket=str(seen / "control.sock"), credentials=str(place.credentials),
             )],
             place.log,
             namespace=namespace_of(host_pid),
             unprivileged=True,
+            bound=bound,
         )  # fmt: skip
 
     def exit_code(self) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import RunFailed
@@ -27,6 +27,13 @@ def dies_with_us(command: Sequence[str], *, unprivileged: bool = False) -> list[
     return ["setpriv", *drop, "--pdeathsig=TERM", "--", *command]
 
 
+def with_mounts(command: Sequence[str], bound: Mapping[Path, Path]) -> list[str]:
+    """``command`` in a mount namespace of its own, with each path bound to another one."""
+    script = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 1; shift 2; done; shift; exec "$@"'
+    pairs = [str(path) for pair in bound.items() for path in pair]
+    return ["unshare", "--mount", "--", "sh", "-c", script, "sh", *pairs, "--", *command]
+
+
 class Supervised:
     """A running helper process; stderr and stdout go to its log."""
 
@@ -42,9 +49,15 @@ class Supervised:
         *,
         namespace: str | None = None,
         unprivileged: bool = False,
+        bound: Mapping[Path, Path] | None = None,
     ) -> Supervised:
-        """Start ``command``, in a network namespace (by path) and as the unprivileged user where asked."""
+        """Start ``command``, in a network namespace (by path) and as the unprivileged user where asked.
+
+        ``bound`` are files and folders that it sees at another place (existing target, of the same kind).
+        """
         full = dies_with_us(command, unprivileged=unprivileged)
+        if bound:
+            full = with_mounts(full, bound)
         if namespace:
             full = in_namespace(namespace, full)
         with log.open("ab") as output:

@@ -29,6 +29,8 @@ def judge_trust(
             )
         if lost := sum(link["unasked_drops"].values()):
             reasons.append(f"{where}: the relay lost {lost} frames that nobody asked it to lose")
+    if ring := (relay or {}).get("ring_drops"):
+        reasons.append(f"the relay was too slow for what arrived: the kernel dropped {ring} frames before it")
     # A back-pressure queue must block the sender, never drop; a netem queue must be long enough.
     for qdisc in qdiscs:
         if qdisc.get("drops") and qdisc["kind"] == "tbf":

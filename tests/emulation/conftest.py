@@ -13,13 +13,17 @@ import docker
 import pytest
 
 from testbed import paths
+from testbed.runner.live import RUN_LABEL
 
 RUN_SH = str(paths.CHECKOUT / "run.sh")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Network namespaces, interfaces and containers that there are."""
+    """Interfaces that there are, and the network namespaces and containers that are this testbed's.
+
+    Others may come and go: other people's containers, say.
+    """
 
     namespaces: frozenset[str]
     interfaces: frozenset[str]
@@ -29,12 +33,12 @@ class Machine:
     def now(cls) -> "Machine":
         client = docker.from_env()
         try:
-            containers = frozenset(str(container.name) for container in client.containers.list(all=True))
+            ours = client.containers.list(all=True, filters={"label": RUN_LABEL})
+            containers = frozenset(str(container.name) for container in ours)
         finally:
             client.close()
-        named = Path("/run/netns")
         return cls(
-            frozenset(path.name for path in named.glob("*")) if named.exists() else frozenset(),
+            frozenset(path.name for path in Path("/run/netns").glob("ncp-*")),
             frozenset(path.name for path in Path("/sys/class/net").iterdir()),
             containers,
         )
@@ -131,4 +135,4 @@ def result_folder(tmp_path: Path, scenario: str = "startup") -> Path:
 
 def agent_containers() -> list[Any]:
     """The containers of runs that are on."""
-    return list(docker.from_env().containers.list(all=True, filters={"label": "ncp-testbed.run"}))
+    return list(docker.from_env().containers.list(all=True, filters={"label": RUN_LABEL}))

@@ -1,5 +1,6 @@
 """What goes wrong: one clear message, the right exit code, nothing left behind."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -84,7 +85,9 @@ def test_a_second_run_is_refused_and_the_first_goes_on(start: Start, run_sh: Cal
     assert code == 0, out + err
 
 
-def test_clean_removes_what_a_killed_run_left_and_nothing_else(start: Start, run_sh: Call) -> None:
+def test_clean_removes_what_a_killed_run_left_and_nothing_else(
+    start: Start, run_sh: Call, tmp_path: Path
+) -> None:
     subprocess.run(
         ["ip", "netns", "add", "ncp-0000"], check=True
     )  # by its name like ours, but nobody's record
@@ -97,8 +100,10 @@ def test_clean_removes_what_a_killed_run_left_and_nothing_else(start: Start, run
         assert agent_containers(), "the containers outlive a killed run"
         done = run_sh("clean")
         assert done.returncode == 0, done.stderr
-        (gone,) = namespaces_then - Machine.now().namespaces
-        assert f"removed namespace {gone}" in done.stdout
+        own = json.loads((result_folder(tmp_path) / "plan.json").read_text())["namespace"]
+        assert own in namespaces_then
+        assert own not in Machine.now().namespaces
+        assert f"removed namespace {own}" in done.stdout
         assert agent_containers() == []
         assert "ncp-0000" in Machine.now().namespaces
         assert run_sh("clean").stdout == "nothing to remove\n"

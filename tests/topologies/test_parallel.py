@@ -7,21 +7,10 @@ from typing import Any
 import pytest
 
 from testbed import build, paths
-from testbed.plan.links import resolve_link
-from testbed.units import Rate
 from topologies.commands import CommandFailed, in_namespace, run
 from topologies.fabric import leftover_namespaces, namespace_of
-from topologies.middle import netem_limit_packets
 
 CUSTOM = paths.CHECKOUT / "topologies" / "parallel.py"
-
-
-def test_netem_may_hold_what_the_delay_keeps_in_it() -> None:
-    slow = resolve_link(1, "slow", "h1", "h2", Rate(bps=1e6), delay_ms=1)
-    assert netem_limit_packets(slow) == 1000, "never below netem's own default"
-    fast = resolve_link(1, "fast", "h1", "h2", Rate(bps=1e9), delay_ms=500)
-    # 1 Gbit/s of 64-byte frames for half a second is 976,562 packets.
-    assert netem_limit_packets(fast) > 976_562
 
 
 def test_a_failing_command_is_an_error() -> None:
