@@ -13,5 +13,5 @@ for container in containers:
     container.remove(force=True)
     print("container", container.name)
 for image in engine.images.list(filters={"label": "ncp-testbed"}):
-    engine.images.remove(image.id, force=True)
+    engine.images.remove(image.attrs["Id"], force=True)
     print("image", *image.tags)

@@ -40,10 +40,10 @@ privileges=(--cap-add ALL --device-cgroup-rule "a *:* rwm")
 for profile in seccomp apparmor systempaths; do privileges+=(--security-opt "$profile=unconfined"); done
 if ! (ulimit -Hn $(($(ulimit -Hn) + 1))) 2>/dev/null; then privileges+=(--cap-drop SYS_RESOURCE); fi
 
+trap 'docker rm --force --volumes "$name" >/dev/null 2>&1 || true' EXIT
 # A volume for /var/lib/docker: overlayfs can't be stacked on the container's own overlayfs.
 docker run --detach --init --name "$name" "${privileges[@]}" --volume /var/lib/docker \
     "${settings[@]}" "$image" sleep infinity >/dev/null
-trap 'docker rm --force --volumes "$name" >/dev/null' EXIT
 docker exec "$name" sh -c '
     mount -o remount,rw /sys
     grep -o " /sys/fs/cgroup[^ ]*" /proc/mounts | while read -r group; do mount -o remount,bind,rw "$group"; done'
