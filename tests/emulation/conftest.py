@@ -18,6 +18,14 @@ from testbed.runner.live import RUN_LABEL
 RUN_SH = str(paths.CHECKOUT / "run.sh")
 
 
+ON_ANY_MACHINE = (
+    "--set", "limits.cpu_idle=0", "--set", "limits.lateness_p99=1s", "--set", "limits.delay_error=50ms",
+    "--set", "limits.rate_error=50%",
+)  # fmt: skip
+"""For tests of what a run does, on machines that are busy with other things: how exact the links were is
+judged by real runs and by the benchmarks."""
+
+
 @dataclass(frozen=True)
 class Machine:
     """Interfaces that there are, and the network namespaces and containers that are this testbed's.

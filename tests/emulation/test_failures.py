@@ -1,6 +1,7 @@
 """What goes wrong: one clear message, the right exit code, nothing left behind."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from testbed import paths
 from testbed.influx import server
-from tests.emulation.conftest import Machine, Started, agent_containers, result_folder
+from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started, agent_containers, result_folder
 
 pytestmark = pytest.mark.emulation
 
@@ -50,8 +51,27 @@ def test_a_link_that_is_not_what_was_asked_ends_the_run(run_sh: Call, tmp_path: 
     assert (folder / "links.csv").exists()
 
 
+def test_a_starved_machine_is_not_trusted(run_sh: Call, tmp_path: Path) -> None:
+    spin = [sys.executable, "-c", "import os; os.nice(-20)\nwhile True: pass"]
+    hogs = [subprocess.Popen(spin) for _ in range(os.cpu_count() or 1)]
+    try:
+        # The links may be off already under this load; here the judgement after the transfer is meant.
+        done = run_sh(
+            "startup", "--runtime", "process", "--set", "transfer=4MiB",
+            "--set", "limits.delay_error=1s", "--set", "limits.rate_error=100%",
+        )  # fmt: skip
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("UNTRUSTED startup ")
+    verdict = json.loads((result_folder(tmp_path) / "verdict.json").read_text())
+    assert any("starved" in reason for reason in verdict["trust"]["reasons"])
+
+
 def test_ctrl_c_takes_everything_down_and_keeps_the_data(start: Start, tmp_path: Path) -> None:
-    run = start("startup")
+    run = start("startup", *ON_ANY_MACHINE)
     run.await_transfer()
     assert agent_containers()
     run.signal(signal.SIGINT)
@@ -64,7 +84,7 @@ def test_ctrl_c_takes_everything_down_and_keeps_the_data(start: Start, tmp_path:
 
 
 def test_a_killed_agent_ends_the_run(start: Start, tmp_path: Path) -> None:
-    run = start("startup")
+    run = start("startup", *ON_ANY_MACHINE)
     run.await_transfer()
     sender = next(container for container in agent_containers() if container.name.endswith("-h1"))
     sender.kill()
@@ -75,7 +95,7 @@ def test_a_killed_agent_ends_the_run(start: Start, tmp_path: Path) -> None:
 
 
 def test_a_second_run_is_refused_and_the_first_goes_on(start: Start, run_sh: Call, tmp_path: Path) -> None:
-    first = start("startup", "--quick", "--runtime", "process")
+    first = start("startup", "--quick", "--runtime", "process", *ON_ANY_MACHINE)
     first.await_transfer()
     second = run_sh("startup", NCP_TESTBED_RESULTS=str(tmp_path / "second"))
     assert second.returncode == 4
@@ -92,7 +112,7 @@ def test_clean_removes_what_a_killed_run_left_and_nothing_else(
         ["ip", "netns", "add", "ncp-0000"], check=True
     )  # by its name like ours, but nobody's record
     try:
-        run = start("startup")
+        run = start("startup", *ON_ANY_MACHINE)
         run.await_transfer()
         namespaces_then = Machine.now().namespaces
         run.signal(signal.SIGKILL)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.emulation.conftest import result_folder
+from tests.emulation.conftest import ON_ANY_MACHINE, result_folder
 
 pytestmark = pytest.mark.emulation
 
@@ -24,7 +24,7 @@ def verdict_of(folder: Path) -> dict[str, Any]:
 @pytest.fixture
 def passed(run_sh: Call, tmp_path: Path) -> Path:
     """The result folder of a quick run of ``startup`` in containers."""
-    done = run_sh("startup", "--quick")
+    done = run_sh("startup", "--quick", *ON_ANY_MACHINE)
     last = done.stdout.splitlines()[-1]
     folder = result_folder(tmp_path)
     assert (done.returncode, last) == (0, f"PASS startup {folder.name}"), done.stdout + done.stderr
@@ -79,7 +79,7 @@ def test_a_changed_number_is_found_by_verify(passed: Path, run_sh: Call) -> None
 
 
 def test_the_previous_policy_fails_and_says_why(run_sh: Call, tmp_path: Path) -> None:
-    done = run_sh("startup", "--quick", "--set", "policy=previous", "--runtime", "process")
+    done = run_sh("startup", "--quick", "--set", "policy=previous", "--runtime", "process", *ON_ANY_MACHINE)
     folder = result_folder(tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, f"FAIL startup {folder.name}"), done.stderr
     verdict = verdict_of(folder)
