@@ -15,7 +15,7 @@ import typer
 from testbed import paths
 from testbed.errors import BadInput, Exit
 
-SHELL_SCRIPTS = ("run.sh", ".ci/run")
+SHELL_SCRIPTS = ("run.sh", ".ci/run", "playbooks/files/docker-engine")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -90,6 +93,12 @@ class Supervised:
                 raise RunFailed(f"{self.name} did not end within {timeout_s:g} s; see {self.log}") from None
         elif already:
             raise RunFailed(f"{self.name} ended with {already} during the run{last_words(self.log)}")
+
+    def end_group(self) -> None:
+        """SIGTERM to the process and all that it forked (socat forks for each connection)."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait()
 
 
 def last_words(log: Path) -> str:

@@ -65,9 +65,7 @@ class Gateway:
     def stop(self) -> None:
         """End both ends."""
         for end in (self._inside, self._outside):
-            if end.process.poll() is None:
-                end.process.terminate()
-                end.process.wait()
+            end.end_group()
 
 
 def merge_spools(spools: Sequence[Path], merged: Path) -> int:
