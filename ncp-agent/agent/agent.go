@@ -150,6 +150,7 @@ func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, 
 	if err != nil {
 		return err
 	}
+	control.started(started)
 	sampler.event("transfer_start", started, 0, fmt.Sprintf("%d bytes, policy %s", p.Session.TransferBytes, p.Session.Policy))
 	stream := newPayload(p.Seed, p.Session.Name, p.Session.TransferBytes)
 	for part := stream.next(); len(part) > 0 && err == nil; part = stream.next() {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"ncp-testbed/ncp-agent/drive"
 	"ncp-testbed/ncp-agent/session"
@@ -26,13 +27,15 @@ const (
 
 // Status is the answer to GET /state.
 type Status struct {
-	State       string             `json:"state"`
-	Error       string             `json:"error"` // in state waiting: what it waits for
-	Role        string             `json:"role"`
-	Session     string             `json:"session"`
-	Bytes       uint64             `json:"bytes"` // acknowledged, or read
-	Connections []ConnectionResult `json:"connections"`
-	Warnings    []string           `json:"warnings"`
+	State   string `json:"state"`
+	Error   string `json:"error"` // in state waiting: what it waits for
+	Role    string `json:"role"`
+	Session string `json:"session"`
+	Bytes   uint64 `json:"bytes"` // acknowledged, or read
+	// StartedUnixNS is when the session was established; 0: not yet.
+	StartedUnixNS int64              `json:"started_unix_ns"`
+	Connections   []ConnectionResult `json:"connections"`
+	Warnings      []string           `json:"warnings"`
 }
 
 // control is the agent's HTTP server on a Unix socket.
@@ -82,6 +85,13 @@ func (c *control) set(state, message string, d *drive.Driver) {
 		c.driver = d
 		c.status.Warnings = append(c.status.Warnings, d.Warnings()...)
 	}
+}
+
+// started tells when the session was established.
+func (c *control) started(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.StartedUnixNS = at.UnixNano()
 }
 
 func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
