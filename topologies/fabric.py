@@ -14,6 +14,14 @@ MANAGEMENT_GATEWAY = "198.19.0.1"
 MANAGEMENT_PREFIX = 24
 
 
+TBF_HANDLE = "1:"
+
+
+def tbf_limit_bytes(link: LinkPlan) -> int:
+    """What a host's shaper may hold: above what a socket may queue, so that the socket blocks first."""
+    return 2 * link.queue_packets * link.frame_bytes + (1 << 20)
+
+
 def namespace_of(pid: int) -> str:
     """The path of a process's network namespace."""
     return f"/proc/{pid}/ns/net"
@@ -64,13 +72,17 @@ class Fabric:
         self.run(["ip", "link", "set", end.middle_interface, "up", "promisc", "on"])
 
     def shape(self, link: LinkPlan, pid_a: int, pid_b: int) -> None:
-        """Rate and queue at each host's own egress: a full queue pushes back on the sender's socket."""
-        # Above what a socket may queue, so that the socket blocks before the shaper drops.
-        limit_bytes = 2 * link.queue_packets * link.frame_bytes + (1 << 20)
+        """Rate and queue at each host's own egress: a full queue pushes back on the sender's socket.
+
+        A link whose queue is in the middle is not shaped here.
+        """
+        if not link.shaped_at_hosts:
+            return
         for end, pid in ((link.a, pid_a), (link.b, pid_b)):
             run(in_namespace(namespace_of(pid), [
-                "tc", "qdisc", "replace", "dev", end.interface, "root", "tbf",
-                "rate", f"{link.rate_bps}bit", "burst", str(link.burst_bytes), "limit", str(limit_bytes),
+                "tc", "qdisc", "replace", "dev", end.interface, "root", "handle", TBF_HANDLE, "tbf",
+                "rate", f"{link.rate_bps}bit", "burst", str(link.burst_bytes),
+                "limit", str(tbf_limit_bytes(link)),
             ]))  # fmt: skip
 
     def add_management(self, addresses: dict[int, str]) -> None:

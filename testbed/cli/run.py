@@ -74,6 +74,7 @@ def run_scenario(
         binaries = build.build_programs()
     policies = build.policy_facts(binaries["ncp-agent"])
     plan = resolve(loaded, policies, Choices(runtime, middle, seed, quick), new_run_id())
+    refuse_what_the_middle_cannot_do(plan)
     progress.say(_headline(plan, link))
     remove_leftovers(progress.say)
     run = Run(plan, loaded, binaries, progress)
@@ -114,6 +115,16 @@ def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "
     if link == "netem":
         raise CannotRun("this kernel has no netem (sch_netem)", "Use --link relay or --link auto.")
     return "relay"
+
+
+def refuse_what_the_middle_cannot_do(plan: Plan) -> None:
+    """Raise :class:`CannotRun` where netem, or the relay, lacks what a link asks for; nothing is ignored."""
+    from testbed.runner.network import links_of
+    from topologies.middle import refusals
+
+    refused = refusals(links_of(plan), plan["middle"])
+    if refused:
+        raise CannotRun("\n".join(refused))
 
 
 def shown(path: Path) -> str:

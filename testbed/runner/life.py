@@ -22,12 +22,14 @@ from testbed.influx import server
 from testbed.influx.client import Client
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
-from testbed.runner import agents, calibration, live, provenance, telemetry
+from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
 from testbed.runner.judging import judge_and_report, write_broken
+from testbed.runner.live_target import LiveTarget
 from testbed.runner.network import Network, relay_middle
 from testbed.runner.processes import AGENT_UID, Supervised
 from testbed.runner.progress import Progress
-from testbed.runner.transfer import await_ready, watch_transfer
+from testbed.runner.timeline import Timeline
+from testbed.runner.transfer import await_ready, start_of_transfer, watch_transfer
 from testbed.runner.trust import judge_trust
 from testbed.scenario.load import LoadedScenario
 from testbed.series import FromInflux
@@ -126,8 +128,19 @@ class Run:
                     started.append(agent)
             await_ready(started, timeout_s=15)
         host_load, pusher = self._start_collectors(parts, network, credentials)
+        events = Timeline(
+            self.plan,
+            LiveTarget(network, started),
+            lambda: start_of_transfer(started),
+            self.spools / "events.lp",
+        )
+        parts.callback(events.stop)
+        events.start()
         with self.progress.step("transfer") as step:
-            watch_transfer(self.plan, started, [network.middle.failed, gateway.failure], self.progress, step)
+            failures = [network.middle.failed, gateway.failure, events.failure]
+            watch_transfer(self.plan, started, failures, self.progress, step)
+            events.stop()
+            timeline.write_csv(events.done, self.folder / "events.csv")
         with self.progress.step("drain") as step:
             qdiscs = network.qdiscs()
             self.provenance["qdiscs_after"] = qdiscs
@@ -186,6 +199,7 @@ class Run:
         parts.callback(network.tear_down)
         network.build(pids)
         self.provenance["sysctls"] = provenance.sysctls(network.namespaces())
+        self.provenance["middle"] = network.middle.facts()
         self.provenance["qdiscs_before"] = network.qdiscs()
         self.provenance["offloads_on"] = network.offloads()
         return network, started
@@ -220,6 +234,7 @@ class Run:
             "telemetry pusher",
             [
                 str(self.binaries["ncp-push"]), "--plan", str(self.plan_file), "--spool", str(spool),
+                "--spool", str(self.spools / "events.lp"),
                 "--credentials", str(credentials),
             ],
             self.logs / "push.log",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,23 +18,26 @@ class LiveTarget:
         self._network, self._agents = network, agents
         self._links = {link.name: link for link in network.links}
 
-    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> None:
+    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
         """Change properties of a link; the rate is at the hosts' egress where its queue pushes back."""
         plan = self._links[link]
         rest = dict(properties)
+        done_ns = 0
         if plan.shaped_at_hosts and "rate_bps" in rest:
             self._network.set_host_rate(plan, direction, int(rest.pop("rate_bps")))
+            done_ns = time.time_ns()
         if rest:
-            self._network.middle.change(plan, direction, rest)
+            done_ns = self._network.middle.change(plan, direction, rest).to_unix_ns
+        return done_ns
 
-    def carrier(self, link: str, *, up: bool) -> None:
+    def carrier(self, link: str, *, up: bool) -> int:
         """Pull a link's plug or put it back."""
-        self._network.middle.carrier(self._links[link], up=up)
+        return self._network.middle.carrier(self._links[link], up=up).to_unix_ns
 
-    def pause_read(self, connection: int, for_s: float) -> None:
+    def pause_read(self, connection: int, for_s: float) -> int:
         """Make the receiver stop reading from a connection's socket for a time."""
         for agent in self._agents:
             if agent.place.role == "receiver":
                 control(agent, "POST", f"/pause-read?connection={connection}&ms={for_s * 1000:.0f}")
-                return
+                return time.time_ns()
         raise RunFailed("there is no receiver to pause")

@@ -19,15 +19,15 @@ SPIN_S = 0.002
 
 
 class Target(Protocol):
-    """What actions are done to."""
+    """What actions are done to. Each tells when it took effect, in Unix nanoseconds."""
 
-    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> None:
+    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
         """Change properties of a link, keeping what is queued."""
 
-    def carrier(self, link: str, *, up: bool) -> None:
+    def carrier(self, link: str, *, up: bool) -> int:
         """Pull a link's plug or put it back."""
 
-    def pause_read(self, connection: int, for_s: float) -> None:
+    def pause_read(self, connection: int, for_s: float) -> int:
         """Make the receiver stop reading from a connection for a time."""
 
 
@@ -70,14 +70,12 @@ class Timeline(threading.Thread):
             if not self._sleep_until(due_ns):
                 return
             try:
-                self._carry_out(action)
+                done_ns = self._carry_out(action)
             except Exception as error:  # the run ends with this message, whatever part could not do it
                 self._error = f"timeline at {action['at_s']:g} s ({action['text']}): {error}"
                 return
-            now_ns = time.time_ns()
-            self._record(
-                Done(now_ns, action["kind"], action["at_s"], (now_ns - start_ns) / 1e9, action["text"])
-            )
+            at_s = (done_ns - start_ns) / 1e9
+            self._record(Done(done_ns, action["kind"], action["at_s"], at_s, action["text"]))
 
     def stop(self) -> None:
         """End; actions that are still to come are left out."""
@@ -92,14 +90,15 @@ class Timeline(threading.Thread):
             pass
         return True
 
-    def _carry_out(self, action: Mapping[str, Any]) -> None:
+    def _carry_out(self, action: Mapping[str, Any]) -> int:
         match action["kind"]:
             case "set":
-                self._target.change(action["link"], action["direction"], action["properties"])
+                return self._target.change(action["link"], action["direction"], action["properties"])
             case "carrier":
-                self._target.carrier(action["link"], up=action["up"])
+                return self._target.carrier(action["link"], up=action["up"])
             case "pause_read":
-                self._target.pause_read(action["connection"], action["for_s"])
+                return self._target.pause_read(action["connection"], action["for_s"])
+        raise ValueError(f"there is no action {action['kind']!r}")
 
     def _record(self, done: Done) -> None:
         self.done.append(done)

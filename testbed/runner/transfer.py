@@ -32,6 +32,14 @@ def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
         time.sleep(POLL_S / 2)
 
 
+def start_of_transfer(agents: Sequence[Agent]) -> int | None:
+    """When the first sender's session was established, in Unix nanoseconds; None before that."""
+    for agent in agents:
+        if agent.place.role == "sender":
+            return int(_state(agent).get("started_unix_ns", 0)) or None
+    return None
+
+
 def watch_transfer(
     plan: Plan,
     agents: Sequence[Agent],

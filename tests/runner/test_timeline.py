@@ -17,16 +17,19 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
 
-    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> None:
+    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
         if "explode" in properties:
             raise RuntimeError("no such property")
         self.calls.append(("change", (link, direction, dict(properties))))
+        return time.time_ns()
 
-    def carrier(self, link: str, *, up: bool) -> None:
+    def carrier(self, link: str, *, up: bool) -> int:
         self.calls.append(("carrier", (link, up)))
+        return time.time_ns()
 
-    def pause_read(self, connection: int, for_s: float) -> None:
+    def pause_read(self, connection: int, for_s: float) -> int:
         self.calls.append(("pause_read", (connection, for_s)))
+        return time.time_ns()
 
 
 def plan(*actions: dict[str, Any]) -> dict[str, Any]:

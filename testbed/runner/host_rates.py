@@ -1,0 +1,42 @@
+"""Changes the rate at a host's egress within a millisecond, by netlink: a ``tc`` process takes several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyroute2 import NetNS
+
+from testbed.plan.links import LinkEnd, LinkPlan
+from topologies.fabric import TBF_HANDLE, tbf_limit_bytes
+
+
+class HostRates:
+    """Open handles on the hosts' namespaces (path by host name), for the length of a run."""
+
+    def __init__(self, namespaces: Mapping[str, str], links: Sequence[LinkPlan]) -> None:
+        self._handles = {host: NetNS(path) for host, path in namespaces.items()}
+        shaped = [(link, end) for link in links if link.shaped_at_hosts for end in (link.a, link.b)]
+        self._indices = {
+            end.interface: self._handles[end.host].link_lookup(ifname=end.interface)[0] for _, end in shaped
+        }
+        # The first request of its kind takes tens of milliseconds, so it is made before the transfer.
+        for link, end in shaped:
+            self.set(link, end, link.rate_bps)
+
+    def set(self, link: LinkPlan, end: LinkEnd, rate_bps: int) -> None:
+        """Change the rate of one end's shaper in place, keeping what is queued."""
+        self._handles[end.host].tc(
+            "change",
+            "tbf",
+            index=self._indices[end.interface],
+            handle=TBF_HANDLE,
+            rate=f"{rate_bps}bit",
+            burst=link.burst_bytes,
+            limit=tbf_limit_bytes(link),
+        )
+
+    def close(self) -> None:
+        """Give the handles back."""
+        for handle in self._handles.values():
+            handle.close()
+        self._handles.clear()
