@@ -8,6 +8,7 @@ from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.runner.agents import Agent, control
+from testbed.runner.host_rates import HostRates
 from testbed.runner.network import Network
 
 
@@ -17,6 +18,16 @@ class LiveTarget:
     def __init__(self, network: Network, agents: Sequence[Agent]) -> None:
         self._network, self._agents = network, agents
         self._links = {link.name: link for link in network.links}
+        self._rates: HostRates | None = None
+
+    def prepare(self) -> None:
+        """Open what changes at the hosts need, in the thread that makes them."""
+        self._rates = HostRates(self._network.namespaces(), self._network.links)
+
+    def close(self) -> None:
+        """Give it back."""
+        if self._rates is not None:
+            self._rates.close()
 
     def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
         """Change properties of a link; the rate is at the hosts' egress where its queue pushes back."""
@@ -24,7 +35,11 @@ class LiveTarget:
         rest = dict(properties)
         done_ns = 0
         if plan.shaped_at_hosts and "rate_bps" in rest:
-            self._network.set_host_rate(plan, direction, int(rest.pop("rate_bps")))
+            assert self._rates is not None
+            rate_bps = int(rest.pop("rate_bps"))
+            for name, end in (("ab", plan.a), ("ba", plan.b)):
+                if direction in (name, "both"):
+                    self._rates.set(plan, end, rate_bps)
             done_ns = time.time_ns()
         if rest:
             done_ns = self._network.middle.change(plan, direction, rest).to_unix_ns

@@ -10,7 +10,6 @@ from typing import Any
 
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolve import Plan
-from testbed.runner.host_rates import HostRates
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
@@ -32,7 +31,6 @@ class Network:
         self.fabric = Fabric(plan["namespace"])
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
-        self._host_rates: HostRates
 
     def build(self, container_pids: Mapping[str, int] | None = None) -> None:
         """Hosts (in the namespaces of running containers where given), links, management network."""
@@ -57,7 +55,6 @@ class Network:
             host_options=host_options,
         )
         self.net = Mininet(topo=topology, controller=None, build=True, autoSetMacs=False, waitConnected=False)
-        self._host_rates = HostRates(self.namespaces(), self.links)
         self.fabric.add_management({self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"]})
 
     def pid(self, host: str) -> int:
@@ -71,12 +68,6 @@ class Network:
     def start_middle(self) -> None:
         """From here on frames cross the links."""
         self.middle.start(self.links)
-
-    def set_host_rate(self, link: LinkPlan, direction: str, rate_bps: int) -> None:
-        """Change the rate of a link that is shaped at the hosts, keeping what is queued."""
-        for name, end in (("ab", link.a), ("ba", link.b)):
-            if direction in (name, "both"):
-                self._host_rates.set(link, end, rate_bps)
 
     def qdiscs(self) -> list[dict[str, Any]]:
         """``tc -s -j qdisc`` of every interface on the links, with the host (or the fabric) it is on."""
@@ -113,7 +104,6 @@ class Network:
 
     def _stop_mininet(self) -> None:
         if self.net is not None:
-            self._host_rates.close()
             self.net.stop()
             self.net = None
 

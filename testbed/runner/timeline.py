@@ -21,6 +21,12 @@ SPIN_S = 0.002
 class Target(Protocol):
     """What actions are done to. Each tells when it took effect, in Unix nanoseconds."""
 
+    def prepare(self) -> None:
+        """Called in the thread that will ask for the actions, before the transfer starts."""
+
+    def close(self) -> None:
+        """Called in that thread after the last action."""
+
     def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
         """Change properties of a link, keeping what is queued."""
 
@@ -60,6 +66,17 @@ class Timeline(threading.Thread):
 
     def run(self) -> None:
         """Until the last action, or :meth:`stop`."""
+        if not self._plan["timeline"]:
+            return
+        try:
+            self._target.prepare()
+            self._carry_out_all()
+        except Exception as error:  # the run ends with this message, whatever part could not do it
+            self._error = f"timeline: {error}"
+        finally:
+            self._target.close()
+
+    def _carry_out_all(self) -> None:
         start_ns = None
         while start_ns is None:
             if self._stopped.wait(0.02):

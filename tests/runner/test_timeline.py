@@ -16,6 +16,13 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
+        self.prepared = self.closed = False
+
+    def prepare(self) -> None:
+        self.prepared = True
+
+    def close(self) -> None:
+        self.closed = True
 
     def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
         if "explode" in properties:
@@ -53,6 +60,8 @@ def test_actions_are_carried_out_in_order_and_recorded(tmp_path: Path) -> None:
     assert recorder.calls == [
         ("change", ("l", "ab", {"loss": 0.5})), ("carrier", ("l", False)), ("pause_read", (2, 1.0)),
     ]  # fmt: skip
+    assert recorder.prepared
+    assert recorder.closed
     assert all(done.at_s >= done.asked_s for done in timeline.done), "never early"
 
     points = [parse_line(line) for line in (tmp_path / "events.lp").read_text().splitlines()]
