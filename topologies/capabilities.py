@@ -1,0 +1,128 @@
+"""What the two middles of a link can do: what this kernel has, and which properties neither takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from testbed.plan.links import LinkPlan
+from topologies import netem_options
+from topologies.commands import CommandFailed, run
+
+RELAY_FRAMES = 1 << 17
+"""Frames that ``ncp-link relay`` can hold, all links together (``link/relay``, ``poolFrames``)."""
+
+
+def has_netem() -> bool:
+    """Whether this kernel can delay packets by netem."""
+    return kernel_has("netem delay 1ms")
+
+
+@cache
+def kernel_has(qdisc: str) -> bool:
+    """Whether this kernel and ``tc`` take a queueing discipline, found by trying it."""
+    try:
+        with _namespace() as name:
+            _add(name, qdisc)
+    except CommandFailed:
+        return False
+    return True
+
+
+@cache
+def netem_takes_seed() -> bool:
+    """Whether netem's losses can be seeded (iproute2 and kernel from 6.6). A kernel that can't ignores the
+    seed, so it is read back."""
+    seed = "4711"
+    try:
+        with _namespace() as name:
+            _add(name, f"netem loss 1% seed {seed}")
+            said = run(["ip", "netns", "exec", name, "tc", "qdisc", "show", "dev", "lo"])
+    except CommandFailed:
+        return False
+    return f"seed {seed}" in said
+
+
+def refusals(links: Sequence[LinkPlan], middle: Literal["netem", "relay"]) -> list[str]:
+    """What a middle can't do of what the links ask, a message each, with the way out; empty: all is well."""
+    unreadable = [
+        f"link {link.name!r}: jitter file: {error}" for link in links if (error := _unreadable(link))
+    ]
+    if unreadable or middle == "relay":
+        return unreadable or _relay_refusals(links)
+    return [
+        f"link {link.name!r}: {reason}; use --link relay for this scenario"
+        for link in links
+        for reason in _netem_refusals(link)
+    ]
+
+
+def _unreadable(link: LinkPlan) -> str | None:
+    try:
+        if link.impairments.jitter_file:
+            netem_options.read_samples_ms(Path(link.impairments.jitter_file))
+    except (OSError, ValueError) as error:
+        return str(error)
+    return None
+
+
+def _netem_refusals(link: LinkPlan) -> Iterator[str]:
+    asked = link.impairments
+    if asked.trace_file:
+        yield f"trace {asked.trace_file}: netem has constant rates only"
+    if asked.jitter_ms > netem_options.JITTER_MAX_MS:
+        yield f"jitter {asked.jitter_ms:g} ms: netem takes {netem_options.JITTER_MAX_MS:.0f} ms at most"
+    if asked.jitter_file:
+        samples = netem_options.read_samples_ms(Path(asked.jitter_file))
+        if len(samples) > netem_options.TABLE_SAMPLES:
+            yield (
+                f"jitter file {asked.jitter_file}: {len(samples)} samples, netem takes "
+                f"{netem_options.TABLE_SAMPLES} at most"
+            )
+        # A table's entries reach to 4 times the jitter.
+        longest_ms, most_ms = max(map(abs, samples)), 4 * netem_options.JITTER_MAX_MS
+        if longest_ms > most_ms:
+            yield f"jitter file {asked.jitter_file}: {longest_ms:g} ms, netem takes {most_ms:.0f} ms at most"
+    if not link.shaped_at_hosts and os.geteuid() == 0:
+        mode = link.queue["mode"]
+        for kind in ("htb", "codel") if mode == "codel" else ("htb",):
+            if not kernel_has(kind):
+                yield f"queue {mode}: netem needs sch_{kind} beside it, which this kernel does not have"
+
+
+def _relay_refusals(links: Sequence[LinkPlan]) -> list[str]:
+    held = {link.name: _frames_held(link) for link in links}
+    if sum(held.values()) <= RELAY_FRAMES:
+        return []
+    largest = max(held, key=lambda name: held[name])
+    return [
+        f"link {largest!r}: its rate, delay and queue keep {held[largest]:,} full-size frames in the middle, all "
+        f"links {sum(held.values()):,}, but the relay holds {RELAY_FRAMES:,}; lower one of them, or use "
+        "--link netem where the kernel has it"
+    ]
+
+
+def _frames_held(link: LinkPlan) -> int:
+    """Full-size frames of both directions in a link's middle."""
+    queued = 0 if link.shaped_at_hosts else link.queue_packets
+    line = link.rate_pps * (link.delay_ms + 4 * link.impairments.jitter_ms) / 1000
+    return 2 * (queued + int(line))
+
+
+@contextmanager
+def _namespace() -> Iterator[str]:
+    """A namespace to try things in; raises :class:`CommandFailed` where there can be none."""
+    name = f"ncp-probe{os.getpid()}"
+    run(["ip", "netns", "add", name])
+    try:
+        yield name
+    finally:
+        run(["ip", "netns", "delete", name])
+
+
+def _add(namespace: str, qdisc: str) -> None:
+    run(["ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", "lo", "root", *qdisc.split()])

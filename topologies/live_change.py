@@ -1,0 +1,43 @@
+"""What a change of a live link is, whichever the middle: when it took effect, and the plug of a link."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from testbed.plan.links import LinkPlan
+from topologies.fabric import Fabric
+
+FIRST_GROUP = 1000
+"""Interface groups of links' ends, apart from group 0, which all others are in."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Unix nanoseconds between which a change took effect for the frames of the link.
+
+    The relay tells frames apart by their arrival, so its two are equal; netem's lie around a call of ``tc``.
+    """
+
+    from_unix_ns: int
+    to_unix_ns: int
+
+    @property
+    def uncertainty_ms(self) -> float:
+        """How far apart they are."""
+        return (self.to_unix_ns - self.from_unix_ns) / 1e6
+
+
+def pair_ends(fabric: Fabric, links: Sequence[LinkPlan]) -> None:
+    """Put each link's two ends in a group of their own, so that one request pulls both."""
+    for link in links:
+        for end in (link.a, link.b):
+            fabric.run(["ip", "link", "set", end.middle_interface, "group", str(FIRST_GROUP + link.index)])
+
+
+def set_carrier(fabric: Fabric, link: LinkPlan, *, up: bool) -> Applied:
+    """Pull a link's plug at both ends, as the hosts see it, or put it back."""
+    begun_ns = time.time_ns()
+    fabric.run(["ip", "link", "set", "group", str(FIRST_GROUP + link.index), "up" if up else "down"])
+    return Applied(begun_ns, time.time_ns())

@@ -1,0 +1,172 @@
+"""The middle of links by the kernel's own netem."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.plan.links import LinkPlan
+from topologies import netem_options
+from topologies.capabilities import netem_takes_seed
+from topologies.commands import CommandFailed, plain_frames
+from topologies.fabric import Fabric
+from topologies.live_change import Applied, pair_ends, set_carrier
+from topologies.netem_options import DIRECTIONS, Properties
+
+
+class NetemMiddle:
+    """Delay and loss at the middle's egress towards each host, rate and queue one hop before it.
+
+    A queue at the hosts (``backpressure``) leaves one bridge between a link's two ends, netem on both. A queue
+    in the middle comes before the delay, so there the ends have a bridge each, and a veth pair between the
+    bridges has HTB on both its ends::
+
+        l1a netem ── l1ba ── l1x HTB ══ HTB l1y ── l1bb ── netem l1b
+    """
+
+    name = "netem"
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.seeded = False
+        self._live: dict[tuple[str, str], Properties] = {}
+        self._changes: dict[tuple[str, str], int] = {}
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+
+    def start(self, links: Sequence[LinkPlan]) -> None:
+        """Join the two ends of each link and set its properties; raises :class:`CommandFailed`."""
+        self._directory = tempfile.TemporaryDirectory(prefix="ncp-netem-")
+        self.seeded = netem_takes_seed()
+        pair_ends(self.fabric, links)
+        # A machine whose firewall looks at bridged frames (br_netfilter) must not look at these.
+        families = ("iptables", "ip6tables", "arptables")
+        self.fabric.run(["sysctl", "-qew", *(f"net.bridge.bridge-nf-call-{family}=0" for family in families)])
+        lines: list[str] = []
+        for link in links:
+            self._write_table(link)
+            self._join(link)
+            for direction in DIRECTIONS:
+                self._live[link.name, direction] = properties = Properties.of(link)
+                self._changes[link.name, direction] = 0
+                if not link.shaped_at_hosts:
+                    shaper = _shaper(link, direction)
+                    lines += [
+                        f"qdisc add dev {shaper} root handle 1: htb default 1",
+                        _class("add", shaper, properties),
+                        _queue("add", shaper, properties),
+                    ]
+                lines.append(self._netem("add", link, direction, properties))
+        self._tc(lines)
+
+    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any]) -> Applied:
+        """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both``, keeping what is queued.
+
+        Raises :class:`ValueError` for what netem can't change, :class:`CommandFailed` if ``tc`` fails.
+        """
+        if link.shaped_at_hosts and not {"rate_bps", "burst_bytes", "queue_packets"}.isdisjoint(properties):
+            raise ValueError(f"link {link.name}: its rate and queue are at the hosts, not in the middle")
+        if direction not in (*DIRECTIONS, "both"):
+            raise ValueError(f"direction: {direction!r}, want ab, ba or both")
+        lines = []
+        after = {}
+        for way in DIRECTIONS if direction == "both" else (direction,):
+            before = self._live[link.name, way]
+            after[link.name, way] = changed = before.changed(properties)
+            if not link.shaped_at_hosts:
+                shaper = _shaper(link, way)
+                for command in (_class, _queue):
+                    if command("change", shaper, before) != command("change", shaper, changed):
+                        lines.append(command("change", shaper, changed))
+            # What netem is told again it begins again: its seed, and the state of bursty loss.
+            if netem_options.netem(before) != netem_options.netem(changed):
+                self._changes[link.name, way] += 1
+                lines.append(self._netem("change", link, way, changed))
+        applied = self._tc(lines)
+        self._live.update(after)
+        return applied
+
+    def carrier(self, link: LinkPlan, *, up: bool) -> Applied:
+        """Pull the link's plug at both ends, or put it back. What is under way when it is pulled is lost."""
+        return set_carrier(self.fabric, link, up=up)
+
+    def facts(self) -> dict[str, Any]:
+        """What a reader of a result needs to know of this middle."""
+        reason = "" if self.seeded else "this iproute2 or kernel (before 6.6) gives netem no seed"
+        return {"middle": self.name, "losses_seeded": self.seeded, "reason": reason}
+
+    def failed(self) -> str | None:
+        """The kernel's middle does not end by itself."""
+        return None
+
+    def stop(self) -> None:
+        """Nothing of it outlives the namespace."""
+        if self._directory:
+            self._directory.cleanup()
+            self._directory = None
+
+    def _join(self, link: LinkPlan) -> None:
+        a, b = link.a.middle_interface, link.b.middle_interface
+        if link.shaped_at_hosts:
+            self._bridge(f"l{link.index}br", a, b)
+            return
+        x, y = _shaper(link, "ab"), _shaper(link, "ba")
+        self.fabric.run(["ip", "link", "add", x, "type", "veth", "peer", "name", y])
+        for interface in (x, y):
+            plain_frames(self.fabric.path, interface)
+            self.fabric.run(["ip", "link", "set", interface, "up", "promisc", "on"])
+        self._bridge(f"l{link.index}ba", a, x)
+        self._bridge(f"l{link.index}bb", y, b)
+
+    def _bridge(self, name: str, *ports: str) -> None:
+        """A wire between two interfaces: what comes in at one goes out at the other, whatever its addresses."""
+        self.fabric.run([
+            "ip", "link", "add", name, "type", "bridge", "stp_state", "0", "mcast_snooping", "0",
+        ])  # fmt: skip
+        for port in ports:
+            self.fabric.run(["ip", "link", "set", port, "master", name])
+            self.fabric.run(["ip", "link", "set", port, "type", "bridge_slave", "learning", "off"])
+        self.fabric.run(["ip", "link", "set", name, "up"])
+
+    def _netem(self, verb: str, link: LinkPlan, direction: str, properties: Properties) -> str:
+        end = link.b if direction == "ab" else link.a
+        changes = self._changes[link.name, direction]
+        seed = netem_options.seed_of(link, direction, changes) if self.seeded else None
+        options = netem_options.netem(properties, seed=seed)
+        return f"qdisc {verb} dev {end.middle_interface} root handle 1: {' '.join(options)}"
+
+    def _write_table(self, link: LinkPlan) -> None:
+        name = netem_options.table_name(Properties.of(link))
+        if name:
+            assert self._directory is not None
+            table = netem_options.table(Properties.of(link))
+            (Path(self._directory.name) / f"{name}.dist").write_text(table)
+
+    def _tc(self, lines: Sequence[str]) -> Applied:
+        """Commands in one process of ``tc``, so that they take effect within microseconds of each other."""
+        if self._directory is None:
+            raise CommandFailed("the links' middle is not started")
+        batch = Path(self._directory.name) / "batch"
+        batch.write_text("".join(f"{line}\n" for line in lines))
+        command = ["tc", "-batch", str(batch)]
+        if any(" distribution " in line for line in lines):
+            command = ["env", f"TC_LIB_DIR={self._directory.name}", *command]
+        begun_ns = time.time_ns()
+        self.fabric.run(command)
+        return Applied(begun_ns, time.time_ns())
+
+
+def _shaper(link: LinkPlan, direction: str) -> str:
+    """The interface at whose egress a direction's rate and queue are."""
+    return f"l{link.index}{'x' if direction == 'ab' else 'y'}"
+
+
+def _class(verb: str, interface: str, properties: Properties) -> str:
+    options = " ".join(netem_options.rate_class(properties))
+    return f"class {verb} dev {interface} parent 1: classid 1:1 {options}"
+
+
+def _queue(verb: str, interface: str, properties: Properties) -> str:
+    return f"qdisc {verb} dev {interface} parent 1:1 handle 10: {' '.join(netem_options.queue(properties))}"

@@ -1,0 +1,179 @@
+"""The middle of links by ``ncp-link relay``, a process in the fabric's namespace, where the kernel has no netem."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import select
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from testbed.plan.links import LinkPlan
+from topologies.commands import CommandFailed, in_namespace
+from topologies.fabric import Fabric
+from topologies.live_change import Applied, pair_ends, set_carrier
+
+
+class RelayMiddle:
+    """Delay and loss, and rate and queue where they are in the middle, by ``ncp-link relay``."""
+
+    name = "relay"
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        binary: Path,
+        *,
+        plan: Path | None = None,
+        directory: Path | None = None,
+        credentials: Path | None = None,
+        log: Path | None = None,
+    ) -> None:
+        """Without ``plan`` a plan of just the links is written (``mn --custom`` has no scenario)."""
+        self.fabric = fabric
+        self.binary = binary
+        self.plan = plan
+        self.directory = directory
+        self.credentials = credentials
+        self.log = log
+        self.processes: list[subprocess.Popen[str]] = []
+        self._temporary: list[tempfile.TemporaryDirectory[str]] = []
+        self._control: Path | None = None
+
+    def start(self, links: Sequence[LinkPlan], *, timeout_s: float = 10.0) -> None:
+        """Start the relay and wait until it forwards; raises :class:`CommandFailed`."""
+        if not self.binary.exists():
+            raise CommandFailed(f"{self.binary} is not built; build it with ./run.sh doctor --build")
+        pair_ends(self.fabric, links)
+        directory = self.directory or self._temporary_directory()
+        plan = self.plan or links_only_plan(directory, links)
+        # In a folder of its own: a result folder's path may be too long for a Unix socket.
+        self._control = self._temporary_directory() / "control.sock"
+        command = [str(self.binary), "relay", "--plan", str(plan), "--dir", str(directory)]
+        command += ["--control", str(self._control)]
+        if self.credentials:
+            command += ["--credentials", str(self.credentials)]
+        log: IO[str] | int = self.log.open("a") if self.log else subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(
+                in_namespace(self.fabric.path, command),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
+            )  # fmt: skip
+        except FileNotFoundError as error:
+            raise CommandFailed("nsenter: not installed") from error
+        finally:
+            if not isinstance(log, int):
+                log.close()
+        self.processes.append(process)
+        if not _says_ready(process, time.monotonic() + timeout_s):
+            code = process.poll()
+            end = f"ended with {code}" if code is not None else f"is not ready after {timeout_s:g} s"
+            where = f"; see {self.log}" if self.log else ""
+            raise CommandFailed(f"the link relay {end}{where}")
+
+    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any]) -> Applied:
+        """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both``, keeping what is queued.
+
+        Raises :class:`ValueError` for what the relay refuses, :class:`CommandFailed` if it does not answer.
+        """
+        query = urllib.parse.urlencode({"link": link.name, "direction": direction})
+        answer = self._post(f"/set?{query}", dict(properties))
+        applied_ns = int(answer["applied_unix_ns"])
+        return Applied(applied_ns, applied_ns)
+
+    def carrier(self, link: LinkPlan, *, up: bool) -> Applied:
+        """Pull the link's plug at both ends, or put it back. What falls due while it is pulled is lost."""
+        return set_carrier(self.fabric, link, up=up)
+
+    def facts(self) -> dict[str, Any]:
+        """What a reader of a result needs to know of this middle."""
+        return {"middle": self.name, "losses_seeded": True, "reason": ""}
+
+    def failed(self) -> str | None:
+        """What happened to a relay that ended by itself, or None while all run."""
+        for process in self.processes:
+            if process.poll() is not None:
+                return f"the link relay ended with {process.returncode}"
+        return None
+
+    def stop(self, *, timeout_s: float = 10.0) -> None:
+        """End the relay, giving it time to flush its telemetry."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout:
+                process.stdout.close()
+        self.processes.clear()
+        for temporary in self._temporary:
+            temporary.cleanup()
+        self._temporary.clear()
+        self._control = None
+
+    def _post(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        if self._control is None:
+            raise CommandFailed("the link relay is not started")
+        connection = _UnixConnection(self._control)
+        try:
+            connection.request("POST", path, json.dumps(document))
+            response = connection.getresponse()
+            answer: dict[str, Any] = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise CommandFailed(f"the link relay does not answer POST {path}: {error}") from error
+        finally:
+            connection.close()
+        if response.status != http.HTTPStatus.OK:
+            raise ValueError(answer.get("error", f"the link relay answered {response.status}"))
+        return answer
+
+    def _temporary_directory(self) -> Path:
+        temporary = tempfile.TemporaryDirectory(prefix="ncp-relay-")
+        self._temporary.append(temporary)
+        return Path(temporary.name)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=5)
+        self._path = str(path)
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def links_only_plan(directory: Path, links: Sequence[LinkPlan]) -> Path:
+    """A plan (docs/contracts.md) of nothing but links, as a file in the directory."""
+    plan = directory / "plan.json"
+    document = {
+        "schema": 1, "run": "interactive", "scenario": "interactive", "middle": "relay",
+        "links": [link.as_json() for link in links], "sessions": [],
+        "telemetry": {"interval_ms": 100, "url": "", "database": ""},
+    }  # fmt: skip
+    plan.write_text(json.dumps(document, indent=1))
+    return plan
+
+
+def _says_ready(process: subprocess.Popen[str], deadline: float) -> bool:
+    assert process.stdout is not None
+    while time.monotonic() < deadline:
+        readable, _, _ = select.select([process.stdout], [], [], 0.1)
+        if readable:
+            return process.stdout.readline().strip() == "ready"
+        if process.poll() is not None:
+            return False
+    return False
