@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -27,20 +25,17 @@ func newClient(cfg Config, credentials Credentials) *client {
 		endpoint:    strings.TrimSuffix(cfg.URL, "/") + "/write?" + query.Encode(),
 		credentials: credentials,
 		// No proxy: InfluxDB is reached over the run's own network.
-		http: http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute}},
+		http: http.Client{Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute}},
 	}
 }
 
-// rejection says that InfluxDB refused some or all points of a batch for what
-// they are, so that writing them again would change nothing.
-type rejection struct {
-	points int
-	reason string
-}
+// requestTimeout bounds one write, so that a connection that hangs does not
+// use up the time to drain.
+const requestTimeout = 5 * time.Second
 
-func (r *rejection) Error() string {
-	return fmt.Sprintf("InfluxDB rejected %d points: %s", r.points, r.reason)
-}
+// maxAnswerBytes is more than InfluxDB's answer to the largest batch: it
+// repeats each line that it could not read.
+const maxAnswerBytes = 4 * maxBatchBytes
 
 // write sends one batch. A *rejection is final, any other error is worth
 // another try: what InfluxDB has got already it takes again as the same points.
@@ -56,34 +51,21 @@ func (c *client) write(ctx context.Context, lines []byte, points int) error {
 		return err
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	switch {
 	case response.StatusCode/100 == 2:
 		return nil
+	case err != nil:
+		return fmt.Errorf("reading InfluxDB's answer: %w", err)
 	case response.StatusCode == http.StatusBadRequest:
-		return rejected(text, points)
+		return rejected(reason(text), lines, points)
+	case response.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("InfluxDB does not know user %q with this password, see the credentials file: %s", c.credentials.Username, reason(text))
+	case response.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("user %q may not write to the database, it wants GRANT WRITE: %s", c.credentials.Username, reason(text))
 	default:
 		return fmt.Errorf("InfluxDB answered %s: %s", response.Status, reason(text))
 	}
-}
-
-var dropped = regexp.MustCompile(`dropped=(\d+)`)
-
-// rejected reads how many points InfluxDB 1.x dropped out of its answer: of a
-// partial write "dropped=N", and one "unable to parse" for each line that it
-// could not read; of any other bad request all.
-func rejected(text []byte, points int) error {
-	why := reason(text)
-	if !strings.Contains(why, "partial write") {
-		return &rejection{points, why}
-	}
-	n := strings.Count(why, "unable to parse")
-	if m := dropped.FindStringSubmatch(why); m != nil {
-		if d, err := strconv.Atoi(m[1]); err == nil {
-			n += d
-		}
-	}
-	return &rejection{min(n, points), why}
 }
 
 // reason gives the error that InfluxDB's answer names, or the answer itself.

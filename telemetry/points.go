@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,8 @@ import (
 type Points struct {
 	encoder lineprotocol.Encoder
 	count   int
+	skipped int   // points that could not be encoded
+	err     error // why the first of them
 }
 
 // Field is one field of a point.
@@ -55,8 +58,13 @@ func MakeTags(tags map[string]string) Tags {
 	return sorted
 }
 
-// Add encodes one point. It needs at least one field that is not left out.
+// Add encodes one point. One that has no field left, or that line protocol
+// can't carry, is left out; Take tells.
 func (p *Points) Add(measurement string, tags Tags, at time.Time, fields ...Field) {
+	if !slices.ContainsFunc(fields, func(f Field) bool { return f.ok }) {
+		p.skip(measurement, errors.New("no field has a value"))
+		return
+	}
 	p.encoder.SetPrecision(lineprotocol.Nanosecond)
 	p.encoder.StartLine(measurement)
 	for _, tag := range tags {
@@ -68,17 +76,40 @@ func (p *Points) Add(measurement string, tags Tags, at time.Time, fields ...Fiel
 		}
 	}
 	p.encoder.EndLine(at)
+	if err := p.encoder.Err(); err != nil {
+		p.encoder.ClearErr() // the encoder has taken the line back
+		p.skip(measurement, err)
+		return
+	}
 	p.count++
 }
 
-// Take gives the lines added since the last Take and their number. The bytes
-// are good until the next Add. It is an error if a point could not be encoded.
-func (p *Points) Take() (lines []byte, count int, err error) {
-	lines, count, err = p.encoder.Bytes(), p.count, p.encoder.Err()
-	p.encoder.Reset()
-	p.count = 0
-	if err != nil {
-		return nil, 0, fmt.Errorf("telemetry: %w", err)
+func (p *Points) skip(measurement string, err error) {
+	p.skipped++
+	if p.err == nil {
+		p.err = fmt.Errorf("%s: %w", measurement, err)
 	}
-	return lines, count, nil
+}
+
+// Take gives the lines added since the last Take and their number. The bytes
+// are good until the next Add. An error tells of points that were left out;
+// the lines are good all the same.
+func (p *Points) Take() (lines []byte, count int, err error) {
+	lines, count = p.encoder.Bytes(), p.count
+	if p.skipped > 0 {
+		err = &SkippedError{p.skipped, p.err}
+	}
+	p.encoder.Reset()
+	p.count, p.skipped, p.err = 0, 0, nil
+	return lines, count, err
+}
+
+// SkippedError tells of points that could not be encoded.
+type SkippedError struct {
+	Points int
+	First  error // why the first of them could not
+}
+
+func (e *SkippedError) Error() string {
+	return fmt.Sprintf("telemetry: %d points left out, the first: %v", e.Points, e.First)
 }

@@ -18,9 +18,9 @@ type Counts struct {
 
 // Timing of a pusher.
 const (
-	pollInterval = 200 * time.Millisecond // how often to look for new lines
+	pollInterval = 100 * time.Millisecond // how often to look for new lines
 	firstBackoff = 100 * time.Millisecond // after a failed write, doubled each time
-	maxBackoff   = 5 * time.Second
+	maxBackoff   = 2 * time.Second
 	drainBackoff = 500 * time.Millisecond // at most, once Close was called
 )
 
@@ -30,21 +30,29 @@ type Pusher struct {
 	client  *client
 	tails   []*tail
 	counts  Counts
-	log     *log.Logger
+	splits  int // how many more refused batches may be halved
+	out     *log.Logger
+	faults  *journal // of spools and of rejected points
+	err     error
 	closing chan struct{}
-	cancel  context.CancelFunc
-	ctx     context.Context
 	done    chan struct{}
+
+	ctx    context.Context // until the end of the drain
+	cancel context.CancelFunc
+	early  context.Context // until half of the drain is over
+	hurry  context.CancelFunc
 }
 
 // StartPusher starts to push the spools. They may not exist yet. Messages
-// about failures go to out.
+// about failures go to out, one of a kind.
 func StartPusher(cfg Config, credentials Credentials, out io.Writer, spools ...string) *Pusher {
 	p := &Pusher{
-		client: newClient(cfg, credentials), log: log.New(out, "telemetry: ", 0),
+		client: newClient(cfg, credentials), splits: maxSplits, out: log.New(out, "telemetry: ", 0),
 		closing: make(chan struct{}), done: make(chan struct{}),
 	}
+	p.faults = newJournal(p.out)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.early, p.hurry = context.WithCancel(p.ctx)
 	for _, path := range spools {
 		p.tails = append(p.tails, &tail{path: path})
 	}
@@ -53,25 +61,37 @@ func StartPusher(cfg Config, credentials Credentials, out io.Writer, spools ...s
 }
 
 // Close pushes what the spools still hold, for at most the given time, and
-// gives the final counts. The writers of the spools must be done.
+// gives the final counts. The writers of the spools must be done. A spool that
+// never appeared has no points.
 func (p *Pusher) Close(drain time.Duration) Counts {
 	close(p.closing)
-	timer := time.AfterFunc(drain, p.cancel)
+	// A write that hangs at half time is tried again on another connection.
+	half, end := time.AfterFunc(drain/2, p.hurry), time.AfterFunc(drain, p.cancel)
 	<-p.done
-	timer.Stop()
+	half.Stop()
+	end.Stop()
 	p.cancel()
+	p.client.http.CloseIdleConnections()
 	for _, t := range p.tails {
 		left, err := t.rest()
 		if err != nil {
-			p.log.Printf("counting %s: %v", t.path, err)
+			p.faults.once(err.Error())
+			p.err = errors.Join(p.err, err)
 		}
 		p.counts.Points += left
 	}
+	if p.counts.Rejected > 0 {
+		p.out.Printf("InfluxDB rejected %d of %d points", p.counts.Rejected, p.counts.Points)
+	}
 	if left := p.counts.Points - p.counts.Pushed - p.counts.Rejected; left > 0 {
-		p.log.Printf("%d of %d points are only in the spool: InfluxDB took no more within %v", left, p.counts.Points, drain)
+		p.out.Printf("%d of %d points are only in the spool: InfluxDB took no more within %v", left, p.counts.Points, drain)
 	}
 	return p.counts
 }
+
+// Err tells, after Close, of spools that could not be read to their end: no
+// permission, a last line without a newline, a file that shrank.
+func (p *Pusher) Err() error { return p.err }
 
 func (p *Pusher) run() {
 	defer close(p.done)
@@ -95,65 +115,44 @@ func (p *Pusher) push(t *tail) bool {
 	for {
 		b, err := t.next()
 		if err != nil {
-			p.log.Printf("reading %s: %v", t.path, err)
+			p.faults.once(err.Error())
 			return true
 		}
-		if b.end == t.offset {
+		if len(b.lines) == 0 {
 			return true
 		}
-		if b.points > 0 && !p.deliver(b.lines, b.points) {
+		if !p.deliver(t, b.lines, b.points) {
 			return false
 		}
-		t.offset = b.end
 	}
-}
-
-// deliver writes one batch until InfluxDB has taken or rejected it. Some
-// faults of a single point make it refuse the whole batch: the halves then go
-// by themselves, down to the points at fault.
-func (p *Pusher) deliver(lines []byte, points int) bool {
-	err := p.persist(lines, points)
-	refused, final := errors.AsType[*rejection](err)
-	switch {
-	case err == nil:
-		p.count(points, 0)
-	case !final:
-		return false
-	case refused.points < points || points == 1:
-		p.log.Print(refused)
-		p.count(points, refused.points)
-	default:
-		half, n := wholeLines(lines, points/2)
-		return p.deliver(lines[:half], n) && p.deliver(lines[half:], points-n)
-	}
-	return true
-}
-
-func (p *Pusher) count(points, rejected int) {
-	p.counts.Points += points
-	p.counts.Rejected += rejected
-	p.counts.Pushed += points - rejected
 }
 
 // persist writes until InfluxDB answers with a yes or a *rejection; any other
 // error is that of the drain's end.
 func (p *Pusher) persist(lines []byte, points int) error {
+	outage := newJournal(p.out)
 	for backoff, failures := firstBackoff, 0; ; backoff, failures = min(2*backoff, maxBackoff), failures+1 {
-		err := p.client.write(p.ctx, lines, points)
+		err := p.client.write(p.patience(), lines, points)
 		if _, refused := errors.AsType[*rejection](err); err == nil || refused {
 			if failures > 0 {
-				p.log.Printf("InfluxDB answers again, after %d failed writes", failures)
+				p.out.Printf("InfluxDB answers again, after %d failed writes", failures)
 			}
 			return err
 		}
 		if p.ctx.Err() != nil {
 			return err
 		}
-		if failures == 0 {
-			p.log.Printf("the spool holds what InfluxDB does not take: %v", err)
-		}
+		outage.once("the spool holds what InfluxDB does not take: " + err.Error())
 		p.wait(backoff)
 	}
+}
+
+// patience is how long a write that begins now may take.
+func (p *Pusher) patience() context.Context {
+	if p.early.Err() != nil {
+		return p.ctx
+	}
+	return p.early
 }
 
 // wait pauses, less long once the pusher is closing.

@@ -3,7 +3,9 @@ package telemetry
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -22,23 +24,30 @@ const (
 
 // batch is some whole lines of a file.
 type batch struct {
-	lines  []byte // good until the next call of next
-	points int
-	end    int64 // the offset after it
+	lines      []byte // good until the next call of next
+	points     int
+	unfinished int // bytes after them, up to the file's end, without a newline
 }
 
 // next gives the lines from the offset on, as many as a batch may have; none
-// if there is no whole line yet, or no file. A file that ends without a
+// if there is no whole line yet, or no file yet. A file that ends without a
 // newline keeps its last line back: its writer may not be done.
 func (t *tail) next() (batch, error) {
 	file, err := os.Open(t.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return batch{end: t.offset}, nil
+	if errors.Is(err, fs.ErrNotExist) && t.offset == 0 {
+		return batch{}, nil
 	}
 	if err != nil {
 		return batch{}, err
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return batch{}, err
+	}
+	if info.Size() < t.offset {
+		return batch{}, fmt.Errorf("%s: has %d bytes, %d were read already: it was cut or replaced", t.path, info.Size(), t.offset)
+	}
 	if t.buf == nil {
 		t.buf = make([]byte, maxBatchBytes)
 	}
@@ -47,7 +56,14 @@ func (t *tail) next() (batch, error) {
 		return batch{}, err
 	}
 	end, points := wholeLines(t.buf[:n], maxBatchPoints)
-	return batch{lines: t.buf[:end], points: points, end: t.offset + int64(end)}, nil
+	if end == 0 && n == len(t.buf) {
+		return batch{}, fmt.Errorf("%s: no newline in %d bytes from byte %d on: no line protocol, not read any further", t.path, n, t.offset)
+	}
+	b := batch{lines: t.buf[:end], points: points}
+	if bytes.IndexByte(t.buf[end:n], '\n') < 0 {
+		b.unfinished = n - end
+	}
+	return b, nil
 }
 
 // wholeLines gives where the whole lines of buf end, and how many of them are
@@ -72,15 +88,23 @@ func isPoint(line []byte) bool {
 	return len(line) > 0 && line[0] != '#'
 }
 
-// rest counts the points after the offset that were never read.
+// rest counts the points after the offset, which were never delivered. It is
+// an error if the file can't be read or its last line has no newline.
 func (t *tail) rest() (int, error) {
 	counted := 0
 	for at := *t; ; {
 		b, err := at.next()
-		if err != nil || b.end == at.offset {
+		if err != nil {
 			return counted, err
 		}
 		counted += b.points
-		at.offset = b.end
+		at.offset += int64(len(b.lines))
+		if len(b.lines) > 0 {
+			continue
+		}
+		if b.unfinished > 0 {
+			return counted, fmt.Errorf("%s: the last %d bytes have no newline: their writer was cut off, they are no point", t.path, b.unfinished)
+		}
+		return counted, nil
 	}
 }

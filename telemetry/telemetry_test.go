@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -58,14 +57,6 @@ func TestPointsAreLineProtocol(t *testing.T) {
 	want := `ncp,run=r,session=s\ 1 window=2048,sent=7i,text="a \"b\"" 1000000005` + "\n"
 	if err != nil || n != 1 || string(lines) != want {
 		t.Errorf("%d points %q, %v; want %q", n, lines, err, want)
-	}
-	p.Add("bad", nil, time.Unix(1, 0), Float("inf", math.Inf(1)))
-	if _, _, err := p.Take(); err == nil {
-		t.Error("a point without a field was encoded")
-	}
-	p.Add("good", nil, time.Unix(1, 0), Int("n", 1))
-	if lines, n, err := p.Take(); err != nil || n != 1 || string(lines) != "good n=1i 1000000000\n" {
-		t.Errorf("after an error: %q, %d, %v", lines, n, err)
 	}
 }
 
@@ -162,44 +153,6 @@ func TestDrainHasADeadline(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("Close did not come back")
 	}
-}
-
-func TestUnfinishedLineWaits(t *testing.T) {
-	f := startFake(t)
-	path := filepath.Join(t.TempDir(), "late.lp")
-	p := StartPusher(f.config(), login, io.Discard, path)
-	if err := os.WriteFile(path, []byte("# comment\nm i=1i 1\n\nm i=2"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the whole line", func() bool { return f.taken() > 0 })
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprint(file, "2i 2\n")
-	file.Close()
-	if got, want := p.Close(drain), (Counts{Points: 2, Pushed: 2}); got != want {
-		t.Errorf("counts %+v, want %+v", got, want)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lines["m i=22i 2"] != 1 || f.lines["m i=2"] != 0 {
-		t.Errorf("lines %v", f.lines)
-	}
-}
-
-func FuzzWholeLines(f *testing.F) {
-	f.Add([]byte("a b=1\n#c\n\nd"), 5)
-	f.Fuzz(func(t *testing.T, buf []byte, limit int) {
-		limit = max(1, limit%10)
-		end, points := wholeLines(buf, limit)
-		if end > 0 && buf[end-1] != '\n' || points > limit || points > bytes.Count(buf[:end], []byte("\n")) {
-			t.Fatalf("end %d, points %d of %q", end, points, buf)
-		}
-		if points < limit && bytes.IndexByte(buf[end:], '\n') >= 0 {
-			t.Fatalf("stopped at %d of %q", end, buf)
-		}
-	})
 }
 
 func TestPlanErrorsNameTheField(t *testing.T) {

@@ -1,6 +1,7 @@
 // Command ncp-push tails line protocol spools that others write and pushes
 // them to InfluxDB. It ends on SIGTERM or SIGINT, after a drain, and prints how
-// many points it saw, pushed, and had rejected.
+// many points it saw, pushed, and had rejected. Exit 0 says that the spools were
+// read to their ends and that InfluxDB has every point.
 package main
 
 import (
@@ -39,7 +40,7 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("ncp-push", flag.ContinueOnError)
 	plan := flags.String("plan", "", "plan of the run (plan.json)")
 	credentials := flags.String("credentials", "", `JSON file {"username": "", "password": ""}`)
-	drain := flags.Duration("drain", 10*time.Second, "longest time to push the rest at the end")
+	drain := flags.Duration("drain", 8*time.Second, "longest time to push the rest at the end")
 	flags.Var(&spools, "spool", "line protocol file to tail; may be given more than once, and appear later")
 	if err := flags.Parse(args); err != nil {
 		return exitBad
@@ -62,7 +63,7 @@ func run(args []string) int {
 	<-stop
 	counts := pusher.Close(*drain)
 	json.NewEncoder(os.Stdout).Encode(counts)
-	if counts.Pushed != counts.Points {
+	if counts.Pushed != counts.Points || pusher.Err() != nil {
 		return exitFailed
 	}
 	return exitDone
