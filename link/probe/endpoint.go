@@ -8,11 +8,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"ncp-testbed/link/netns"
 	"ncp-testbed/link/plan"
+	"ncp-testbed/link/stamps"
 )
 
 // port is the UDP port of the probe, at both ends.
@@ -46,7 +47,7 @@ func openEndpoint(end plan.End, namespace string) (*endpoint, error) {
 		}
 		return err
 	}}
-	err := within(namespace, func() error {
+	err := netns.Within(namespace, func() error {
 		conn, err := configure.ListenPacket(context.Background(), "udp4", fmt.Sprintf("%s:%d", end.Address, port))
 		if err != nil {
 			return err
@@ -69,29 +70,17 @@ func configureSocket(fd int, device string) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBufferBytes); err != nil {
 		return fmt.Errorf("SO_RCVBUFFORCE: %w", err)
 	}
-	return setStamping(fd, receiveStamps)
-}
-
-const (
-	receiveStamps = unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE
-	sendStamps    = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
-)
-
-func setStamping(fd, flags int) error {
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags); err != nil {
-		return fmt.Errorf("SO_TIMESTAMPING: %w", err)
-	}
-	return nil
+	return stamps.Set(fd, stamps.Receives)
 }
 
 // stampSends has the kernel stamp what is sent from now on, or no more. The packets count from 0 anew.
 func (e *endpoint) stampSends(on bool) error {
-	flags := receiveStamps
+	flags := stamps.Receives
 	if on {
-		flags |= sendStamps
+		flags |= stamps.Sends
 	}
 	var failed error
-	if err := e.raw.Control(func(fd uintptr) { failed = setStamping(int(fd), flags) }); err != nil {
+	if err := e.raw.Control(func(fd uintptr) { failed = stamps.Set(int(fd), flags) }); err != nil {
 		return err
 	}
 	return failed
@@ -102,7 +91,7 @@ func (e *endpoint) close() { _ = e.conn.Close() }
 // receive files what arrives until the socket closes.
 func (e *endpoint) receive() {
 	payload := make([]byte, 1<<16)
-	control := make([]byte, 512)
+	control := make([]byte, stamps.ControlBytes)
 	for {
 		n, controlled, _, _, err := e.conn.ReadMsgUDPAddrPort(payload, control)
 		if err != nil {
@@ -112,7 +101,7 @@ func (e *endpoint) receive() {
 		if !ok {
 			continue
 		}
-		stamp := timestamp(control[:controlled])
+		stamp := stamps.Of(control[:controlled])
 		if stamp == 0 {
 			stamp = time.Now().UnixNano()
 		}
@@ -150,41 +139,7 @@ func (e *endpoint) queued() int {
 
 // sent are the kernel's timestamps of packets as they left for the interface, by their order since stampSends.
 func (e *endpoint) sent() map[uint32]int64 {
-	stamps := map[uint32]int64{}
-	control := make([]byte, 512)
-	_ = e.raw.Control(func(fd uintptr) {
-		for {
-			_, n, _, _, err := unix.Recvmsg(int(fd), nil, control, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
-			if err != nil {
-				return
-			}
-			stamp := timestamp(control[:n])
-			messages, err := unix.ParseSocketControlMessage(control[:n])
-			if err != nil || stamp == 0 {
-				continue
-			}
-			for _, m := range messages {
-				if m.Header.Level == unix.SOL_IP && m.Header.Type == unix.IP_RECVERR &&
-					len(m.Data) >= int(unsafe.Sizeof(unix.SockExtendedErr{})) {
-					stamps[(*unix.SockExtendedErr)(unsafe.Pointer(&m.Data[0])).Data] = stamp
-				}
-			}
-		}
-	})
-	return stamps
-}
-
-// timestamp is the software timestamp in a message's control data, 0 if there is none.
-func timestamp(control []byte) int64 {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return 0
-	}
-	for _, m := range messages {
-		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPING &&
-			len(m.Data) >= int(unsafe.Sizeof(unix.Timespec{})) {
-			return (*unix.Timespec)(unsafe.Pointer(&m.Data[0])).Nano()
-		}
-	}
-	return 0
+	sent := map[uint32]int64{}
+	_ = e.raw.Control(func(fd uintptr) { stamps.TakeSent(int(fd), sent) })
+	return sent
 }

@@ -70,7 +70,7 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 	if r.backlog, err = openBacklog(); err != nil {
 		return nil, err
 	}
-	if l.waiter, err = newWaiter(l.monotonicBase, l.receiver.fd); err != nil {
+	if l.waiter, err = newWaiter(l.monotonicBase, l.now, l.receiver.fd); err != nil {
 		return nil, err
 	}
 	l.changed()

@@ -30,10 +30,33 @@ type waiter struct {
 	nap            model.Time // half of the shortest delay; 0: wake for every frame
 	idle           int        // turns without a frame
 	base           int64      // of model time, on CLOCK_MONOTONIC
+	now            func() model.Time
+	advance        advance
 }
 
-func newWaiter(base int64, frames int) (*waiter, error) {
-	w := &waiter{armed: never, base: base}
+// advance is by how much the waiter has itself woken before a frame is due, to be awake when it is. What is
+// left of it the waiter spins; so it learns what waking takes on this machine and is never far above it.
+type advance model.Time
+
+// An advance is what three of four wakes take, at most a bound: a machine that is held up now and then, for
+// long, must not keep the waiter spinning.
+const (
+	maxAdvance  = advance(50 * time.Microsecond)
+	advanceStep = advance(300 * time.Nanosecond)
+)
+
+// learn follows one wake that came late by the given time.
+func (a *advance) learn(late model.Time) {
+	if late > model.Time(*a) {
+		*a = min(*a+3*advanceStep, maxAdvance)
+	} else {
+		*a = max(*a-advanceStep, 0)
+	}
+}
+
+// newWaiter waits for frames of a descriptor; base is the beginning of model time, which now tells.
+func newWaiter(base int64, now func() model.Time, frames int) (*waiter, error) {
+	w := &waiter{armed: never, base: base, now: now}
 	var err error
 	if w.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("timerfd: %w", err)
@@ -80,21 +103,28 @@ func (w *waiter) wait(now, deadline model.Time, frames int) (commanded bool, err
 	} else {
 		w.idle++
 	}
-	epoll := w.all
+	epoll, wake := w.all, deadline
+	if deadline != never {
+		wake -= model.Time(w.advance)
+	}
 	if w.nap > 0 && w.idle < idleTurns {
 		epoll = w.deadlines
-		deadline = min(deadline, now+w.nap)
+		wake = min(wake, now+w.nap)
 	}
 	timeout := -1
 	switch {
 	case deadline <= now || frames == maxReads: // there may be more
 		timeout = 0
-	case deadline != never && deadline != w.armed:
-		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(w.base + deadline)}
+	case wake <= now:
+		for w.now() < deadline {
+		}
+		timeout = 0
+	case wake != never && wake != w.armed:
+		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(w.base + wake)}
 		if err := unix.TimerfdSettime(w.timer, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
 			return false, fmt.Errorf("timerfd: %w", err)
 		}
-		w.armed = deadline
+		w.armed = wake
 	}
 	var events [3]unix.EpollEvent
 	n, err := unix.EpollWait(epoll, events[:], timeout)
@@ -104,6 +134,9 @@ func (w *waiter) wait(now, deadline model.Time, frames int) (commanded bool, err
 	for _, event := range events[:max(0, n)] {
 		switch event.Fd {
 		case timerToken:
+			if timeout < 0 {
+				w.advance.learn(w.now() - w.armed)
+			}
 			w.armed = never
 		case wakeToken:
 			commanded = true

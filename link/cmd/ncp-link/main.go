@@ -1,5 +1,5 @@
-// Command ncp-link is the middle of a run's emulated links (relay) and the measure of them (probe).
-// See docs/contracts.md.
+// Command ncp-link is the middle of a run's emulated links (relay) and the measure of them (probe, see
+// docs/contracts.md). With echo, stream and load it measures any links, see package measure.
 package main
 
 import (
@@ -19,7 +19,11 @@ const (
 )
 
 const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE]
-       ncp-link probe --plan FILE --netns HOST=PATH ... [--seconds N]`
+       ncp-link probe --plan FILE --netns HOST=PATH ... [--seconds N]
+       ncp-link echo --from NETNS=ADDRESS --to ADDRESS [--count N] [--spacing T] [--wait T]
+       ncp-link stream --from NETNS=ADDRESS --to NETNS=ADDRESS [--ip-bytes N] [--pps R] [--packets N] [--for T]
+                       [--wait T] [--window T] [--send-buffer BYTES]
+       ncp-link load --plan FILE --netns HOST=PATH ... [--pps R] [--for T]`
 
 func main() {
 	if len(os.Args) < 2 {
@@ -32,10 +36,16 @@ func main() {
 		err = runRelay(os.Args[2:])
 	case "probe":
 		err = runProbe(os.Args[2:])
+	case "echo":
+		err = runEcho(os.Args[2:])
+	case "stream":
+		err = runStream(os.Args[2:])
+	case "load":
+		err = runLoad(os.Args[2:])
 	case "-h", "--help", "help":
 		fmt.Println(usage)
 	default:
-		err = badInput{fmt.Errorf("%q: want relay or probe", os.Args[1])}
+		err = badInput{fmt.Errorf("%q: want relay, probe, echo, stream or load", os.Args[1])}
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Println(usage)

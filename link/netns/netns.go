@@ -1,4 +1,5 @@
-package probe
+// Package netns runs functions in network namespaces.
+package netns
 
 import (
 	"fmt"
@@ -8,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within runs a function in the network namespace at a path. Sockets made there stay there.
-func within(path string, f func() error) error {
+// Within runs a function in the network namespace at a path. Sockets made there stay there.
+func Within(path string, f func() error) error {
 	failed := make(chan error, 1)
 	go func() {
 		// The thread is not given back, and so ends with the goroutine: nothing else runs in the namespace.

@@ -1,0 +1,60 @@
+package measure_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ncp-testbed/link/measure"
+	"ncp-testbed/link/plan"
+	"ncp-testbed/link/testnet"
+)
+
+func TestLoadIsCountedAndTimed(t *testing.T) {
+	n := testnet.New(t,
+		testnet.Link{Name: "one", Plan: map[string]any{"delay_ms": 5}},
+		testnet.Link{Name: "lossy", Plan: map[string]any{"ab": map[string]any{"loss": 0.5}}},
+	)
+	binary := filepath.Join(n.Dir, "ncp-link")
+	testnet.Run(t, "go", "build", "-o", binary, "ncp-testbed/link/cmd/ncp-link")
+	command := testnet.Enter(n.Fabric, binary, "relay", "--plan", n.Plan, "--dir", n.Dir)
+	process := exec.Command(command[0], command[1:]...)
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	})
+	line := make([]byte, 6)
+	if _, err := out.Read(line); err != nil || string(line) != "ready\n" {
+		t.Fatalf("the relay says %q (%v)", line, err)
+	}
+	p, err := plan.Read(n.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := measure.Load(p.Links, measure.LoadOptions{
+		Namespaces: map[string]string{"h1": testnet.Path(n.Hosts["h1"]), "h2": testnet.Path(n.Hosts["h2"])},
+		PPS:        500, Duration: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range found.Directions {
+		if d.Sent != 500 {
+			t.Errorf("%s %s: %d sent, want 500", d.Link, d.Direction, d.Sent)
+		}
+		if lossy := d.Link == "lossy" && d.Direction == "ab"; lossy != (d.Received < d.Sent) || d.Received < 150 {
+			t.Errorf("%s %s: %d of %d received", d.Link, d.Direction, d.Received, d.Sent)
+		}
+	}
+	if found.Samples < 60 || found.ExtraDelayP50MS <= 0 {
+		t.Errorf("%d samples, extra delay %v ms", found.Samples, found.ExtraDelayP50MS)
+	}
+}
