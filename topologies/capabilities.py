@@ -17,20 +17,17 @@ RELAY_FRAMES = 1 << 17
 """Frames that ``ncp-link relay`` can hold, all links together (``link/relay``, ``poolFrames``)."""
 
 
+@cache
 def has_netem() -> bool:
-    """Whether this kernel can delay packets by netem."""
-    return kernel_has("netem delay 1ms")
+    """Whether this kernel can be the middle of links: netem, and copying frames from one interface to another."""
+    copy = "filter add dev lo ingress matchall action mirred egress mirror dev lo action drop"
+    return _takes("qdisc add dev lo root netem delay 1ms", "qdisc add dev lo ingress", copy)
 
 
 @cache
 def kernel_has(qdisc: str) -> bool:
-    """Whether this kernel and ``tc`` take a queueing discipline, found by trying it."""
-    try:
-        with _namespace() as name:
-            _add(name, qdisc)
-    except CommandFailed:
-        return False
-    return True
+    """Whether this kernel and ``tc`` have a queueing discipline, found by trying it."""
+    return _takes(f"qdisc add dev lo root {qdisc}")
 
 
 @cache
@@ -40,8 +37,8 @@ def netem_takes_seed() -> bool:
     seed = "4711"
     try:
         with _namespace() as name:
-            _add(name, f"netem loss 1% seed {seed}")
-            said = run(["ip", "netns", "exec", name, "tc", "qdisc", "show", "dev", "lo"])
+            _tc(name, f"qdisc add dev lo root netem loss 1% seed {seed}")
+            said = _tc(name, "qdisc show dev lo")
     except CommandFailed:
         return False
     return f"seed {seed}" in said
@@ -124,5 +121,15 @@ def _namespace() -> Iterator[str]:
         run(["ip", "netns", "delete", name])
 
 
-def _add(namespace: str, qdisc: str) -> None:
-    run(["ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", "lo", "root", *qdisc.split()])
+def _tc(namespace: str, command: str) -> str:
+    return run(["ip", "netns", "exec", namespace, "tc", *command.split()])
+
+
+def _takes(*commands: str) -> bool:
+    try:
+        with _namespace() as name:
+            for command in commands:
+                _tc(name, command)
+    except CommandFailed:
+        return False
+    return True

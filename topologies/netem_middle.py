@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from testbed.plan.links import LinkPlan
 from topologies import netem_options
 from topologies.capabilities import netem_takes_seed
-from topologies.commands import CommandFailed, plain_frames
+from topologies.commands import CommandFailed
 from topologies.fabric import Fabric
 from topologies.live_change import Applied, pair_ends, set_carrier
 from topologies.netem_options import DIRECTIONS, Properties
@@ -20,11 +20,11 @@ from topologies.netem_options import DIRECTIONS, Properties
 class NetemMiddle:
     """Delay and loss at the middle's egress towards each host, rate and queue one hop before it.
 
-    A queue at the hosts (``backpressure``) leaves one bridge between a link's two ends, netem on both. A queue
-    in the middle comes before the delay, so there the ends have a bridge each, and a veth pair between the
-    bridges has HTB on both its ends::
+    What arrives at one end of a link is copied to the other and then dropped, so that it no longer counts
+    against the sender's socket (which would block once the middle holds much), and the copy passes netem. A
+    queue in the middle comes before the delay, so there the copy first crosses a veth pair with HTB::
 
-        l1a netem ── l1ba ── l1x HTB ══ HTB l1y ── l1bb ── netem l1b
+        l1a ─copy─ l1x HTB ══ l1y ─copy─ netem l1b
     """
 
     name = "netem"
@@ -41,25 +41,33 @@ class NetemMiddle:
         self._directory = tempfile.TemporaryDirectory(prefix="ncp-netem-")
         self.seeded = netem_takes_seed()
         pair_ends(self.fabric, links)
-        # A machine whose firewall looks at bridged frames (br_netfilter) must not look at these.
-        families = ("iptables", "ip6tables", "arptables")
-        self.fabric.run(["sysctl", "-qew", *(f"net.bridge.bridge-nf-call-{family}=0" for family in families)])
         lines: list[str] = []
         for link in links:
             self._write_table(link)
-            self._join(link)
+            if not link.shaped_at_hosts:
+                pair = [_shaper(link, direction) for direction in DIRECTIONS]
+                self.fabric.run(["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]])
+                for interface in pair:
+                    self.fabric.run(["ip", "link", "set", interface, "up"])
             for direction in DIRECTIONS:
-                self._live[link.name, direction] = properties = Properties.of(link)
-                self._changes[link.name, direction] = 0
-                if not link.shaped_at_hosts:
-                    shaper = _shaper(link, direction)
-                    lines += [
-                        f"qdisc add dev {shaper} root handle 1: htb default 1",
-                        _class("add", shaper, properties),
-                        _queue("add", shaper, properties),
-                    ]
-                lines.append(self._netem("add", link, direction, properties))
+                lines += self._start_lines(link, direction)
         self._tc(lines)
+
+    def _start_lines(self, link: LinkPlan, direction: str) -> Iterator[str]:
+        self._live[link.name, direction] = properties = Properties.of(link)
+        self._changes[link.name, direction] = 0
+        yield self._netem("add", link, direction, properties)
+        near, far = link.a.middle_interface, link.b.middle_interface
+        if direction == "ba":
+            near, far = far, near
+        if not link.shaped_at_hosts:
+            shaper, across = _shaper(link, direction), _shaper(link, "ba" if direction == "ab" else "ab")
+            yield f"qdisc add dev {shaper} root handle 1: htb default 1"
+            yield _class("add", shaper, properties)
+            yield _queue("add", shaper, properties)
+            yield from _copy(near, shaper)
+            near = across
+        yield from _copy(near, far)
 
     def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any]) -> Applied:
         """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both``, keeping what is queued.
@@ -107,29 +115,6 @@ class NetemMiddle:
             self._directory.cleanup()
             self._directory = None
 
-    def _join(self, link: LinkPlan) -> None:
-        a, b = link.a.middle_interface, link.b.middle_interface
-        if link.shaped_at_hosts:
-            self._bridge(f"l{link.index}br", a, b)
-            return
-        x, y = _shaper(link, "ab"), _shaper(link, "ba")
-        self.fabric.run(["ip", "link", "add", x, "type", "veth", "peer", "name", y])
-        for interface in (x, y):
-            plain_frames(self.fabric.path, interface)
-            self.fabric.run(["ip", "link", "set", interface, "up", "promisc", "on"])
-        self._bridge(f"l{link.index}ba", a, x)
-        self._bridge(f"l{link.index}bb", y, b)
-
-    def _bridge(self, name: str, *ports: str) -> None:
-        """A wire between two interfaces: what comes in at one goes out at the other, whatever its addresses."""
-        self.fabric.run([
-            "ip", "link", "add", name, "type", "bridge", "stp_state", "0", "mcast_snooping", "0",
-        ])  # fmt: skip
-        for port in ports:
-            self.fabric.run(["ip", "link", "set", port, "master", name])
-            self.fabric.run(["ip", "link", "set", port, "type", "bridge_slave", "learning", "off"])
-        self.fabric.run(["ip", "link", "set", name, "up"])
-
     def _netem(self, verb: str, link: LinkPlan, direction: str, properties: Properties) -> str:
         end = link.b if direction == "ab" else link.a
         changes = self._changes[link.name, direction]
@@ -161,6 +146,14 @@ class NetemMiddle:
 def _shaper(link: LinkPlan, direction: str) -> str:
     """The interface at whose egress a direction's rate and queue are."""
     return f"l{link.index}{'x' if direction == 'ab' else 'y'}"
+
+
+def _copy(near: str, far: str) -> tuple[str, str]:
+    """A wire from one interface's ingress to another's egress, whatever the frames' addresses."""
+    return (
+        f"qdisc add dev {near} ingress",
+        f"filter add dev {near} ingress matchall action mirred egress mirror dev {far} action drop",
+    )
 
 
 def _class(verb: str, interface: str, properties: Properties) -> str:
