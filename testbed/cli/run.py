@@ -68,7 +68,7 @@ def run_scenario(loaded: LoadedScenario, asked: Asked) -> int:
             f"Try: sudo ./run.sh {loaded.scenario.name}",
         )
     from testbed import build
-    from testbed.cli.setup import remove_leftovers
+    from testbed.cli.leftovers import remove_leftovers
     from testbed.doctor import make_ready
     from testbed.plan.resolve import new_run_id, resolve
     from testbed.runner.life import Interrupted, LinksOff, Run
