@@ -111,8 +111,10 @@ def transfer_limit_s(scenario: Scenario, links: list[LinkPlan]) -> float:
 def _policy(scenario: Scenario, policies: PolicyFacts, loaded: LoadedScenario) -> dict[str, Any]:
     name = scenario.ncp.policy
     if name not in policies:
+        override = next((f"--set {o}" for o in loaded.overrides if o.startswith("ncp.policy=")), None)
         raise BadInput(
-            f"{loaded.path}: ncp.policy: there is no policy {name!r}; policies: {', '.join(sorted(policies))}"
+            f"{override or loaded.path}: ncp.policy: there is no policy {name!r}; "
+            f"policies: {', '.join(sorted(policies))}"
         )
     return policies[name]
 
