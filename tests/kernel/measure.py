@@ -128,13 +128,21 @@ def faster(net: Lab, link: LinkPlan) -> dict[str, Any]:
 
 
 def ramp(net: Lab, link: LinkPlan) -> dict[str, Any]:
-    """A saturated link whose rate changes by a little 40 times."""
+    """A saturated link whose rate changes by a little, over and over for two seconds."""
+    changed_ns = []
 
     def during(number: int) -> None:
-        if number >= 300 and number % 10 == 0 and number < 700:
-            net.middle.change(link, "ab", {"rate_bps": link.rate_bps * (1 + number % 20 / 1000)})
+        if number == 480:
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                more = 1.01 if len(changed_ns) % 2 else 1.0
+                changed_ns.append(
+                    net.middle.change(link, "ab", {"rate_bps": more * link.rate_bps}).to_unix_ns
+                )
+                time.sleep(0.02)
 
-    return flow(net, link, 1000, 0.004, frame_bytes=link.frame_bytes, during=during, settle_s=0.1).as_json()
+    packets = flow(net, link, 481, 0.0005, frame_bytes=link.frame_bytes, during=during, settle_s=0.1)
+    return {"changed_ns": changed_ns, "packets": packets.as_json()}
 
 
 def checksum_errors(net: Lab) -> int:

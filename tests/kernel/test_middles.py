@@ -224,11 +224,11 @@ def test_a_queue_drains_at_the_new_rate(found: dict[str, Any]) -> None:
 
 
 def test_many_small_changes_of_the_rate_add_nothing_to_it(found: dict[str, Any]) -> None:
-    flow = found["ramp"]
-    first_ns, last_ns = flow["sent_ns"][300], flow["sent_ns"][700]
-    delivered = sum(first_ns < at_ns < last_ns for _, at_ns in flow["arrived"])
+    first_ns, *_, last_ns = changed_ns = found["ramp"]["changed_ns"]
+    assert len(changed_ns) >= 10
+    delivered = sum(first_ns < at_ns < last_ns for _, at_ns in found["ramp"]["packets"]["arrived"])
     rate_pps = delivered / (last_ns - first_ns) * 1e9
-    assert 0.9 * 128 < rate_pps < 1.03 * 1.02 * 128
+    assert 0.9 * 128 < rate_pps < 1.03 * 128
 
 
 def test_each_change_has_bounds_on_when_it_took_effect(measured: dict[str, Any]) -> None:
