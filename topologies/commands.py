@@ -39,13 +39,3 @@ def batch(tool: str, *lines: str) -> None:
 def in_namespace(path: str, command: Sequence[str]) -> list[str]:
     """``command`` as it runs in the network namespace at ``path``, with this machine's files and tools."""
     return ["nsenter", f"--net={path}", "--", *command]
-
-
-def quiet_interfaces(path: str) -> None:
-    """Keep a namespace's interfaces from sending anything by themselves: no IPv6, hence no router or
-    neighbour discovery on the emulated links."""
-    settings = [f"net.ipv6.conf.{scope}.disable_ipv6=1" for scope in ("all", "default")]
-    try:
-        run(in_namespace(path, ["sysctl", "-q", "-w", *settings]))
-    except CommandFailed:
-        return  # a kernel without IPv6 sends none

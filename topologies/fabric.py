@@ -5,11 +5,12 @@ Deleting the namespace deletes all links, whatever else went wrong.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from testbed.plan.links import LinkEnd, LinkPlan
-from topologies.commands import batch, in_namespace, quiet_interfaces, run
+from topologies.commands import batch, in_namespace, run
 from topologies.offloads import plain_frames
 from topologies.within import within
 
@@ -41,8 +42,7 @@ class Fabric:
     def create(self) -> None:
         """Make the namespace; raises :class:`CommandFailed` if the name is taken."""
         run(["ip", "netns", "add", self.name])
-        quiet_interfaces(self.path)
-        self.run(["ip", "link", "set", "lo", "up"])
+        within(self.path, _make_quiet)
 
     def delete(self) -> None:
         """Delete the namespace and so every link; nothing to do if it is gone."""
@@ -69,7 +69,7 @@ class Fabric:
     def _quiet(self, pid: int) -> None:
         """Each host once, before its first link is up."""
         if pid not in self._quieted:
-            quiet_interfaces(namespace_of(pid))
+            within(namespace_of(pid), quiet_interfaces)
             self._quieted.add(pid)
 
     def shape(self, link: LinkPlan, pid_a: int, pid_b: int) -> None:
@@ -100,6 +100,20 @@ class Fabric:
             host = namespace_of(pid)
             run(in_namespace(host, ["ip", "addr", "add", f"{address}/{MANAGEMENT_PREFIX}", "dev", "mgmt0"]))
             run(in_namespace(host, ["ip", "link", "set", "mgmt0", "up"]))
+
+
+def quiet_interfaces() -> None:
+    """Keep the current namespace's interfaces from sending anything by themselves: no IPv6, hence no router or
+    neighbour discovery on the emulated links."""
+    for scope in ("all", "default"):
+        # A kernel without IPv6 sends none.
+        with suppress(FileNotFoundError):
+            Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
+
+
+def _make_quiet() -> None:
+    quiet_interfaces()
+    run(["ip", "link", "set", "lo", "up"])
 
 
 def _bring_middle_up(link: LinkPlan) -> None:

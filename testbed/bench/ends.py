@@ -12,8 +12,9 @@ from typing import Protocol
 
 from testbed.errors import RunFailed
 from testbed.runner.processes import dies_with_us
-from topologies.commands import in_namespace, quiet_interfaces, run
-from topologies.fabric import namespace_of
+from topologies.commands import in_namespace, run
+from topologies.fabric import namespace_of, quiet_interfaces
+from topologies.within import within
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def namespace() -> Iterator[int]:
                 if time.monotonic() > deadline:
                     raise RunFailed("unshare --net made no network namespace within 5 s")
                 time.sleep(0.001)
-            quiet_interfaces(namespace_of(holder.pid))
+            within(namespace_of(holder.pid), quiet_interfaces)
             run(in_namespace(namespace_of(holder.pid), ["ip", "link", "set", "lo", "up"]))
             yield holder.pid
         finally:
