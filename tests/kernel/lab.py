@@ -22,6 +22,7 @@ from topologies.middle import Middle, NetemMiddle, RelayMiddle
 PORT = 9
 CLONE_NEWNET = 0x40000000
 SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE = 33
 HEADERS_BYTES = 14 + 20 + 8
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -118,7 +119,7 @@ def flow(
     receiver = _socket_in(net.namespace("h2"))
     try:
         receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
         receiver.bind((link.b.address, PORT))
         receiver.setblocking(False)
         sender.bind((link.a.address, PORT))

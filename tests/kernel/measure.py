@@ -129,7 +129,7 @@ def faster(net: Lab, link: LinkPlan) -> dict[str, Any]:
 
 def ramp(net: Lab, link: LinkPlan) -> dict[str, Any]:
     """A saturated link whose rate changes by a little, over and over for two seconds."""
-    changed_ns = []
+    changed_ns: list[int] = []
 
     def during(number: int) -> None:
         if number == 480:
