@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from testbed.checks import Check
 from testbed.scenario.links import Link
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
 from testbed.scenario.section import Name, Section
+from testbed.scenario.sessions import Access, CrossTraffic, Session
 from testbed.scenario.timeline import TimelineEvent
 
 
@@ -56,9 +57,13 @@ class Scenario(Section):
     title: str
     source: str = ""
     description: str = ""
-    topology: Literal["parallel"] = "parallel"
+    topology: Literal["parallel", "relays", "dumbbell"] = "parallel"
     links: list[Link] = Field(min_length=1, max_length=64)
     ncp: NcpSession
+    sessions: list[Session] = Field(default_factory=list, max_length=32)
+    """Sessions that share the network; without it one, as ``ncp`` says."""
+    access: Access | None = None
+    cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)
     timeline: list[TimelineEvent] = Field(default_factory=list)
     seed: int = Field(1, ge=0, lt=2**63)
     quick: dict[str, Any] = Field(default_factory=dict)
@@ -66,20 +71,44 @@ class Scenario(Section):
     checks: list[Check] = Field(min_length=1)
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
 
-    @field_validator("links")
+    @field_validator("links", "sessions")
     @classmethod
-    def _names_differ(cls, links: list[Link]) -> list[Link]:
+    def _names_differ(cls, named: list[Any], info: ValidationInfo) -> list[Any]:
+        kind = str(info.field_name).removesuffix("s")
         seen: set[str] = set()
-        for link in links:
-            if link.name in seen:
-                raise ValueError(f"two links are named {link.name!r}; give each link a name of its own")
-            seen.add(link.name)
-        return links
+        for item in named:
+            if item.name in seen:
+                raise ValueError(f"two {kind}s are named {item.name!r}; give each {kind} a name of its own")
+            seen.add(item.name)
+        return named
 
     @model_validator(mode="after")
-    def _one_window_per_link(self) -> Scenario:
+    def _of_its_topology(self) -> Scenario:
+        if self.topology == "dumbbell":
+            if len(self.links) != 1:
+                raise ValueError(
+                    f"links has {len(self.links)} links; a dumbbell has one, the bottleneck (access is for the others)"
+                )
+            return self
+        for key in ("sessions", "access", "cross_traffic"):
+            if getattr(self, key):
+                raise ValueError(
+                    f"{key}: topology {self.topology} has none; use topology: dumbbell, or leave it out"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _one_window_per_connection(self) -> Scenario:
         windows = self.ncp.initial_windows
-        if windows is not None and len(windows) != len(self.links):
+        if self.topology == "dumbbell":
+            for session in self.sessions or [Session.model_validate({"name": "s1"})]:
+                own = session.initial_windows or windows
+                if own is not None and len(own) != session.connections:
+                    raise ValueError(
+                        f"initial_windows has {len(own)} values for the {session.connections} connections of "
+                        f"session {session.name}; give one per connection"
+                    )
+        elif windows is not None and len(windows) != len(self.links):
             raise ValueError(
                 f"ncp.initial_windows has {len(windows)} values for {len(self.links)} links; give one per link"
             )
