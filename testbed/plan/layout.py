@@ -151,3 +151,14 @@ def dumbbell(bottleneck: str, pairs: int, cross: int = 0) -> Layout:
         (hosts if number <= pairs else others).extend((left, right))
     nodes = (Node("r1"), Node("r2"), *(Node(name, forwards=False) for name in others))
     return Layout(tuple(hosts), nodes, tuple(edges), tuple(paths))
+
+
+def star(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Layout:
+    """A host ``h<i>`` for each name, linked by the link of that name with the router ``r1``.
+
+    A path per pair of hosts, sender first.
+    """
+    edges = tuple(Edge(name, f"h{number}", "r1") for number, name in enumerate(names, start=1))
+    link_of = {edge.a: edge.name for edge in edges}
+    paths = tuple(Path(sender, (link_of[sender], link_of[receiver])) for sender, receiver in pairs)
+    return Layout(tuple(link_of), (Node("r1"),), edges, paths)

@@ -34,7 +34,7 @@ class Topology:
 
 def resolve_topology(scenario: Scenario, file: FilePath, seed: int) -> Topology:
     """The scenario's topology; raises :class:`BadInput` for what its kind of topology can't have."""
-    makers = {"parallel": _parallel, "relays": _relays, "dumbbell": _dumbbell}
+    makers = {"parallel": _parallel, "relays": _relays, "dumbbell": _dumbbell, "star": _star}
     return makers[scenario.topology](scenario, _Resolver(file, seed, ncp_frame_bytes(scenario.ncp.mtu_bytes)))
 
 
@@ -102,17 +102,9 @@ def _dumbbell(scenario: Scenario, resolver: _Resolver) -> Topology:
         raise BadInput(
             f"{where}.name: names with access- are those of the links around it; use another, like core"
         )
-    if "mode" in bottleneck.queue.model_fields_set and bottleneck.queue.mode == "backpressure":
-        raise BadInput(
-            f"{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
-            "use droptail, drophead or codel"
-        )
     sessions = len(scenario.sessions) or 1
     shape = layout.dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
-    queue = bottleneck.queue
-    if queue.mode == "backpressure":
-        queue = queue.model_copy(update={"mode": "droptail"})
-    core = resolver.link(bottleneck.model_copy(update={"queue": queue}), 1, shape.edges[0])
+    core = resolver.link(_queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
     links = [core, *_access(scenario, resolver, core, shape)]
     connections = [session.connections for session in scenario.sessions] or [1]
     return Topology(
@@ -120,6 +112,18 @@ def _dumbbell(scenario: Scenario, resolver: _Resolver) -> Topology:
         sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
         cross_traffic=list(shape.paths[sessions:]),
     )  # fmt: skip
+
+
+def _queued_in_the_middle(link: Link, where: str) -> Link:
+    """A link that a router sends into: drop-tail, if nothing else is asked."""
+    if link.queue.mode != "backpressure":
+        return link
+    if "mode" in link.queue.model_fields_set:
+        raise BadInput(
+            f"{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
+            "use droptail, drophead or codel"
+        )
+    return link.model_copy(update={"queue": link.queue.model_copy(update={"mode": "droptail"})})
 
 
 def _access(scenario: Scenario, resolver: _Resolver, core: LinkPlan, shape: Layout) -> list[LinkPlan]:
@@ -139,3 +143,17 @@ def _access(scenario: Scenario, resolver: _Resolver, core: LinkPlan, shape: Layo
         )
         for place, edge in enumerate(shape.edges[1:], start=2)
     ]  # fmt: skip
+
+
+def _star(scenario: Scenario, resolver: _Resolver) -> Topology:
+    sessions = [(str(entry.sender), str(entry.receiver)) for entry in scenario.sessions] or [("h1", "h2")]
+    others = [(str(entry.sender), str(entry.receiver)) for entry in scenario.cross_traffic]
+    shape = layout.star([link.name for link in scenario.links], [*sessions, *others])
+    asked = [_queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
+    links = resolver.links(asked, shape.edges)
+    connections = [session.connections for session in scenario.sessions] or [1]
+    return Topology(
+        shape, links, links, {},
+        sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
+        cross_traffic=list(shape.paths[len(sessions):]),
+    )  # fmt: skip

@@ -19,7 +19,7 @@ from testbed.runner.processes import Supervised, dies_with_us
 from topologies.commands import in_namespace
 
 INTERVAL_S = 0.5
-PORT = 5201
+FIRST_PORT = 5201
 END_S = 15.0
 """How long after its time iperf3 may take to end: what is queued has to arrive, and the results to be exchanged."""
 
@@ -144,16 +144,21 @@ class Iperf3(threading.Thread):
             process.wait()
 
 
+def _port(flow: Mapping[str, Any]) -> str:
+    # One server per flow, even where two have one host.
+    return str(FIRST_PORT + flow["number"] - 1)
+
+
 def _server_command(flow: Mapping[str, Any]) -> list[str]:
     return [
-        "iperf3", "--server", "--one-off", "--bind", flow["server"], "--port", str(PORT),
+        "iperf3", "--server", "--one-off", "--bind", flow["server"], "--port", _port(flow),
         "--interval", str(INTERVAL_S), "--format", "k", "--forceflush",
     ]  # fmt: skip
 
 
 def _client_command(flow: Mapping[str, Any]) -> list[str]:
     return [
-        "iperf3", "--client", flow["server"], "--bind", flow["client"], "--port", str(PORT),
+        "iperf3", "--client", flow["server"], "--bind", flow["client"], "--port", _port(flow),
         "--congestion", flow["congestion_control"], "--time", f"{flow['for_s']:.0f}",
         "--interval", str(INTERVAL_S), "--json", "--get-server-output",
     ]  # fmt: skip

@@ -14,6 +14,9 @@ class Session(Section):
     """One of several NCP sessions, between hosts of its own; what it leaves out is as in ``ncp``."""
 
     name: Name
+    sender: Name | None = None
+    """Hosts, where the topology does not tell them."""
+    receiver: Name | None = None
     start_s: DurationSeconds = Field(0.0, alias="start")
     connections: int = Field(1, ge=1, le=16)
     policy: Name | None = None
@@ -34,6 +37,9 @@ class CrossTraffic(Section):
     """Traffic of another program over the bottleneck, between hosts of its own."""
 
     tool: Literal["iperf3"]
+    sender: Name | None = None
+    """Hosts, where the topology does not tell them."""
+    receiver: Name | None = None
     congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
     from_s: DurationSeconds = Field(0.0, alias="from")
     for_s: DurationSeconds = Field(alias="for", gt=0)

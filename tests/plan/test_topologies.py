@@ -137,3 +137,108 @@ def test_two_ways_to_one_address_are_refused() -> None:
     ways = tuple(layout.Path("s", way) for way in (("sx", "xz", "zd"), ("sy", "yz", "zd")))
     with pytest.raises(Ambiguous, match=r"s would need two ways to 198\.18\.5\.2: by 198\.18\.1\.2"):
         Layout(("s", "d"), (), edges, ways).routes()
+
+
+def test_a_dumbbell_has_a_pair_of_hosts_per_session_and_flow() -> None:
+    plan = plan_of("dumbbell")
+    assert [host["name"] for host in plan["hosts"]] == ["a1", "b1", "a2", "b2"]
+    assert {node["name"]: node["forwards"] for node in plan["nodes"]} == {
+        "r1": True, "r2": True, "a3": False, "b3": False,
+    }  # fmt: skip
+    core = plan["links"][0]
+    assert (core["name"], core["a"]["host"], core["b"]["host"]) == ("core", "r1", "r2")
+    assert core["queue"] == {"mode": "droptail", "packets": 41}
+    assert {link["queue"]["mode"] for link in plan["links"][1:]} == {"backpressure"}
+    first, second = plan["sessions"]
+    assert (first["start_s"], second["start_s"]) == (0, 2)
+    assert first["payload_seed"] != second["payload_seed"]
+    assert [c["link"] for c in second["connections"]] == ["core", "core"]
+    ends = [(c["sender"], c["receiver"]) for s in plan["sessions"] for c in s["connections"]]
+    assert len(set(ends)) == 3
+    flow = plan["cross_traffic"][0]
+    assert trip(plan, flow["client"], flow["server"]) == flow["path"] == ["access-a3", "core", "access-b3"]
+    assert_routed(plan)
+    # Two sessions of 2048 packets each on one link of 512 packets/s, the second from 2 s.
+    assert expected_transfer_s(plan) == pytest.approx(2 + 4096 / 512)
+
+
+def test_what_a_session_says_itself_counts() -> None:
+    plan = plan_of("dumbbell", "sessions.second.transfer=1MiB", "sessions.second.initial_windows=[3, 1]")
+    assert [session["transfer_bytes"] for session in plan["sessions"]] == [2 << 20, 1 << 20]
+    assert [session["initial_windows"] for session in plan["sessions"]] == [None, [3, 1]]
+
+
+def test_a_bottlenecks_queue_drops_without_being_asked() -> None:
+    assert plan_of("dumbbell", "links.core.queue=10 packets")["links"][0]["queue"]["mode"] == "droptail"
+    assert plan_of("dumbbell", "links.core.queue={mode: codel}")["links"][0]["queue"]["mode"] == "codel"
+
+
+def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
+    plan = plan_of("dumbbell", "access={}")
+    assert {link["rate_bps"] for link in plan["links"][1:]} == {2 * plan["links"][0]["rate_bps"]}
+    assert {link["delay_ms"] for link in plan["links"][1:]} == {1}
+
+
+TO_H2 = "{name: %s, sender: %s, receiver: h2}"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "assignments", "says"),
+    [
+        ("dumbbell", ["links.core.queue={mode: backpressure}"], "use droptail, drophead or codel"),
+        ("dumbbell", ["access.rate=1mbit"], "access.rate: 1 Mbit/s is below the bottleneck's"),
+        ("dumbbell", ["links.core.name=access-x"], "links.access-x.name: names with access-"),
+        ("dumbbell", ["sessions.second.name=first"], "two sessions are named 'first'"),
+        ("dumbbell", ["sessions.second.policy=reno"], "sessions.second.policy: there is no policy 'reno'"),
+        ("dumbbell", ["ncp.initial_windows=[1]"], "1 values for the 2 connections of session second"),
+        ("dumbbell", ["cross_traffic.1.for=1500ms"], "iperf3 counts whole seconds, for example 10s"),
+        ("dumbbell", ["cross_traffic.1.tool=netperf"], "'netperf' is not right: Input should be 'iperf3'"),
+        (
+            "dumbbell",
+            ["topology=parallel"],
+            "sessions: topology parallel has none; use topology dumbbell or star",
+        ),
+        ("relays", ["topology=dumbbell"], "links has 2 links; a dumbbell has one, the bottleneck"),
+        (
+            "dumbbell",
+            ["sessions.second.sender=a1"],
+            "sessions.second.sender: topology dumbbell chooses the hosts",
+        ),
+        (
+            "star",
+            ["sessions.s1.sender=h9"],
+            "sessions.s1.sender: there is no host 'h9'; hosts, one per link: h1, h2, h3",
+        ),
+        ("star", ["sessions.s1.sender=h2"], "sessions.s1: h2 sends to itself"),
+        (
+            "star",
+            ["sessions=[{name: a, sender: h1, receiver: h2}, {name: b, sender: h3, receiver: h2}]"],
+            "h2 would be in two",
+        ),
+        ("star", ["cross_traffic=[{tool: iperf3, for: 1s}]"], "cross_traffic.1.sender: is missing"),
+        (
+            "star",
+            ["links.one.queue={mode: backpressure}"],
+            "links.one.queue.mode: 'backpressure' is a sender's own",
+        ),
+        ("relays", ["topology=ring"], "'parallel', 'relays'"),
+    ],
+)
+def test_mistakes_are_told(scenario: str, assignments: list[str], says: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        plan_of(scenario, *assignments)
+    assert says in raised.value.message
+    assert raised.value.code == 2
+
+
+def test_a_star_has_a_link_per_host() -> None:
+    plan = plan_of("star")
+    assert [(link["name"], link["a"]["host"], link["b"]["host"]) for link in plan["links"]] == [
+        ("one", "h1", "r1"), ("two", "h2", "r1"), ("three", "h3", "r1"),
+    ]  # fmt: skip
+    assert {link["queue"]["mode"] for link in plan["links"]} == {"droptail"}
+    (connection,) = plan["sessions"][0]["connections"]
+    assert (connection["link"], connection["path"]) == ("two", ["one", "two"])
+    flow = plan["cross_traffic"][0]
+    assert trip(plan, flow["client"], flow["server"]) == ["three", "two"]
+    assert_routed(plan)

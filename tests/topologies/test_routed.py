@@ -61,3 +61,9 @@ def test_all_pairs_share_the_bottleneck() -> None:
         assert received(net, "r2") == {"r2-eth1": 3, "r2-eth3": 0, "r2-eth5": 3}
         qdisc = run(in_namespace(namespace_of(net.get("r1").pid), ["tc", "qdisc", "show", "dev", "r1-eth1"]))
         assert "tbf" not in qdisc, "the bottleneck's queue is in the middle, where it drops"
+
+
+def test_hosts_of_a_star_meet_at_its_router() -> None:
+    with mininet("star", 3, rate="8mbit", delay="10ms") as net:
+        assert 40 <= fastest_ms(net, "h1", "198.18.1.1", "198.18.3.1") < 60
+        assert received(net, "r1") == {"r1-eth1": 3, "r1-eth2": 0, "r1-eth3": 3}
