@@ -14,7 +14,7 @@ class HostLoad(threading.Thread):
     """Appends a ``host`` point to a spool every interval: CPU busy and stolen (fractions of all cores' time
     over the interval) and the number of runnable tasks (``/proc/loadavg``).
 
-    Costs about 0.1 ms of CPU per sample.
+    Measured at 0.4 ms of CPU per sample, 0.4% of a core at 100 ms.
     """
 
     def __init__(self, spool: Path, run: str, scenario: str, interval_s: float) -> None:

@@ -10,11 +10,11 @@ class CommandFailed(RuntimeError):
     """A command ended with an error; the message has the command and what it said."""
 
 
-def run(command: Sequence[str], *, timeout_s: float = 20.0) -> str:
+def run(command: Sequence[str], *, timeout_s: float = 20.0, stdin: str = "") -> str:
     """Run to the end and return stdout; raises :class:`CommandFailed`."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
+            command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except FileNotFoundError as error:
         raise CommandFailed(f"{command[0]}: not installed") from error
@@ -26,23 +26,16 @@ def run(command: Sequence[str], *, timeout_s: float = 20.0) -> str:
     return done.stdout
 
 
+def batch(tool: str, *lines: str) -> None:
+    """Lines of ``ip`` or ``tc`` in one process; it stops at the first that fails, and raises
+    :class:`CommandFailed`."""
+    text = "".join(f"{line}\n" for line in lines)
+    try:
+        run([tool, "-batch", "-"], stdin=text)
+    except CommandFailed as error:
+        raise CommandFailed(f"{error}\n{text.rstrip()}") from error
+
+
 def in_namespace(path: str, command: Sequence[str]) -> list[str]:
     """``command`` as it runs in the network namespace at ``path``, with this machine's files and tools."""
     return ["nsenter", f"--net={path}", "--", *command]
-
-
-def quiet_interfaces(path: str) -> None:
-    """Keep a namespace's interfaces from sending anything by themselves: no IPv6, hence no router or
-    neighbour discovery on the emulated links."""
-    settings = [f"net.ipv6.conf.{scope}.disable_ipv6=1" for scope in ("all", "default")]
-    try:
-        run(in_namespace(path, ["sysctl", "-q", "-w", *settings]))
-    except CommandFailed:
-        return  # a kernel without IPv6 sends none
-
-
-def plain_frames(path: str, interface: str) -> None:
-    """Turn offloads off: segmentation makes bursts beyond the rate, and with TX checksum offload a frame
-    that user space forwards arrives with a bad checksum."""
-    features = ["tx", "off", "gso", "off", "tso", "off", "gro", "off"]
-    run(in_namespace(path, ["ethtool", "-K", interface, *features]))

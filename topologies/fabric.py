@@ -5,10 +5,14 @@ Deleting the namespace deletes all links, whatever else went wrong.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from testbed.plan.links import LinkEnd, LinkPlan
-from topologies.commands import in_namespace, plain_frames, quiet_interfaces, run
+from topologies.commands import batch, in_namespace, run
+from topologies.offloads import plain_frames
+from topologies.within import within
 
 MANAGEMENT_GATEWAY = "198.19.0.1"
 MANAGEMENT_PREFIX = 24
@@ -33,12 +37,12 @@ class Fabric:
     def __init__(self, name: str) -> None:
         self.name = name
         self.path = f"/run/netns/{name}"
+        self._quieted: set[int] = set()
 
     def create(self) -> None:
         """Make the namespace; raises :class:`CommandFailed` if the name is taken."""
         run(["ip", "netns", "add", self.name])
-        quiet_interfaces(self.path)
-        self.run(["ip", "link", "set", "lo", "up"])
+        within(self.path, _make_quiet)
 
     def delete(self) -> None:
         """Delete the namespace and so every link; nothing to do if it is gone."""
@@ -51,25 +55,22 @@ class Fabric:
 
     def wire(self, link: LinkPlan, pid_a: int, pid_b: int) -> None:
         """Create the link's two veth pairs, between each host's namespace and this one, and bring them up."""
-        for end, pid in ((link.a, pid_a), (link.b, pid_b)):
-            self._wire_end(end, pid)
-        # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
-        for near, far, pid in ((link.a, link.b, pid_a), (link.b, link.a, pid_b)):
-            neighbour = ["ip", "neigh", "replace", far.address, "lladdr", far.mac]
-            run(in_namespace(namespace_of(pid), [*neighbour, "dev", near.interface, "nud", "permanent"]))
+        ends = ((link.a, link.b, pid_a), (link.b, link.a, pid_b))
+        batch("ip", *(
+            f"link add {near.interface} netns {pid} address {near.mac} "
+            f"type veth peer name {near.middle_interface} netns {self.name}"
+            for near, _, pid in ends
+        ))  # fmt: skip
+        within(self.path, lambda: _bring_middle_up(link))
+        for near, far, pid in ends:
+            self._quiet(pid)
+            within(namespace_of(pid), partial(_bring_host_up, near, far))
 
-    def _wire_end(self, end: LinkEnd, pid: int) -> None:
-        run([
-            "ip", "link", "add", end.interface, "netns", str(pid), "address", end.mac,
-            "type", "veth", "peer", "name", end.middle_interface, "netns", self.name,
-        ])  # fmt: skip
-        host = namespace_of(pid)
-        quiet_interfaces(host)
-        plain_frames(host, end.interface)
-        plain_frames(self.path, end.middle_interface)
-        run(in_namespace(host, ["ip", "addr", "add", f"{end.address}/{end.prefix}", "dev", end.interface]))
-        run(in_namespace(host, ["ip", "link", "set", end.interface, "up"]))
-        self.run(["ip", "link", "set", end.middle_interface, "up", "promisc", "on"])
+    def _quiet(self, pid: int) -> None:
+        """Each host once, before its first link is up."""
+        if pid not in self._quieted:
+            within(namespace_of(pid), quiet_interfaces)
+            self._quieted.add(pid)
 
     def shape(self, link: LinkPlan, pid_a: int, pid_b: int) -> None:
         """Rate and queue at each host's own egress: a full queue pushes back on the sender's socket.
@@ -79,7 +80,7 @@ class Fabric:
         if not link.shaped_at_hosts:
             return
         for end, pid in ((link.a, pid_a), (link.b, pid_b)):
-            run(in_namespace(namespace_of(pid), [
+            within(namespace_of(pid), partial(run, [
                 "tc", "qdisc", "replace", "dev", end.interface, "root", "handle", TBF_HANDLE, "tbf",
                 "rate", f"{link.rate_bps}bit", "burst", str(link.burst_bytes),
                 "limit", str(tbf_limit_bytes(link)),
@@ -99,6 +100,37 @@ class Fabric:
             host = namespace_of(pid)
             run(in_namespace(host, ["ip", "addr", "add", f"{address}/{MANAGEMENT_PREFIX}", "dev", "mgmt0"]))
             run(in_namespace(host, ["ip", "link", "set", "mgmt0", "up"]))
+
+
+def quiet_interfaces() -> None:
+    """Keep the current namespace's interfaces from sending anything by themselves: no IPv6, hence no router or
+    neighbour discovery on the emulated links."""
+    for scope in ("all", "default"):
+        # A kernel without IPv6 sends none.
+        with suppress(FileNotFoundError):
+            Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
+
+
+def _make_quiet() -> None:
+    quiet_interfaces()
+    run(["ip", "link", "set", "lo", "up"])
+
+
+def _bring_middle_up(link: LinkPlan) -> None:
+    names = [link.a.middle_interface, link.b.middle_interface]
+    plain_frames(names)
+    batch("ip", *(f"link set {name} up promisc on" for name in names))
+
+
+def _bring_host_up(near: LinkEnd, far: LinkEnd) -> None:
+    plain_frames([near.interface])
+    batch(
+        "ip",
+        f"addr add {near.address}/{near.prefix} dev {near.interface}",
+        f"link set {near.interface} up",
+        # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
+        f"neigh replace {far.address} lladdr {far.mac} dev {near.interface} nud permanent",
+    )
 
 
 def leftover_namespaces(prefix: str = "ncp-") -> list[str]:

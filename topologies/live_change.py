@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from testbed.plan.links import LinkPlan
+from topologies.commands import batch
 from topologies.fabric import Fabric
+from topologies.within import within
 
 FIRST_GROUP = 1000
 """Interface groups of links' ends, apart from group 0, which all others are in."""
@@ -31,9 +33,12 @@ class Applied:
 
 def pair_ends(fabric: Fabric, links: Sequence[LinkPlan]) -> None:
     """Put each link's two ends in a group of their own, so that one request pulls both."""
-    for link in links:
-        for end in (link.a, link.b):
-            fabric.run(["ip", "link", "set", end.middle_interface, "group", str(FIRST_GROUP + link.index)])
+    lines = [
+        f"link set {end.middle_interface} group {FIRST_GROUP + link.index}"
+        for link in links
+        for end in (link.a, link.b)
+    ]
+    within(fabric.path, lambda: batch("ip", *lines))
 
 
 def set_carrier(fabric: Fabric, link: LinkPlan, *, up: bool) -> Applied:

@@ -6,14 +6,15 @@
 #
 #   -d DIR      the only folder that the guest shares writable with this machine (default: a new one in /tmp)
 #   -m MEMORY   of the guest (default 512M)
-#   -t SECONDS  after which the guest is ended (default 300)
+#   -t SECONDS  after which the guest is ended (default 300); waiting for a free core does not count
 #   -o          the guest may write anywhere; what it writes is gone with it
 #
 # Prints what the command printed (DIR has it while it runs: stdout, stderr, kernel.log) and ends with its exit
 # code: 125 if the guest did not get that far, 124 after -t.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-build=$here/../../.build/vkernel
+checkout=$(cd "$here/../.." && pwd)
+build=$checkout/.build/vkernel
 shared='' memory=512M limit_s=300 overlay=''
 while getopts d:m:t:o option; do
   case $option in
@@ -39,11 +40,11 @@ rm -f "$shared/exit-code"
 : > "$shared/stdout"
 : > "$shared/stderr"
 
-# On one core a guest's system call costs half of what it does on two. Of the cores that this process may use,
-# the one with the most idle time just now.
+# On one core a guest's system call costs half of what it does on two. Of the cores that this process may use
+# the idlest one that has no guest yet, for two would hold each other up.
 idle() { awk '/^cpu[0-9]/ { print substr($1, 4), $5 }' /proc/stat; }
 allowed=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)
-core=$(join <(idle | sort) <(sleep 0.3; idle | sort) | awk -v allowed="$allowed" '
+cores=$(join <(idle | sort) <(sleep 0.3; idle | sort) | awk -v allowed="$allowed" '
   function may(core,  n, i, parts, ends) {
     n = split(allowed, parts, ",")
     for (i = 1; i <= n; i++) {
@@ -52,16 +53,27 @@ core=$(join <(idle | sort) <(sleep 0.3; idle | sort) | awk -v allowed="$allowed"
     }
     return 0
   }
-  may($1 + 0) && (best == "" || $3 - $2 > most) { best = $1; most = $3 - $2 }
-  END { print best }')
+  may($1 + 0) { print $3 - $2, $1 }' | sort -rn | cut -d' ' -f2)
+core=''
+until [ -n "$core" ]; do
+  for candidate in $cores; do
+    exec {lock}>"${TMPDIR:-/tmp}/ncp-guest-$UID-core-$candidate.lock"
+    if flock -n "$lock"; then core=$candidate; break; fi
+    exec {lock}>&-
+  done
+  [ -n "$core" ] || sleep 1
+done
 
-# A higher priority, where that is allowed: what the machine does beside it is not to look like a slow link.
+# Before ordinary programs, where that is allowed: what the machine does beside it is not to look like a slow
+# link. A guest with nothing to do sleeps, and timeout has the same priority.
+priority=()
+if chrt --rr 1 true 2>/dev/null; then priority=(chrt --rr 1); fi
 # setarch -R: the kernel's own image has a fixed address.
 status=0
-LD_PRELOAD=$shim timeout -k 5 "$limit_s" nice -n -10 taskset -c "$core" setarch -R linux.uml \
+"${priority[@]}" timeout -k 5 "$limit_s" taskset -c "$core" env LD_PRELOAD="$shim" setarch -R linux.uml \
   mem="$memory" root=/dev/root rootfstype=hostfs rootflags=/ ro init="$here/guest-init" \
   con=null con0=null,fd:1 umid="ncp-guest-$$" uml_dir="$shared" noreboot quiet loglevel=4 \
-  guest_shared="$shared" guest_overlay="$overlay" </dev/null >"$shared/kernel.log" 2>&1 || status=$?
+  guest_shared="$shared" guest_checkout="$checkout" guest_overlay="$overlay" </dev/null >"$shared/kernel.log" 2>&1 || status=$?
 cat "$shared/stdout"
 cat "$shared/stderr" >&2
 [ "$status" != 124 ] || exit 124

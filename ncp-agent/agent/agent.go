@@ -65,9 +65,12 @@ func Run(ctx context.Context, o Options) error {
 
 	failed := transfer(ctx, o, links, control, spool, result)
 
-	result.Telemetry.Points = spool.Points()
 	if err := spool.Close(); err != nil && failed == nil {
 		failed = err
+	}
+	result.Telemetry.Points = spool.Points()
+	if lost := spool.Lost(); lost > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("telemetry: %d points never got into the spool", lost))
 	}
 	if pusher != nil {
 		drain := telemetryDrain
@@ -75,6 +78,9 @@ func Run(ctx context.Context, o Options) error {
 			drain = interruptedDrain
 		}
 		result.Telemetry = pusher.Close(drain)
+		if err := pusher.Err(); err != nil {
+			result.Warnings = append(result.Warnings, err.Error())
+		}
 	}
 	if failed != nil {
 		result.Error = failed.Error()
@@ -92,6 +98,12 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 		e := drive.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
 		if o.Role == Receiver {
 			e.Local, e.Remote = e.Remote, e.Local
+		}
+		switch tcp := o.Plan.Session.Transport == plan.TCP; {
+		case tcp && o.Role == Receiver:
+			e.Transport = drive.TCPListen
+		case tcp:
+			e.Transport = drive.TCPDial
 		}
 		endpoints = append(endpoints, e)
 	}
@@ -119,6 +131,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 	d.Stats(&stats)
 	result.Connections = connectionResults(&stats, links)
 	result.MaxReorderBytes = sampler.maxReorderBytes
+	result.Warnings = append(result.Warnings, d.Broken()...)
 	d.Close(ctx)
 	return err
 }

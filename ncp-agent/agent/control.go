@@ -25,6 +25,9 @@ const (
 	stateFailed  = "failed"
 )
 
+// maxPauseMS is far above what an experiment pauses for.
+const maxPauseMS = 600_000
+
 // Status is the answer to GET /state.
 type Status struct {
 	State   string `json:"state"`
@@ -67,8 +70,9 @@ func serveControl(path, role, name string, links []string) (*control, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", c.handleState)
 	mux.HandleFunc("POST /start", c.handleStart)
-	mux.HandleFunc("POST /pause", func(w http.ResponseWriter, r *http.Request) { c.handleReading(w, r, false) })
-	mux.HandleFunc("POST /resume", func(w http.ResponseWriter, r *http.Request) { c.handleReading(w, r, true) })
+	mux.HandleFunc("POST /pause-read", c.handlePause)
+	mux.HandleFunc("POST /pause", c.handlePause)
+	mux.HandleFunc("POST /resume", c.handleResume)
 	c.server.Handler = mux
 	go c.server.Serve(listener)
 	return c, nil
@@ -125,17 +129,42 @@ func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "{}")
 }
 
-// handleReading answers POST /pause?connection=2 and /resume?connection=2.
-func (c *control) handleReading(w http.ResponseWriter, r *http.Request, reading bool) {
-	index, err := strconv.Atoi(r.URL.Query().Get("connection"))
+// handlePause answers POST /pause-read?connection=2&ms=1000, which resumes by
+// itself, and POST /pause?connection=2, which waits for /resume.
+func (c *control) handlePause(w http.ResponseWriter, r *http.Request) {
+	var duration time.Duration
+	if r.URL.Path == "/pause-read" {
+		text := r.URL.Query().Get("ms")
+		ms, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(ms >= 1 && ms <= maxPauseMS) {
+			refuse(w, fmt.Sprintf("ms=%s, want 1 to %d milliseconds", text, maxPauseMS))
+			return
+		}
+		duration = time.Duration(ms * float64(time.Millisecond))
+	}
+	c.handleReading(w, r, func(d *drive.Driver, connection int) error { return d.PauseReading(connection, duration) })
+}
+
+// handleResume answers POST /resume?connection=2.
+func (c *control) handleResume(w http.ResponseWriter, r *http.Request) {
+	c.handleReading(w, r, (*drive.Driver).ResumeReading)
+}
+
+func (c *control) handleReading(w http.ResponseWriter, r *http.Request, do func(d *drive.Driver, connection int) error) {
+	text := r.URL.Query().Get("connection")
+	index, err := strconv.Atoi(text)
+	if err != nil {
+		refuse(w, fmt.Sprintf("connection=%s, want 1 or more", text))
+		return
+	}
 	c.mu.Lock()
 	d := c.driver
 	c.mu.Unlock()
-	if err != nil || d == nil {
-		refuse(w, "want connection=1 or more, of an agent whose sockets are open")
+	if d == nil {
+		refuse(w, "the sockets are not open yet")
 		return
 	}
-	if err := d.SetReading(index-1, reading); err != nil {
+	if err := do(d, index-1); err != nil {
 		refuse(w, err.Error())
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 	"time"
 
 	"ncp-testbed/ncp-agent/drive"
@@ -20,6 +21,7 @@ type sampler struct {
 	points   telemetry.Points
 	interval time.Duration
 	log      io.Writer
+	failed   sync.Once
 
 	sender          bool
 	sessionTags     telemetry.Tags
@@ -93,9 +95,10 @@ func (s *sampler) event(kind string, at time.Time, sinceStart time.Duration, tex
 	s.append(&p)
 }
 
+// append tells of the first failure only: a full disk would fill the log too.
 func (s *sampler) append(p *telemetry.Points) {
 	if err := s.spool.Append(p); err != nil {
-		fmt.Fprintln(s.log, "ncp-agent:", err)
+		s.failed.Do(func() { fmt.Fprintln(s.log, "ncp-agent:", err) })
 	}
 }
 

@@ -9,13 +9,24 @@ import (
 // BenchmarkLoopback is the payload rate of one session over one loopback
 // socket pair, both ends in this process.
 func BenchmarkLoopback(b *testing.B) {
+	b.Run("udp", func(b *testing.B) {
+		here, there := endpoints(b, 1)
+		benchmarkLoopback(b, here, there)
+	})
+	b.Run("tcp", func(b *testing.B) {
+		here, there := tcpEndpoints(b, 1)
+		benchmarkLoopback(b, here, there)
+	})
+}
+
+func benchmarkLoopback(b *testing.B, here, there []Endpoint) {
 	ctx := context.Background()
-	here, there := endpoints(b, 1)
 	cfg := config(1)
 	cfg.WindowBytes = 16 << 20
 	cfg.AckInterval = 10 * time.Millisecond
 	cfg.MaxAckRanges = 512
-	from, to := open(b, ctx, cfg, here), open(b, ctx, cfg, there)
+	to := open(b, ctx, cfg, there)
+	from := open(b, ctx, cfg, here)
 	from.Dial()
 	<-from.Established()
 	part := make([]byte, 64<<10)

@@ -1,7 +1,6 @@
 package drive
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"os"
@@ -60,7 +59,7 @@ func fillSendBuffer(packets, datagram int) (sent int, warnings []string, err err
 	}
 	defer exec.Command("ip", "link", "del", "d0").Run()
 	e := Endpoint{Local: netip.MustParseAddrPort("198.18.0.1:30001"), Remote: netip.MustParseAddrPort("198.18.0.2:30001"), SendBufferPackets: packets}
-	s, err := openSocket(context.Background(), e, datagram, func(error) {})
+	s, err := openUDP(e, sizes{full: datagram, largest: datagram})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -83,5 +82,5 @@ func fillSendBuffer(packets, datagram int) (sent int, warnings []string, err err
 		held, _ := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 		sent = held / truesize
 	}))
-	return sent, s.warnings, err
+	return sent, s.warnings(), err
 }

@@ -135,7 +135,7 @@ func TestPausedReading(t *testing.T) {
 	if err := pump(ctx, a, b, 1, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetReading(1, false); err != nil {
+	if err := b.PauseReading(1, 0); err != nil {
 		t.Fatal(err)
 	}
 	received := func() uint64 {
@@ -150,17 +150,17 @@ func TestPausedReading(t *testing.T) {
 	if n := received(); n != before {
 		t.Errorf("%d packets received while paused", n-before)
 	}
-	b.SetReading(1, true)
+	b.ResumeReading(1)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	if received() == before {
 		t.Error("nothing received on the connection after it resumed")
 	}
-	if err := b.SetReading(2, false); err == nil {
+	if err := b.PauseReading(2, 0); err == nil {
 		t.Error("paused a connection that is not there")
 	}
-	b.SetReading(0, false)
+	b.PauseReading(0, 0)
 	a.Close(ctx)
 	b.Close(ctx) // must not hang on the paused connection
 }

@@ -1,7 +1,7 @@
-// Package drive runs a session over UDP: one socket per connection, each with
-// a goroutine that reads and one that writes, around one session behind one
-// lock. Writes wait while the kernel's send buffer is full, so that a full
-// link pushes back on the session.
+// Package drive runs a session over UDP or TCP: one socket per connection,
+// each with a goroutine that reads and one that writes, around one session
+// behind one lock. Writes wait while the kernel's send buffer is full, so that
+// a full link pushes back on the session.
 package drive
 
 import (
@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +21,10 @@ import (
 // headroom is more than what NCP adds to a packet's data: for data two tags, a
 // sequence and a length; a handshake's ids are short.
 const headroom = 1024
+
+// shutGrace is how long a closed session's TCP connections may take for what
+// is under way: a close that meets unread data would reset them.
+const shutGrace = time.Second
 
 // dataHeader is what a full data packet has beside its data, with a sequence
 // of three bytes as after the first 16383 packets.
@@ -33,6 +39,8 @@ type Driver struct {
 	start time.Time // time 0 of the session
 	links []*link
 	wg    sync.WaitGroup
+
+	broken []string // connections that ended before the session; under mu
 
 	timer       chan struct{} // the deadline moved before armed
 	readable    chan struct{}
@@ -58,12 +66,13 @@ func Open(ctx context.Context, cfg session.Config, endpoints []Endpoint, waiting
 		stop: make(chan struct{}), failure: make(chan error, 1),
 	}
 	for i, e := range endpoints {
-		socket, err := openSocket(ctx, e, int(cfg.MTUBytes)+dataHeader, waiting)
+		packet := sizes{full: int(cfg.MTUBytes) + dataHeader, largest: int(cfg.MTUBytes) + headroom}
+		socket, err := openSocket(ctx, e, packet, waiting)
 		if err != nil {
 			d.closeSockets()
 			return nil, fmt.Errorf("connection %d, %s: %w", i+1, cfg.ClientIDs[i], err)
 		}
-		d.links = append(d.links, newLink(i, socket, int(cfg.MTUBytes)+headroom, e.SendBufferPackets))
+		d.links = append(d.links, newLink(i, socket, packet.largest, e.SendBufferPackets))
 	}
 	d.wg.Add(1 + 2*len(d.links))
 	go d.runTimer()
@@ -84,7 +93,7 @@ func (d *Driver) now() time.Duration { return time.Since(d.start) }
 func (d *Driver) Warnings() []string {
 	var all []string
 	for _, l := range d.links {
-		for _, w := range l.socket.warnings {
+		for _, w := range l.socket.warnings() {
 			all = append(all, fmt.Sprintf("connection %d: %s", l.index+1, w))
 		}
 	}
@@ -197,19 +206,31 @@ func (d *Driver) Close(ctx context.Context) {
 	d.session.Close(d.now())
 	d.settle()
 	d.mu.Unlock()
+	grace := shutGrace
 	select {
 	case <-d.closed:
 	case <-ctx.Done():
+		grace = 0
 	}
 	close(d.stop)
-	d.closeSockets()
+	for _, l := range d.links {
+		l.socket.shut(grace)
+	}
 	d.wg.Wait()
+	d.closeSockets()
 }
 
 func (d *Driver) closeSockets() {
 	for _, l := range d.links {
-		l.socket.udp.Close()
+		l.socket.close()
 	}
+}
+
+// Broken tells of connections that ended before the session did.
+func (d *Driver) Broken() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.broken)
 }
 
 // settle wakes whom a change concerns. The lock is held.
@@ -282,5 +303,7 @@ func (d *Driver) runTimer() {
 	}
 }
 
-// stopped tells errors of a socket that shutdown has closed.
-func stopped(err error) bool { return errors.Is(err, net.ErrClosed) }
+// stopped tells errors of a socket that Close has shut.
+func stopped(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded)
+}

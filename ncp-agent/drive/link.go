@@ -2,7 +2,10 @@ package drive
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"ncp-testbed/ncp-agent/session"
 
 	"golang.org/x/net/ipv4"
 )
@@ -13,17 +16,18 @@ const maxBatch = 64
 // link is one connection's socket and the buffers of its two goroutines.
 type link struct {
 	index  int
-	socket *socket
+	socket socket
 	wake   chan struct{}
 	idle   bool // its writer waits for wake; under the driver's lock
+	ended  bool // its stream is over; under the driver's lock
 
 	out, in  []ipv4.Message
 	outLimit int // most packets taken at once
 
-	resume chan struct{} // while reading is paused: closed at its end; under the driver's lock
+	resume chan struct{} // while reading is paused: closed at its end or by another pause; under the driver's lock
 }
 
-func newLink(index int, socket *socket, packetBytes, sendBufferPackets int) *link {
+func newLink(index int, socket socket, packetBytes, sendBufferPackets int) *link {
 	l := &link{index: index, socket: socket, wake: make(chan struct{}, 1), outLimit: maxBatch}
 	if sendBufferPackets > 0 {
 		// What waits for a full socket is lost to the other connections:
@@ -47,6 +51,7 @@ func messages(n, size int) []ipv4.Message {
 // time that the socket has taken all.
 func (d *Driver) writeLoop(l *link) {
 	defer d.wg.Done()
+	defer l.socket.closeWrite()
 	take := 1
 	for {
 		n := d.collect(l, take)
@@ -61,6 +66,9 @@ func (d *Driver) writeLoop(l *link) {
 		full, err := d.transmit(l, l.out[:n])
 		switch {
 		case err != nil && stopped(err):
+			return
+		case err != nil && l.socket.stream():
+			d.end(l, fmt.Errorf("writing: %w", err))
 			return
 		case err != nil || full:
 			take = 1
@@ -96,14 +104,14 @@ func (d *Driver) collect(l *link, n int) int {
 func (d *Driver) transmit(l *link, packets []ipv4.Message) (full bool, err error) {
 	refused := 0
 	for len(packets) > 0 {
-		n, err := l.socket.batch.WriteBatch(packets, 0)
-		if err != nil && transient(err) && refused < 3 {
+		n, err := l.socket.WriteBatch(packets, 0)
+		if err != nil && l.socket.transient(err) && refused < 3 {
 			refused++ // the error was an earlier packet's; the socket is clear again
 			continue
 		}
 		d.mu.Lock()
 		if err != nil {
-			if !stopped(err) {
+			if !d.stopping() {
 				d.session.WriteError(d.now(), l.index)
 				d.settle()
 			}
@@ -123,13 +131,16 @@ func (d *Driver) readLoop(l *link) {
 	defer d.wg.Done()
 	failures := 0
 	for {
-		n, err := l.socket.batch.ReadBatch(l.in, 0)
+		n, err := l.socket.ReadBatch(l.in, 0)
 		switch {
 		case err == nil:
 			failures = 0
 		case stopped(err):
 			return
-		case transient(err):
+		case l.socket.stream():
+			d.end(l, fmt.Errorf("reading: %w", err))
+			return
+		case l.socket.transient(err):
 			continue
 		default:
 			if failures++; failures == 10 {
@@ -140,6 +151,23 @@ func (d *Driver) readLoop(l *link) {
 			continue
 		}
 		d.deliver(l, l.in[:n])
+	}
+}
+
+// end notes that a connection is over before its session: that goes on over
+// the others, and fails with the last.
+func (d *Driver) end(l *link, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.ended || d.session.State() == session.Closed {
+		return
+	}
+	l.ended = true
+	l.socket.shut(0)
+	err = fmt.Errorf("connection %d ended, %w", l.index+1, err)
+	d.broken = append(d.broken, err.Error())
+	if !slices.ContainsFunc(d.links, func(l *link) bool { return !l.ended }) {
+		d.fail(err)
 	}
 }
 
@@ -174,23 +202,4 @@ func (d *Driver) stopping() bool {
 	default:
 		return false
 	}
-}
-
-// SetReading pauses or resumes the reading of one connection, counted from 0,
-// as if its application had stopped: the kernel's buffer fills meanwhile.
-func (d *Driver) SetReading(connection int, reading bool) error {
-	if connection < 0 || connection >= len(d.links) {
-		return fmt.Errorf("connection %d, want 1 to %d", connection+1, len(d.links))
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l := d.links[connection]
-	switch {
-	case reading && l.resume != nil:
-		close(l.resume)
-		l.resume = nil
-	case !reading && l.resume == nil:
-		l.resume = make(chan struct{})
-	}
-	return nil
 }

@@ -4,58 +4,71 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"os"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/ipv4"
-	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
+)
+
+// Transport is how a connection's packets travel.
+type Transport int
+
+// The transports. Of the two ends of a TCP connection one dials and one
+// listens.
+const (
+	UDP Transport = iota
+	TCPDial
+	TCPListen
 )
 
 // Endpoint is one connection's socket: where it is bound and connected.
 type Endpoint struct {
 	Local, Remote netip.AddrPort
+	Transport     Transport
 	// SendBufferPackets is how many full packets the kernel shall hold before
-	// a write waits; 0 leaves the kernel's default.
+	// a write waits; 0 leaves the kernel's default. TCP holds as many that it
+	// has not sent yet, beside those in flight.
 	SendBufferPackets int
 }
 
-// receiveBufferBytes is asked for each socket: a reader that is late by 50 ms
-// at 1 Gbit/s finds 6 MB, and the kernel counts about twice that.
-const receiveBufferBytes = 8 << 20
+// sizes are those of a session's packets in bytes: of a full data packet, and
+// of the largest that there may be.
+type sizes struct{ full, largest int }
 
-// packetConn is what ipv4.PacketConn and ipv6.PacketConn share: sendmmsg and
-// recvmmsg.
+// packetConn reads and writes packets, several at a time. It has the methods
+// of ipv4.PacketConn: a write gives how many packets were taken, fewer than
+// asked when it would have to wait.
 type packetConn interface {
 	ReadBatch([]ipv4.Message, int) (int, error)
 	WriteBatch([]ipv4.Message, int) (int, error)
 }
 
 // socket is an open Endpoint.
-type socket struct {
-	udp      *net.UDPConn
-	batch    packetConn
-	warnings []string
+type socket interface {
+	packetConn
+	// stream: after an error it can't go on. Of a socket that is no stream,
+	// transient tells the errors that are not its own.
+	stream() bool
+	transient(error) bool
+	// closeWrite says that no packet will follow.
+	closeWrite()
+	// shut ends reading and writing, within the time given for what is under
+	// way.
+	shut(grace time.Duration)
+	close()
+	warnings() []string
 }
 
-// openSocket opens an endpoint, waiting until its local address and a route to
-// the remote one exist: an agent may start before its interfaces. Waiting is
-// told each time it fails, with the reason.
-func openSocket(ctx context.Context, e Endpoint, datagram int, waiting func(error)) (*socket, error) {
+// openSocket opens an endpoint, waiting until its local address, a route to
+// the remote one and, to dial TCP, the listener exist: an agent may start
+// before its interfaces and its peer. Waiting is told each time it fails, with
+// the reason.
+func openSocket(ctx context.Context, e Endpoint, packet sizes, waiting func(error)) (socket, error) {
 	for {
-		udp, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(e.Local), net.UDPAddrFromAddrPort(e.Remote))
-		if err == nil {
-			s, err := prepare(udp, e, datagram)
-			if err != nil {
-				udp.Close()
-			}
+		s, err := openOnce(ctx, e, packet)
+		if err == nil || !missingNetwork(err) && !(e.Transport == TCPDial && missingPeer(err)) {
 			return s, err
-		}
-		if !missingNetwork(err) {
-			return nil, err
 		}
 		waiting(err)
 		select {
@@ -66,9 +79,29 @@ func openSocket(ctx context.Context, e Endpoint, datagram int, waiting func(erro
 	}
 }
 
+func openOnce(ctx context.Context, e Endpoint, packet sizes) (socket, error) {
+	switch e.Transport {
+	case TCPDial:
+		return dialTCP(ctx, e, packet)
+	case TCPListen:
+		return listenTCP(e, packet)
+	default:
+		return openUDP(e, packet)
+	}
+}
+
 // missingNetwork tells an address or a route that is not there yet.
 func missingNetwork(err error) bool {
-	for _, e := range []error{unix.EADDRNOTAVAIL, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.ENODEV} {
+	return isAny(err, unix.EADDRNOTAVAIL, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.ENODEV)
+}
+
+// missingPeer tells a peer that does not listen, or not answer, yet.
+func missingPeer(err error) bool {
+	return isAny(err, unix.ECONNREFUSED, unix.ECONNRESET, unix.ETIMEDOUT)
+}
+
+func isAny(err error, list ...error) bool {
+	for _, e := range list {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -76,113 +109,11 @@ func missingNetwork(err error) bool {
 	return false
 }
 
-func prepare(udp *net.UDPConn, e Endpoint, datagram int) (*socket, error) {
-	s := &socket{udp: udp, batch: ipv4.NewPacketConn(udp)}
-	if e.Local.Addr().Is6() {
-		s.batch = ipv6.NewPacketConn(udp)
-	}
-	raw, err := udp.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		if inner = s.sizeReceiveBuffer(int(fd)); inner == nil && e.SendBufferPackets > 0 {
-			inner = s.sizeSendBuffer(int(fd), e, datagram)
-		}
-	})
-	return s, errors.Join(err, inner)
+// granted notes what the kernel did not grant.
+type granted struct{ said []string }
+
+func (g *granted) warn(format string, args ...any) {
+	g.said = append(g.said, fmt.Sprintf(format, args...))
 }
 
-func (s *socket) sizeReceiveBuffer(fd int) error {
-	granted, err := setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receiveBufferBytes)
-	if err == nil && granted < receiveBufferBytes/4 {
-		s.warn("receive buffer is %d bytes, %d were asked: raise net.core.rmem_max", granted, receiveBufferBytes)
-	}
-	return err
-}
-
-// sizeSendBuffer makes room for the endpoint's packets. The kernel lets a
-// packet in while what is held is less than the buffer, and counts each as its
-// skb's truesize, 2304 bytes for a 1 KiB datagram; so N packets fit when the
-// buffer is between N−1 and N truesizes. The kernel doubles the value asked.
-//
-// A waiting writer is woken only when the buffer has drained to half, so a
-// sender that never rests keeps between N/2 and N packets there.
-func (s *socket) sizeSendBuffer(fd int, e Endpoint, datagram int) error {
-	truesize, err := measureTruesize(e, datagram)
-	if err != nil {
-		return fmt.Errorf("measuring a packet's size in the kernel: %w", err)
-	}
-	want := truesize*(e.SendBufferPackets-1) + truesize/2
-	granted, err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, (want+1)/2)
-	if err != nil {
-		return err
-	}
-	if held := (granted + truesize - 1) / truesize; held != e.SendBufferPackets {
-		s.warn("send buffer holds %d packets of %d bytes, %d were asked: see net.core.wmem_max", held, truesize, e.SendBufferPackets)
-	}
-	return nil
-}
-
-func (s *socket) warn(format string, args ...any) {
-	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
-}
-
-// setBuffer sizes a socket buffer, beyond the system's limit where the process
-// may, and gives the size granted, as the kernel counts it.
-func setBuffer(fd, force, plain, bytes int) (granted int, err error) {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, bytes); err != nil {
-			return 0, os.NewSyscallError("setsockopt", err)
-		}
-	}
-	granted, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)
-	return granted, os.NewSyscallError("getsockopt", err)
-}
-
-// measureTruesize finds what the kernel counts for one datagram of that many
-// bytes towards the endpoint: a corked socket holds it without sending, and
-// drops it when it is closed.
-func measureTruesize(e Endpoint, datagram int) (int, error) {
-	local := netip.AddrPortFrom(e.Local.Addr(), 0)
-	udp, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(local), net.UDPAddrFromAddrPort(e.Remote))
-	if err != nil {
-		return 0, err
-	}
-	defer udp.Close()
-	raw, err := udp.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	held := 0
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		if inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_CORK, 1); inner != nil {
-			return
-		}
-		if inner = unix.Send(int(fd), make([]byte, datagram), 0); inner != nil {
-			return
-		}
-		held, inner = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-	})
-	if err := errors.Join(err, inner); err != nil {
-		return 0, err
-	}
-	if held <= 0 {
-		return 0, errors.New("the kernel counts nothing for a corked datagram")
-	}
-	return held, nil
-}
-
-// transient tells errors that a later packet may not meet: those that an ICMP
-// message left on the socket, of a peer that is not up yet or has gone. They
-// stand for an earlier packet, not for the one being sent or received.
-func transient(err error) bool {
-	for _, e := range []syscall.Errno{unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.EPROTO, unix.EINTR} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
+func (g *granted) warnings() []string { return g.said }

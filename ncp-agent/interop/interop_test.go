@@ -136,7 +136,7 @@ func ask(t *testing.T, socket, request, wanted string) {
 	t.Fatalf("%s never answered %s", request, wanted)
 }
 
-func writePlan(t *testing.T) string {
+func writePlan(t *testing.T, transport string) string {
 	t.Helper()
 	var connections []any
 	for i, link := range []string{"one", "two", "three"} {
@@ -155,7 +155,7 @@ func writePlan(t *testing.T) string {
 		"schema": 1, "run": "r", "scenario": "interop", "seed": 1,
 		"telemetry": map[string]any{"interval_ms": 100, "url": "http://127.0.0.1:1", "database": "d"},
 		"sessions": []any{map[string]any{
-			"name": "s1", "policy": "nkp24", "transport": "udp", "transfer_bytes": size,
+			"name": "s1", "policy": "nkp24", "transport": transport, "transfer_bytes": size,
 			"send_window_bytes": 4 << 20, "mtu_bytes": 1024, "connections": connections,
 			"ack_interval_ms": 50, "max_ack_ranges": 32, "timeout_check_ms": 50, "linger_ms": 1000,
 		}},
@@ -170,30 +170,39 @@ func writePlan(t *testing.T) string {
 	return file
 }
 
-func TestSendToNPM(t *testing.T) {
-	file := writePlan(t)
-	p := startPeer(t, "receiver", file)
-	control, done := startAgent(t, agent.Sender, file)
-	ask(t, control, "POST /start", " 200 ")
-	sent := <-done
-	got := p.end(t)
-	if got.Bytes != size || got.SHA256 != sent.SHA256 {
-		t.Errorf("npm received %d bytes %s, want %d %s", got.Bytes, got.SHA256, size, sent.SHA256)
+// both runs a test over each transport.
+func both(t *testing.T, test func(t *testing.T, file string)) {
+	peerFolder(t)
+	for _, transport := range []string{plan.UDP, plan.TCP} {
+		t.Run(transport, func(t *testing.T) { test(t, writePlan(t, transport)) })
 	}
 }
 
+func TestSendToNPM(t *testing.T) {
+	both(t, func(t *testing.T, file string) {
+		p := startPeer(t, "receiver", file)
+		control, done := startAgent(t, agent.Sender, file)
+		ask(t, control, "POST /start", " 200 ")
+		sent := <-done
+		got := p.end(t)
+		if got.Bytes != size || got.SHA256 != sent.SHA256 {
+			t.Errorf("npm received %d bytes %s, want %d %s", got.Bytes, got.SHA256, size, sent.SHA256)
+		}
+	})
+}
+
 func TestReceiveFromNPM(t *testing.T) {
-	file := writePlan(t)
-	peerFolder(t)
-	control, done := startAgent(t, agent.Receiver, file)
-	ask(t, control, "GET /state", `"ready"`) // npm sends its handshake once
-	p := startPeer(t, "sender", file)
-	sent := p.end(t)
-	got := <-done
-	if got.Bytes != size || got.SHA256 != sent.SHA256 {
-		t.Errorf("received %d bytes %s, npm sent %d %s", got.Bytes, got.SHA256, size, sent.SHA256)
-	}
-	if len(got.Warnings) > 0 {
-		t.Errorf("warnings %v", got.Warnings)
-	}
+	both(t, func(t *testing.T, file string) {
+		control, done := startAgent(t, agent.Receiver, file)
+		ask(t, control, "GET /state", `"ready"`) // npm sends its handshake once
+		p := startPeer(t, "sender", file)
+		sent := p.end(t)
+		got := <-done
+		if got.Bytes != size || got.SHA256 != sent.SHA256 {
+			t.Errorf("received %d bytes %s, npm sent %d %s", got.Bytes, got.SHA256, size, sent.SHA256)
+		}
+		if len(got.Warnings) > 0 {
+			t.Errorf("warnings %v", got.Warnings)
+		}
+	})
 }

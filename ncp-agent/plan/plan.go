@@ -18,6 +18,13 @@ import (
 // Schema is the version of the plan that this package reads.
 const Schema = 1
 
+// The transports: a datagram for each packet, or a TCP connection for each
+// connection with a length before each packet.
+const (
+	UDP = "udp"
+	TCP = "tcp"
+)
+
 // Plan is the part of a plan that concerns one session.
 type Plan struct {
 	Run, Scenario string

@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 		{"/schema", 2, "schema: 2, want 1"},
 		{"/run", "", `run: ""`},
 		{"policy", "reno", `sessions[0].policy: "reno", want one of previous, nkp24`},
-		{"transport", "sctp", `sessions[0].transport: "sctp", want udp`},
+		{"transport", "sctp", `sessions[0].transport: "sctp", want udp or tcp`},
 		{"mtu_bytes", 70000, "sessions[0].mtu_bytes: 70000, want 1 to 60000"},
 		{"send_window_bytes", 100, "sessions[0].send_window_bytes: 100, want 1024 to"},
 		{"transfer_bytes", 0, "sessions[0].transfer_bytes: 0, want 1"},

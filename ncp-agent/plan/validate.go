@@ -36,8 +36,8 @@ func (s *Session) validate() error {
 	if !policy.Known(s.Policy) {
 		return fmt.Errorf("policy: %q, want one of %s", s.Policy, strings.Join(policy.Names(), ", "))
 	}
-	if s.Transport != "udp" {
-		return fmt.Errorf("transport: %q, want udp", s.Transport)
+	if s.Transport != UDP && s.Transport != TCP {
+		return fmt.Errorf("transport: %q, want %s or %s", s.Transport, UDP, TCP)
 	}
 	return s.validateConnections()
 }

@@ -23,9 +23,9 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of docs/contracts.md."""
-    from testbed.cli import clean, doctor, list_scenarios, machine, run, scenario, test, verify
+    from testbed.cli import bench, clean, doctor, list_scenarios, machine, run, scenario, test, verify
 
-    for verb in (run, list_scenarios, scenario, doctor, verify, machine, clean, test):
+    for verb in (run, list_scenarios, scenario, doctor, verify, machine, clean, test, bench):
         verb.register(app)
     verbs = [command.name for command in app.registered_commands if command.name]
     try:

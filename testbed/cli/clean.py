@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
     @app.command("clean")
     def clean() -> None:
         """Remove namespaces, containers and records of runs that were killed. Results are kept."""
-        from testbed.cli.setup import docker_client
+        from testbed.cli.leftovers import docker_client
         from testbed.runner.live import remove_leftovers
 
         if os.geteuid() != 0:

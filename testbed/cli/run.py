@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,10 +19,24 @@ from testbed.cli.options import (
     SetOption,
 )
 from testbed.errors import CannotRun, Exit
-from testbed.plan.resolve import Plan
+from testbed.plan.resolve import Choices, Plan
 from testbed.scenario.load import LoadedScenario
 
 EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks beyond the scenario."""
+
+    runtime: Literal["docker", "process"]
+    link: Literal["auto", "netem", "relay"]
+    seed: int | None
+    quick: bool
+
+    def choices(self, middle: Literal["netem", "relay"]) -> Choices:
+        """With ``auto`` decided."""
+        return Choices(self.runtime, middle, self.seed, self.quick)
 
 
 def register(app: typer.Typer) -> None:
@@ -41,19 +56,11 @@ def register(app: typer.Typer) -> None:
         from testbed.scenario.load import load
 
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
-        if dry_run:
-            raise typer.Exit(_dry_run(loaded, runtime, link, seed, quick))
-        raise typer.Exit(run_scenario(loaded, runtime=runtime, link=link, seed=seed, quick=quick))
+        asked = Asked(runtime, link, seed, quick)
+        raise typer.Exit(_dry_run(loaded, asked) if dry_run else run_scenario(loaded, asked))
 
 
-def run_scenario(
-    loaded: LoadedScenario,
-    *,
-    runtime: Literal["docker", "process"],
-    link: Literal["auto", "netem", "relay"],
-    seed: int | None,
-    quick: bool,
-) -> int:
+def run_scenario(loaded: LoadedScenario, asked: Asked) -> int:
     """Set up what is missing, run, print the verdict; returns the exit code."""
     if os.geteuid() != 0:
         raise CannotRun(
@@ -61,21 +68,21 @@ def run_scenario(
             f"Try: sudo ./run.sh {loaded.scenario.name}",
         )
     from testbed import build
-    from testbed.cli.setup import remove_leftovers
+    from testbed.cli.leftovers import remove_leftovers
     from testbed.doctor import make_ready
-    from testbed.plan.resolve import Choices, new_run_id, resolve
+    from testbed.plan.resolve import new_run_id, resolve
     from testbed.runner.life import Interrupted, LinksOff, Run
     from testbed.runner.progress import Progress
 
     progress = Progress()
-    make_ready(progress, "run", runtime)
-    middle = choose_middle(link)
+    make_ready(progress, "run", asked.runtime)
+    middle = choose_middle(asked.link)
     with progress.step("build"):
         binaries = build.build_programs()
     policies = build.policy_facts(binaries["ncp-agent"])
-    plan = resolve(loaded, policies, Choices(runtime, middle, seed, quick), new_run_id())
+    plan = resolve(loaded, policies, asked.choices(middle), new_run_id())
     refuse_what_the_middle_cannot_do(plan)
-    progress.say(_headline(plan, link))
+    progress.say(_headline(plan, asked.link))
     remove_leftovers(progress.say)
     run = Run(plan, loaded, binaries, progress)
     name = f"{plan['scenario']} {plan['run']}"
@@ -156,19 +163,18 @@ def _say_error(error: Exception, folder: Path) -> None:
         (folder / "logs" / "error.txt").write_text("".join(traceback.format_exception(error)))
 
 
-def _dry_run(
-    loaded: LoadedScenario,
-    runtime: Literal["docker", "process"],
-    link: Literal["auto", "netem", "relay"],
-    seed: int | None,
-    quick: bool,
-) -> int:
+def _dry_run(loaded: LoadedScenario, asked: Asked) -> int:
     from testbed import build
-    from testbed.plan.resolve import Choices, new_run_id, resolve
+    from testbed.doctor import make_ready
+    from testbed.plan.resolve import new_run_id, resolve
     from testbed.plan.show import plan_text
+    from testbed.runner.progress import Progress
 
+    make_ready(Progress(), "show")
     middle: Literal["netem", "relay"]
-    middle = choose_middle(link) if os.geteuid() == 0 else ("netem" if link == "netem" else "relay")
+    middle = (
+        choose_middle(asked.link) if os.geteuid() == 0 else ("netem" if asked.link == "netem" else "relay")
+    )
     policies = build.policy_facts(build.build_programs()["ncp-agent"])
-    print(plan_text(resolve(loaded, policies, Choices(runtime, middle, seed, quick), new_run_id())))
+    print(plan_text(resolve(loaded, policies, asked.choices(middle), new_run_id())))
     return Exit.PASS

@@ -50,7 +50,10 @@ def register(app: typer.Typer) -> None:
 
 def _resolved(loaded: LoadedScenario, quick: bool) -> Plan:
     from testbed import build
+    from testbed.doctor import make_ready
     from testbed.plan.resolve import Choices, new_run_id, resolve
+    from testbed.runner.progress import Progress
 
+    make_ready(Progress(), "show")  # the agent, which is built here, knows the policies
     policies = build.policy_facts(build.build_programs()["ncp-agent"])
     return resolve(loaded, policies, Choices(quick=quick), new_run_id())

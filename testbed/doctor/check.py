@@ -131,6 +131,8 @@ def needs(verb: str, runtime: str = "docker", engine: str = "mininet") -> frozen
         return frozenset(Need)
     if verb == "up":
         return frozenset({PYTHON, Need.DATABASE})
+    if verb == "show":
+        return frozenset({PYTHON, BUILD})
     if verb not in RUN_VERBS:
         return frozenset({PYTHON})
     if engine != "mininet":

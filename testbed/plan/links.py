@@ -15,6 +15,10 @@ NCP_DATA_HEADER_BYTES = 7
 
 
 ONE_BDP = QueueLength(bdp=1.0)
+SHAPER_LATENESS_S = 0.001
+"""How late the shaper's timer may be without loss of capacity: the bucket holds what the rate sends in that
+time, and two frames at least. Measured at 100 Mbit/s on a busy machine: 0.24% of the rate is lost with a bucket
+of 3000 B, nothing with this. It makes a difference from 24 Mbit/s on."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +157,7 @@ def resolve_link(
         rate_bps=round(rate.to_bps(frame_bytes)),
         rate_pps=rate_pps,
         frame_bytes=frame_bytes,
-        # Two frames and a bit: the shaper can always send a whole frame, and a late timer loses no capacity.
-        burst_bytes=max(3000, 2 * frame_bytes),
+        burst_bytes=max(3000, 2 * frame_bytes, round(rate.to_bps(frame_bytes) / 8 * SHAPER_LATENESS_S)),
         queue={"mode": queue_mode, "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
         delay_ms=delay_ms,
         loss=loss,

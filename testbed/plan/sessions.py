@@ -63,8 +63,9 @@ def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> di
     name = entry.policy or loaded.scenario.ncp.policy
     field = f"sessions.{entry.name}.policy" if entry.policy else "ncp.policy"
     if name not in policies:
+        override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
         raise BadInput(
-            f"{loaded.path}: {field}: there is no policy {name!r}; policies: {', '.join(sorted(policies))}"
+            f"{override or loaded.path}: {field}: there is no policy {name!r}; policies: {', '.join(sorted(policies))}"
         )
     return policies[name]
 

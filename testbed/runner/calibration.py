@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import statistics
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -41,6 +43,13 @@ class LinkReading:
         """Error of the median one-way delay, signed."""
         return self.delay_ms - self.delay_ms_asked
 
+    @property
+    def loss_allowance(self) -> float:
+        """How far the share of lost packets may be off by chance alone: the 99.9% interval of the binomial
+        distribution, by its normal approximation, and one packet."""
+        deviation = math.sqrt(self.loss_asked * (1 - self.loss_asked) / self.sent)
+        return statistics.NormalDist().inv_cdf(0.9995) * deviation + 1 / self.sent
+
 
 def measure(
     plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path
@@ -72,6 +81,11 @@ def measure(
 
 
 def _reading(link: dict[str, Any], measured: dict[str, Any]) -> LinkReading:
+    if measured["delay_ms"] is None or measured["rate_bps"] is None:
+        raise RunFailed(
+            f"link {link['name']} {measured['direction']}: too little came through to measure it "
+            f"({measured['received']} of {measured['sent']} packets)"
+        )
     return LinkReading(
         link=link["name"],
         direction=measured["direction"],
@@ -101,6 +115,11 @@ def off_limits(readings: list[LinkReading], limits: Mapping[str, Any]) -> list[s
             reasons.append(
                 f"{where}: delay {reading.delay_ms:.2f} ms is {reading.delay_error_ms:+.2f} ms off the asked "
                 f"{reading.delay_ms_asked:g} (limit ±{limits['delay_error_ms']:g} ms)"
+            )
+        if reading.loss_asked and abs(reading.loss - reading.loss_asked) > reading.loss_allowance:
+            reasons.append(
+                f"{where}: loss {reading.loss:.2%} of {reading.sent} packets, asked {reading.loss_asked:.2%} "
+                f"(±{reading.loss_allowance:.2%} is what chance allows)"
             )
     return reasons
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from testbed import paths
 
+WAIT_S = 120.0
+"""For a core that has no other guest."""
 BOOT = paths.CHECKOUT / "images" / "vkernel" / "boot.sh"
 
 
@@ -47,7 +49,7 @@ def run_in_guest(
     options = ["-d", str(shared), "-t", f"{limit_s:g}", "-m", memory, *(["-o"] if writable else [])]
     done = subprocess.run(
         [str(BOOT), *options, "--", *command],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_s + 30, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_s + WAIT_S, check=False,
     )  # fmt: skip
     return Ended(done.returncode, done.stdout, done.stderr)
 

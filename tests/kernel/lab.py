@@ -1,9 +1,10 @@
-"""Runs in the guest: two hosts, links between them, either middle, and packets with known times.
+"""Two hosts, links between them, either middle, and packets with known times; in the guest or on this machine.
 
-Standard library and the testbed's own modules only: packages load slowly there.
+Standard library and the testbed's own modules only: packages load slowly in the guest.
 """
 
 import ctypes
+import os
 import socket
 import struct
 import subprocess
@@ -45,9 +46,13 @@ class Lab:
 @contextmanager
 def lab(kind: str, links: Sequence[LinkPlan], relay: Path) -> Iterator[Lab]:
     """Hosts ``h1`` and ``h2``, the links, and a middle of the given kind."""
-    fabric = Fabric("ncp-guest")
+    fabric = Fabric(f"ncp-lab{os.getpid()}")
     hosts = {name: subprocess.Popen(["unshare", "--net", "sleep", "infinity"]) for name in ("h1", "h2")}
-    middle: Middle = NetemMiddle(fabric) if kind == "netem" else RelayMiddle(fabric, _ordinary(relay))
+    middle: Middle = (
+        NetemMiddle(fabric)
+        if kind == "netem"
+        else RelayMiddle(fabric, relay if os.cpu_count() != 1 else _ordinary(relay))
+    )
     try:
         pids = {name: process.pid for name, process in hosts.items()}
         _await_own_namespaces(pids.values())
@@ -67,8 +72,8 @@ def lab(kind: str, links: Sequence[LinkPlan], relay: Path) -> Iterator[Lab]:
 
 
 def _ordinary(relay: Path) -> Path:
-    """The relay without real-time priority: its threads would wait for each other for ever on the guest's one
-    core, where none of them makes room for another."""
+    """The relay without real-time priority: on one core its threads can wait for each other for ever, since none
+    of them makes room for another."""
     script = Path("/run/ncp-link")
     script.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-sys_nice {relay} "$@"\n')
     script.chmod(0o755)

@@ -28,6 +28,13 @@ def test_a_link_off_its_limits_is_named_with_both_figures() -> None:
     assert "link fast ba: delay 0.10 ms is -49.90 ms off the asked 50" in said[1]
 
 
+def test_a_loss_is_judged_by_what_chance_allows() -> None:
+    asked = {"loss_asked": 0.01, "sent": 2000}
+    assert off_limits([reading(loss=0.015, **asked)], LIMITS) == []
+    (said,) = off_limits([reading(loss=0.0, **asked)], LIMITS)
+    assert "link fast ab: loss 0.00% of 2000 packets, asked 1.00%" in said
+
+
 def relayed(late_us: float, lost: int) -> dict[str, Any]:
     """A link's entry in the relay's own result."""
     lateness = {"p50": late_us / 10, "p99": late_us, "max": late_us * 2}

@@ -146,6 +146,12 @@ func writePlan(t *testing.T, bytes int, url string, change func(session map[stri
 }
 
 func TestTransfer(t *testing.T) {
+	for _, transport := range []string{"udp", "tcp"} {
+		t.Run(transport, func(t *testing.T) { testTransfer(t, transport) })
+	}
+}
+
+func testTransfer(t *testing.T, transport string) {
 	const size = 20<<20 + 7
 	lines := make(chan string, 10000)
 	influxdb := serve(t, func(body string) {
@@ -157,7 +163,7 @@ func TestTransfer(t *testing.T) {
 	if err := os.WriteFile(login, []byte(`{"username": "u", "password": "p"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plan := writePlan(t, size, influxdb, nil)
+	plan := writePlan(t, size, influxdb, func(session map[string]any) { session["transport"] = transport })
 	receiver := start(t, "receiver", plan, "--credentials", login)
 	sender := start(t, "sender", plan, "--credentials", login)
 	receiver.await("ready")

@@ -1,4 +1,4 @@
-"""What a verb needs before it works: a machine that is set up, and no leftovers of killed runs."""
+"""What killed runs left behind on this machine, removed before a run and by ``clean``."""
 
 from __future__ import annotations
 

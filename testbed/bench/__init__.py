@@ -1,0 +1,1 @@
+"""Benchmarks: what the testbed's own parts are worth, measured beside those of others."""

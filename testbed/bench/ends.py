@@ -1,0 +1,81 @@
+"""Namespaces for a benchmark, and the two ends of what is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from testbed.errors import RunFailed
+from testbed.runner.processes import dies_with_us
+from topologies.commands import in_namespace, run
+from topologies.fabric import namespace_of, quiet_interfaces
+from topologies.within import within
+
+
+@dataclass(frozen=True)
+class End:
+    """An address within a network namespace (by path)."""
+
+    namespace: str
+    address: str
+
+    def __str__(self) -> str:
+        """As ``ncp-link`` takes it."""
+        return f"{self.namespace}={self.address}"
+
+
+@dataclass(frozen=True)
+class Between:
+    """The two ends of a link; packets are sent from ``a`` to ``b``."""
+
+    a: End
+    b: End
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a link is to be: delay one-way in both directions, rate and loss from ``a`` to ``b`` at least."""
+
+    delay_ms: float = 0.0
+    rate_bps: float = 0.0
+    """0: no limit. Counted as the candidate counts, see :attr:`Candidate.overhead_bytes`."""
+    loss: float = 0.0
+    seed: int = 1
+
+
+class Candidate(Protocol):
+    """Something that makes links."""
+
+    name: str
+    overhead_bytes: int
+    """What it counts of a packet towards the rate, beside the IP packet."""
+    blocks: bool
+    """Whether a sender is held back by the rate, so that it need not pace itself."""
+
+    def link(self, asked: Asked) -> AbstractContextManager[Between]:
+        """The link exists within it."""
+
+
+@contextmanager
+def namespace() -> Iterator[int]:
+    """A network namespace that goes with this process; yields a process id in it."""
+    with subprocess.Popen(
+        dies_with_us(["unshare", "--net", "--", "sleep", "infinity"]), stdin=subprocess.DEVNULL
+    ) as holder:
+        try:
+            own = Path("/proc/self/ns/net").stat().st_ino
+            deadline = time.monotonic() + 5
+            while Path(namespace_of(holder.pid)).stat().st_ino == own:
+                if time.monotonic() > deadline:
+                    raise RunFailed("unshare --net made no network namespace within 5 s")
+                time.sleep(0.001)
+            within(namespace_of(holder.pid), quiet_interfaces)
+            run(in_namespace(namespace_of(holder.pid), ["ip", "link", "set", "lo", "up"]))
+            yield holder.pid
+        finally:
+            holder.terminate()

@@ -1,0 +1,54 @@
+"""Statistics of repeated measurements."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, smallest and largest of ``n`` repeats."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Raises :class:`ValueError` without any value."""
+        if not values:
+            raise ValueError("no value to take a median of")
+        return cls(statistics.median(values), min(values), max(values), len(values))
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest value that the share of all does not exceed (nearest rank)."""
+    if not values:
+        raise ValueError("no value to take a quantile of")
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def binomial_interval(trials: int, chance: float, confidence: float = 0.99) -> tuple[int, int]:
+    """Fewest and most successes of ``trials`` that are not to be wondered at: each tail beyond has at most
+    half of ``1 - confidence``. Exact, by summing up the distribution."""
+    if trials < 1 or not 0 < chance < 1:
+        raise ValueError(
+            f"{trials} trials of chance {chance}: want at least one, and a chance between 0 and 1"
+        )
+    tail = (1 - confidence) / 2
+    log_chance, log_other = math.log(chance), math.log1p(-chance)
+    whole = math.lgamma(trials + 1)
+    below, low = 0.0, None
+    for successes in range(trials + 1):
+        ways = whole - math.lgamma(successes + 1) - math.lgamma(trials - successes + 1)
+        below += math.exp(ways + successes * log_chance + (trials - successes) * log_other)
+        if low is None and below > tail:
+            low = successes
+        if below >= 1 - tail:
+            return low or 0, successes
+    return low or 0, trials

@@ -1,0 +1,101 @@
+"""This testbed's links, made by the same parts as in a run."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from testbed.bench.ends import Asked, Between, End, namespace
+from testbed.plan.links import LinkPlan, resolve_link
+from testbed.units import QueueLength, Rate
+from topologies.fabric import Fabric, namespace_of
+from topologies.middle import NetemMiddle, RelayMiddle
+
+UNSHAPED_BPS = 1e9
+"""A link plan has a rate; where none is asked for it is not applied."""
+QUEUE_PACKETS = 2000
+
+
+@dataclass
+class Hosts:
+    """Two hosts and the fabric between them."""
+
+    pids: tuple[int, int]
+    fabric: Fabric
+
+    @property
+    def paths(self) -> tuple[str, str]:
+        """Paths of the hosts' network namespaces."""
+        return namespace_of(self.pids[0]), namespace_of(self.pids[1])
+
+    def wire(self, links: Sequence[LinkPlan], *, shaped: bool) -> None:
+        """Make the links, and their rate at the hosts' egress if wanted."""
+        for link in links:
+            self.fabric.wire(link, *self.pids)
+            if shaped:
+                self.fabric.shape(link, *self.pids)
+
+
+@contextmanager
+def hosts(fabric_name: str) -> Iterator[Hosts]:
+    """Two hosts without links; all is gone at the end."""
+    fabric = Fabric(fabric_name)
+    with namespace() as a, namespace() as b:
+        fabric.create()
+        try:
+            yield Hosts((a, b), fabric)
+        finally:
+            fabric.delete()
+
+
+def plan_of(index: int, asked: Asked, queue_mode: str = "backpressure", frame_bytes: int = 1073) -> LinkPlan:
+    """A link as a scenario would have it."""
+    return resolve_link(
+        index, f"link{index}", "h1", "h2", Rate(bps=asked.rate_bps or UNSHAPED_BPS),
+        delay_ms=asked.delay_ms, loss=asked.loss, queue=QueueLength(packets=QUEUE_PACKETS),
+        queue_mode=queue_mode, seed=asked.seed, frame_bytes=frame_bytes,
+    )  # fmt: skip
+
+
+class Ours:
+    """One link, its middle by netem or the relay, its rate at the hosts or in the middle."""
+
+    def __init__(
+        self,
+        fabric_name: str,
+        binary: Path,
+        middle: Literal["netem", "relay"],
+        *,
+        rate_in_the_middle: bool = False,
+    ) -> None:
+        self.fabric_name, self.binary, self.middle = fabric_name, binary, middle
+        self.rate_in_the_middle = rate_in_the_middle
+        self.name = "ncp-testbed" if middle == "relay" else "ncp-testbed, netem"
+        self.overhead_bytes = 14
+        self.blocks = not rate_in_the_middle
+        self.results: list[dict[str, Any]] = []
+        """The relay's own result of each link made so far."""
+
+    @contextmanager
+    def link(self, asked: Asked) -> Iterator[Between]:
+        """The link exists within the context."""
+        link = plan_of(1, asked, "droptail" if self.rate_in_the_middle and asked.rate_bps else "backpressure")
+        with hosts(self.fabric_name) as two, tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
+            two.wire([link], shaped=asked.rate_bps > 0 and not self.rate_in_the_middle)
+            middle: NetemMiddle | RelayMiddle
+            if self.middle == "netem":
+                middle = NetemMiddle(two.fabric)
+            else:
+                middle = RelayMiddle(two.fabric, self.binary, directory=Path(folder))
+            try:
+                middle.start([link])
+                yield Between(End(two.paths[0], link.a.address), End(two.paths[1], link.b.address))
+            finally:
+                middle.stop()
+            if self.middle == "relay":
+                self.results.append(json.loads((Path(folder) / "result.json").read_text()))

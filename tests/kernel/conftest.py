@@ -1,0 +1,27 @@
+"""A guest boots once for all that is measured in it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import build
+from tests.kernel.guest import missing, run_module_in_guest
+
+
+@pytest.fixture(scope="session")
+def guest_available() -> None:
+    """Skip where there can be no guest, and say why."""
+    if reason := missing():
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def measured(guest_available: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What tests/kernel/measure.py found, by middle: ``netem`` and ``relay``."""
+    shared: Path = tmp_path_factory.mktemp("guest")
+    relay = build.build_programs()["ncp-link"]
+    found: dict[str, Any] = run_module_in_guest(
+        shared, "tests.kernel.measure", str(relay), limit_s=280
+    ).document()
+    return found
