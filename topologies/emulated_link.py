@@ -27,8 +27,9 @@ class EmulatedLink(Link):
     """Two veth pairs that meet in the fabric; see docs/contracts.md for names and addresses.
 
     ``plan`` and ``fabric`` come from the runner, which starts the middle of all links at once. Without them
-    ``rate`` (default ``1024pps``), ``delay`` (``50ms``), ``loss`` and ``queue`` are read as in a scenario, and
-    the link starts a middle of its own: netem where the kernel has it, else the relay.
+    ``rate`` (default ``1024pps``), ``delay`` (``50ms``), ``loss``, ``queue`` and ``queue_mode`` are read as in a
+    scenario, and the link starts a middle of its own: netem where the kernel has it, else the relay. ``index``
+    tells the link's addresses and interfaces (docs/contracts.md); without it links are numbered as they are made.
     """
 
     def __init__(
@@ -42,21 +43,26 @@ class EmulatedLink(Link):
         delay: str = "50ms",
         loss: str | float = 0.0,
         queue: str = "1x bdp",
+        queue_mode: str = "backpressure",
+        index: int | None = None,
+        name: str | None = None,
         port1: int | None = None,
         port2: int | None = None,
         **_mininet: Any,
     ) -> None:
         self._interactive = _Interactive.instance() if plan is None else None
         if self._interactive is not None:
+            number = self._interactive.next_index() if index is None else index
             plan = resolve_link(
-                self._interactive.next_index(),
-                f"link{self._interactive.count}",
+                number,
+                name or f"link{number}",
                 node1.name,
                 node2.name,
                 parse_rate(rate),
                 delay_ms=parse_delay_ms(delay),
                 loss=parse_fraction(loss),
                 queue=parse_queue(queue),
+                queue_mode=queue_mode,
             )
             fabric = self._interactive.fabric
         assert plan is not None

@@ -1,16 +1,33 @@
-"""Mininet hosts that live in the network namespace of a container."""
+"""Mininet hosts with routes of their own, in a namespace of their own or that of a container."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mininet.node import Host
 
-from topologies.commands import in_namespace
+from testbed.plan.layout import Route
+from topologies.commands import in_namespace, run
 from topologies.fabric import namespace_of
 
 
-class ContainerHost(Host):
+class RoutedHost(Host):
+    """A host with routes; with ``forwards`` a router, which passes on what is not for itself."""
+
+    def config(self, routes: Sequence[Route] = (), forwards: bool = False, **params: Any) -> dict[str, Any]:
+        """Mininet's hook for setting up a host, called when its links are there."""
+        configured: dict[str, Any] = super().config(**params)
+        namespace = namespace_of(self.pid)
+        if forwards:
+            run(in_namespace(namespace, ["sysctl", "-q", "-w", "net.ipv4.ip_forward=1"]))
+        for route in routes:
+            where = ["via", route.via, "dev", route.interface]
+            run(in_namespace(namespace, ["ip", "route", "replace", route.to, *where]))
+        return configured
+
+
+class ContainerHost(RoutedHost):
     """A host whose namespace is that of a running container, entered with this machine's own tools.
 
     The container needs neither a shell nor any tool of its own: one static binary on ``scratch`` will do.

@@ -19,31 +19,18 @@ _CHECKOUT = Path(inspect.getfile(inspect.currentframe())).resolve().parent.paren
 if str(_CHECKOUT) not in sys.path:
     sys.path.insert(0, str(_CHECKOUT))
 
-from topologies.emulated_link import EmulatedLink  # noqa: E402
+from testbed.plan.layout import parallel  # noqa: E402
+from topologies.planned import add_layout  # noqa: E402
 
 
 class Parallel(Topo):
     """``h1`` and ``h2`` with N parallel emulated links, which carry the addresses."""
 
-    def build(
-        self,
-        links: int = 2,
-        *,
-        link_options: list[dict[str, Any]] | None = None,
-        host_options: dict[str, dict[str, Any]] | None = None,
-        **every_link: Any,
-    ) -> None:
-        """Called by Mininet's constructor.
-
-        ``every_link`` holds options of :class:`~topologies.emulated_link.EmulatedLink` that all links share
-        (``rate``, ``delay``, ``loss``, ``queue``); ``link_options`` has further ones, a dict per link, and then
-        tells their number; ``host_options`` has options of each host by its name.
-        """
-        per_link = link_options if link_options is not None else [{}] * links
-        for name in ("h1", "h2"):
-            self.addHost(name, ip=None, **(host_options or {}).get(name, {}))
-        for number, options in enumerate(per_link, start=1):
-            self.addLink("h1", "h2", number, number, cls=EmulatedLink, **every_link, **options)
+    def build(self, links: int = 2, **every_link: Any) -> None:
+        """Called by Mininet's constructor; ``every_link`` has options of the emulated links (``rate``, ``delay``,
+        ``loss``, ``queue``)."""
+        layout = parallel([f"link{number}" for number in range(1, links + 1)])
+        add_layout(self, layout, {edge.name: every_link for edge in layout.edges})
 
 
 topos = {"parallel": Parallel}

@@ -20,7 +20,7 @@ from testbed.bench.ends import Asked
 from testbed.bench.ours import plan_of
 from topologies.fabric import Fabric
 from topologies.middle import RelayMiddle
-from topologies.parallel import Parallel
+from topologies.planned import Planned
 
 RATE_MBIT = 10
 DELAY_MS = 10.0
@@ -46,8 +46,8 @@ def ours(count: int, fabric_name: str, binary: Path) -> float:
     net: Any = None
     try:
         fabric.create()
-        options = [{"plan": link, "fabric": fabric} for link in links]
-        net = Mininet(topo=Parallel(link_options=options), controller=None, build=False)
+        topology = Planned(nodes={"h1": {}, "h2": {}}, links=links, fabric=fabric)
+        net = Mininet(topo=topology, controller=None, build=False)
         net.build()
         middle.start(links)
         return time.monotonic() - begun

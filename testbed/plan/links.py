@@ -109,6 +109,18 @@ def ncp_frame_bytes(mtu_bytes: int) -> int:
     return mtu_bytes + NCP_DATA_HEADER_BYTES + ETHERNET_IPV4_UDP_BYTES
 
 
+def end_address(index: int, number: int) -> str:
+    """The address of end 1 (``a``) or 2 (``b``) of link number ``index`` (from 1), in 198.18.0.0/16 (RFC 2544)."""
+    if not 1 <= index <= 255:
+        raise ValueError(f"link index {index} is outside 1 to 255")
+    return f"198.18.{index}.{number}"
+
+
+def interface_name(host: str, index: int) -> str:
+    """A host's interface on link number ``index``."""
+    return f"{host}-eth{index}"
+
+
 def resolve_link(
     index: int,
     name: str,
@@ -124,16 +136,14 @@ def resolve_link(
     seed: int = 1,
     impairments: Impairments = NO_IMPAIRMENTS,
 ) -> LinkPlan:
-    """Link number ``index`` (from 1) between two hosts, with its addresses in 198.18.0.0/16 (RFC 2544)."""
-    if not 1 <= index <= 255:
-        raise ValueError(f"link index {index} is outside 1 to 255")
+    """Link number ``index`` (from 1) between two hosts."""
     rate_pps = rate.to_pps(frame_bytes)
 
     def end(host: str, number: int) -> LinkEnd:
         return LinkEnd(
             host=host,
-            interface=f"{host}-eth{index}",
-            address=f"198.18.{index}.{number}",
+            interface=interface_name(host, index),
+            address=end_address(index, number),
             prefix=30,
             mac=f"02:4e:43:50:{index:02x}:{number:02x}",
             middle_interface=f"l{index}{'ab'[number - 1]}",

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from testbed.errors import BadInput
-from testbed.plan.links import LinkPlan, ncp_frame_bytes, resolve_link
+from testbed.plan.links import LinkPlan
+from testbed.plan.sessions import PolicyFacts, cross_traffic_of, sessions_of
 from testbed.plan.timeline import Action, NoSuchTarget, unfold
+from testbed.plan.topology import Topology, resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 
-FIRST_PORT = 30001
 DATABASE = "ncp_testbed"
 TELEMETRY_INTERVAL_MS = 100
 MANAGEMENT_URL = "http://198.19.0.1:8086"
 """InfluxDB as the agents see it: the gateway on the run's management network."""
 
 Plan = dict[str, Any]
-PolicyFacts = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     """
     scenario = loaded.scenario
     seed = scenario.seed if choices.seed is None else choices.seed
-    facts = _policy(scenario, policies, loaded)
-    frame_bytes = ncp_frame_bytes(scenario.ncp.mtu_bytes)
-    links = [
-        resolve_link(
-            index, link.name, "h1", "h2", link.rate,
-            delay_ms=link.delay_ms, loss=link.loss, queue=link.queue.limit, queue_mode=link.queue.mode,
-            frame_bytes=frame_bytes, seed=seed, impairments=link.impairments(loaded.path.parent),
-        )
-        for index, link in enumerate(scenario.links, start=1)
-    ]  # fmt: skip
+    topology = resolve_topology(scenario, loaded.path, seed)
+    sessions = sessions_of(loaded, topology, policies, seed)
     return {
         "schema": 1,
         "run": run,
@@ -72,20 +65,24 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "namespace": "ncp-" + run.rsplit("-", 1)[-1],
         "hosts": [
             {"name": name, "management_address": f"198.19.0.{10 + number}"}
-            for number, name in enumerate(("h1", "h2"), start=1)
+            for number, name in enumerate(topology.layout.hosts, start=1)
         ],
-        "links": [link.as_json() for link in links],
-        "timeline": _timeline(loaded, links),
-        "sessions": [_session(scenario, links, facts, seed)],
+        "nodes": [{"name": node.name, "forwards": node.forwards} for node in topology.layout.nodes],
+        "links": [link.as_json() for link in topology.links],
+        "routes": [route.as_json() for route in topology.layout.routes()],
+        "timeline": _timeline(loaded, topology, len(sessions[0]["connections"])),
+        "sessions": sessions,
+        "cross_traffic": cross_traffic_of(scenario, topology),
         "telemetry": {"interval_ms": TELEMETRY_INTERVAL_MS, "url": MANAGEMENT_URL, "database": DATABASE},
         "checks": [check.model_dump(mode="json") for check in scenario.checks],
-        "limits": scenario.limits.model_dump(mode="json") | {"transfer_s": transfer_limit_s(scenario, links)},
+        "limits": scenario.limits.model_dump(mode="json")
+        | {"transfer_s": transfer_limit_s(scenario, sessions, topology.links)},
     }
 
 
-def _timeline(loaded: LoadedScenario, links: list[LinkPlan]) -> list[Action]:
+def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> list[Action]:
     try:
-        return unfold(loaded.scenario.timeline, links)
+        return unfold(loaded.scenario.timeline, topology.named, hops=topology.hops, connections=connections)
     except NoSuchTarget as error:
         raise BadInput(f"{loaded.path}: {error}") from error
 
@@ -93,64 +90,34 @@ def _timeline(loaded: LoadedScenario, links: list[LinkPlan]) -> list[Action]:
 def expected_transfer_s(plan: Plan) -> float:
     """Seconds that the plan's largest transfer takes at the full rate of its links."""
     rate_pps = {link["name"]: float(link["rate_pps"] * (1 - link["loss"])) for link in plan["links"]}
-    return max(
-        float(session["transfer_bytes"] / session["mtu_bytes"])
-        / sum(rate_pps[connection["link"]] for connection in session["connections"])
-        for session in plan["sessions"]
-    )
+    return _at_full_rate_s(plan["sessions"], rate_pps)
 
 
-def transfer_limit_s(scenario: Scenario, links: list[LinkPlan]) -> float:
+def transfer_limit_s(
+    scenario: Scenario, sessions: Sequence[Mapping[str, Any]], links: Sequence[LinkPlan]
+) -> float:
     """Seconds after which a transfer is given up."""
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
-    packets = scenario.ncp.transfer_bytes / scenario.ncp.mtu_bytes
-    return round(3 * packets / sum(link.rate_pps for link in links) + 30, 1)
+    beside_s = max((cross.from_s + cross.for_s for cross in scenario.cross_traffic), default=0.0)
+    at_full_rate_s = _at_full_rate_s(sessions, {link.name: link.rate_pps for link in links})
+    return round(3 * at_full_rate_s + beside_s + 30, 1)
 
 
-def _policy(scenario: Scenario, policies: PolicyFacts, loaded: LoadedScenario) -> dict[str, Any]:
-    name = scenario.ncp.policy
-    if name not in policies:
-        override = next((f"--set {o}" for o in loaded.overrides if o.startswith("ncp.policy=")), None)
-        raise BadInput(
-            f"{override or loaded.path}: ncp.policy: there is no policy {name!r}; "
-            f"policies: {', '.join(sorted(policies))}"
-        )
-    return policies[name]
+def _at_full_rate_s(sessions: Sequence[Mapping[str, Any]], rate_pps: Mapping[str, float]) -> float:
+    """Seconds until the last session's end, if all that share a link fill it."""
+    return max(
+        float(session["start_s"])
+        + _packets_beside(session, sessions) / sum(rate_pps[x] for x in _links(session))
+        for session in sessions
+    )
 
 
-def _session(scenario: Scenario, links: list[LinkPlan], facts: dict[str, Any], seed: int) -> dict[str, Any]:
-    ncp = scenario.ncp
-    cap = facts.get("cap_packets")
-    if cap and ncp.initial_windows and max(ncp.initial_windows) > cap:
-        raise BadInput(
-            f"ncp.initial_windows: {max(ncp.initial_windows)} packets is above the cap of policy {ncp.policy}; "
-            f"it holds at most {cap} per connection"
-        )
-    return {
-        "name": "s1",
-        "sender_host": "h1",
-        "receiver_host": "h2",
-        "policy": ncp.policy,
-        "policy_facts": facts,
-        "transport": "udp",
-        "transfer_bytes": ncp.transfer_bytes,
-        "payload_seed": seed,
-        "send_window_bytes": ncp.send_window_bytes,
-        "mtu_bytes": ncp.mtu_bytes,
-        "initial_windows": ncp.initial_windows,
-        "ack_interval_ms": ncp.ack_interval_ms,
-        "max_ack_ranges": ncp.max_ack_ranges,
-        "timeout_check_ms": ncp.timeout_check_ms,
-        "linger_ms": ncp.linger_ms,
-        "connections": [
-            {
-                "index": link.index,
-                "link": link.name,
-                "send_buffer_packets": link.queue_packets,
-                "sender": f"{link.a.address}:{FIRST_PORT + link.index - 1}",
-                "receiver": f"{link.b.address}:{FIRST_PORT + link.index - 1}",
-            }
-            for link in links
-        ],
-    }
+def _packets_beside(session: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> float:
+    """Packets of a session and of those that it shares a link with."""
+    shared = [other for other in sessions if _links(other) & _links(session)]
+    return sum(float(other["transfer_bytes"] / other["mtu_bytes"]) for other in shared)
+
+
+def _links(session: Mapping[str, Any]) -> set[str]:
+    return {connection["link"] for connection in session["connections"]}

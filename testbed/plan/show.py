@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from testbed.plan.resolve import Plan, expected_transfer_s
 
 
 def plan_text(plan: Plan) -> str:
     """What a run would build, send and judge, a line each."""
-    session = plan["sessions"][0]
-    mib = session["transfer_bytes"] / 2**20
     lines = [
         f"{plan['scenario']}: {plan['title']}",
         *([f"  source     {plan['source']}"] if plan["source"] else []),
-        f"  topology   {plan['topology']['name']}: {session['sender_host']} → {session['receiver_host']}, "
+        f"  topology   {plan['topology']['name']}: {_pairs(plan)}, "
         f"middle of the links by {plan['middle']}, agents by {plan['runtime']}",
     ]
-    for link in plan["links"]:
-        lines.append(
-            f"  link {link['index']:<5} {link['name']}: {link['rate_pps']:g} packets/s of {link['frame_bytes']} B "
-            f"({link['rate_bps'] / 1e6:.3f} Mbit/s), {link['delay_ms']:g} ms one-way, loss {link['loss']:.2%}, "
-            f"{link['queue']['packets']} packets queued at the sender"
-        )
-    stated = session["initial_windows"]
-    windows = "/".join(f"{w:g}" for w in stated) if stated else session["policy_facts"]["initial"]
+    lines += [f"  link {link['index']:<5} {_link(plan, link)}" for link in plan["links"]]
+    lines += [f"  session    {_session(plan, session)}" for session in plan["sessions"]]
     lines += [
-        f"  session    policy {session['policy']}, {mib:g} MiB, MTU {session['mtu_bytes']} B, "
-        f"send window {session['send_window_bytes'] // session['mtu_bytes']} packets, windows start at {windows}",
+        f"  beside     {flow['tool']} {flow['congestion_control']}, {flow['client_host']} → {flow['server_host']}, "
+        f"from {flow['from_s']:g} s for {flow['for_s']:g} s"
+        for flow in plan["cross_traffic"]
+    ]
+    lines += [
         f"  seed       {plan['seed']}",
         f"  time       about {expected_transfer_s(plan):.0f} s of transfer, given up after "
         f"{plan['limits']['transfer_s']:.0f} s",
@@ -38,3 +35,31 @@ def plan_text(plan: Plan) -> str:
     if plan["overrides"]:
         lines.append(f"  changed    {', '.join(plan['overrides'])}")
     return "\n".join(lines)
+
+
+def _pairs(plan: Plan) -> str:
+    return ", ".join(f"{session['sender_host']} → {session['receiver_host']}" for session in plan["sessions"])
+
+
+def _link(plan: Plan, link: dict[str, Any]) -> str:
+    # With its ends, where they are not the same for all links.
+    ends = f" ({link['a']['host']}–{link['b']['host']})" if plan["nodes"] else ""
+    mode = link["queue"]["mode"]
+    where = "at the sender" if mode == "backpressure" else f"in the middle ({mode})"
+    return (
+        f"{link['name']}{ends}: {link['rate_pps']:g} packets/s of {link['frame_bytes']} B "
+        f"({link['rate_bps'] / 1e6:.3f} Mbit/s), {link['delay_ms']:g} ms one-way, loss {link['loss']:.2%}, "
+        f"{link['queue']['packets']} packets queued {where}"
+    )
+
+
+def _session(plan: Plan, session: dict[str, Any]) -> str:
+    several = len(plan["sessions"]) > 1
+    stated = session["initial_windows"]
+    windows = "/".join(f"{w:g}" for w in stated) if stated else session["policy_facts"]["initial"]
+    return (
+        (f"{session['name']} from {session['start_s']:g} s, " if several else "")
+        + f"policy {session['policy']}, {session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
+        f"send window {session['send_window_bytes'] // session['mtu_bytes']} packets, windows start at {windows}"
+        + (f", connections: {len(session['connections'])}" if several else "")
+    )

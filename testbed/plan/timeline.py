@@ -21,8 +21,19 @@ class NoSuchTarget(ValueError):
     """An event names a link or connection that there is none of."""
 
 
-def unfold(timeline: Sequence[TimelineEvent], links: Sequence[LinkPlan]) -> list[Action]:
-    """All actions in time order; raises :class:`NoSuchTarget`."""
+def unfold(
+    timeline: Sequence[TimelineEvent],
+    links: Sequence[LinkPlan],
+    *,
+    hops: Mapping[str, Sequence[LinkPlan]] | None = None,
+    connections: int | None = None,
+) -> list[Action]:
+    """All actions in time order; raises :class:`NoSuchTarget`.
+
+    ``hops`` are the links that a link consists of, where it is a path of several. ``connections`` is how many
+    the first session has; without it one per link.
+    """
+    connections = len(links) if connections is None else connections
     by_name = {link.name: link for link in links}
     losses = {link.name: _losses(link) for link in links}  # as they are when a blackhole ends
     actions: list[Action] = []
@@ -35,11 +46,12 @@ def unfold(timeline: Sequence[TimelineEvent], links: Sequence[LinkPlan]) -> list
                     f"{where}.link: there is no link {event.link!r}; links: {', '.join(by_name)}"
                 )
             link = by_name[event.link]
-        elif event.connection > len(links):
+        elif event.connection > connections:
             raise NoSuchTarget(
-                f"{where}.connection: there is no connection {event.connection}; there are 1 to {len(links)}"
+                f"{where}.connection: there is no connection {event.connection}; there are 1 to {connections}"
             )
-        actions += _actions(event, link, losses)
+        for action in _actions(event, link, losses):
+            actions += _over_hops(action, (hops or {}).get(action.get("link", ""), ()))
     # A sort that keeps the file's order at equal times.
     return sorted(actions, key=lambda action: float(action["at_s"]))
 
@@ -64,6 +76,24 @@ def _actions(
             return _blackhole(event, link, dict(losses[link.name]))
         case Ramp():
             return _ramp(event, link)
+
+
+def _over_hops(action: Action, hops: Sequence[LinkPlan]) -> Iterator[Action]:
+    """What an action on a path is on each of its links: the rate is every hop's, the delay is shared evenly,
+    impairments and the plug are the first hop's."""
+    if not hops:
+        yield action
+    elif action["kind"] == "carrier":
+        yield _carrier(action["at_s"], hops[0], up=action["up"])
+    else:
+        for number, hop in enumerate(hops):
+            own = {
+                name: value / len(hops) if name == "delay_ms" else value
+                for name, value in action["properties"].items()
+                if number == 0 or name in ("rate_bps", "delay_ms")
+            }
+            if own:
+                yield _set(action["at_s"], hop, action["direction"], own)
 
 
 def _losses(link: LinkPlan) -> dict[str, Any]:

@@ -29,7 +29,11 @@ def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
     start = " / ".join(f"{w:g}" for w in asked.initial_windows(session).values())
     facts = asked.policy_facts(plan, session)
     rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
-    over = f"one connection over each of {len(links)} links" if len(links) > 1 else "one connection"
+    over = "one connection"
+    if len(set(links)) == 1 < len(links):
+        over = f"{len(links)} connections over one link"
+    elif len(links) > 1:
+        over = f"one connection over each of {len(links)} links"
     return (
         f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} with {over}. "
         f"Windows follow the policy {session['policy']}{rule}. The session's window is {window:g} packets of "

@@ -32,6 +32,8 @@ class AgentPlace:
     """Folder of the control socket, short enough for a Unix socket's path."""
     credentials: Path
     log: Path
+    start_s: float = 0.0
+    """When a sender starts, in seconds after the first."""
 
     def prepare(self) -> None:
         """Make the folders that the unprivileged agent writes to."""

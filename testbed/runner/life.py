@@ -23,6 +23,7 @@ from testbed.influx.client import Client
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
+from testbed.runner.cross_traffic import Iperf3
 from testbed.runner.judging import judge_and_report, write_broken
 from testbed.runner.live_target import LiveTarget
 from testbed.runner.network import Network, relay_middle
@@ -127,6 +128,7 @@ class Run:
                     parts.callback(agent.stop)
                     started.append(agent)
             await_ready(started, timeout_s=15)
+        cross_traffic = self._start_cross_traffic(parts, network, started)
         host_load, pusher = self._start_collectors(parts, network, credentials)
         events = Timeline(
             self.plan,
@@ -138,7 +140,10 @@ class Run:
         events.start()
         with self.progress.step("transfer") as step:
             failures = [network.middle.failed, gateway.failure, events.failure]
+            failures += [flow.failure for flow in cross_traffic]
             watch_transfer(self.plan, started, failures, self.progress, step)
+            for flow in cross_traffic:
+                flow.wait()
             events.stop()
             timeline.write_csv(events.done, self.folder / "events.csv")
         with self.progress.step("drain") as step:
@@ -164,7 +169,7 @@ class Run:
                 place = agents.AgentPlace(
                     host=host, role=role, session=session["name"], plan=self.plan_file,
                     directory=self.spools / host, control=own / host, credentials=credentials,
-                    log=self.logs / f"{host}.log",
+                    log=self.logs / f"{host}.log", start_s=session["start_s"],
                 )  # fmt: skip
                 place.prepare()
                 places.append(place)
@@ -222,6 +227,19 @@ class Run:
                 return readings
         raise LinksOff(reasons)
 
+    def _start_cross_traffic(
+        self, parts: ExitStack, network: Network, started: list[agents.Agent]
+    ) -> list[Iperf3]:
+        flows = []
+        for flow in self.plan["cross_traffic"]:
+            iperf3 = Iperf3(
+                self.plan, flow, network.namespaces(), self.folder, lambda: start_of_transfer(started)
+            )
+            parts.callback(iperf3.stop)
+            iperf3.start()
+            flows.append(iperf3)
+        return flows
+
     def _start_collectors(
         self, parts: ExitStack, network: Network, credentials: Path
     ) -> tuple[HostLoad, Supervised]:
@@ -235,6 +253,8 @@ class Run:
             [
                 str(self.binaries["ncp-push"]), "--plan", str(self.plan_file), "--spool", str(spool),
                 "--spool", str(self.spools / "events.lp"),
+                *(arg for flow in self.plan["cross_traffic"]
+                  for arg in ("--spool", str(self.spools / f"iperf3-{flow['number']}.lp"))),
                 "--credentials", str(credentials),
             ],
             self.logs / "push.log",

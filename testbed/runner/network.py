@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed.plan.layout import Route
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolve import Plan
 from topologies.commands import in_namespace, run
@@ -36,34 +37,40 @@ class Network:
         """Hosts (in the namespaces of running containers where given), links, management network."""
         from mininet.log import setLogLevel
         from mininet.net import Mininet
-        from mininet.node import Host
 
-        from topologies.hosts import ContainerHost
-        from topologies.parallel import Parallel
+        from topologies.planned import Planned
 
         setLogLevel("warning")
-        host_options: dict[str, dict[str, Any]] = {}
-        for host in self.plan["hosts"]:
-            name = host["name"]
-            if container_pids:
-                host_options[name] = {"cls": ContainerHost, "container_pid": container_pids[name]}
-            else:
-                host_options[name] = {"cls": Host}
         self.fabric.create()
-        topology = Parallel(
-            link_options=[{"plan": link, "fabric": self.fabric} for link in self.links],
-            host_options=host_options,
+        topology = Planned(
+            nodes=self._node_options(container_pids or {}), links=self.links, fabric=self.fabric
         )
         self.net = Mininet(topo=topology, controller=None, build=True, autoSetMacs=False, waitConnected=False)
         self.fabric.add_management({self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"]})
+
+    def _node_options(self, container_pids: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+        from topologies.hosts import ContainerHost, RoutedHost
+
+        options: dict[str, dict[str, Any]] = {}
+        for node in (*self.plan["hosts"], *self.plan["nodes"]):
+            name = node["name"]
+            options[name] = {
+                "cls": RoutedHost,
+                "routes": [Route(**route) for route in self.plan["routes"] if route["host"] == name],
+                "forwards": node.get("forwards", False),
+            }
+            if name in container_pids:
+                options[name] |= {"cls": ContainerHost, "container_pid": container_pids[name]}
+        return options
 
     def pid(self, host: str) -> int:
         """A process inside the host's network namespace."""
         return int(self.net.get(host).pid)
 
     def namespaces(self) -> dict[str, str]:
-        """Path of each host's network namespace, by host name."""
-        return {host["name"]: namespace_of(self.pid(host["name"])) for host in self.plan["hosts"]}
+        """Path of the network namespace of each host and further node, by its name."""
+        names = [node["name"] for node in (*self.plan["hosts"], *self.plan["nodes"])]
+        return {name: namespace_of(self.pid(name)) for name in names}
 
     def start_middle(self) -> None:
         """From here on frames cross the links."""

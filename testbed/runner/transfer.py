@@ -34,10 +34,13 @@ def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
 
 def start_of_transfer(agents: Sequence[Agent]) -> int | None:
     """When the first sender's session was established, in Unix nanoseconds; None before that."""
-    for agent in agents:
-        if agent.place.role == "sender":
-            return int(_state(agent).get("started_unix_ns", 0)) or None
-    return None
+    return int(_state(_senders(agents)[0]).get("started_unix_ns", 0)) or None
+
+
+def _senders(agents: Sequence[Agent]) -> list[Agent]:
+    """The senders in the order that they start in."""
+    senders = [agent for agent in agents if agent.place.role == "sender"]
+    return sorted(senders, key=lambda agent: agent.place.start_s)
 
 
 def watch_transfer(
@@ -51,14 +54,16 @@ def watch_transfer(
 
     ``failures`` tell what became of the parts that the transfer depends on (middle, gateway).
     """
-    senders = [agent for agent in agents if agent.place.role == "sender"]
-    for agent in senders:
-        control(agent, "POST", "/start")
+    senders = _senders(agents)
+    waiting = list(senders)
+    begun_s = time.monotonic()
     limit_s = plan["limits"]["transfer_s"] + DRAIN_S
     expected_s = expected_transfer_s(plan)
     running = list(agents)
     next_status_s = 0.0
     while running:
+        while waiting and time.monotonic() - begun_s >= waiting[0].place.start_s:
+            control(waiting.pop(0), "POST", "/start")
         for agent in list(running):
             code = agent.exit_code()
             if code == 0:
@@ -73,9 +78,9 @@ def watch_transfer(
                 f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); "
                 "it was stopped",
             )
-        if step.elapsed_s >= next_status_s and senders[0] in running:
+        if step.elapsed_s >= next_status_s and any(agent in running for agent in senders):
             next_status_s = step.elapsed_s + 0.5
-            progress.update(step, _status(plan, _state(senders[0]), step.elapsed_s, expected_s))
+            progress.update(step, _status(plan, senders, step.elapsed_s, expected_s))
         time.sleep(POLL_S)
     step.note = _outcome(agents)
 
@@ -87,19 +92,21 @@ def _state(agent: Agent) -> dict[str, Any]:
         return {}  # not there yet, or just ended
 
 
-def _status(plan: Plan, state: dict[str, Any], elapsed_s: float, expected_s: float) -> str:
-    total = plan["sessions"][0]["transfer_bytes"]
-    done = state.get("bytes", 0) / total
-    windows = ":".join(f"{c['window_packets']:.0f}" for c in state.get("connections", []))
+def _status(plan: Plan, senders: Sequence[Agent], elapsed_s: float, expected_s: float) -> str:
+    states = [_state(agent) or agent.place.result() or {} for agent in senders]
+    total = sum(session["transfer_bytes"] for session in plan["sessions"])
+    done = sum(state.get("bytes", 0) for state in states) / total
+    windows = ":".join(f"{c['window_packets']:.0f}" for state in states for c in state.get("connections", []))
     left_s = max(0.0, expected_s - elapsed_s)
     text = f"{done:4.0%}  {elapsed_s:.0f} s, about {left_s:.0f} s left"
     return text + (f"  windows {windows}" if windows else "")
 
 
 def _outcome(agents: Sequence[Agent]) -> str:
-    for agent in agents:
-        result = agent.place.result()
-        if agent.place.role == "sender" and result:
-            rate = result["goodput_bps"] / 8 / 2**20
-            return f"{result['bytes'] / 2**20:g} MiB in {result['duration_s']:.1f} s, {rate:.3f} MiB/s"
-    return ""
+    results = [agent.place.result() for agent in _senders(agents)]
+    return "; ".join(
+        f"{result['bytes'] / 2**20:g} MiB in {result['duration_s']:.1f} s, "
+        f"{result['goodput_bps'] / 8 / 2**20:.3f} MiB/s"
+        for result in results
+        if result
+    )

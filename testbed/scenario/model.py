@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from testbed.checks import Check
 from testbed.scenario.links import Link
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
 from testbed.scenario.section import Name, Section
+from testbed.scenario.sessions import Access, CrossTraffic, Session
 from testbed.scenario.timeline import TimelineEvent
+
+KEYS_OF_TOPOLOGY = {
+    "parallel": (),
+    "relays": (),
+    "dumbbell": ("sessions", "access", "cross_traffic"),
+    "star": ("sessions", "cross_traffic"),
+}
+"""The keys of a scenario that only some topologies have."""
 
 
 class NcpSession(Section):
@@ -56,9 +65,13 @@ class Scenario(Section):
     title: str
     source: str = ""
     description: str = ""
-    topology: Literal["parallel"] = "parallel"
+    topology: Literal["parallel", "relays", "dumbbell", "star"] = "parallel"
     links: list[Link] = Field(min_length=1, max_length=64)
     ncp: NcpSession
+    sessions: list[Session] = Field(default_factory=list, max_length=32)
+    """Sessions that share the network; without it one, as ``ncp`` says."""
+    access: Access | None = None
+    cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)
     timeline: list[TimelineEvent] = Field(default_factory=list)
     seed: int = Field(1, ge=0, lt=2**63)
     quick: dict[str, Any] = Field(default_factory=dict)
@@ -66,20 +79,75 @@ class Scenario(Section):
     checks: list[Check] = Field(min_length=1)
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
 
-    @field_validator("links")
+    @field_validator("links", "sessions")
     @classmethod
-    def _names_differ(cls, links: list[Link]) -> list[Link]:
+    def _names_differ(cls, named: list[Any], info: ValidationInfo) -> list[Any]:
+        kind = str(info.field_name).removesuffix("s")
         seen: set[str] = set()
-        for link in links:
-            if link.name in seen:
-                raise ValueError(f"two links are named {link.name!r}; give each link a name of its own")
-            seen.add(link.name)
-        return links
+        for item in named:
+            if item.name in seen:
+                raise ValueError(f"two {kind}s are named {item.name!r}; give each {kind} a name of its own")
+            seen.add(item.name)
+        return named
 
     @model_validator(mode="after")
-    def _one_window_per_link(self) -> Scenario:
+    def _of_its_topology(self) -> Scenario:
+        allowed = KEYS_OF_TOPOLOGY[self.topology]
+        for key in ("sessions", "access", "cross_traffic"):
+            if getattr(self, key) and key not in allowed:
+                others = " or ".join(name for name, keys in KEYS_OF_TOPOLOGY.items() if key in keys)
+                raise ValueError(
+                    f"{key}: topology {self.topology} has none; use topology {others}, or leave it out"
+                )
+        if self.topology == "dumbbell" and len(self.links) != 1:
+            raise ValueError(
+                f"links has {len(self.links)} links; a dumbbell has one, the bottleneck (access is for the others)"
+            )
+        if self.topology == "star" and len(self.links) < 2:
+            raise ValueError("links has 1 link; a star has one for each host, so at least 2")
+        return self
+
+    @model_validator(mode="after")
+    def _hosts_where_wanted(self) -> Scenario:
+        for key in ("sessions", "cross_traffic"):
+            for number, entry in enumerate(getattr(self, key), start=1):
+                where = f"{key}.{getattr(entry, 'name', number)}"
+                for role in ("sender", "receiver"):
+                    self._check_host(f"{where}.{role}", getattr(entry, role))
+                if self.topology == "star" and entry.sender == entry.receiver:
+                    raise ValueError(f"{where}: {entry.sender} sends to itself; give two hosts")
+        if self.topology == "star":
+            ends = [host for entry in self.sessions for host in (entry.sender, entry.receiver)]
+            twice = sorted({str(host) for host in ends if ends.count(host) > 1})
+            if twice:
+                raise ValueError(
+                    f"sessions: {', '.join(twice)} would be in two sessions; a host has one agent, so give each "
+                    "session hosts of its own (cross_traffic may share them)"
+                )
+        return self
+
+    def _check_host(self, where: str, host: str | None) -> None:
+        if self.topology != "star":
+            if host is not None:
+                raise ValueError(f"{where}: topology {self.topology} chooses the hosts; leave it out")
+            return
+        hosts = [f"h{number}" for number in range(1, len(self.links) + 1)]
+        if host not in hosts:
+            said = "is missing" if host is None else f"there is no host {host!r}"
+            raise ValueError(f"{where}: {said}; hosts, one per link: {', '.join(hosts)}")
+
+    @model_validator(mode="after")
+    def _one_window_per_connection(self) -> Scenario:
         windows = self.ncp.initial_windows
-        if windows is not None and len(windows) != len(self.links):
+        if "sessions" in KEYS_OF_TOPOLOGY[self.topology]:
+            for session in self.sessions or [Session.model_validate({"name": "s1"})]:
+                own = session.initial_windows or windows
+                if own is not None and len(own) != session.connections:
+                    raise ValueError(
+                        f"initial_windows has {len(own)} values for the {session.connections} connections of "
+                        f"session {session.name}; give one per connection"
+                    )
+        elif windows is not None and len(windows) != len(self.links):
             raise ValueError(
                 f"ncp.initial_windows has {len(windows)} values for {len(self.links)} links; give one per link"
             )

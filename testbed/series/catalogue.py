@@ -67,6 +67,7 @@ _ALL = (
     _of_link("link_lateness_us", "lateness_us", "Lateness, median", "µs"),
     _of_link("link_lateness_p99_us", "lateness_p99_us", "Lateness, 99th percentile", "µs"),
     _of_link("reverse_lateness_p99_us", "lateness_p99_us", "Lateness back, 99th percentile", "µs", "ba"),
+    Series("iperf3_goodput_bps", "iperf3", "goodput_bps", "flow", "Goodput of iperf3", "bit/s"),
     Series("host_cpu", "host", "cpu", "run", "CPU in use", ""),
     Series("host_steal", "host", "steal", "run", "CPU taken by the hypervisor", ""),
     Series("host_run_queue", "host", "run_queue", "run", "Runnable tasks", "tasks"),

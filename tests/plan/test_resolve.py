@@ -6,7 +6,8 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.plan.links import link_seed, resolve_link
-from testbed.plan.resolve import Choices, PolicyFacts, expected_transfer_s, new_run_id, resolve
+from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
+from testbed.plan.sessions import PolicyFacts
 from testbed.plan.show import plan_text
 from testbed.runner.network import links_of
 from testbed.scenario.load import load

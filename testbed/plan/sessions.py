@@ -1,0 +1,123 @@
+"""What is sent over a topology: the NCP sessions with their connections, and other traffic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.errors import BadInput
+from testbed.plan.layout import Path
+from testbed.plan.topology import Topology
+from testbed.scenario.load import LoadedScenario
+from testbed.scenario.model import NcpSession, Scenario
+from testbed.scenario.sessions import Session
+
+FIRST_PORT = 30001
+
+PolicyFacts = dict[str, dict[str, Any]]
+
+
+def sessions_of(
+    loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int
+) -> list[dict[str, Any]]:
+    """The plan's sessions; raises :class:`BadInput` for an unknown policy or windows above its cap."""
+    scenario = loaded.scenario
+    entries = scenario.sessions or [Session.model_validate({"name": "s1"})]
+    port = FIRST_PORT
+    sessions = []
+    for place, (entry, paths) in enumerate(zip(entries, topology.sessions, strict=True)):
+        session = _session(loaded, entry, topology, paths, policies, port)
+        # A payload of its own, so that one session's bytes are not taken for another's.
+        sessions.append(session | {"payload_seed": (seed + place) % 2**63})
+        port += len(paths)
+    return sessions
+
+
+def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[dict[str, Any]]:
+    """The plan's other traffic, numbered from 1."""
+    found = []
+    for number, (asked, path) in enumerate(
+        zip(scenario.cross_traffic, topology.cross_traffic, strict=True), start=1
+    ):
+        client, server = topology.layout.ends(path)
+        found.append({
+            "number": number,
+            "tool": asked.tool,
+            "congestion_control": asked.congestion_control,
+            "client_host": path.sender,
+            "server_host": topology.layout.receiver(path),
+            "client": client,
+            "server": server,
+            "path": list(path.edges),
+            "from_s": asked.from_s,
+            "for_s": asked.for_s,
+        })  # fmt: skip
+    return found
+
+
+def _parameters(ncp: NcpSession, entry: Session) -> NcpSession:
+    keys = ("policy", "transfer_bytes", "send_window_bytes", "initial_windows")
+    return ncp.model_copy(update={key: own for key in keys if (own := getattr(entry, key)) is not None})
+
+
+def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> dict[str, Any]:
+    name = entry.policy or loaded.scenario.ncp.policy
+    field = f"sessions.{entry.name}.policy" if entry.policy else "ncp.policy"
+    if name not in policies:
+        override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
+        raise BadInput(
+            f"{override or loaded.path}: {field}: there is no policy {name!r}; policies: {', '.join(sorted(policies))}"
+        )
+    return policies[name]
+
+
+def _session(
+    loaded: LoadedScenario,
+    entry: Session,
+    topology: Topology,
+    paths: list[Path],
+    policies: PolicyFacts,
+    first_port: int,
+) -> dict[str, Any]:
+    facts = _policy(loaded, entry, policies)
+    ncp = _parameters(loaded.scenario.ncp, entry)
+    cap = facts.get("cap_packets")
+    if cap and ncp.initial_windows and max(ncp.initial_windows) > cap:
+        raise BadInput(
+            f"ncp.initial_windows: {max(ncp.initial_windows)} packets is above the cap of policy {ncp.policy}; "
+            f"it holds at most {cap} per connection"
+        )
+    return {
+        "name": entry.name,
+        "start_s": entry.start_s,
+        "sender_host": paths[0].sender,
+        "receiver_host": topology.layout.receiver(paths[0]),
+        "policy": ncp.policy,
+        "policy_facts": facts,
+        "transport": "udp",
+        "transfer_bytes": ncp.transfer_bytes,
+        "send_window_bytes": ncp.send_window_bytes,
+        "mtu_bytes": ncp.mtu_bytes,
+        "initial_windows": ncp.initial_windows,
+        "ack_interval_ms": ncp.ack_interval_ms,
+        "max_ack_ranges": ncp.max_ack_ranges,
+        "timeout_check_ms": ncp.timeout_check_ms,
+        "linger_ms": ncp.linger_ms,
+        "connections": [
+            _connection(topology, path, number, first_port + number - 1)
+            for number, path in enumerate(paths, start=1)
+        ],
+    }
+
+
+def _connection(topology: Topology, path: Path, number: int, port: int) -> dict[str, Any]:
+    crossed = [topology.links[topology.layout.index(name) - 1] for name in path.edges]
+    sender, receiver = topology.layout.ends(path)
+    return {
+        "index": number,
+        # The link that its rate is limited by: the slowest of the path, the first of equals.
+        "link": min(crossed, key=lambda link: link.rate_pps).name,
+        "path": list(path.edges),
+        "send_buffer_packets": crossed[0].queue_packets,
+        "sender": f"{sender}:{port}",
+        "receiver": f"{receiver}:{port}",
+    }

@@ -1,0 +1,159 @@
+"""The links of a scenario's topology, resolved: which there are, and what each does of what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+from testbed.errors import BadInput
+from testbed.plan import layout
+from testbed.plan.layout import Layout, Path
+from testbed.plan.links import NO_IMPAIRMENTS, LinkPlan, ncp_frame_bytes, resolve_link
+from testbed.scenario.links import Link
+from testbed.scenario.model import Scenario
+from testbed.scenario.sessions import Access
+from testbed.units import QueueLength, Rate
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A layout with its links resolved, in the order of their indices."""
+
+    layout: Layout
+    links: list[LinkPlan]
+    named: list[LinkPlan]
+    """The links as the scenario names and describes them: what its timeline acts on."""
+    hops: Mapping[str, Sequence[LinkPlan]]
+    """The links that a named one consists of, where it is not a link itself."""
+    sessions: list[list[Path]]
+    """The paths of each session's connections."""
+    cross_traffic: list[Path] = field(default_factory=list)
+    """The paths of what else is sent."""
+
+
+def resolve_topology(scenario: Scenario, file: FilePath, seed: int) -> Topology:
+    """The scenario's topology; raises :class:`BadInput` for what its kind of topology can't have."""
+    makers = {"parallel": _parallel, "relays": _relays, "dumbbell": _dumbbell, "star": _star}
+    return makers[scenario.topology](scenario, _Resolver(file, seed, ncp_frame_bytes(scenario.ncp.mtu_bytes)))
+
+
+@dataclass(frozen=True)
+class _Resolver:
+    file: FilePath
+    seed: int
+    frame_bytes: int
+
+    def link(self, link: Link, place: int, edge: layout.Edge) -> LinkPlan:
+        """All that was asked of a link, between the ends of an edge."""
+        return resolve_link(
+            place, edge.name, edge.a, edge.b, link.rate,
+            delay_ms=link.delay_ms, loss=link.loss, queue=link.queue.limit, queue_mode=link.queue.mode,
+            frame_bytes=self.frame_bytes, seed=self.seed, impairments=link.impairments(self.file.parent),
+        )  # fmt: skip
+
+    def links(self, links: Sequence[Link], edges: Sequence[layout.Edge]) -> list[LinkPlan]:
+        return [
+            self.link(link, place, edge)
+            for place, (link, edge) in enumerate(zip(links, edges, strict=True), start=1)
+        ]
+
+
+def _parallel(scenario: Scenario, resolver: _Resolver) -> Topology:
+    shape = layout.parallel([link.name for link in scenario.links])
+    links = resolver.links(scenario.links, shape.edges)
+    return Topology(shape, links, links, {}, [list(shape.paths)])
+
+
+def _relays(scenario: Scenario, resolver: _Resolver) -> Topology:
+    for link in scenario.links:
+        if link.trace:
+            raise BadInput(
+                f"{resolver.file}: links.{link.name}.trace: a path through a relay has one constant rate on both "
+                "of its hops; give a rate alone, or use topology: parallel"
+            )
+    shape = layout.relays([link.name for link in scenario.links])
+    whole = resolver.links(scenario.links, layout.parallel([link.name for link in scenario.links]).edges)
+    hops: dict[str, list[LinkPlan]] = {}
+    for link, path, planned in zip(scenario.links, shape.paths, whole, strict=True):
+        # The queue is sized to the path's delay, and impairments meet a packet once, on the first hop.
+        queue = QueueLength(packets=planned.queue_packets)
+        half_ms = round(link.delay_ms / 2, 6)
+        delays_ms = (half_ms, round(link.delay_ms - half_ms, 6))
+        hops[link.name] = []
+        for number, (name, delay_ms) in enumerate(zip(path.edges, delays_ms, strict=True), start=1):
+            first = number == 1
+            edge = shape.edges[shape.index(name) - 1]
+            hop = resolve_link(
+                shape.index(name), name, edge.a, edge.b, link.rate,
+                delay_ms=delay_ms, loss=link.loss if first else 0.0, queue=queue,
+                queue_mode=link.queue.mode if first else "backpressure", frame_bytes=resolver.frame_bytes,
+                seed=resolver.seed, impairments=planned.impairments if first else NO_IMPAIRMENTS,
+            )  # fmt: skip
+            hops[link.name].append(hop)
+    links = [link for path in hops.values() for link in path]
+    return Topology(shape, links, whole, hops, [list(shape.paths)])
+
+
+def _dumbbell(scenario: Scenario, resolver: _Resolver) -> Topology:
+    bottleneck = scenario.links[0]
+    where = f"{resolver.file}: links.{bottleneck.name}"
+    if bottleneck.name.startswith("access-"):
+        raise BadInput(
+            f"{where}.name: names with access- are those of the links around it; use another, like core"
+        )
+    sessions = len(scenario.sessions) or 1
+    shape = layout.dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
+    core = resolver.link(_queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
+    links = [core, *_access(scenario, resolver, core, shape)]
+    connections = [session.connections for session in scenario.sessions] or [1]
+    return Topology(
+        shape, links, links, {},
+        sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
+        cross_traffic=list(shape.paths[sessions:]),
+    )  # fmt: skip
+
+
+def _queued_in_the_middle(link: Link, where: str) -> Link:
+    """A link that a router sends into: drop-tail, if nothing else is asked."""
+    if link.queue.mode != "backpressure":
+        return link
+    if "mode" in link.queue.model_fields_set:
+        raise BadInput(
+            f"{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
+            "use droptail, drophead or codel"
+        )
+    return link.model_copy(update={"queue": link.queue.model_copy(update={"mode": "droptail"})})
+
+
+def _access(scenario: Scenario, resolver: _Resolver, core: LinkPlan, shape: Layout) -> list[LinkPlan]:
+    access = scenario.access or Access.model_validate({})
+    rate = access.rate or Rate(bps=2 * core.rate_bps)
+    if rate.to_bps(core.frame_bytes) < core.rate_bps:
+        raise BadInput(
+            f"{resolver.file}: access.rate: {rate.to_bps(core.frame_bytes) / 1e6:g} Mbit/s is below the bottleneck's "
+            f"{core.rate_bps / 1e6:g} Mbit/s; the bottleneck has to be the slowest link"
+        )
+    return [
+        resolve_link(
+            place, edge.name, edge.a, edge.b, rate,
+            # A sender may have ahead of the bottleneck what that may hold itself.
+            delay_ms=access.delay_ms, queue=QueueLength(packets=core.queue_packets),
+            frame_bytes=core.frame_bytes, seed=resolver.seed,
+        )
+        for place, edge in enumerate(shape.edges[1:], start=2)
+    ]  # fmt: skip
+
+
+def _star(scenario: Scenario, resolver: _Resolver) -> Topology:
+    sessions = [(str(entry.sender), str(entry.receiver)) for entry in scenario.sessions] or [("h1", "h2")]
+    others = [(str(entry.sender), str(entry.receiver)) for entry in scenario.cross_traffic]
+    shape = layout.star([link.name for link in scenario.links], [*sessions, *others])
+    asked = [_queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
+    links = resolver.links(asked, shape.edges)
+    connections = [session.connections for session in scenario.sessions] or [1]
+    return Topology(
+        shape, links, links, {},
+        sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
+        cross_traffic=list(shape.paths[len(sessions):]),
+    )  # fmt: skip

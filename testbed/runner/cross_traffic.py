@@ -1,0 +1,173 @@
+"""Other programs' traffic beside the NCP sessions: iperf3 between hosts of its own, with its goodput as telemetry."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from influxdb.line_protocol import make_lines
+
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Plan
+from testbed.runner.processes import Supervised, dies_with_us
+from topologies.commands import in_namespace
+
+INTERVAL_S = 0.5
+FIRST_PORT = 5201
+END_S = 15.0
+"""How long after its time iperf3 may take to end: what is queued has to arrive, and the results to be exchanged."""
+
+_INTERVAL = re.compile(r"\]\s+[\d.]+-[\d.]+\s+sec\s+[\d.]+ \w+\s+([\d.]+) Kbits/sec\s*$")
+
+
+class Iperf3(threading.Thread):
+    """One flow: a server that tells what it receives as it does, and a client that starts at its time.
+
+    The client's own JSON is ``iperf3-<number>.json`` in the result folder, the server's output is in it.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        flow: Mapping[str, Any],
+        namespaces: Mapping[str, str],
+        folder: Path,
+        started_unix_ns: Callable[[], int | None],
+    ) -> None:
+        super().__init__(name=f"iperf3-{flow['number']}", daemon=True)
+        self._plan, self._flow, self._namespaces = plan, flow, namespaces
+        self._started_unix_ns = started_unix_ns
+        self._json = folder / f"{self.name}.json"
+        self._log = folder / "logs" / f"{self.name}.log"
+        self._spool = folder / "spools" / f"{self.name}.lp"
+        self._stopped = threading.Event()
+        self._error: str | None = None
+        self._client: Supervised | None = None
+        with self._log.open("ab") as errors:
+            self._server = subprocess.Popen(
+                in_namespace(
+                    namespaces[flow["server_host"]],
+                    dies_with_us(_server_command(flow)),
+                ),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
+            )  # fmt: skip
+
+    def failure(self) -> str | None:
+        """Why it did not do its part, or None."""
+        return self._error
+
+    def run(self) -> None:
+        """From the transfer's start to the end of the flow's own time."""
+        reader = threading.Thread(target=self._read_server, name=f"{self.name}-goodput", daemon=True)
+        reader.start()
+        if self._wait_for_its_time():
+            flow = self._flow
+            # As root: others may choose among few congestion controls.
+            self._client = Supervised.start(
+                self.name, _client_command(flow), self._json,
+                namespace=self._namespaces[flow["client_host"]],
+            )  # fmt: skip
+            self._await_client(time.monotonic() + flow["for_s"] + END_S)
+        self._end(self._server)
+        reader.join()
+
+    def wait(self) -> None:
+        """Wait for the flow's end; raises :class:`RunFailed` where it did not work."""
+        self.join()
+        if self._error:
+            raise RunFailed(self._error)
+
+    def stop(self) -> None:
+        """End it, whatever it is doing."""
+        self._stopped.set()
+        if self.ident is not None:
+            self.join()
+        else:
+            self._end(self._server)
+
+    def _wait_for_its_time(self) -> bool:
+        start_ns = None
+        while start_ns is None:
+            if self._stopped.wait(0.02):
+                return False
+            start_ns = self._started_unix_ns()
+        due_s = start_ns / 1e9 + self._flow["from_s"] - time.time()
+        return not self._stopped.wait(max(0.0, due_s))
+
+    def _await_client(self, deadline: float) -> None:
+        assert self._client is not None
+        process = self._client.process
+        while process.poll() is None and time.monotonic() < deadline and not self._stopped.wait(0.05):
+            continue
+        if process.poll() is None:
+            self._end(process)
+            if not self._stopped.is_set():
+                self._error = f"{self.name} did not end within {END_S:g} s of its time; see {self._json}"
+        elif reason := _refusal(self._json):  # with --json, iperf3 ends with 0 whatever happened
+            self._error = f"{self.name}: {reason}; see {self._json} and {self._log}"
+
+    def _read_server(self) -> None:
+        """A point for each interval, at the time that the server tells it."""
+        assert self._server.stdout is not None
+        with self._spool.open("ab", buffering=0) as spool, self._server.stdout as told:
+            for line in told:
+                if found := _INTERVAL.search(line):
+                    spool.write(make_lines({"points": [self._point(float(found[1]) * 1000)]}).encode())
+
+    def _point(self, goodput_bps: float) -> dict[str, Any]:
+        return {
+            "measurement": "iperf3",
+            "tags": {
+                "run": self._plan["run"],
+                "scenario": self._plan["scenario"],
+                "flow": str(self._flow["number"]),
+                "congestion_control": self._flow["congestion_control"],
+            },
+            "time": time.time_ns(),
+            "fields": {"goodput_bps": goodput_bps},
+        }
+
+    @staticmethod
+    def _end(process: subprocess.Popen[Any]) -> None:
+        if process.poll() is None:
+            process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _port(flow: Mapping[str, Any]) -> str:
+    # One server per flow, even where two have one host.
+    return str(FIRST_PORT + flow["number"] - 1)
+
+
+def _server_command(flow: Mapping[str, Any]) -> list[str]:
+    return [
+        "iperf3", "--server", "--one-off", "--bind", flow["server"], "--port", _port(flow),
+        "--interval", str(INTERVAL_S), "--format", "k", "--forceflush",
+    ]  # fmt: skip
+
+
+def _client_command(flow: Mapping[str, Any]) -> list[str]:
+    return [
+        "iperf3", "--client", flow["server"], "--bind", flow["client"], "--port", _port(flow),
+        "--congestion", flow["congestion_control"], "--time", f"{flow['for_s']:.0f}",
+        "--interval", str(INTERVAL_S), "--json", "--get-server-output",
+    ]  # fmt: skip
+
+
+def _refusal(result: Path) -> str | None:
+    """What iperf3 says went wrong, if something did."""
+    try:
+        said: dict[str, Any] = json.loads(result.read_text())
+    except (OSError, ValueError) as error:
+        return f"it left no result ({error})"
+    return said.get("error")

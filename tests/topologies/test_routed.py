@@ -1,0 +1,69 @@
+"""The topologies with routers as ``mn --custom`` uses them: packets take the paths that they should."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from testbed import build, paths
+from topologies.commands import in_namespace, run
+from topologies.fabric import leftover_namespaces, namespace_of
+
+pytestmark = pytest.mark.emulation
+
+
+@contextmanager
+def mininet(name: str, *arguments: Any, **options: Any) -> Iterator[Any]:
+    from mininet.net import Mininet
+
+    build.build_programs()
+    before = leftover_namespaces()
+    custom: dict[str, Any] = {}
+    file = paths.CHECKOUT / "topologies" / f"{name}.py"
+    exec(compile(file.read_text(), str(file), "exec"), custom)  # as mn does it, without __file__
+    net = Mininet(topo=custom["topos"][name](*arguments, **options), controller=None, build=True)
+    try:
+        yield net
+    finally:
+        net.stop()
+    assert leftover_namespaces() == before
+
+
+def fastest_ms(net: Any, host: str, source: str, destination: str) -> float:
+    """The shortest of a few round trips."""
+    ping = ["ping", "-c", "3", "-i", "0.2", "-I", source, destination]
+    said = run(in_namespace(namespace_of(net.get(host).pid), ping))
+    return float(re.search(r"= ([\d.]+)/", said).group(1))  # type: ignore[union-attr]
+
+
+def received(net: Any, host: str) -> dict[str, int]:
+    """Packets that each of a host's interfaces has received."""
+    said = run(in_namespace(namespace_of(net.get(host).pid), ["cat", "/proc/net/dev"]))
+    rows = [line.replace(":", " ").split() for line in said.splitlines()[2:]]
+    return {row[0]: int(row[2]) for row in rows if row[0] != "lo"}
+
+
+def test_each_path_has_a_relay_of_its_own() -> None:
+    with mininet("relays", 2, rate="8mbit", delay="20ms") as net:
+        # The second path is links 3 and 4; there and back, 10 ms on each hop.
+        assert 40 <= fastest_ms(net, "h1", "198.18.3.1", "198.18.4.2") < 60
+        assert received(net, "r1") == {"r1-eth1": 0, "r1-eth2": 0}
+        assert received(net, "r2") == {"r2-eth3": 3, "r2-eth4": 3}
+
+
+def test_all_pairs_share_the_bottleneck() -> None:
+    with mininet("dumbbell", 2, rate="8mbit", delay="20ms") as net:
+        # Pair 2 is on links 4 and 5; 20 ms in the middle and 1 ms at each side.
+        assert 44 <= fastest_ms(net, "a2", "198.18.4.1", "198.18.5.2") < 60
+        assert received(net, "r1") == {"r1-eth1": 3, "r1-eth2": 0, "r1-eth4": 3}
+        assert received(net, "r2") == {"r2-eth1": 3, "r2-eth3": 0, "r2-eth5": 3}
+        qdisc = run(in_namespace(namespace_of(net.get("r1").pid), ["tc", "qdisc", "show", "dev", "r1-eth1"]))
+        assert "tbf" not in qdisc, "the bottleneck's queue is in the middle, where it drops"
+
+
+def test_hosts_of_a_star_meet_at_its_router() -> None:
+    with mininet("star", 3, rate="8mbit", delay="10ms") as net:
+        assert 40 <= fastest_ms(net, "h1", "198.18.1.1", "198.18.3.1") < 60
+        assert received(net, "r1") == {"r1-eth1": 3, "r1-eth2": 0, "r1-eth3": 3}

@@ -1,0 +1,46 @@
+"""Mininet topologies from layouts: as a plan has them, or with links described on Mininet's command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mininet.topo import Topo
+
+from testbed.plan.layout import Layout
+from testbed.plan.links import LinkPlan
+from topologies.emulated_link import EmulatedLink
+from topologies.fabric import Fabric
+from topologies.hosts import RoutedHost
+
+
+class Planned(Topo):
+    """The topology of a run: ``nodes`` has each node's options by its name, ``links`` are the plan's."""
+
+    def build(
+        self, *, nodes: Mapping[str, Mapping[str, Any]], links: Sequence[LinkPlan], fabric: Fabric
+    ) -> None:
+        """Called by Mininet's constructor."""
+        for name, options in nodes.items():
+            self.addHost(name, ip=None, **options)
+        for link in links:
+            self.addLink(
+                link.a.host, link.b.host, link.index, link.index, cls=EmulatedLink, plan=link, fabric=fabric
+            )
+
+
+def add_layout(topo: Topo, layout: Layout, options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add a layout's hosts, routers and links to a topology of Mininet's.
+
+    ``options`` are those of :class:`~topologies.emulated_link.EmulatedLink` (``rate``, ``delay``, ``loss``,
+    ``queue``), by the link's name.
+    """
+    routes = layout.routes()
+    forwards = {node.name: node.forwards for node in layout.nodes}
+    for name in (*layout.hosts, *forwards):
+        own = [route for route in routes if route.host == name]
+        topo.addHost(name, cls=RoutedHost, ip=None, routes=own, forwards=forwards.get(name, False))
+    for index, edge in enumerate(layout.edges, start=1):
+        topo.addLink(
+            edge.a, edge.b, index, index, cls=EmulatedLink, index=index, name=edge.name, **options[edge.name]
+        )
