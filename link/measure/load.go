@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -169,8 +170,19 @@ func newGenerator(links []plan.Link, end int) (*generator, error) {
 	return g, nil
 }
 
+// generatorPriority is a real-time one, so that other programs do not make bursts of an even load, but below
+// the relay's.
+const generatorPriority = 5
+
 // run sends one packet on each link in each period, for a time. Behind schedule, it catches up.
 func (g *generator) run(pps float64, duration time.Duration) error {
+	runtime.LockOSThread() // for good: the thread ends with the goroutine, and its priority with it
+	err := unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: generatorPriority,
+	}, 0)
+	if err != nil {
+		return fmt.Errorf("sched_setattr: %w", err)
+	}
 	begun := time.Now()
 	rounds := int(duration.Seconds() * pps)
 	parts := min(groups, len(g.headers))
@@ -178,7 +190,9 @@ func (g *generator) run(pps float64, duration time.Duration) error {
 		for part := range parts {
 			due := time.Duration((float64(round) + float64(part)/float64(parts)) / pps * 1e9)
 			if ahead := due - time.Since(begun); ahead > 0 {
-				time.Sleep(ahead)
+				// Not time.Sleep, by which another thread, of ordinary priority, would have to wake this one.
+				pause := unix.NsecToTimespec(int64(ahead))
+				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, nil)
 			}
 			now := time.Now()
 			g.behind = append(g.behind, int64(now.Sub(begun)-due))
