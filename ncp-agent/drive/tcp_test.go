@@ -48,6 +48,14 @@ func openTCP(t testing.TB, ctx context.Context, n, sendBufferPackets int) (a, b 
 	return a, b
 }
 
+// streamOf waits until a connection's TCP stream is there: a session may be
+// established over another one first.
+func streamOf(d *Driver, connection int) *net.TCPConn {
+	s := d.links[connection].socket.(*tcpSocket)
+	<-s.connected
+	return s.conn
+}
+
 // Both directions at once over three TCP connections; the end that dials is
 // opened first and waits for the one that listens. The close reaches the peer,
 // and no connection counts as broken.
@@ -116,7 +124,7 @@ func TestTCPPushesBack(t *testing.T) {
 	const packets = 64
 	a, b := openTCP(t, ctx, 2, packets)
 	// Small receive and send buffers, so that the pipe fills up soon.
-	for _, conn := range []*net.TCPConn{a.links[1].socket.(*tcpSocket).conn, b.links[1].socket.(*tcpSocket).conn} {
+	for _, conn := range []*net.TCPConn{streamOf(a, 1), streamOf(b, 1)} {
 		conn.SetReadBuffer(64 << 10)
 		conn.SetWriteBuffer(1 << 20)
 	}
@@ -161,7 +169,7 @@ func TestBrokenTCP(t *testing.T) {
 	ctx := testContext(t)
 	a, b := openTCP(t, ctx, 2, 16)
 	reset := func(i int) {
-		conn := b.links[i].socket.(*tcpSocket).conn
+		conn := streamOf(b, i)
 		conn.SetLinger(0)
 		conn.Close()
 	}
