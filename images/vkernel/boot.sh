@@ -77,4 +77,8 @@ status=0
 cat "$shared/stdout"
 cat "$shared/stderr" >&2
 [ "$status" != 124 ] || exit 124
-exit "$(cat "$shared/exit-code" 2>/dev/null || echo 125)"
+if [ ! -s "$shared/exit-code" ]; then
+  echo "boot.sh: the guest ended ($status) before its command did; see $shared/kernel.log" >&2
+  exit 125
+fi
+exit "$(cat "$shared/exit-code")"

@@ -106,7 +106,7 @@ def test_jitter_keeps_the_order_unless_told_otherwise(measured: dict[str, Any]) 
         flow = measured[middle]["uniform"]
         assert inversions(flow) == 0
         assert statistics.pstdev(delays_ms(flow)) > 1, "there is jitter"
-        assert min(delays_ms(flow)) > 10
+        assert statistics.quantiles(delays_ms(flow), n=20)[0] > 15
         medians.append(statistics.median(delays_ms(flow)))
         assert inversions(measured[middle]["normal"]) > 100
     # Frames that wait for those before them: more than the 20 ms asked, and alike.
