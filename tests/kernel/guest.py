@@ -10,8 +10,6 @@ from typing import Any
 
 from testbed import paths
 
-GUEST_DIED = 125
-"""The exit code where the guest ended before its command did."""
 WAIT_S = 120.0
 """For a core that has no other guest."""
 BOOT = paths.CHECKOUT / "images" / "vkernel" / "boot.sh"
