@@ -39,3 +39,9 @@ def batch(tool: str, *lines: str) -> None:
 def in_namespace(path: str, command: Sequence[str]) -> list[str]:
     """``command`` as it runs in the network namespace at ``path``, with this machine's files and tools."""
     return ["nsenter", f"--net={path}", "--", *command]
+
+
+def dies_with_us(command: Sequence[str], *options: str) -> list[str]:
+    """``command``, sent SIGTERM by the kernel when its parent dies, so that a killed run leaves nothing;
+    further ``options`` of setpriv."""
+    return ["setpriv", *options, "--pdeathsig=TERM", "--", *command]

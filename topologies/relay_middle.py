@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.plan.links import LinkPlan
-from topologies.commands import CommandFailed, in_namespace
+from topologies.commands import CommandFailed, dies_with_us, in_namespace
 from topologies.fabric import Fabric
 from topologies.live_change import Applied, pair_ends, set_carrier
 
@@ -62,7 +62,7 @@ class RelayMiddle:
         log: IO[str] | int = self.log.open("a") if self.log else subprocess.DEVNULL
         try:
             process = subprocess.Popen(
-                in_namespace(self.fabric.path, command),
+                in_namespace(self.fabric.path, dies_with_us(command)),
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
             )  # fmt: skip
         except FileNotFoundError as error:

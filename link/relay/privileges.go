@@ -11,8 +11,8 @@ import (
 
 // Granted tells what the machine let the relay have for its punctuality. An empty reason means granted.
 type Granted struct {
-	RealTime     bool   `json:"sched_fifo"`
-	RealTimeWhy  string `json:"sched_fifo_reason,omitempty"`
+	RealTime     bool   `json:"real_time"`
+	RealTimeWhy  string `json:"real_time_reason,omitempty"`
 	Locked       bool   `json:"mlockall"`
 	LockedWhy    string `json:"mlockall_reason,omitempty"`
 	TimerSlackNS int    `json:"timer_slack_ns"`
@@ -47,7 +47,8 @@ func acquire() Granted {
 
 // allRealTime gives every thread of the process the priority, and those that come inherit it. The loop's alone
 // would not do: it waits, spinning, for what another thread of Go's runtime holds for a moment, and if that
-// one had been preempted by the loop, or by any busy program, it would wait for long.
+// one had been preempted by the loop, or by any busy program, it would wait for long. In turns (SCHED_RR): on a
+// single core a thread that spins for another one, first come first served, would never let it run.
 func allRealTime() error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -59,7 +60,7 @@ func allRealTime() error {
 			return err
 		}
 		err = unix.SchedSetAttr(id, &unix.SchedAttr{
-			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realTimePriority,
+			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: realTimePriority,
 		}, 0)
 		if err != nil && err != unix.ESRCH {
 			return fmt.Errorf("sched_setattr: %w", err)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from testbed.errors import RunFailed
-from testbed.runner.processes import dies_with_us
-from topologies.commands import in_namespace, run
+from topologies.commands import dies_with_us, in_namespace, run
 from topologies.fabric import namespace_of, quiet_interfaces
 from topologies.within import within
 

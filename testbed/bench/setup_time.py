@@ -10,8 +10,7 @@ from testbed.bench.bench import Bench
 from testbed.bench.ends import namespace
 from testbed.bench.figures import Spread
 from testbed.bench.result import Section, Target
-from testbed.runner.processes import dies_with_us
-from topologies.commands import in_namespace, run
+from topologies.commands import dies_with_us, in_namespace, run
 from topologies.fabric import namespace_of
 
 COUNTS = (2, 20, 100)

@@ -11,8 +11,7 @@ from testbed.bench.ends import Asked, Between
 from testbed.bench.figures import Spread
 from testbed.bench.result import Section, Target
 from testbed.errors import RunFailed
-from testbed.runner.processes import dies_with_us
-from topologies.commands import CommandFailed, in_namespace, run
+from topologies.commands import CommandFailed, dies_with_us, in_namespace, run
 
 DELAY_MS = 10
 RATIO = 1.5

@@ -44,6 +44,7 @@ def _links(parts: list[str], *, quick: bool) -> bool:
     from testbed.doctor import make_ready
     from testbed.plan.resolve import new_run_id
     from testbed.runner import live
+    from testbed.runner.interrupts import interruptible
     from testbed.runner.progress import Progress
 
     progress = Progress()
@@ -53,7 +54,8 @@ def _links(parts: list[str], *, quick: bool) -> bool:
     remove_leftovers(progress.say)
     run_id = new_run_id()
     namespace = f"ncp-{run_id[-4:]}"
-    with live.only_run(run_id, links.NAME, namespace), progress.step("bench links") as step:
+    only = live.only_run(run_id, links.NAME, namespace)
+    with only, interruptible(), progress.step("bench links") as step:
         passed = links.run(
             run_id, namespace, binary, parts, quick=quick, say=lambda text: progress.update(step, text)
         )

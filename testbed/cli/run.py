@@ -71,7 +71,8 @@ def run_scenario(loaded: LoadedScenario, asked: Asked) -> int:
     from testbed.cli.leftovers import remove_leftovers
     from testbed.doctor import make_ready
     from testbed.plan.resolve import new_run_id, resolve
-    from testbed.runner.life import Interrupted, LinksOff, Run
+    from testbed.runner.interrupts import Interrupted
+    from testbed.runner.life import LinksOff, Run
     from testbed.runner.progress import Progress
 
     progress = Progress()

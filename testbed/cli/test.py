@@ -15,7 +15,13 @@ import typer
 from testbed import paths
 from testbed.errors import BadInput, Exit
 
-SHELL_SCRIPTS = ("run.sh", ".ci/run", "playbooks/files/docker-engine")
+SHELL_SCRIPTS = (
+    "run.sh",
+    ".ci/run",
+    "playbooks/files/docker-engine",
+    "images/vkernel/boot.sh",
+    "images/vkernel/guest-init",
+)
 
 
 @dataclass(frozen=True)

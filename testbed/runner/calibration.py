@@ -14,7 +14,7 @@ from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
-from testbed.runner.processes import dies_with_us
+from topologies.commands import dies_with_us
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from influxdb.line_protocol import make_lines
 
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
-from testbed.runner.processes import Supervised, dies_with_us
-from topologies.commands import in_namespace
+from testbed.runner.processes import Supervised
+from topologies.commands import dies_with_us, in_namespace
 
 INTERVAL_S = 0.5
 FIRST_PORT = 5201

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from collectors.host_load import HostLoad
@@ -24,6 +22,7 @@ from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
 from testbed.runner.cross_traffic import Iperf3
+from testbed.runner.interrupts import interruptible, uninterruptible
 from testbed.runner.judging import judge_and_report, write_broken
 from testbed.runner.live_target import LiveTarget
 from testbed.runner.network import Network, relay_middle
@@ -34,12 +33,6 @@ from testbed.runner.transfer import await_ready, start_of_transfer, watch_transf
 from testbed.runner.trust import judge_trust
 from testbed.scenario.load import LoadedScenario
 from testbed.series import FromInflux
-
-
-class Interrupted(TestbedError):
-    """The user stopped the run."""
-
-    code = 130  # type: ignore[assignment]  # 128 + SIGINT, as shells have it
 
 
 class Run:
@@ -61,7 +54,7 @@ class Run:
             own = stack.enter_context(
                 live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"])
             )
-            stack.enter_context(_interruptible())
+            stack.enter_context(interruptible())
             self._make_folder()
             try:
                 return self._run(own)
@@ -104,7 +97,7 @@ class Run:
             try:
                 return self._measure_and_transfer(parts, own, endpoint, credentials)
             finally:
-                with self.progress.step("tear down"), _uninterruptible():
+                with self.progress.step("tear down"), uninterruptible():
                     self._tear_down(parts)
 
     def _measure_and_transfer(
@@ -317,33 +310,3 @@ class LinksOff(RunFailed):
 def _stop_quietly(process: Supervised) -> None:
     if process.failure() is None:
         process.stop()
-
-
-class _interruptible:  # noqa: N801 (a context manager, used like a function)
-    """SIGINT and SIGTERM raise :class:`Interrupted` in the main thread."""
-
-    def __enter__(self) -> None:
-        self._before = {
-            s: signal.signal(s, self._raise) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        }
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    @staticmethod
-    def _raise(number: int, _frame: FrameType | None) -> None:
-        raise Interrupted(f"stopped by {signal.Signals(number).name}", "What was measured so far is kept.")
-
-
-class _uninterruptible:  # noqa: N801
-    """Tearing down is not interrupted: a second Ctrl-C would leave namespaces and containers behind."""
-
-    def __enter__(self) -> None:
-        self._before = {
-            s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        }
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)

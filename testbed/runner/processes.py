@@ -10,24 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import RunFailed
-from topologies.commands import in_namespace
+from topologies.commands import dies_with_us, in_namespace
 
 AGENT_UID = 65532
 """The unprivileged user and group that agents run as, in a container or not."""
 
 
-def dies_with_us(command: Sequence[str], *, unprivileged: bool = False) -> list[str]:
-    """``command``, sent SIGTERM by the kernel when its parent dies, so that a killed run leaves nothing."""
-    drop = []
-    if unprivileged:
-        drop = [
-            f"--reuid={AGENT_UID}",
-            f"--regid={AGENT_UID}",
-            "--clear-groups",
-            "--no-new-privs",
-            "--inh-caps=-all",
-        ]
-    return ["setpriv", *drop, "--pdeathsig=TERM", "--", *command]
+UNPRIVILEGED = (
+    f"--reuid={AGENT_UID}", f"--regid={AGENT_UID}", "--clear-groups", "--no-new-privs", "--inh-caps=-all",
+)  # fmt: skip
 
 
 def with_mounts(command: Sequence[str], bound: Mapping[Path, Path]) -> list[str]:
@@ -58,7 +49,7 @@ class Supervised:
 
         ``bound`` are files and folders that it sees at another place (existing target, of the same kind).
         """
-        full = dies_with_us(command, unprivileged=unprivileged)
+        full = dies_with_us(command, *(UNPRIVILEGED if unprivileged else ()))
         if bound:
             full = with_mounts(full, bound)
         if namespace:

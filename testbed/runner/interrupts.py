@@ -1,0 +1,47 @@
+"""Ctrl-C and being told to end: an error where work is done, ignored where it is taken down."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from testbed.errors import TestbedError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(TestbedError):
+    """The user stopped the run."""
+
+    code = 130  # type: ignore[assignment]  # 128 + SIGINT, as shells have it
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """The signals raise :class:`Interrupted` in the main thread."""
+    with _handled_by(_raise):
+        yield
+
+
+@contextmanager
+def uninterruptible() -> Iterator[None]:
+    """Tearing down is not interrupted: a second Ctrl-C would leave namespaces and containers behind."""
+    with _handled_by(signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handled_by(handler: Any) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _raise(number: int, _frame: FrameType | None) -> None:
+    raise Interrupted(f"stopped by {signal.Signals(number).name}", "What was measured so far is kept.")
