@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import shutil
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,11 +196,3 @@ def why_it_ended(agent: Agent) -> str:
     result = agent.place.result() or {}
     said = f": {result['error']}" if result.get("error") else last_words(agent.place.log)
     return f"agent {agent.place.host} ({agent.place.role}) ended with {agent.exit_code()}{said}"
-
-
-def collect(place: AgentPlace, agents_dir: Path) -> None:
-    """Keep the agent's result as ``agents/<host>.json``, owned by who runs the testbed; drop its work folder."""
-    result = place.directory / "result.json"
-    if result.exists():
-        shutil.copyfile(result, agents_dir / f"{place.host}.json")
-    shutil.rmtree(place.directory)
