@@ -74,7 +74,7 @@ set_up() {
     if [[ ! -x $venv/bin/pip || $(readlink -f "$venv/bin/python") != "$(readlink -f "$python")" ]]; then
         step "virtual environment ($python)" "$python" -m venv --clear --system-site-packages "$venv"
     fi
-    step "ansible-core" "$venv/bin/python" -m pip install --disable-pip-version-check --retries 2 \
+    step "ansible-core" "$venv/bin/python" -m pip install --disable-pip-version-check --retries 2 --no-compile \
         --only-binary :all: --require-hashes -r "$root/requirements-setup.lock"
     step "Python packages (playbook, tag python)" playbook --tags python
     stamp >"$venv/stamp"

@@ -1,1 +1,1 @@
-"""Samplers of what the agents don't see of themselves: the host's load, and more to come."""
+"""Samplers of what the agents don't see of themselves; those that ask the kernel are in Go, beside these."""

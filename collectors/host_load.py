@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import psutil
 from influxdb.line_protocol import make_lines
+
+CORES = psutil.cpu_count() or 1
+BUSY = 0.05
+"""With less idle time than this part of a stretch, the machine was busy in it. Real-time tasks are throttled by
+the kernel, so that even they leave some per cent of each second."""
 
 
 class HostLoad(threading.Thread):
     """Appends a ``host`` point to a spool every interval: CPU busy and stolen (fractions of all cores' time
-    over the interval) and the number of runnable tasks (``/proc/loadavg``).
-
-    Measured at 0.4 ms of CPU per sample, 0.4% of a core at 100 ms.
+    over the interval) and the number of runnable tasks (``/proc/loadavg``); every second a ``collector`` point
+    with its own cost.
     """
 
     def __init__(self, spool: Path, run: str, scenario: str, interval_s: float) -> None:
@@ -22,13 +29,20 @@ class HostLoad(threading.Thread):
         self._spool, self._tags, self._interval_s = spool, {"run": run, "scenario": scenario}, interval_s
         self._ended = threading.Event()
         self.idle: list[float] = []
-        """Fractions of idle CPU time, one per sample."""
+        """Fractions of idle CPU time, one per interval; a sample that comes late counts for all that it covers."""
+        self._spans: list[tuple[float, float]] = []  # seconds, and the idle part of them
+        self._samples = 0
+        self._cpu_s = self._duration_s = 0.0
 
     def run(self) -> None:
         """Sample until stopped."""
         before = psutil.cpu_times()
+        begun_s = told_s = time.monotonic()
+        told_cpu_s = late_s = 0.0
         with self._spool.open("ab", buffering=0) as spool:
             while not self._ended.wait(self._interval_s):
+                now_s = time.monotonic()
+                late_s = max(late_s, now_s - begun_s - self._duration_s - self._interval_s)
                 now_ns, after = time.time_ns(), psutil.cpu_times()
                 total = sum(after[:8]) - sum(before[:8])  # user … steal; guest time is part of user
                 if total <= 0:
@@ -36,20 +50,67 @@ class HostLoad(threading.Thread):
                 idle = (after.idle - before.idle + after.iowait - before.iowait) / total
                 steal = (after.steal - before.steal) / total
                 before = after
-                self.idle.append(idle)
+                self._take(idle, total / CORES)
                 point = {
                     "measurement": "host",
                     "tags": self._tags,
                     "time": now_ns,
                     "fields": {"cpu": 1.0 - idle, "steal": steal, "run_queue": _runnable()},
                 }
-                spool.write(make_lines({"points": [point]}).encode())
+                points = [point]
+                self._samples += 1
+                self._cpu_s, self._duration_s = time.thread_time(), now_s - begun_s
+                if now_s - told_s >= 1:
+                    cpu = (self._cpu_s - told_cpu_s) / (now_s - told_s)
+                    points.append(self._own_cost(cpu, late_s, now_ns))
+                    told_s, told_cpu_s, late_s = now_s, self._cpu_s, 0.0
+                spool.write(make_lines({"points": points}).encode())
+
+    def cost(self) -> dict[str, str | int | float]:
+        """What it did and cost, as ``ncp-collect`` tells of its own."""
+        return {
+            "collector": "host",
+            "samples": self._samples,
+            "cpu_s": self._cpu_s,
+            "duration_s": self._duration_s,
+        }
+
+    def _own_cost(self, cpu: float, late_s: float, now_ns: int) -> dict[str, Any]:
+        return {
+            "measurement": "collector",
+            "tags": {**self._tags, "collector": "host"},
+            "time": now_ns,
+            "fields": {"cpu": cpu, "samples": self._samples, "late_ms": late_s * 1000},
+        }
+
+    def _take(self, idle: float, seconds: float) -> None:
+        self.idle += [idle] * max(1, round(seconds / self._interval_s))
+        self._spans.append((seconds, idle))
+
+    @property
+    def longest_busy_s(self) -> float:
+        """The longest stretch of samples of which less than :data:`BUSY` was idle."""
+        return longest_busy_s(self._spans)
 
     def stop(self) -> None:
         """End after the current sample."""
         self._ended.set()
         if self.is_alive():
             self.join()
+
+
+def longest_busy_s(spans: Sequence[tuple[float, float]]) -> float:
+    """Seconds of the longest stretch with a mean idle share below :data:`BUSY`; a span is its seconds and its
+    idle share."""
+    if not spans:
+        return 0.0
+    seconds, idle = np.array(spans, dtype=float).T
+    until_s = np.concatenate(([0.0], np.cumsum(seconds)))
+    # Above what is allowed; a stretch is busy if this falls from its begin to its end.
+    surplus = np.concatenate(([0.0], np.cumsum((idle - BUSY) * seconds)))
+    least_after = np.minimum.accumulate(surplus[::-1])[::-1]
+    ends = np.searchsorted(least_after, surplus, side="left") - 1  # the last place with less
+    return float(np.max(until_s[np.maximum(ends, np.arange(len(ends)))] - until_s))
 
 
 def _runnable() -> int:

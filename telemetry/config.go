@@ -1,7 +1,6 @@
-// Package telemetry takes points from a component to InfluxDB without ever
-// holding the component up: points are appended to a spool file first, and a
-// pusher tails that file and writes batches to InfluxDB's v1 API. When InfluxDB
-// is away the spool is the queue.
+// Package telemetry makes points and keeps them: a component appends them to a
+// spool file first and is never held up. Package push takes them from there to
+// InfluxDB; when InfluxDB is away the spool is the queue.
 package telemetry
 
 import (
@@ -48,6 +47,14 @@ func ReadPlan(file string) (Config, error) {
 		return Config{}, err
 	}
 	return plan.Telemetry, plan.Telemetry.Validate(file)
+}
+
+// Counts tell what became of the points of a pusher's spools:
+// Points = Pushed + Rejected + what InfluxDB could not be given in time.
+type Counts struct {
+	Points   int `json:"points"`
+	Pushed   int `json:"pushed"`
+	Rejected int `json:"rejected"`
 }
 
 // Credentials let a component write to InfluxDB.

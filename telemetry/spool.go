@@ -108,7 +108,7 @@ func (s *Spool) write(lines []byte, count int) error {
 	if err == nil {
 		n, err = s.file.Write(lines)
 	}
-	whole, taken := wholeLines(lines[:n], count)
+	whole, taken := WholeLines(lines[:n], count)
 	s.size += int64(whole)
 	s.points += taken
 	s.torn = s.torn || n > whole

@@ -3,16 +3,16 @@ package telemetry
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/telemetry/internal/smalldisk"
 )
 
 // A point that line protocol can't carry is left out and counted; its
@@ -30,7 +30,12 @@ func TestFaultyPointIsSkippedAlone(t *testing.T) {
 	for name, fault := range faults {
 		for position := range 3 {
 			t.Run(fmt.Sprintf("%s at %d", name, position), func(t *testing.T) {
-				s, path := newSpool(t)
+				path := filepath.Join(t.TempDir(), "spool.lp")
+				s, err := OpenSpool(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
 				var p Points
 				for i := range 3 {
 					if i == position {
@@ -38,7 +43,7 @@ func TestFaultyPointIsSkippedAlone(t *testing.T) {
 					}
 					p.Add("good", nil, at, Int("n", i))
 				}
-				err := s.Append(&p)
+				err = s.Append(&p)
 				if skipped, ok := errors.AsType[*SkippedError](err); !ok || skipped.Points != 1 {
 					t.Errorf("error %v, want one point skipped", err)
 				}
@@ -66,12 +71,18 @@ func TestSpoolCutsAnUnfinishedEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "spool.lp")
-			writeFile(t, path, c[0])
+			if err := os.WriteFile(path, []byte(c[0]), 0o644); err != nil {
+				t.Fatal(err)
+			}
 			s, err := OpenSpool(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			add(t, s, 1, 1)
+			var p Points
+			p.Add("m", Tags{{"run", "r"}}, time.Unix(0, 1), Int("i", 1))
+			if err := s.Append(&p); err != nil {
+				t.Error(err)
+			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
@@ -82,103 +93,10 @@ func TestSpoolCutsAnUnfinishedEnd(t *testing.T) {
 	}
 }
 
-// smallDisk gives a folder on a file system of a few pages, in a mount
-// namespace of a thread that ends with the test; run uses it on that thread.
-func smallDisk(t *testing.T, bytes int, run func(dir string) error) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to mount a small file system")
-	}
-	dir := t.TempDir()
-	skip := errors.New("skip")
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread and its namespace end here
-		err := unix.Unshare(unix.CLONE_NEWNS)
-		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-		}
-		if err == nil {
-			err = unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes))
-		}
-		if err != nil {
-			done <- fmt.Errorf("%w: %w", skip, err)
-			return
-		}
-		done <- run(dir)
-	}()
-	if err := <-done; errors.Is(err, skip) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Error(err)
-	}
-}
-
-// The disk fills up in the middle of a line and has room again later: every
-// point is in the spool once, whole, in order, and InfluxDB gets each, though
-// the pusher reads all the time.
-func TestDiskFull(t *testing.T) {
-	f := startFake(t)
-	smallDisk(t, 64<<10, func(dir string) error {
-		ballast := filepath.Join(dir, "ballast")
-		writeFile(t, ballast, strings.Repeat("x", 40<<10))
-		s, err := OpenSpool(filepath.Join(dir, "spool.lp"))
-		if err != nil {
-			return err
-		}
-		// The pusher's thread has another view of the file system.
-		pusher := StartPusher(f.config(), login, io.Discard, fmt.Sprintf("/proc/self/fd/%d", s.file.Fd()))
-		failures := 0
-		const batches, size = 20, 100
-		for batch := range batches {
-			var p Points
-			for i := range size {
-				p.Add("m", nil, time.Unix(0, int64(batch*size+i)), Int("i", i), Text("filler", "some text"))
-			}
-			err := s.Append(&p)
-			if err != nil && failures == 0 {
-				if !errors.Is(err, unix.ENOSPC) {
-					return err
-				}
-				if whole, err := wholeSize(s.file); err != nil || whole != s.size || s.torn {
-					return fmt.Errorf("%d of %d bytes are whole lines, torn %v, %v", whole, s.size, s.torn, err)
-				}
-			}
-			if err != nil {
-				if failures++; failures == 3 {
-					os.Remove(ballast)
-				}
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-		if failures != 3 {
-			return fmt.Errorf("%d appends failed, want 3 of %d", failures, batches)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, "spool.lp"))
-		if err != nil {
-			return err
-		}
-		var want strings.Builder
-		for i := range batches * size {
-			fmt.Fprintf(&want, "m i=%di,filler=\"some text\" %d\n", i%size, i)
-		}
-		if string(text) != want.String() {
-			return fmt.Errorf("the spool has %d bytes, want %d", len(text), want.Len())
-		}
-		if s.Points() != batches*size || s.Lost() != 0 {
-			return fmt.Errorf("%d points, %d lost", s.Points(), s.Lost())
-		}
-		if got, want := pusher.Close(drain), (Counts{Points: batches * size, Pushed: batches * size}); got != want || pusher.Err() != nil || f.taken() != batches*size {
-			return fmt.Errorf("counts %+v, want %+v; %d taken; %v", got, want, f.taken(), pusher.Err())
-		}
-		return s.Close()
-	})
-}
-
 // A disk that stays full: what waits in memory is bounded, and what is lost is
 // counted.
 func TestDiskStaysFull(t *testing.T) {
-	smallDisk(t, 32<<10, func(dir string) error {
+	smalldisk.Run(t, 32<<10, func(dir string) error {
 		s, err := OpenSpool(filepath.Join(dir, "spool.lp"))
 		if err != nil {
 			return err

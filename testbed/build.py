@@ -1,4 +1,4 @@
-"""Builds the Go programs and the agent's container image, only when their sources changed."""
+"""Builds the Go programs and the agents' container images, only when their sources changed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ from testbed import paths
 from testbed.errors import CannotRun, RunFailed
 
 PROGRAMS = {
+    "ncp-collect": "./collectors/cmd/ncp-collect",
     "ncp-agent": "./ncp-agent/cmd/ncp-agent",
     "ncp-link": "./link/cmd/ncp-link",
     "ncp-push": "./telemetry/cmd/ncp-push",
+    "ncp-sim": "./ncp-agent/cmd/ncp-sim",
+    "ncp-trace": "./ncp-agent/cmd/ncp-trace",
+    "ncp-web": "./web/cmd/ncp-web",
+    "ndn-agent": "./ndn-agent/cmd/ndn-agent",
+    "tcp-download": "./tcp-download/cmd/tcp-download",
 }
-AGENT_IMAGE = "ncp-testbed/ncp-agent"
+IMAGES = "ncp-testbed"
+"""What the images' names begin with; the program's name follows."""
 
 
 def go_tool() -> str:
@@ -39,9 +46,15 @@ def _version(text: str, pattern: str) -> tuple[int, int]:
     return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
 
 
-def build_programs() -> dict[str, Path]:
-    """Static binaries in ``.build/bin``; Go's own cache makes this quick when nothing changed."""
-    paths.BINARIES.mkdir(parents=True, exist_ok=True)
+def build_programs(
+    *names: str, source: Path = paths.CHECKOUT, into: Path = paths.BINARIES
+) -> dict[str, Path]:
+    """Static binaries in ``.build/bin``, all or those named; Go's own cache makes it quick when nothing changed.
+
+    ``source``: a tree of sources other than this checkout, with a folder ``into`` of its own.
+    """
+    chosen = names or tuple(PROGRAMS)
+    into.mkdir(parents=True, exist_ok=True)
     environment = {
         **os.environ,
         "CGO_ENABLED": "0",
@@ -49,36 +62,40 @@ def build_programs() -> dict[str, Path]:
         "HOME": os.environ.get("HOME", "/root"),
     }
     done = subprocess.run(
-        [go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{paths.BINARIES}/", *PROGRAMS.values()],
-        cwd=paths.CHECKOUT, env=environment, capture_output=True, text=True, check=False,
+        [
+            go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{into}/",
+            *(PROGRAMS[name] for name in chosen),
+        ],
+        cwd=source, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         raise RunFailed(f"the Go programs don't build:\n{done.stderr.strip()}")
-    return {name: paths.BINARIES / name for name in PROGRAMS}
+    return {name: into / name for name in chosen}
 
 
-def policy_facts(agent: Path) -> dict[str, dict[str, Any]]:
-    """The agent's window policies by name, in its own words (start, cap, rule)."""
-    said = subprocess.run([str(agent), "policies"], capture_output=True, text=True, check=True).stdout
+def policy_facts(program: Path) -> dict[str, dict[str, Any]]:
+    """The window policies by name, in the own words (start, cap, rule) of ``ncp-agent`` or ``ncp-sim``."""
+    said = subprocess.run([str(program), "policies"], capture_output=True, text=True, check=True).stdout
     return {policy["name"]: policy for policy in json.loads(said)}
 
 
 def build_image(client: Any, agent: Path) -> str:
-    """The agent's image, tagged by its content; returns the image id."""
-    dockerfile = paths.CHECKOUT / "images" / "ncp-agent" / "Dockerfile"
+    """The image of an agent, in ``images/`` by its program's name, tagged by its content; returns the image id."""
+    repository = f"{IMAGES}/{agent.name}"
+    dockerfile = paths.CHECKOUT / "images" / agent.name / "Dockerfile"
     digest = hashlib.sha256(agent.read_bytes() + dockerfile.read_bytes()).hexdigest()[:16]
-    tag = f"{AGENT_IMAGE}:{digest}"
+    tag = f"{repository}:{digest}"
     found = client.images.list(name=tag)
     if found:
         return str(found[0].id)
     # Only the binary goes to the engine, not all of .build/bin.
-    context = paths.CHECKOUT / ".build" / "images" / "ncp-agent"
+    context = paths.CHECKOUT / ".build" / "images" / agent.name
     shutil.rmtree(context, ignore_errors=True)
     context.mkdir(parents=True)
-    shutil.copy2(agent, context / "ncp-agent")
+    shutil.copy2(agent, context / agent.name)
     shutil.copy2(dockerfile, context / "Dockerfile")
     image, _ = client.images.build(path=str(context), tag=tag, rm=True, labels={"ncp-testbed": "image"})
-    for old in client.images.list(name=AGENT_IMAGE, filters={"label": "ncp-testbed=image"}):
+    for old in client.images.list(name=repository, filters={"label": "ncp-testbed=image"}):
         if old.id != image.id:
             _remove_unused(client, old)
     return str(image.id)

@@ -39,6 +39,10 @@ class CannotRun(TestbedError):
     code = Exit.CANNOT_RUN
 
 
+class Unsupported(CannotRun):
+    """What is asked needs something that this machine's kernel or programs lack; the message says what."""
+
+
 class RunFailed(TestbedError):
     """A run broke down before it could be judged."""
 

@@ -26,7 +26,7 @@ from topologies.middle import NetemMiddle, RelayMiddle, has_netem
 class EmulatedLink(Link):
     """Two veth pairs that meet in the fabric; see docs/contracts.md for names and addresses.
 
-    ``plan`` and ``fabric`` come from the runner, which starts the middle of all links at once. Without them
+    ``plan`` and ``fabric`` come from the runner, which connects all links at once and starts their middle. Without them
     ``rate`` (default ``1024pps``), ``delay`` (``50ms``), ``loss``, ``queue`` and ``queue_mode`` are read as in a
     scenario, and the link starts a middle of its own: netem where the kernel has it, else the relay. ``index``
     tells the link's addresses and interfaces (docs/contracts.md); without it links are numbered as they are made.
@@ -77,6 +77,7 @@ class EmulatedLink(Link):
             intfName2=plan.b.interface,
             intf=Intf,
             fast=True,
+            up=None,  # by the fabric
         )
         if self._interactive is not None:
             self._interactive.start_middle(plan)
@@ -91,9 +92,10 @@ class EmulatedLink(Link):
         node2: Any = None,
         deleteIntfs: bool = True,  # noqa: N803
     ) -> None:
-        """Mininet's hook for making the interfaces: here through the fabric."""
-        self.fabric.wire(self.plan, node1.pid, node2.pid)
-        self.fabric.shape(self.plan, node1.pid, node2.pid)
+        """Mininet's hook for making the interfaces: here through the fabric, a run's all at once."""
+        self.fabric.add(self.plan, node1.pid, node2.pid)
+        if self._interactive is not None:
+            self.fabric.connect()
 
     def delete(self) -> None:
         """The namespaces take the interfaces with them."""

@@ -5,25 +5,20 @@ Deleting the namespace deletes all links, whatever else went wrong.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from testbed.plan.links import LinkEnd, LinkPlan
+from topologies import shaper
 from topologies.commands import batch, in_namespace, run
 from topologies.offloads import plain_frames
 from topologies.within import within
 
 MANAGEMENT_GATEWAY = "198.19.0.1"
 MANAGEMENT_PREFIX = 24
-
-
-TBF_HANDLE = "1:"
-
-
-def tbf_limit_bytes(link: LinkPlan) -> int:
-    """What a host's shaper may hold: above what a socket may queue, so that the socket blocks first."""
-    return 2 * link.queue_packets * link.frame_bytes + (1 << 20)
 
 
 def namespace_of(pid: int) -> str:
@@ -37,6 +32,7 @@ class Fabric:
     def __init__(self, name: str) -> None:
         self.name = name
         self.path = f"/run/netns/{name}"
+        self._added: list[_HostEnd] = []
         self._quieted: set[int] = set()
 
     def create(self) -> None:
@@ -53,38 +49,28 @@ class Fabric:
         """Run a command in the namespace."""
         return run(in_namespace(self.path, command))
 
-    def wire(self, link: LinkPlan, pid_a: int, pid_b: int) -> None:
-        """Create the link's two veth pairs, between each host's namespace and this one, and bring them up."""
-        ends = ((link.a, link.b, pid_a), (link.b, link.a, pid_b))
-        batch("ip", *(
-            f"link add {near.interface} netns {pid} address {near.mac} "
-            f"type veth peer name {near.middle_interface} netns {self.name}"
-            for near, _, pid in ends
-        ))  # fmt: skip
-        within(self.path, lambda: _bring_middle_up(link))
-        for near, far, pid in ends:
-            self._quiet(pid)
-            within(namespace_of(pid), partial(_bring_host_up, near, far))
+    def add(self, link: LinkPlan, pid_a: int, pid_b: int, *, shaped: bool = True) -> None:
+        """Take a link between two hosts, each told by a process in it; :meth:`connect` makes it. A link whose
+        rate and queue are at its hosts goes without if not ``shaped``."""
+        shaping = link if shaped and link.shaped_at_hosts else None
+        self._added += _HostEnd(pid_a, link.a, link.b, shaping), _HostEnd(pid_b, link.b, link.a, shaping)
 
-    def _quiet(self, pid: int) -> None:
-        """Each host once, before its first link is up."""
-        if pid not in self._quieted:
-            within(namespace_of(pid), quiet_interfaces)
-            self._quieted.add(pid)
-
-    def shape(self, link: LinkPlan, pid_a: int, pid_b: int) -> None:
-        """Rate and queue at each host's own egress: a full queue pushes back on the sender's socket.
-
-        A link whose queue is in the middle is not shaped here.
-        """
-        if not link.shaped_at_hosts:
+    def connect(self) -> None:
+        """Make the links that were added: each a veth pair from either host's namespace to this one, up, with its
+        rate at the hosts' egress. A few processes make all of them."""
+        ends, self._added = self._added, []
+        if not ends:
             return
-        for end, pid in ((link.a, pid_a), (link.b, pid_b)):
-            within(namespace_of(pid), partial(run, [
-                "tc", "qdisc", "replace", "dev", end.interface, "root", "handle", TBF_HANDLE, "tbf",
-                "rate", f"{link.rate_bps}bit", "burst", str(link.burst_bytes),
-                "limit", str(tbf_limit_bytes(link)),
-            ]))  # fmt: skip
+        batch("ip", *(
+            f"link add {end.near.interface} netns {end.pid} address {end.near.mac} "
+            f"type veth peer name {end.near.middle_interface} netns {self.name}"
+            for end in ends
+        ))  # fmt: skip
+        within(self.path, lambda: _bring_middle_up([end.near.middle_interface for end in ends]))
+        for pid in dict.fromkeys(end.pid for end in ends):
+            own = [end for end in ends if end.pid == pid]
+            within(namespace_of(pid), partial(_bring_host_up, own, quiet=pid not in self._quieted))
+            self._quieted.add(pid)
 
     def add_management(self, addresses: dict[int, str]) -> None:
         """A network apart from the emulated links: pid of each host → its address on ``mgmt0``."""
@@ -116,21 +102,41 @@ def _make_quiet() -> None:
     run(["ip", "link", "set", "lo", "up"])
 
 
-def _bring_middle_up(link: LinkPlan) -> None:
-    names = [link.a.middle_interface, link.b.middle_interface]
+@dataclass(frozen=True)
+class _HostEnd:
+    """One end of a link at its host."""
+
+    pid: int
+    near: LinkEnd
+    far: LinkEnd
+    shaping: LinkPlan | None
+
+
+def _bring_middle_up(names: Sequence[str]) -> None:
     plain_frames(names)
     batch("ip", *(f"link set {name} up promisc on" for name in names))
 
 
-def _bring_host_up(near: LinkEnd, far: LinkEnd) -> None:
-    plain_frames([near.interface])
-    batch(
-        "ip",
-        f"addr add {near.address}/{near.prefix} dev {near.interface}",
-        f"link set {near.interface} up",
-        # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
-        f"neigh replace {far.address} lladdr {far.mac} dev {near.interface} nud permanent",
-    )
+def _bring_host_up(ends: Sequence[_HostEnd], *, quiet: bool) -> None:
+    """``quiet`` before a host's first links are up."""
+    if quiet:
+        quiet_interfaces()
+    plain_frames([end.near.interface for end in ends])
+    if shaping := [
+        line for end in ends if end.shaping
+        for line in shaper.commands(end.shaping, end.near.interface)
+    ]:  # fmt: skip
+        batch("tc", *shaping)
+    batch("ip", *(
+        line
+        for end in ends
+        for line in (
+            f"addr add {end.near.address}/{end.near.prefix} dev {end.near.interface}",
+            f"link set {end.near.interface} up",
+            # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
+            f"neigh replace {end.far.address} lladdr {end.far.mac} dev {end.near.interface} nud permanent",
+        )
+    ))  # fmt: skip
 
 
 def leftover_namespaces(prefix: str = "ncp-") -> list[str]:

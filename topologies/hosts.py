@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Sequence
 from typing import Any
 
 from mininet.node import Host
 
 from testbed.plan.layout import Route
-from topologies.commands import in_namespace, run
+from topologies.commands import CommandFailed, in_namespace, run
 from topologies.fabric import namespace_of
+
+PROMPT = chr(127)
+"""What Mininet makes its shells print when they are ready."""
+SHELL_POLL_S = 0.1
 
 
 class RoutedHost(Host):
@@ -35,6 +40,7 @@ class ContainerHost(RoutedHost):
 
     def __init__(self, name: str, container_pid: int, **params: Any) -> None:
         self.container_pid = container_pid
+        self._prompted = False
         super().__init__(name, **params)
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 (Mininet's name)
@@ -45,6 +51,23 @@ class ContainerHost(RoutedHost):
             super().startShell(mnopts)
         finally:
             self.inNamespace = True
+            self._prompted = True
+
+    def read(self, size: int = 1024) -> str:
+        """Mininet's buffered read; until the shell's prompt has come, a shell that ends is an error.
+
+        Mininet would wait for that prompt for ever: its own end keeps the terminal open.
+        """
+        if self._prompted:
+            return str(super().read(size))
+        said = ""
+        while not said.endswith(PROMPT):
+            # Not Mininet's own poll object: that one also tells that the shell can be written to.
+            if select.select([self.stdout], [], [], SHELL_POLL_S)[0]:
+                said += str(super().read(size))
+            elif self.shell.poll() is not None:
+                raise CommandFailed(f"host {self.name}: its container has ended: {said.strip()}")
+        return said
 
     def _popen(self, cmd: list[str], **params: Any) -> Any:
         if self.shell is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.plan.links import LinkPlan
-from topologies import netem_options
+from topologies import netem_options, shaper
 from topologies.capabilities import netem_takes_seed
 from topologies.commands import CommandFailed
 from topologies.fabric import Fabric
@@ -45,7 +45,7 @@ class NetemMiddle:
         for link in links:
             self._write_table(link)
             if not link.shaped_at_hosts:
-                pair = [_shaper(link, direction) for direction in DIRECTIONS]
+                pair = [shaping_interface(link, direction) for direction in DIRECTIONS]
                 self.fabric.run(["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]])
                 for interface in pair:
                     self.fabric.run(["ip", "link", "set", interface, "up"])
@@ -61,11 +61,14 @@ class NetemMiddle:
         if direction == "ba":
             near, far = far, near
         if not link.shaped_at_hosts:
-            shaper, across = _shaper(link, direction), _shaper(link, "ba" if direction == "ab" else "ab")
-            yield f"qdisc add dev {shaper} root handle 1: htb default 1"
-            yield _class("add", shaper, properties)
-            yield _queue("add", shaper, properties)
-            yield from _copy(near, shaper)
+            crossing, across = (
+                shaping_interface(link, direction),
+                shaping_interface(link, "ba" if direction == "ab" else "ab"),
+            )
+            yield f"qdisc add dev {crossing} root handle 1: htb default 1"
+            yield _class("add", crossing, properties)
+            yield _queue("add", crossing, properties)
+            yield from _copy(near, crossing)
             near = across
         yield from _copy(near, far)
 
@@ -84,10 +87,10 @@ class NetemMiddle:
             before = self._live[link.name, way]
             after[link.name, way] = changed = before.changed(properties)
             if not link.shaped_at_hosts:
-                shaper = _shaper(link, way)
+                crossing = shaping_interface(link, way)
                 for command in (_class, _queue):
-                    if command("change", shaper, before) != command("change", shaper, changed):
-                        lines.append(command("change", shaper, changed))
+                    if command("change", crossing, before) != command("change", crossing, changed):
+                        lines.append(command("change", crossing, changed))
             # What netem is told again it begins again: its seed, and the state of bursty loss.
             if netem_options.netem(before) != netem_options.netem(changed):
                 self._changes[link.name, way] += 1
@@ -143,7 +146,7 @@ class NetemMiddle:
         return Applied(begun_ns, time.time_ns())
 
 
-def _shaper(link: LinkPlan, direction: str) -> str:
+def shaping_interface(link: LinkPlan, direction: str) -> str:
     """The interface at whose egress a direction's rate and queue are."""
     return f"l{link.index}{'x' if direction == 'ab' else 'y'}"
 
@@ -157,8 +160,8 @@ def _copy(near: str, far: str) -> tuple[str, str]:
 
 
 def _class(verb: str, interface: str, properties: Properties) -> str:
-    options = " ".join(netem_options.rate_class(properties))
-    return f"class {verb} dev {interface} parent 1: classid 1:1 {options}"
+    options = shaper.rate_class(properties.rate_bps, properties.burst_bytes, properties.frame_bytes)
+    return f"class {verb} dev {interface} parent 1: classid 1:1 htb {shaper.in_words(options)}"
 
 
 def _queue(verb: str, interface: str, properties: Properties) -> str:

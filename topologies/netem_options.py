@@ -146,19 +146,6 @@ def limit_packets(p: Properties) -> int:
     return max(1000, math.ceil(4 * p.rate_bps / 8 / smallest_frame_bytes * seconds))
 
 
-def rate_class(p: Properties) -> list[str]:
-    """The rate as the only class of an HTB.
-
-    HTB, not TBF: a change of TBF's rate fills its bucket, so a ramp of many steps would exceed its rates.
-    HTB sends while its tokens are not negative, TBF while they are enough for the frame; with a frame less
-    in the bucket that is the same for full-size frames.
-    """
-    burst = str(max(p.burst_bytes - p.frame_bytes, 1))
-    rate = f"{round(p.rate_bps)}bit"
-    quantum = str(max(p.frame_bytes, 1514))
-    return ["htb", "rate", rate, "ceil", rate, "burst", burst, "cburst", burst, "quantum", quantum]
-
-
 def queue(p: Properties) -> list[str]:
     """What waits for the rate."""
     limit = ["limit", str(p.queue_packets)]

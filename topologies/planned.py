@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mininet.net import Mininet
 from mininet.topo import Topo
 
 from testbed.plan.layout import Layout
@@ -27,6 +28,17 @@ class Planned(Topo):
             self.addLink(
                 link.a.host, link.b.host, link.index, link.index, cls=EmulatedLink, plan=link, fabric=fabric
             )
+
+
+def planned_network(
+    nodes: Mapping[str, Mapping[str, Any]], links: Sequence[LinkPlan], fabric: Fabric
+) -> Mininet:
+    """A run's network as Mininet has it, built but for the links' middle."""
+    net = Mininet(controller=None, autoSetMacs=False, waitConnected=False)
+    net.buildFromTopo(Planned(nodes=nodes, links=links, fabric=fabric))
+    fabric.connect()
+    net.build()  # which sets up the hosts, now that they have their interfaces
+    return net
 
 
 def add_layout(topo: Topo, layout: Layout, options: Mapping[str, Mapping[str, Any]]) -> None:

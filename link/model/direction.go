@@ -16,6 +16,7 @@ type Delivery[T any] struct {
 	Bytes   int
 	Arrival Time // as given to Push
 	Due     Time // when it reaches the far end
+	Left    Time // when it left the queue
 	FlipBit int  // the bit of the frame that arrives flipped, counted from the frame's first; -1: none
 }
 
@@ -152,7 +153,7 @@ func (d *Direction[T]) Pop(now Time) (Delivery[T], bool) {
 	f := d.line.pop()
 	d.counts.Out++
 	d.counts.OutBytes += uint64(f.bytes)
-	return Delivery[T]{f.frame, f.bytes, f.arrival, f.due, int(f.flipBit)}, true
+	return Delivery[T]{f.frame, f.bytes, f.arrival, f.due, f.left, int(f.flipBit)}, true
 }
 
 // Next is when something next happens without a Push: a frame is due, or one leaves the queue, which also
@@ -208,7 +209,7 @@ func (d *Direction[T]) enterLine(w waiting[T], at Time) {
 		d.drop(w.frame, Lost)
 		return
 	}
-	f := onLine[T]{frame: w.frame, bytes: w.bytes, arrival: w.arrival, flipBit: d.drawFlip(w.bytes)}
+	f := onLine[T]{frame: w.frame, bytes: w.bytes, arrival: w.arrival, left: at, flipBit: d.drawFlip(w.bytes)}
 	if chance(d.random.reorder, p.Reorder) {
 		f.due = at
 		d.counts.Overtook++

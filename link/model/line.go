@@ -5,6 +5,7 @@ type onLine[T any] struct {
 	frame        T
 	bytes        int
 	arrival, due Time
+	left         Time   // the queue
 	order        uint64 // among frames that are due at once
 	flipBit      int32
 }

@@ -94,6 +94,17 @@ func (l *Link) ShapedAtHosts() bool {
 	return l.Queue.Mode == "" || l.Queue.Mode == model.QueueBackPressure
 }
 
+// Whole are a direction's properties where one model stands for all of the link: what the hosts shape as well
+// as what the middle does. direction is 0 for ab, 1 for ba.
+func (l *Link) Whole(direction int) model.Properties {
+	p := l.Middle[direction]
+	if l.ShapedAtHosts() {
+		p.RateBPS, p.BurstBytes, p.Queue = l.RateBPS, l.BurstBytes, l.Queue
+		p.Queue.Mode = model.QueueBackPressure
+	}
+	return p
+}
+
 func (l *Link) resolve(raw json.RawMessage, directory string) error {
 	if l.Name == "" {
 		return fmt.Errorf("name: empty, want the link's name")

@@ -27,9 +27,8 @@ type loop struct {
 	pool     *pool
 	waiter   *waiter
 
-	// Model time is nanoseconds since base, by the monotonic clock; monotonicBase is base on CLOCK_MONOTONIC.
-	base          time.Time
-	monotonicBase int64
+	clock         clock
+	monotonicBase int64 // model time 0 on CLOCK_MONOTONIC
 
 	mu       sync.Mutex
 	commands []func()
@@ -39,21 +38,13 @@ type loop struct {
 }
 
 func newLoop(warn func(string, ...any)) (*loop, error) {
-	l := &loop{stopped: make(chan struct{}), nextChange: never, warn: warn, base: time.Now()}
+	l := &loop{stopped: make(chan struct{}), nextChange: never, warn: warn, clock: newClock(time.Now())}
 	var monotonic unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err != nil {
 		return nil, err
 	}
-	l.monotonicBase = monotonic.Nano() - int64(time.Since(l.base))
+	l.monotonicBase = monotonic.Nano() - l.clock.now()
 	return l, nil
-}
-
-func (l *loop) now() model.Time { return int64(time.Since(l.base)) }
-
-// clocks are model time and Unix time at one moment.
-func (l *loop) clocks() (now model.Time, wallNS int64) {
-	t := time.Now()
-	return int64(t.Sub(l.base)), t.UnixNano()
 }
 
 // do runs a function on the loop's thread, between frames; false if the loop has ended.
@@ -83,7 +74,7 @@ func (l *loop) run() error {
 	defer close(l.stopped)
 	frames := 0
 	for !l.stopping {
-		commanded, err := l.waiter.wait(l.now(), l.deadline(), frames)
+		commanded, err := l.waiter.wait(l.clock.now(), l.deadline(), frames)
 		if err != nil {
 			return err
 		}
@@ -91,7 +82,7 @@ func (l *loop) run() error {
 			l.runCommands()
 		}
 		// All that arrived before this moment is read below, so changes up to it are in order with frames.
-		begun := l.now()
+		begun := l.clock.now()
 		frames = l.read()
 		if frames < maxReads && l.nextChange <= begun {
 			l.applyChanges(begun)
@@ -135,10 +126,10 @@ func (l *loop) runCommands() {
 
 // applyChanges applies what is scheduled up to a time.
 func (l *loop) applyChanges(until model.Time) {
-	_, wallNS := l.clocks()
+	at := l.clock.read()
 	l.nextChange = never
 	for _, d := range l.directions {
-		d.applyUntil(until, wallNS)
+		d.applyUntil(until, at.wallNS)
 		if len(d.pending) > 0 {
 			l.nextChange = min(l.nextChange, d.pending[0].at)
 		}
@@ -148,14 +139,14 @@ func (l *loop) applyChanges(until model.Time) {
 
 // read takes what has arrived, at most maxReads, and tells how many.
 func (l *loop) read() int {
-	now, wallNS := l.clocks()
+	at := l.clock.read()
 	var frame arrived
 	for n := range maxReads {
 		if !l.receiver.take(&frame) {
 			return n
 		}
 		if i := l.arriving[frame.ifindex]; i >= 0 {
-			l.accept(l.directions[i], &frame, now, wallNS)
+			l.accept(l.directions[i], &frame, &at)
 			l.next[i] = l.directions[i].next()
 		}
 		l.receiver.release()
@@ -163,8 +154,8 @@ func (l *loop) read() int {
 	return maxReads
 }
 
-// accept hands a frame to the model.
-func (l *loop) accept(d *direction, frame *arrived, now model.Time, wallNS int64) {
+// accept hands a frame to the model, its arrival told by a reading of the clock.
+func (l *loop) accept(d *direction, frame *arrived, at *reading) {
 	if frame.length > len(frame.bytes) || frame.length > d.to.MTU+maxHeaderBytes || frame.length < ethernetBytes {
 		if d.unasked.Oversize++; d.unasked.Oversize == 1 {
 			l.warn("link %s %s: a frame of %d bytes for an MTU of %d: turn segmentation offload off at the host "+
@@ -190,10 +181,9 @@ func (l *loop) accept(d *direction, frame *arrived, now model.Time, wallNS int64
 		}
 		finishChecksum(l.pool.frame(buffer))
 	}
-	// A clock that was set in between must not send a frame to the past or the future.
-	arrival := min(now, max(now-nsPerS, now+frame.wallNS-wallNS))
+	arrival := l.clock.arrival(frame.wallNS, at)
 	if len(d.pending) > 0 {
-		d.applyUntil(arrival, wallNS)
+		d.applyUntil(arrival, at.wallNS)
 	}
 	if !d.model.Push(buffer, int(l.pool.length[buffer]), arrival) {
 		d.unasked.Refused++ // back-pressure cannot reach across an Ethernet link
@@ -203,7 +193,7 @@ func (l *loop) accept(d *direction, frame *arrived, now model.Time, wallNS int64
 
 // forward sends all frames that are due.
 func (l *loop) forward() {
-	now := l.now()
+	now := l.clock.now()
 	for i, at := range l.next {
 		if at > now {
 			continue
@@ -233,7 +223,7 @@ func (l *loop) flush() {
 	s := l.sender
 	for first := 0; first < s.count; {
 		sent, errno := s.send(first)
-		at := l.now()
+		at := l.clock.now()
 		for _, f := range s.frames[first : first+sent] {
 			d := f.direction
 			d.sent++

@@ -48,7 +48,7 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 			d := &direction{
 				index: len(l.directions), link: link.Name, name: name, to: ends[1-e], lateness: &histogram{},
 			}
-			d.model = model.NewDirection(link.Middle[e], link.Seed, link.Name, name, l.now(), model.Hooks[int32]{
+			d.model = model.NewDirection(link.Middle[e], link.Seed, link.Name, name, l.clock.now(), model.Hooks[int32]{
 				Drop: func(buffer int32, _ model.Cause) { l.pool.give(buffer) },
 				Copy: func(buffer int32) (int32, bool) { return l.pool.clone(buffer) },
 			})
@@ -70,7 +70,7 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 	if r.backlog, err = openBacklog(); err != nil {
 		return nil, err
 	}
-	if l.waiter, err = newWaiter(l.monotonicBase, l.now, l.receiver.fd); err != nil {
+	if l.waiter, err = newWaiter(l.monotonicBase, l.clock.now, l.receiver.fd); err != nil {
 		return nil, err
 	}
 	l.changed()
@@ -79,12 +79,21 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 
 // middles are the interfaces of the links' middles: a and b of the first link, a and b of the second …
 func middles(links []plan.Link) ([]*net.Interface, error) {
+	// All in one request: package net asks for all of them to find one.
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("interfaces: %w", err)
+	}
+	byName := map[string]*net.Interface{}
+	for i := range all {
+		byName[all[i].Name] = &all[i]
+	}
 	var devices []*net.Interface
 	for i := range links {
 		for _, end := range []plan.End{links[i].A, links[i].B} {
-			device, err := net.InterfaceByName(end.MiddleInterface)
-			if err != nil {
-				return nil, fmt.Errorf("link %s: interface %s: %w", links[i].Name, end.MiddleInterface, err)
+			device := byName[end.MiddleInterface]
+			if device == nil {
+				return nil, fmt.Errorf("link %s: interface %s: there is none", links[i].Name, end.MiddleInterface)
 			}
 			devices = append(devices, device)
 		}

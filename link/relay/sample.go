@@ -21,7 +21,7 @@ type Sample struct {
 // sample takes a sample of every direction at one moment; the histograms of the samples before are taken
 // over, so a caller must be done with them. It runs on the loop's thread, and leaves the sorting to the caller.
 func (r *Relay) sample() (atUnixNS int64) {
-	_, atUnixNS = r.loop.clocks()
+	atUnixNS = r.loop.clock.read().wallNS
 	for i, d := range r.loop.directions {
 		s := &r.samples[i]
 		s.Link, s.Direction = d.link, d.name

@@ -50,12 +50,12 @@ func (r *Relay) Set(link, directionName string, change model.Change) (int64, err
 	}
 	var applied int64
 	ok := r.loop.do(func() {
-		now, wallNS := r.loop.clocks()
-		applied = wallNS
+		at := r.loop.clock.read()
+		applied = at.wallNS
 		for _, d := range targets {
-			d.model.Set(now, &change)
+			d.model.Set(at.now, &change)
 			r.changes = append(r.changes, &Change{
-				Link: link, Direction: d.name, AtUnixNS: wallNS, Set: change, AppliedUnixNS: wallNS, at: now,
+				Link: link, Direction: d.name, AtUnixNS: at.wallNS, Set: change, AppliedUnixNS: at.wallNS, at: at.now,
 			})
 		}
 		r.loop.changed()
@@ -91,9 +91,9 @@ func (r *Relay) Schedule(changes []Change) error {
 		}
 	}
 	ok := r.loop.do(func() {
-		now, wallNS := r.loop.clocks()
+		at := r.loop.clock.read()
 		for _, o := range all {
-			o.change.at = max(now, now+o.change.AtUnixNS-wallNS)
+			o.change.at = max(at.now, at.now+o.change.AtUnixNS-at.wallNS)
 			d := o.target
 			after, _ := slices.BinarySearchFunc(d.pending, o.change.at+1, func(c *Change, at model.Time) int {
 				return cmp.Compare(c.at, at)

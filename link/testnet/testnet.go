@@ -94,8 +94,11 @@ func (n *Net) wire(t testing.TB, index int, link Link) map[string]any {
 		n.In(t, namespace, "ip", "neigh", "replace", Address(index, 2-host), "lladdr", mac(2-host),
 			"dev", outer, "nud", "permanent")
 		if link.RateBPS > 0 {
-			n.In(t, namespace, "tc", "qdisc", "add", "dev", outer, "root", "tbf",
-				"rate", fmt.Sprintf("%dbit", link.RateBPS), "burst", fmt.Sprint(BurstBytes), "limit", "1000000")
+			n.In(t, namespace, "tc", "qdisc", "add", "dev", outer, "root", "handle", "1:", "htb", "default", "1")
+			n.In(t, namespace, "tc", "class", "add", "dev", outer, "parent", "1:", "classid", "1:1", "htb",
+				"rate", fmt.Sprintf("%dbit", link.RateBPS), "burst", fmt.Sprint(BurstBytes-FrameBytes),
+				"cburst", fmt.Sprint(BurstBytes-FrameBytes), "quantum", "1514")
+			n.In(t, namespace, "tc", "qdisc", "add", "dev", outer, "parent", "1:1", "bfifo", "limit", "1000000")
 		}
 		plan[end] = map[string]any{
 			"host": name, "interface": outer, "address": Address(index, host+1), "prefix": 30, "middle_interface": inner,

@@ -5,22 +5,27 @@ package agent
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"time"
 
+	"ncp-testbed/ncp-agent/controlsocket"
 	"ncp-testbed/ncp-agent/drive"
+	"ncp-testbed/ncp-agent/payload"
 	"ncp-testbed/ncp-agent/plan"
+	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/telemetry"
+	"ncp-testbed/telemetry/push"
 )
 
 // The roles of an agent.
 const (
-	Sender   = "sender"
-	Receiver = "receiver"
+	Sender   = record.Sender
+	Receiver = record.Receiver
 )
 
 // Times of an agent's end.
@@ -48,7 +53,7 @@ func Run(ctx context.Context, o Options) error {
 	for i, c := range s.Connections {
 		links[i] = c.Link
 	}
-	result := &Result{Role: o.Role, Session: s.Name, Policy: s.Policy, Connections: []ConnectionResult{}, Warnings: []string{}}
+	result := &record.Result{Role: o.Role, Session: s.Name, Policy: s.Policy, Connections: []record.ConnectionResult{}, Warnings: []string{}}
 	control, err := serveControl(o.Control, o.Role, s.Name, links)
 	if err != nil {
 		return err
@@ -58,9 +63,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	var pusher *telemetry.Pusher
+	var pusher *push.Pusher
 	if o.Credentials != nil {
-		pusher = telemetry.StartPusher(o.Plan.Telemetry, *o.Credentials, o.Log, filepath.Join(o.Dir, "telemetry.lp"))
+		pusher = push.Start(o.Plan.Telemetry, *o.Credentials, o.Log, filepath.Join(o.Dir, "telemetry.lp"))
 	}
 
 	failed := transfer(ctx, o, links, control, spool, result)
@@ -84,15 +89,15 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if failed != nil {
 		result.Error = failed.Error()
-		control.set(stateFailed, result.Error, nil)
+		control.set(controlsocket.Failed, result.Error, nil)
 	} else {
-		control.set(stateDone, "", nil)
+		control.set(controlsocket.Done, "", nil)
 	}
-	return errors.Join(failed, result.write(o.Dir))
+	return errors.Join(failed, result.Write(filepath.Join(o.Dir, "result.json")))
 }
 
 // transfer opens the session and carries the payload across.
-func transfer(ctx context.Context, o Options, links []string, control *control, spool *telemetry.Spool, result *Result) error {
+func transfer(ctx context.Context, o Options, links []string, control *control, spool *telemetry.Spool, result *record.Result) error {
 	var endpoints []drive.Endpoint
 	for _, c := range o.Plan.Session.Connections {
 		e := drive.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
@@ -108,7 +113,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 		endpoints = append(endpoints, e)
 	}
 	d, err := drive.Open(ctx, o.Plan.Session.Config(), endpoints, func(reason error) {
-		control.set(stateWaiting, reason.Error(), nil)
+		control.set(controlsocket.Waiting, reason.Error(), nil)
 	})
 	if err != nil {
 		return err
@@ -119,7 +124,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 	}
 	sampler := newSampler(o.Plan, o.Role, d, spool, o.Log)
 	go sampler.run()
-	control.set(stateReady, "", d)
+	control.set(controlsocket.Ready, "", d)
 
 	if o.Role == Sender {
 		err = send(ctx, o.Plan, d, control, sampler, result)
@@ -129,8 +134,8 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 	sampler.close()
 	var stats session.Stats
 	d.Stats(&stats)
-	result.Connections = connectionResults(&stats, links)
-	result.MaxReorderBytes = sampler.maxReorderBytes
+	result.Connections = record.ConnectionResults(&stats, links)
+	result.MaxReorderBytes = sampler.maxReorderBytes()
 	result.Warnings = append(result.Warnings, d.Broken()...)
 	d.Close(ctx)
 	return err
@@ -150,7 +155,7 @@ func established(ctx context.Context, d *drive.Driver) (time.Time, error) {
 	return d.Start().Add(stats.EstablishedAt), nil
 }
 
-func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *Result) error {
+func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *record.Result) error {
 	select {
 	case <-control.start:
 	case err := <-d.Failure():
@@ -165,9 +170,9 @@ func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, 
 	}
 	control.started(started)
 	sampler.event("transfer_start", started, 0, fmt.Sprintf("%d bytes, policy %s", p.Session.TransferBytes, p.Session.Policy))
-	stream := newPayload(p.Seed, p.Session.Name, p.Session.TransferBytes)
-	for part := stream.next(); len(part) > 0 && err == nil; part = stream.next() {
-		err = d.Write(ctx, part)
+	stream := payload.New(p.Seed, p.Session.Name, p.Session.TransferBytes)
+	for part := stream.Next(); len(part) > 0 && err == nil; part = stream.Next() {
+		_, err = d.Write(ctx, part)
 	}
 	if err == nil {
 		err = d.Drain(ctx)
@@ -175,7 +180,7 @@ func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, 
 	finished := time.Now()
 	var stats session.Stats
 	d.Stats(&stats)
-	result.finish(started, finished, int64(stats.AckedBytes), stream.sum)
+	result.Finish(started, finished, int64(stats.AckedBytes), stream.SHA256())
 	if err != nil {
 		return fmt.Errorf("%w, after %d of %d bytes", err, stats.AckedBytes, p.Session.TransferBytes)
 	}
@@ -183,12 +188,12 @@ func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, 
 	return nil
 }
 
-func receive(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *Result) error {
+func receive(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *record.Result) error {
 	started, err := established(ctx, d)
 	if err != nil {
 		return err
 	}
-	control.set(stateRunning, "", nil)
+	control.set(controlsocket.Running, "", nil)
 	sum := sha256.New()
 	received := int64(0)
 	buf := make([]byte, 256<<10)
@@ -199,7 +204,7 @@ func receive(ctx context.Context, p *plan.Plan, d *drive.Driver, control *contro
 		received += int64(n)
 	}
 	finished := time.Now()
-	result.finish(started, finished, received, sum)
+	result.Finish(started, finished, received, hex.EncodeToString(sum.Sum(nil)))
 	if err != nil {
 		return fmt.Errorf("%w, after %d of %d bytes", err, received, p.Session.TransferBytes)
 	}

@@ -1,28 +1,16 @@
 package agent
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"time"
 
+	"ncp-testbed/ncp-agent/controlsocket"
 	"ncp-testbed/ncp-agent/drive"
+	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"
-)
-
-// The states that GET /state tells.
-const (
-	stateWaiting = "waiting" // for its addresses
-	stateReady   = "ready"   // sockets are open; a sender waits for POST /start
-	stateRunning = "running"
-	stateDone    = "done"
-	stateFailed  = "failed"
 )
 
 // maxPauseMS is far above what an experiment pauses for.
@@ -36,14 +24,14 @@ type Status struct {
 	Session string `json:"session"`
 	Bytes   uint64 `json:"bytes"` // acknowledged, or read
 	// StartedUnixNS is when the session was established; 0: not yet.
-	StartedUnixNS int64              `json:"started_unix_ns"`
-	Connections   []ConnectionResult `json:"connections"`
-	Warnings      []string           `json:"warnings"`
+	StartedUnixNS int64                     `json:"started_unix_ns"`
+	Connections   []record.ConnectionResult `json:"connections"`
+	Warnings      []string                  `json:"warnings"`
 }
 
 // control is the agent's HTTP server on a Unix socket.
 type control struct {
-	server http.Server
+	server *http.Server
 	start  chan struct{} // closed by POST /start
 
 	mu     sync.Mutex
@@ -53,19 +41,11 @@ type control struct {
 	stats  session.Stats
 }
 
-// serveControl listens on a Unix socket, in place of one that an earlier
-// process left.
+// serveControl answers on a Unix socket.
 func serveControl(path, role, name string, links []string) (*control, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, err
-	}
 	c := &control{
 		start: make(chan struct{}), links: links,
-		status: Status{State: stateWaiting, Role: role, Session: name, Warnings: []string{}},
+		status: Status{State: controlsocket.Waiting, Role: role, Session: name, Warnings: []string{}},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", c.handleState)
@@ -73,9 +53,9 @@ func serveControl(path, role, name string, links []string) (*control, error) {
 	mux.HandleFunc("POST /pause-read", c.handlePause)
 	mux.HandleFunc("POST /pause", c.handlePause)
 	mux.HandleFunc("POST /resume", c.handleResume)
-	c.server.Handler = mux
-	go c.server.Serve(listener)
-	return c, nil
+	var err error
+	c.server, err = controlsocket.Serve(path, mux)
+	return c, err
 }
 
 func (c *control) close() { c.server.Close() }
@@ -103,28 +83,27 @@ func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
 	defer c.mu.Unlock()
 	if c.driver != nil {
 		c.driver.Stats(&c.stats)
-		c.status.Connections = connectionResults(&c.stats, c.links)
+		c.status.Connections = record.ConnectionResults(&c.stats, c.links)
 		c.status.Bytes = c.stats.ReadBytes
 		if c.status.Role == Sender {
 			c.status.Bytes = c.stats.AckedBytes
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(c.status)
+	controlsocket.Answer(w, c.status)
 }
 
 func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status.Role != Sender {
-		refuse(w, "a receiver starts by itself")
+		controlsocket.Refuse(w, "a receiver starts by itself")
 		return
 	}
-	if c.status.State != stateReady {
-		refuse(w, fmt.Sprintf("the agent is %s, not %s", c.status.State, stateReady))
+	if c.status.State != controlsocket.Ready {
+		controlsocket.Refuse(w, fmt.Sprintf("the agent is %s, not %s", c.status.State, controlsocket.Ready))
 		return
 	}
-	c.status.State = stateRunning
+	c.status.State = controlsocket.Running
 	close(c.start)
 	fmt.Fprintln(w, "{}")
 }
@@ -137,7 +116,7 @@ func (c *control) handlePause(w http.ResponseWriter, r *http.Request) {
 		text := r.URL.Query().Get("ms")
 		ms, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(ms >= 1 && ms <= maxPauseMS) {
-			refuse(w, fmt.Sprintf("ms=%s, want 1 to %d milliseconds", text, maxPauseMS))
+			controlsocket.Refuse(w, fmt.Sprintf("ms=%s, want 1 to %d milliseconds", text, maxPauseMS))
 			return
 		}
 		duration = time.Duration(ms * float64(time.Millisecond))
@@ -154,25 +133,19 @@ func (c *control) handleReading(w http.ResponseWriter, r *http.Request, do func(
 	text := r.URL.Query().Get("connection")
 	index, err := strconv.Atoi(text)
 	if err != nil {
-		refuse(w, fmt.Sprintf("connection=%s, want 1 or more", text))
+		controlsocket.Refuse(w, fmt.Sprintf("connection=%s, want 1 or more", text))
 		return
 	}
 	c.mu.Lock()
 	d := c.driver
 	c.mu.Unlock()
 	if d == nil {
-		refuse(w, "the sockets are not open yet")
+		controlsocket.Refuse(w, "the sockets are not open yet")
 		return
 	}
 	if err := do(d, index-1); err != nil {
-		refuse(w, err.Error())
+		controlsocket.Refuse(w, err.Error())
 		return
 	}
 	fmt.Fprintln(w, "{}")
-}
-
-func refuse(w http.ResponseWriter, why string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusConflict)
-	json.NewEncoder(w).Encode(map[string]string{"error": why})
 }

@@ -2,26 +2,29 @@ package drive
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 )
 
-// BenchmarkLoopback is the payload rate of one session over one loopback
-// socket pair, both ends in this process.
+// BenchmarkLoopback is the payload rate of one session over loopback
+// sockets, both ends in this process.
 func BenchmarkLoopback(b *testing.B) {
-	b.Run("udp", func(b *testing.B) {
-		here, there := endpoints(b, 1)
-		benchmarkLoopback(b, here, there)
-	})
-	b.Run("tcp", func(b *testing.B) {
-		here, there := tcpEndpoints(b, 1)
-		benchmarkLoopback(b, here, there)
-	})
+	for _, connections := range []int{1, 4} {
+		b.Run(fmt.Sprint("udp, connections: ", connections), func(b *testing.B) {
+			here, there := endpoints(b, connections)
+			benchmarkLoopback(b, here, there)
+		})
+		b.Run(fmt.Sprint("tcp, connections: ", connections), func(b *testing.B) {
+			here, there := tcpEndpoints(b, connections)
+			benchmarkLoopback(b, here, there)
+		})
+	}
 }
 
 func benchmarkLoopback(b *testing.B, here, there []Endpoint) {
 	ctx := context.Background()
-	cfg := config(1)
+	cfg := config(len(here))
 	cfg.WindowBytes = 16 << 20
 	cfg.AckInterval = 10 * time.Millisecond
 	cfg.MaxAckRanges = 512

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/ncp-agent/sockets"
 )
 
 // endpoints gives n pairs of free loopback endpoints.
@@ -67,7 +68,7 @@ func pump(ctx context.Context, from, to *Driver, seed byte, n int) error {
 		for {
 			k, err := stream.Read(buf)
 			if k > 0 {
-				if err := from.Write(ctx, buf[:k]); err != nil {
+				if _, err := from.Write(ctx, buf[:k]); err != nil {
 					wrote <- err
 					return
 				}
@@ -118,7 +119,7 @@ func TestTransferOverLoopback(t *testing.T) {
 	if _, err := b.Read(ctx, make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("after the peer's close: %v, want io.EOF", err)
 	}
-	if err := b.Write(ctx, []byte{1}); !errors.Is(err, session.ErrClosed) {
+	if _, err := b.Write(ctx, []byte{1}); !errors.Is(err, session.ErrClosed) {
 		t.Errorf("writing after the close: %v", err)
 	}
 	b.Close(ctx)
@@ -180,7 +181,7 @@ func TestWaitsForItsAddress(t *testing.T) {
 			})
 		opened <- err
 	}()
-	if err := <-waited; !missingNetwork(err) {
+	if err := <-waited; !sockets.MissingNetwork(err) {
 		t.Errorf("waits for %v", err)
 	}
 	stop := errors.New("stopped")

@@ -6,21 +6,18 @@ package drive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
-	"slices"
 	"sync"
 	"time"
 
+	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/session"
 )
 
 // headroom is more than what NCP adds to a packet's data: for data two tags, a
 // sequence and a length; a handshake's ids are short.
-const headroom = 1024
+const headroom = frame.Slack
 
 // shutGrace is how long a closed session's TCP connections may take for what
 // is under way: a close that meets unread data would reset them.
@@ -40,7 +37,10 @@ type Driver struct {
 	links []*link
 	wg    sync.WaitGroup
 
-	broken []string // connections that ended before the session; under mu
+	life     context.Context // ends with Close
+	die      context.CancelFunc
+	made     int           // sockets so far; under mu
+	patience time.Duration // how long the session may be without any; under mu
 
 	timer       chan struct{} // the deadline moved before armed
 	readable    chan struct{}
@@ -60,19 +60,18 @@ func Open(ctx context.Context, cfg session.Config, endpoints []Endpoint, waiting
 		return nil, err
 	}
 	d := &Driver{
-		session: s, start: time.Now(), armed: session.Never,
+		session: s, start: time.Now(), patience: noConnection, armed: session.Never,
 		timer: make(chan struct{}, 1), readable: make(chan struct{}, 1), writable: make(chan struct{}, 1),
 		progress: make(chan struct{}, 1), established: make(chan struct{}), closed: make(chan struct{}),
 		stop: make(chan struct{}), failure: make(chan error, 1),
 	}
+	d.life, d.die = context.WithCancel(context.WithoutCancel(ctx))
 	for i, e := range endpoints {
 		packet := sizes{full: int(cfg.MTUBytes) + dataHeader, largest: int(cfg.MTUBytes) + headroom}
-		socket, err := openSocket(ctx, e, packet, waiting)
-		if err != nil {
+		if err := d.openLink(ctx, i, e, packet, waiting); err != nil {
 			d.closeSockets()
 			return nil, fmt.Errorf("connection %d, %s: %w", i+1, cfg.ClientIDs[i], err)
 		}
-		d.links = append(d.links, newLink(i, socket, packet.largest, e.SendBufferPackets))
 	}
 	d.wg.Add(1 + 2*len(d.links))
 	go d.runTimer()
@@ -81,6 +80,27 @@ func Open(ctx context.Context, cfg session.Config, endpoints []Endpoint, waiting
 		go d.writeLoop(l)
 	}
 	return d, nil
+}
+
+// openLink opens one connection; one that waits for its peer counts as broken
+// until that has connected.
+func (d *Driver) openLink(ctx context.Context, index int, e Endpoint, packet sizes, waiting func(error)) error {
+	o, err := newOpener(ctx, e, packet, waiting)
+	if err != nil {
+		return err
+	}
+	l := newLink(index, o, packet.largest, e.SendBufferPackets)
+	d.links = append(d.links, l)
+	if o.waits() {
+		d.session.Break(d.now(), index)
+		return nil
+	}
+	s, err := o.open(ctx, waiting)
+	if err != nil {
+		return err
+	}
+	d.attach(l, s)
+	return nil
 }
 
 // Start gives time 0 of the session; its monotonic reading maps the session's
@@ -93,7 +113,11 @@ func (d *Driver) now() time.Duration { return time.Since(d.start) }
 func (d *Driver) Warnings() []string {
 	var all []string
 	for _, l := range d.links {
-		for _, w := range l.socket.warnings() {
+		s := d.socketOf(l)
+		if s == nil {
+			continue
+		}
+		for _, w := range s.warnings() {
 			all = append(all, fmt.Sprintf("connection %d: %s", l.index+1, w))
 		}
 	}
@@ -124,22 +148,24 @@ func (d *Driver) Dial() {
 	d.settle()
 }
 
-// Write hands all of b to the session, waiting for room.
-func (d *Driver) Write(ctx context.Context, b []byte) error {
+// Write hands b to the session, waiting for room, and gives how many bytes it
+// took: all, or fewer with an error, as of a context that ended.
+func (d *Driver) Write(ctx context.Context, b []byte) (taken int, err error) {
 	for {
 		d.mu.Lock()
 		n := d.session.Write(d.now(), b)
 		state := d.session.State()
 		d.settle()
 		d.mu.Unlock()
+		taken += n
 		if b = b[n:]; len(b) == 0 {
-			return nil
+			return taken, nil
 		}
 		if state > session.Established {
-			return session.ErrClosed
+			return taken, session.ErrClosed
 		}
 		if err := d.wait(ctx, d.writable); err != nil {
-			return err
+			return taken, err
 		}
 	}
 }
@@ -147,9 +173,14 @@ func (d *Driver) Write(ctx context.Context, b []byte) error {
 // Read reads what there is into b, waiting for at least one byte. At the end
 // it gives io.EOF if the peer closed the session.
 func (d *Driver) Read(ctx context.Context, b []byte) (int, error) {
+	return d.read(ctx, b, d.session.Read)
+}
+
+// read waits until the session gives something, or the end.
+func (d *Driver) read(ctx context.Context, b []byte, from func(time.Duration, []byte) (int, error)) (int, error) {
 	for {
 		d.mu.Lock()
-		n, err := d.session.Read(d.now(), b)
+		n, err := from(d.now(), b)
 		d.settle()
 		d.mu.Unlock()
 		if n > 0 || err != nil {
@@ -213,24 +244,24 @@ func (d *Driver) Close(ctx context.Context) {
 		grace = 0
 	}
 	close(d.stop)
+	d.die()
 	for _, l := range d.links {
-		l.socket.shut(grace)
+		if s := d.socketOf(l); s != nil {
+			s.shut(grace)
+		}
 	}
 	d.wg.Wait()
 	d.closeSockets()
 }
 
 func (d *Driver) closeSockets() {
+	d.die()
 	for _, l := range d.links {
-		l.socket.close()
+		l.opener.close()
+		if l.socket != nil {
+			l.socket.close()
+		}
 	}
-}
-
-// Broken tells of connections that ended before the session did.
-func (d *Driver) Broken() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.broken)
 }
 
 // settle wakes whom a change concerns. The lock is held.
@@ -288,8 +319,10 @@ func (d *Driver) runTimer() {
 		now := d.now()
 		if d.session.Deadline() <= now {
 			d.session.Advance(now)
-			d.settle()
 		}
+		// Whatever the deadline says now: it leaves out what another call has
+		// seen to be due, and that call may have woken nobody.
+		d.settle()
 		d.armed = d.session.Deadline()
 		wait := d.armed - now
 		d.mu.Unlock()
@@ -303,7 +336,11 @@ func (d *Driver) runTimer() {
 	}
 }
 
-// stopped tells errors of a socket that Close has shut.
-func stopped(err error) bool {
-	return errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded)
+func (d *Driver) stopping() bool {
+	select {
+	case <-d.stop:
+		return true
+	default:
+		return false
+	}
 }

@@ -2,48 +2,42 @@ package drive
 
 import (
 	"fmt"
-	"slices"
 	"time"
-
-	"ncp-testbed/ncp-agent/session"
-
-	"golang.org/x/net/ipv4"
 )
 
-// maxBatch is the most packets of one sendmmsg or recvmmsg.
-const maxBatch = 64
+// maxBatch is the most packets of one sendmmsg or recvmmsg. Full ones of the
+// default MTU are one run of segments.
+const maxBatch = 60
 
-// link is one connection's socket and the buffers of its two goroutines.
+// link is one connection's socket and its two goroutines' state.
 type link struct {
 	index  int
-	socket socket
-	wake   chan struct{}
-	idle   bool // its writer waits for wake; under the driver's lock
-	ended  bool // its stream is over; under the driver's lock
+	opener opener
 
-	out, in  []ipv4.Message
-	outLimit int // most packets taken at once
+	// Under the driver's lock.
+	socket socket // nil while there is none
+	idle   bool   // its writer waits for wake
+	breaks breaks
+	left   bool          // ended by a peer that had the session's close
+	resume chan struct{} // while reading is paused: closed at its end or by another pause
 
-	resume chan struct{} // while reading is paused: closed at its end or by another pause; under the driver's lock
+	wake     chan struct{}
+	out      [][]byte // buffers of the writer
+	outLimit int      // most packets taken at once
 }
 
-func newLink(index int, socket socket, packetBytes, sendBufferPackets int) *link {
-	l := &link{index: index, socket: socket, wake: make(chan struct{}, 1), outLimit: maxBatch}
+func newLink(index int, o opener, packetBytes, sendBufferPackets int) *link {
+	l := &link{index: index, opener: o, wake: make(chan struct{}, 1), outLimit: maxBatch}
 	if sendBufferPackets > 0 {
 		// What waits for a full socket is lost to the other connections:
 		// keep it small beside the buffer.
 		l.outLimit = min(maxBatch, max(1, sendBufferPackets/8))
 	}
-	l.out, l.in = messages(l.outLimit, packetBytes), messages(maxBatch, packetBytes)
-	return l
-}
-
-func messages(n, size int) []ipv4.Message {
-	list := make([]ipv4.Message, n)
-	for i := range list {
-		list[i].Buffers = [][]byte{make([]byte, size)}
+	l.out = make([][]byte, l.outLimit)
+	for i := range l.out {
+		l.out[i] = make([]byte, 0, packetBytes)
 	}
-	return list
+	return l
 }
 
 // writeLoop sends what the session has for a connection. It takes one packet
@@ -51,10 +45,10 @@ func messages(n, size int) []ipv4.Message {
 // time that the socket has taken all.
 func (d *Driver) writeLoop(l *link) {
 	defer d.wg.Done()
-	defer l.socket.closeWrite()
+	defer d.closeWrite(l)
 	take := 1
 	for {
-		n := d.collect(l, take)
+		s, n := d.collect(l, take)
 		if n == 0 {
 			select {
 			case <-l.wake:
@@ -63,13 +57,13 @@ func (d *Driver) writeLoop(l *link) {
 				return
 			}
 		}
-		full, err := d.transmit(l, l.out[:n])
+		full, err := d.transmit(l, s, l.out[:n])
 		switch {
-		case err != nil && stopped(err):
+		case err != nil && d.stopping():
 			return
-		case err != nil && l.socket.stream():
-			d.end(l, fmt.Errorf("writing: %w", err))
-			return
+		case err != nil && l.opener.stream():
+			d.broke(l, s, fmt.Errorf("writing: %w", err))
+			take = 1
 		case err != nil || full:
 			take = 1
 		default:
@@ -78,40 +72,40 @@ func (d *Driver) writeLoop(l *link) {
 	}
 }
 
-// collect takes up to n packets from the session.
-func (d *Driver) collect(l *link, n int) int {
+// collect takes up to n packets from the session, and the socket that they
+// are for.
+func (d *Driver) collect(l *link, n int) (s socket, taken int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.now()
-	taken := 0
-	for ; taken < n; taken++ {
-		m := &l.out[taken]
-		packet, ok := d.session.NextPacket(now, l.index, m.Buffers[0][:0])
+	for l.socket != nil && taken < n {
+		packet, ok := d.session.NextPacket(now, l.index, l.out[taken][:0])
 		if !ok {
 			break
 		}
-		m.Buffers[0] = packet
+		l.out[taken] = packet
+		taken++
 	}
 	l.idle = taken == 0
 	if taken > 0 {
 		d.settle()
 	}
-	return taken
+	return l.socket, taken
 }
 
 // transmit sends packets and tells the session what became of them. Full says
 // that the socket did not take them at once.
-func (d *Driver) transmit(l *link, packets []ipv4.Message) (full bool, err error) {
+func (d *Driver) transmit(l *link, s socket, packets [][]byte) (full bool, err error) {
 	refused := 0
 	for len(packets) > 0 {
-		n, err := l.socket.WriteBatch(packets, 0)
-		if err != nil && l.socket.transient(err) && refused < 3 {
+		n, err := s.write(packets)
+		if err != nil && s.transient(err) && refused < 3 {
 			refused++ // the error was an earlier packet's; the socket is clear again
 			continue
 		}
 		d.mu.Lock()
 		if err != nil {
-			if !d.stopping() {
+			if !l.opener.stream() && !d.stopping() {
 				d.session.WriteError(d.now(), l.index)
 				d.settle()
 			}
@@ -126,53 +120,41 @@ func (d *Driver) transmit(l *link, packets []ipv4.Message) (full bool, err error
 	return full, nil
 }
 
-// readLoop gives the session what arrives on a connection.
+// readLoop gives the session what arrives on a connection, and opens the
+// connection again whenever it breaks.
 func (d *Driver) readLoop(l *link) {
 	defer d.wg.Done()
 	failures := 0
 	for {
-		n, err := l.socket.ReadBatch(l.in, 0)
+		s := d.socketOf(l)
+		if s == nil {
+			if !d.reopen(l) {
+				return
+			}
+			continue
+		}
+		packets, err := s.read()
 		switch {
 		case err == nil:
 			failures = 0
-		case stopped(err):
+			d.deliver(l, packets)
+		case d.stopping():
 			return
-		case l.socket.stream():
-			d.end(l, fmt.Errorf("reading: %w", err))
-			return
-		case l.socket.transient(err):
-			continue
+		case l.opener.stream():
+			d.broke(l, s, fmt.Errorf("reading: %w", err))
+		case s.transient(err):
 		default:
 			if failures++; failures == 10 {
 				d.fail(fmt.Errorf("connection %d: reading: %w", l.index+1, err))
 				return
 			}
 			time.Sleep(10 * time.Millisecond)
-			continue
 		}
-		d.deliver(l, l.in[:n])
-	}
-}
-
-// end notes that a connection is over before its session: that goes on over
-// the others, and fails with the last.
-func (d *Driver) end(l *link, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if l.ended || d.session.State() == session.Closed {
-		return
-	}
-	l.ended = true
-	l.socket.shut(0)
-	err = fmt.Errorf("connection %d ended, %w", l.index+1, err)
-	d.broken = append(d.broken, err.Error())
-	if !slices.ContainsFunc(d.links, func(l *link) bool { return !l.ended }) {
-		d.fail(err)
 	}
 }
 
 // deliver gives packets to the session, after a pause if reading is paused.
-func (d *Driver) deliver(l *link, packets []ipv4.Message) {
+func (d *Driver) deliver(l *link, packets [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for l.resume != nil {
@@ -188,18 +170,9 @@ func (d *Driver) deliver(l *link, packets []ipv4.Message) {
 		}
 	}
 	now := d.now()
-	for i := range packets {
+	for _, packet := range packets {
 		// A bad packet is dropped and counted by the session.
-		_ = d.session.Receive(now, l.index, packets[i].Buffers[0][:packets[i].N])
+		_ = d.session.Receive(now, l.index, packet)
 	}
 	d.settle()
-}
-
-func (d *Driver) stopping() bool {
-	select {
-	case <-d.stop:
-		return true
-	default:
-		return false
-	}
 }

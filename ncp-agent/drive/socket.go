@@ -2,13 +2,11 @@ package drive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"time"
 
-	"golang.org/x/net/ipv4"
-	"golang.org/x/sys/unix"
+	"ncp-testbed/ncp-agent/sockets"
 )
 
 // Transport is how a connection's packets travel.
@@ -36,77 +34,51 @@ type Endpoint struct {
 // of the largest that there may be.
 type sizes struct{ full, largest int }
 
-// packetConn reads and writes packets, several at a time. It has the methods
-// of ipv4.PacketConn: a write gives how many packets were taken, fewer than
-// asked when it would have to wait.
-type packetConn interface {
-	ReadBatch([]ipv4.Message, int) (int, error)
-	WriteBatch([]ipv4.Message, int) (int, error)
-}
-
-// socket is an open Endpoint.
+// socket is an open Endpoint. One goroutine reads from it and one writes.
 type socket interface {
-	packetConn
-	// stream: after an error it can't go on. Of a socket that is no stream,
-	// transient tells the errors that are not its own.
-	stream() bool
+	// read waits for packets and gives those that are there; they are good
+	// until the next call.
+	read() (packets [][]byte, err error)
+	// write sends packets and gives how many were taken, fewer than asked when
+	// it would have to wait for more room, but at least one.
+	write(packets [][]byte) (taken int, err error)
+	// transient tells errors that are not the socket's own, but an earlier
+	// packet's.
 	transient(error) bool
 	// closeWrite says that no packet will follow.
 	closeWrite()
 	// shut ends reading and writing, within the time given for what is under
 	// way.
 	shut(grace time.Duration)
+	// abort closes a socket that broke: what is under way is lost.
+	abort()
 	close()
 	warnings() []string
 }
 
-// openSocket opens an endpoint, waiting until its local address, a route to
-// the remote one and, to dial TCP, the listener exist: an agent may start
-// before its interfaces and its peer. Waiting is told each time it fails, with
-// the reason.
-func openSocket(ctx context.Context, e Endpoint, packet sizes, waiting func(error)) (socket, error) {
-	for {
-		s, err := openOnce(ctx, e, packet)
-		if err == nil || !missingNetwork(err) && !(e.Transport == TCPDial && missingPeer(err)) {
-			return s, err
-		}
-		waiting(err)
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w while waiting: %w", context.Cause(ctx), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+// opener makes an endpoint's sockets: the first, and for a stream another one
+// each time that it breaks.
+type opener interface {
+	// open waits until there is a socket, and tells what it waits for.
+	open(ctx context.Context, waiting func(error)) (socket, error)
+	// waits: open waits for the peer to connect.
+	waits() bool
+	// stream: after an error a socket can't go on, and open makes another.
+	stream() bool
+	close()
 }
 
-func openOnce(ctx context.Context, e Endpoint, packet sizes) (socket, error) {
+// newOpener prepares an endpoint, waiting until its local address exists where
+// it has to be bound already.
+func newOpener(ctx context.Context, e Endpoint, packet sizes, waiting func(error)) (opener, error) {
 	switch e.Transport {
 	case TCPDial:
-		return dialTCP(ctx, e, packet)
+		return tcpDialer{e, packet}, nil
 	case TCPListen:
-		return listenTCP(e, packet)
+		return sockets.Retry(ctx, waiting, sockets.MissingNetwork, func() (*tcpListener, error) { return listenTCP(e, packet) })
 	default:
-		return openUDP(e, packet)
+		return udpOpener{e, packet}, nil
 	}
-}
-
-// missingNetwork tells an address or a route that is not there yet.
-func missingNetwork(err error) bool {
-	return isAny(err, unix.EADDRNOTAVAIL, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.ENODEV)
-}
-
-// missingPeer tells a peer that does not listen, or not answer, yet.
-func missingPeer(err error) bool {
-	return isAny(err, unix.ECONNREFUSED, unix.ECONNRESET, unix.ETIMEDOUT)
-}
-
-func isAny(err error, list ...error) bool {
-	for _, e := range list {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // granted notes what the kernel did not grant.

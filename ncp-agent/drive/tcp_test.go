@@ -6,10 +6,14 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/ncp-agent/sockets"
+	"ncp-testbed/ncp-agent/wire"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,9 +55,12 @@ func openTCP(t testing.TB, ctx context.Context, n, sendBufferPackets int) (a, b 
 // streamOf waits until a connection's TCP stream is there: a session may be
 // established over another one first.
 func streamOf(d *Driver, connection int) *net.TCPConn {
-	s := d.links[connection].socket.(*tcpSocket)
-	<-s.connected
-	return s.conn
+	for {
+		if s, ok := d.socketOf(d.links[connection]).(*tcpSocket); ok {
+			return s.conn
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // Both directions at once over three TCP connections; the end that dials is
@@ -74,7 +81,7 @@ func TestTransferOverTCP(t *testing.T) {
 		}
 		opened <- a
 	}()
-	if err := <-waits; !missingPeer(err) {
+	if err := <-waits; !sockets.MissingPeer(err) {
 		t.Errorf("waits for %v", err)
 	}
 	b := open(t, ctx, config(3), there)
@@ -148,7 +155,7 @@ func TestTCPPushesBack(t *testing.T) {
 	}
 	unsent := 0
 	a.links[1].socket.(*tcpSocket).raw.Control(func(fd uintptr) { unsent, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) })
-	bound := packets*(frameHeader+1024+dataHeader) + 64<<10
+	bound := packets*(frame.HeaderBytes+1024+dataHeader) + 64<<10
 	if unsent == 0 || unsent > bound {
 		t.Errorf("%d bytes wait unsent, want 1 to %d", unsent, bound)
 	}
@@ -163,31 +170,123 @@ func TestTCPPushesBack(t *testing.T) {
 	b.Close(ctx)
 }
 
-// A connection that is reset costs the session that connection; the last one
-// costs the session.
-func TestBrokenTCP(t *testing.T) {
+// A connection that is reset in mid-session is made again and carries data
+// again; what it had in flight goes over the others meanwhile. Both ends tell
+// of it.
+func TestTCPReturns(t *testing.T) {
 	ctx := testContext(t)
 	a, b := openTCP(t, ctx, 2, 16)
-	reset := func(i int) {
+	received := func(c int) uint64 {
+		var stats session.Stats
+		b.Stats(&stats)
+		return stats.Connections[c].Received
+	}
+	done := make(chan error, 2)
+	go func() { done <- pump(ctx, a, b, 1, 40<<20) }()
+	go func() { done <- pump(ctx, b, a, 2, 40<<20) }()
+	for round := range 3 {
+		for before := received(1); received(1) < before+100; {
+			time.Sleep(time.Millisecond)
+		}
+		if round < 2 {
+			conn := streamOf(b, 1)
+			conn.SetLinger(0)
+			conn.Close()
+			for streamOf(b, 1) == conn {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, broken := range [][]string{a.Broken(), b.Broken()} {
+		if len(broken) != 1 || !strings.HasPrefix(broken[0], "connection 2 broke 2 times, at last ") {
+			t.Errorf("broken: %q", broken)
+		}
+	}
+	a.Close(ctx)
+	b.Close(ctx)
+}
+
+// A session that has had no connection for some time has failed.
+// A peer may hear of the close over one connection and end the others before
+// it comes there too: they are not made again.
+func TestAPeerThatLeftIsNotDialledAgain(t *testing.T) {
+	ctx := testContext(t)
+	here, there := tcpEndpoints(t, 2)
+	var accepted [2]atomic.Int32
+	conns := make([]chan net.Conn, 2)
+	for i, e := range there {
+		listener, err := net.Listen("tcp", e.Local.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		conns[i] = make(chan net.Conn, 9)
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				accepted[i].Add(1)
+				conns[i] <- conn
+			}
+		}()
+	}
+	cfg := config(2)
+	a := open(t, ctx, cfg, here)
+	a.Dial()
+	first, second := <-conns[0], <-conns[1]
+	hello := wire.Packet{Handshake: true, ClientIDs: cfg.ClientIDs, WindowBytes: cfg.WindowBytes, MTUBytes: cfg.MTUBytes}
+	if _, err := first.Write(frame.Append(nil, hello.Append(nil))); err != nil {
+		t.Fatal(err)
+	}
+	<-a.Established()
+	ended := make(chan error, 1)
+	go func() { // the peer's end
+		in := frame.NewReader(2048)
+		for {
+			body, ok, err := in.Next()
+			if err == nil && !ok {
+				err = in.Fill(first)
+			}
+			var p wire.Packet
+			if err == nil && ok {
+				err = p.Decode(body)
+			}
+			if err != nil || p.Close {
+				second.(*net.TCPConn).CloseWrite()
+				ended <- err
+				return
+			}
+		}
+	}()
+	a.Close(ctx)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if n := [2]int32{accepted[0].Load(), accepted[1].Load()}; n != [2]int32{1, 1} || len(a.Broken()) > 0 {
+		t.Errorf("dialled %v times, broken: %q", n, a.Broken())
+	}
+}
+
+func TestWithoutAnyConnection(t *testing.T) {
+	ctx := testContext(t)
+	a, b := openTCP(t, ctx, 2, 16)
+	a.mu.Lock()
+	a.patience = 300 * time.Millisecond
+	a.mu.Unlock()
+	for i, l := range b.links {
 		conn := streamOf(b, i)
+		l.opener.close()
 		conn.SetLinger(0)
 		conn.Close()
 	}
-	done := make(chan error, 1)
-	go func() { done <- pump(ctx, a, b, 1, 20<<20) }()
-	var stats session.Stats
-	for a.Stats(&stats); stats.Connections[1].Acked < 100; a.Stats(&stats) {
-		time.Sleep(time.Millisecond)
-	}
-	reset(1)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if broken := a.Broken(); len(broken) != 1 || !strings.HasPrefix(broken[0], "connection 2 ended, ") {
-		t.Errorf("broken: %q", broken)
-	}
-	reset(0)
-	if err := <-a.Failure(); !strings.HasPrefix(err.Error(), "connection 1 ended, ") {
+	if err := <-a.Failure(); !strings.HasPrefix(err.Error(), "no connection for 300ms: connection ") {
 		t.Errorf("failure %v", err)
 	}
 	a.Close(ctx)
@@ -220,7 +319,7 @@ func TestUnwantedTCPPeers(t *testing.T) {
 	for len(b.Broken()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if got := b.Broken()[0]; got != "connection 1 ended, reading: a frame of 4294967295 bytes, want at most 2048" {
+	if got := b.Broken()[0]; got != "connection 1 broke, reading: a frame of 4294967295 bytes, want at most 2048" {
 		t.Errorf("broken: %s", got)
 	}
 	b.Close(ctx) // must not hang on the connection that nobody made

@@ -1,27 +1,57 @@
 package drive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"time"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/ncp-agent/sockets"
 )
 
 // receiveBufferBytes is asked for each socket: a reader that is late by 50 ms
 // at 1 Gbit/s finds 6 MB, and the kernel counts about twice that.
 const receiveBufferBytes = 8 << 20
 
-// udpSocket sends each packet as a datagram, several by one sendmmsg.
+// udpOpener opens an endpoint's one UDP socket.
+type udpOpener struct {
+	endpoint Endpoint
+	packet   sizes
+}
+
+func (o udpOpener) waits() bool  { return false }
+func (o udpOpener) stream() bool { return false }
+func (o udpOpener) close()       {}
+
+func (o udpOpener) open(ctx context.Context, waiting func(error)) (socket, error) {
+	return sockets.Retry(ctx, waiting, sockets.MissingNetwork, func() (socket, error) { return openUDP(o.endpoint, o.packet) })
+}
+
+// batchConn is what ipv4 and ipv6 share.
+type batchConn interface {
+	ReadBatch([]ipv4.Message, int) (int, error)
+	WriteBatch([]ipv4.Message, int) (int, error)
+}
+
+// udpSocket sends each packet as a datagram, several by one sendmmsg. Where no
+// send buffer has to be kept, equal datagrams are handed to the kernel, and
+// come from it, as one buffer (see segments.go).
 type udpSocket struct {
-	packetConn
 	granted
-	udp *net.UDPConn
+	udp   *net.UDPConn
+	batch batchConn
+
+	out      []ipv4.Message // of one write
+	runs     []int          // packets in each
+	segments int            // most in one; 1: no segmentation
+	in       []ipv4.Message // of one read
+	packets  [][]byte
 }
 
 func openUDP(e Endpoint, packet sizes) (*udpSocket, error) {
@@ -29,21 +59,71 @@ func openUDP(e Endpoint, packet sizes) (*udpSocket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &udpSocket{packetConn: ipv4.NewPacketConn(udp), udp: udp}
+	s := &udpSocket{udp: udp, batch: ipv4.NewPacketConn(udp), segments: 1, out: make([]ipv4.Message, maxBatch)}
 	if e.Local.Addr().Is6() {
-		s.packetConn = ipv6.NewPacketConn(udp)
+		s.batch = ipv6.NewPacketConn(udp)
 	}
 	if err := s.sizeBuffers(e, packet.full); err != nil {
 		udp.Close()
 		return nil, err
 	}
+	for i := range s.out {
+		s.out[i].OOB = make([]byte, 0, segmentControl)
+	}
+	reads, bytes := maxBatch, packet.largest
+	if e.SendBufferPackets == 0 && s.joinSegments() {
+		reads, bytes = joinedReads, maxDatagram
+	}
+	s.in = make([]ipv4.Message, reads)
+	for i := range s.in {
+		s.in[i] = ipv4.Message{Buffers: [][]byte{make([]byte, bytes)}, OOB: make([]byte, joinedControl)}
+	}
 	return s, nil
 }
 
-func (s *udpSocket) stream() bool       { return false }
 func (s *udpSocket) closeWrite()        {}
 func (s *udpSocket) shut(time.Duration) { s.udp.Close() }
+func (s *udpSocket) abort()             { s.udp.Close() }
 func (s *udpSocket) close()             { s.udp.Close() }
+
+func (s *udpSocket) read() ([][]byte, error) {
+	n, err := s.batch.ReadBatch(s.in, 0)
+	if err != nil {
+		return nil, err
+	}
+	s.packets = s.packets[:0]
+	for i := range s.in[:n] {
+		m := &s.in[i]
+		s.packets = appendSegments(s.packets, m.Buffers[0][:m.N], m.OOB[:m.NN])
+	}
+	return s.packets, nil
+}
+
+func (s *udpSocket) write(packets [][]byte) (taken int, err error) {
+	s.runs = s.runs[:0]
+	for rest := packets; len(rest) > 0 && len(s.runs) < len(s.out); {
+		run := runLength(rest, s.segments)
+		m := &s.out[len(s.runs)]
+		m.Buffers, m.OOB = rest[:run], m.OOB[:0]
+		if run > 1 {
+			m.OOB = appendSegmentSize(m.OOB, len(rest[0]))
+		}
+		s.runs = append(s.runs, run)
+		rest = rest[run:]
+	}
+	n, err := s.batch.WriteBatch(s.out[:len(s.runs)], 0)
+	if err != nil && s.segments > 1 && refusesSegments(err) {
+		s.segments = 1
+		return s.write(packets)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, run := range s.runs[:n] {
+		taken += run
+	}
+	return taken, nil
+}
 
 func (s *udpSocket) sizeBuffers(e Endpoint, datagram int) error {
 	raw, err := s.udp.SyscallConn()
@@ -60,7 +140,7 @@ func (s *udpSocket) sizeBuffers(e Endpoint, datagram int) error {
 }
 
 func (s *udpSocket) sizeReceiveBuffer(fd int) error {
-	granted, err := setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receiveBufferBytes)
+	granted, err := sockets.SetBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receiveBufferBytes)
 	if err == nil && granted < receiveBufferBytes/4 {
 		s.warn("receive buffer is %d bytes, %d were asked: raise net.core.rmem_max", granted, receiveBufferBytes)
 	}
@@ -80,7 +160,7 @@ func (s *udpSocket) sizeSendBuffer(fd int, e Endpoint, datagram int) error {
 		return fmt.Errorf("measuring a packet's size in the kernel: %w", err)
 	}
 	want := truesize*(e.SendBufferPackets-1) + truesize/2
-	granted, err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, (want+1)/2)
+	granted, err := sockets.SetBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, (want+1)/2)
 	if err != nil {
 		return err
 	}
@@ -88,18 +168,6 @@ func (s *udpSocket) sizeSendBuffer(fd int, e Endpoint, datagram int) error {
 		s.warn("send buffer holds %d packets of %d bytes, %d were asked: see net.core.wmem_max", held, truesize, e.SendBufferPackets)
 	}
 	return nil
-}
-
-// setBuffer sizes a socket buffer, beyond the system's limit where the process
-// may, and gives the size granted, as the kernel counts it.
-func setBuffer(fd, force, plain, bytes int) (granted int, err error) {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, bytes); err != nil {
-			return 0, os.NewSyscallError("setsockopt", err)
-		}
-	}
-	granted, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)
-	return granted, os.NewSyscallError("getsockopt", err)
 }
 
 // measureTruesize finds what the kernel counts for one datagram of that many
@@ -136,9 +204,4 @@ func measureTruesize(e Endpoint, datagram int) (int, error) {
 	return held, nil
 }
 
-// transient tells errors that a later packet may not meet: those that an ICMP
-// message left on the socket, of a peer that is not up yet or has gone. They
-// stand for an earlier packet, not for the one being sent or received.
-func (s *udpSocket) transient(err error) bool {
-	return isAny(err, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.EPROTO, unix.EINTR)
-}
+func (s *udpSocket) transient(err error) bool { return sockets.TransientUDP(err) }

@@ -36,6 +36,7 @@ type Plan struct {
 // Session is one session of the plan.
 type Session struct {
 	Name            string       `json:"name"`
+	StartS          float64      `json:"start_s"` // after the run's first
 	Policy          string       `json:"policy"`
 	Transport       string       `json:"transport"`
 	TransferBytes   int64        `json:"transfer_bytes"`
@@ -44,6 +45,7 @@ type Session struct {
 	InitialWindows  []float64    `json:"initial_windows"` // packets; null: the policy's own
 	AckIntervalMS   float64      `json:"ack_interval_ms"`
 	MaxAckRanges    int          `json:"max_ack_ranges"`
+	AckRepeats      int          `json:"ack_repeats"`
 	TimeoutCheckMS  float64      `json:"timeout_check_ms"`
 	LingerMS        float64      `json:"linger_ms"`
 	Connections     []Connection `json:"connections"`
@@ -53,6 +55,7 @@ type Session struct {
 type Connection struct {
 	Index             int            `json:"index"` // from 1
 	Link              string         `json:"link"`
+	Path              []string       `json:"path"` // the links that it crosses, from sender to receiver
 	SendBufferPackets int            `json:"send_buffer_packets"`
 	Sender            netip.AddrPort `json:"sender"`
 	Receiver          netip.AddrPort `json:"receiver"`
@@ -71,6 +74,45 @@ type document struct {
 // Read reads the plan for the session called name. An error names the file,
 // the field, its value and what would be right.
 func Read(file, name string) (*Plan, error) {
+	d, err := read(file)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range d.Sessions {
+		if d.Sessions[i].Name == name {
+			return d.session(file, i)
+		}
+		names = append(names, d.Sessions[i].Name)
+	}
+	return nil, fmt.Errorf("%s: sessions: none is named %q, there are: %s", file, name, strings.Join(names, ", "))
+}
+
+// ReadAll reads the plan for each of its sessions, in their order.
+func ReadAll(file string) ([]*Plan, error) {
+	d, err := read(file)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Plan
+	for i := range d.Sessions {
+		p, err := d.session(file, i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (d *document) session(file string, i int) (*Plan, error) {
+	if err := d.Sessions[i].validate(); err != nil {
+		return nil, fmt.Errorf("%s: sessions[%d].%w", file, i, err)
+	}
+	return &Plan{d.Run, d.Scenario, d.Seed, d.Telemetry, d.Sessions[i]}, nil
+}
+
+func read(file string) (*document, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -85,20 +127,7 @@ func Read(file, name string) (*Plan, error) {
 	if d.Run == "" || d.Scenario == "" {
 		return nil, fmt.Errorf("%s: run: %q, scenario: %q, want both named", file, d.Run, d.Scenario)
 	}
-	if err := d.Telemetry.Validate(file); err != nil {
-		return nil, err
-	}
-	var names []string
-	for i, s := range d.Sessions {
-		if s.Name == name {
-			if err := s.validate(); err != nil {
-				return nil, fmt.Errorf("%s: sessions[%d].%w", file, i, err)
-			}
-			return &Plan{d.Run, d.Scenario, d.Seed, d.Telemetry, s}, nil
-		}
-		names = append(names, s.Name)
-	}
-	return nil, fmt.Errorf("%s: sessions: none is named %q, there are: %s", file, name, strings.Join(names, ", "))
+	return &d, d.Telemetry.Validate(file)
 }
 
 // jsonFault says where the JSON is wrong.
@@ -125,6 +154,7 @@ func (s *Session) Config() session.Config {
 	cfg.WindowBytes = s.SendWindowBytes
 	cfg.MTUBytes = s.MTUBytes
 	cfg.MaxAckRanges = s.MaxAckRanges
+	cfg.AckRepeats = s.AckRepeats
 	cfg.AckInterval = milliseconds(s.AckIntervalMS)
 	cfg.TimeoutCheckInterval = milliseconds(s.TimeoutCheckMS)
 	cfg.Linger = s.Linger()

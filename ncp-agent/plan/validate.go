@@ -26,6 +26,7 @@ func (s *Session) validate() error {
 		{"send_window_bytes", float64(s.SendWindowBytes), float64(s.MTUBytes), maxWindowBytes},
 		{"ack_interval_ms", s.AckIntervalMS, 0.1, 60000},
 		{"max_ack_ranges", float64(s.MaxAckRanges), 1, 1 << 16},
+		{"ack_repeats", float64(s.AckRepeats), 0, 100},
 		{"timeout_check_ms", s.TimeoutCheckMS, 0.1, 60000},
 		{"linger_ms", s.LingerMS, 0, 600000},
 	} {

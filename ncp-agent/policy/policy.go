@@ -4,7 +4,9 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +31,12 @@ type Ack struct {
 	// Own: the acknowledgement came in on this connection, so that RTT is its own.
 	Own bool
 	RTT time.Duration // since this connection first sent the packet
+
+	// Only for policies with Recovery and Pacer, see there.
+	At, SentAt time.Duration
+	Mark       Mark
+	Ambiguous  bool // this connection sent the packet more than once: no RTT
+	Implied    bool // the packet arrived, its acknowledgement did not
 }
 
 // Policy keeps the send windows of one session's connections. Connections
@@ -62,7 +70,7 @@ type entry struct {
 }
 
 // registry lists the policies in the order of their history.
-var registry = []entry{previousEntry, nkp24Entry}
+var registry = []entry{previousEntry, nkp24Entry, deliveryRateEntry}
 
 // Describe gives every policy's description.
 func Describe() []Description {
@@ -71,6 +79,13 @@ func Describe() []Description {
 		list[i] = e.description
 	}
 	return list
+}
+
+// Print writes every policy's description as JSON.
+func Print(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(Describe())
 }
 
 // Names gives every policy's name.

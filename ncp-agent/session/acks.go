@@ -2,7 +2,6 @@ package session
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"ncp-testbed/ncp-agent/policy"
@@ -12,28 +11,46 @@ import (
 // receiveAcks clears the acknowledged packets on all connections, then lets
 // the policy finish its batch. Each packet counts for the policy once per
 // connection that has it in flight, and for the RTO only on connection c.
-func (s *Session) receiveAcks(now time.Duration, c *connection, p *wire.Packet) error {
-	ranges, err := p.AckRanges()
-	if err != nil {
-		return err
-	}
+func (s *Session) receiveAcks(now time.Duration, c *connection, p *wire.Packet) {
+	ranges, _ := p.AckRanges() // Receive has refused what is an error
 	o := &s.sender
+	highest := uint64(0)
 	// Ranges that do not overlap need no more steps than there are packets.
 	steps := o.next - o.segments.base
 	for i := range ranges {
 		from, to := o.clip(p.AckRange(i))
 		for ; from < to && steps > 0; from++ {
 			steps--
-			s.acknowledge(now, c, from)
+			if s.brings.Recovery != nil {
+				s.acknowledgeSending(now, c, from)
+			} else {
+				s.acknowledge(now, c, from)
+			}
+			highest = max(highest, from)
 		}
-		for o.segments.base < o.next && o.segments.at(o.segments.base).acked {
-			g := o.segments.at(o.segments.base)
-			*g = segment{sends: g.sends[:0]}
-			o.segments.pop()
-		}
+		o.dropAcked()
+	}
+	if s.brings.Recovery != nil {
+		s.acknowledgeRead()
 	}
 	s.policy.EndBatch()
-	return nil
+	if s.brings.Recovery != nil && ranges > 0 {
+		s.findLost(now, c, ranges, highest)
+	}
+}
+
+// dropAcked forgets the segments before the first one that is unacknowledged
+// or in flight.
+func (o *sender) dropAcked() {
+	for o.segments.base < o.next {
+		g := o.segments.at(o.segments.base)
+		if !g.acked || g.underway() {
+			return
+		}
+		o.cleared--
+		*g = segment{sends: g.sends[:0]}
+		o.segments.pop()
+	}
 }
 
 // clip gives the positions from ≤ i < to of an acknowledged range that have
@@ -67,10 +84,17 @@ func (s *Session) acknowledge(now time.Duration, c *connection, position uint64)
 		}
 		carrier.land(t.order)
 	}
+	g.sends = g.sends[:0]
 	c.acked++
-	s.sender.acked += uint64(len(g.data))
-	s.sender.buffers.put(g.data)
-	g.data, g.sends, g.acked = nil, g.sends[:0], true
+	s.sender.clear(g)
+}
+
+// clear marks a segment as acknowledged and gives its data back.
+func (o *sender) clear(g *segment) {
+	o.acked += uint64(len(g.data))
+	o.buffers.put(g.data)
+	o.cleared++
+	g.data, g.acked = nil, true
 }
 
 // measure takes an RTT: rto += tanh((3·rtt − rto)/1 s)·100 ms, at most the
@@ -127,34 +151,4 @@ func (h *handouts) firstOrder(end uint64) uint64 {
 		}
 	}
 	return end
-}
-
-// nextAcks fills p with acknowledgements, lowest first, as far as the ranges
-// of this tick allow and one MTU holds. What arrived twice since the last tick
-// is acknowledged once: upstream gives each copy a range of its own, and a
-// burst of resends then fills the queue faster than the ranges empty it.
-func (s *Session) nextAcks(now time.Duration, c *connection, p *wire.Packet) {
-	const rangeBytes = 10 // two varints at their longest
-	slices.Sort(c.acks)
-	c.acks = slices.Compact(c.acks)
-	limit := min(c.ackRanges, max(1, s.sender.mtu/rangeBytes))
-	done := 0
-	onlyOnes := true
-	for done < len(c.acks) && len(p.AckStarts) < limit {
-		first := done
-		for done++; done < len(c.acks) && c.acks[done] == c.acks[done-1]+1; done++ {
-		}
-		p.AckStarts = append(p.AckStarts, sequenceOf(c.acks[first]))
-		p.AckCounts = append(p.AckCounts, uint32(done-first))
-		onlyOnes = onlyOnes && done-first == 1
-	}
-	if onlyOnes {
-		p.AckCounts = p.AckCounts[:0]
-	}
-	c.acks = c.acks[:copy(c.acks, c.acks[done:])]
-	c.ackRanges -= len(p.AckStarts)
-	if len(c.acks) == 0 {
-		c.ackRanges = 0
-	}
-	p.BytesRead = s.receiver.report(now)
 }

@@ -6,9 +6,11 @@ import (
 	"ncp-testbed/ncp-agent/wire"
 )
 
-// closing is the end of a session: first linger, until all is acknowledged or
-// the time is up, then close packets on all connections. Upstream sends these
-// once; here they are repeated, as any may be lost.
+// closing is the end of a session: first linger, until the peer's application
+// has read all or the time is up, then close packets on all connections.
+// Upstream waits for acknowledgements only, and at a close it drops what it has
+// not read: to an upstream peer a close must not come before that. It sends
+// close packets once; here they are repeated, as any may be lost.
 type closing struct {
 	byPeer      bool
 	lingerUntil time.Duration
@@ -41,7 +43,7 @@ func (s *Session) ClosedByPeer() bool { return s.closing.byPeer }
 func (s *Session) advanceClose(now time.Duration) {
 	e := &s.closing
 	if e.rounds == 0 {
-		if s.Unacknowledged() > 0 && now < e.lingerUntil {
+		if (s.Unacknowledged() > 0 || s.sender.used() > 0) && now < e.lingerUntil {
 			return
 		}
 	} else if now < e.nextRound {

@@ -31,6 +31,7 @@ type Config struct {
 	WindowBytes  uint32 // send and receive window; the smaller of both ends holds
 	MTUBytes     uint32 // most data bytes in a packet; the smaller of both ends holds
 	MaxAckRanges int    // ranges acknowledged per connection and AckInterval
+	AckRepeats   int    // how often a range is repeated, once per AckInterval; upstream: never
 
 	AckInterval          time.Duration
 	TimeoutCheckInterval time.Duration
@@ -61,6 +62,7 @@ const (
 	closeRepeats        = 3
 	closeInterval       = 100 * time.Millisecond
 	fullPoll            = time.Second // a connection without window room looks for resends this often
+	maxReportRepeat     = 10 * time.Second
 	writeErrorPause     = time.Second // a connection sends no data for this long after a failed write
 )
 
@@ -74,8 +76,8 @@ func (c *Config) validate() error {
 	if c.WindowBytes == 0 || c.MTUBytes == 0 || c.MTUBytes > c.WindowBytes {
 		return fmt.Errorf("session: window %d and MTU %d bytes, want 1 ≤ MTU ≤ window", c.WindowBytes, c.MTUBytes)
 	}
-	if c.MaxAckRanges < 1 {
-		return fmt.Errorf("session: %d ack ranges, want at least 1", c.MaxAckRanges)
+	if c.MaxAckRanges < 1 || c.AckRepeats < 0 {
+		return fmt.Errorf("session: %d ack ranges, %d repeats, want at least 1 and 0", c.MaxAckRanges, c.AckRepeats)
 	}
 	for _, d := range []time.Duration{c.AckInterval, c.TimeoutCheckInterval, c.FlushInterval, c.BytesReadInterval, c.InitialRTO, c.MaxRTO} {
 		if d <= 0 {

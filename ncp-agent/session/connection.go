@@ -1,24 +1,35 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"ncp-testbed/ncp-agent/policy"
+)
 
 // connection is one path of a session: what it has in flight, its RTO, and
 // what it has to acknowledge.
 type connection struct {
 	index int
 
-	flights   ring[flight] // in the order of sending; indices are flight orders
-	inFlight  int          // live flights
-	handed    handouts
-	srtt, rto time.Duration
+	flights    ring[flight]  // in the order of sending; indices are flight orders
+	inFlight   int           // live flights
+	newest     uint64        // the order after the newest flight known to have arrived here
+	newestSent time.Duration // when that was sent
+	run        run
+	starved    bool // since its last packet it could have sent, and found nothing
+	handed     handouts
+	srtt, rto  time.Duration
 	// fullUntil: without window room it looks for resends at this time again.
 	// pausedUntil: after a write error it sends no data before this time.
 	fullUntil, pausedUntil time.Duration
 
-	acks      []uint64 // positions to acknowledge, in the order of arrival
-	ackRanges int      // how many ranges it may still acknowledge until the next tick
+	acks      []uint64   // positions to acknowledge, in the order of arrival
+	ackRanges int        // how many ranges it may still acknowledge until the next tick
+	recent    []ackRange // acknowledged, to be repeated, the newest last
+	repeatDue bool       // at this tick
 
 	handshakeDue, bytesReadDue, closeDue bool
+	broken                               bool // between Break and Restore
 
 	sent, resent, acked, lost        uint64
 	received, delivered, outOfWindow uint64
@@ -30,12 +41,18 @@ type flight struct {
 	position uint64
 	sentAt   time.Duration // first sending; a resend keeps it, as upstream does
 	live     bool
+	mark     policy.Mark
 }
 
 // land ends a flight.
 func (c *connection) land(order uint64) {
 	c.flights.at(order).live = false
 	c.inFlight--
+	c.trim()
+}
+
+// trim forgets the oldest flights up to the first live one.
+func (c *connection) trim() {
 	for c.flights.len() > 0 && !c.flights.at(c.flights.base).live {
 		c.flights.pop()
 	}

@@ -79,6 +79,7 @@ func FuzzSession(f *testing.F) {
 		s := script(data)
 		first := s.byte()
 		cfg := Default("1", "2", "3", "4")
+		cfg.AckRepeats = int(first >> 6)
 		cfg.WindowBytes = uint32(1024 * (1 + int(s.byte())))
 		if first&1 != 0 {
 			cfg.Policy = "previous"
@@ -100,7 +101,7 @@ func play(t *testing.T, session *Session, s script) {
 	for step := 0; len(s) > 0; step++ {
 		op := s.byte()
 		conn := int(op>>4) % 4
-		switch op % 8 {
+		switch op % 10 {
 		case 0:
 			p := s.packet()
 			session.Receive(now, conn, p.Append(nil))
@@ -126,6 +127,8 @@ func play(t *testing.T, session *Session, s script) {
 		case 5:
 			session.Write(now, make([]byte, s.number()%100000))
 			session.Read(now, make([]byte, s.byte()))
+			session.WriteMessage(now, make([]byte, s.byte()))
+			session.ReadMessage(now, make([]byte, s.byte()))
 		case 6:
 			now += time.Duration(s.byte()) * 50 * time.Millisecond
 			session.Advance(now)
@@ -133,6 +136,10 @@ func play(t *testing.T, session *Session, s script) {
 			if s.byte() == 0 {
 				session.Close(now)
 			}
+		case 8:
+			session.Break(now, conn)
+		case 9:
+			session.Restore(now, conn)
 		}
 		if step%32 == 0 || len(s) == 0 {
 			checkSession(t, session) // it costs more than the steps
@@ -171,6 +178,9 @@ func checkSession(t fataler, s *Session) {
 	flying := make([]int, len(s.conns))
 	for i := o.segments.base; i < o.segments.end; i++ {
 		for _, send := range o.segments.at(i).sends {
+			if send.fate != underway {
+				continue
+			}
 			f := s.conns[send.conn].flights.at(send.order)
 			if !f.live || f.position != i {
 				t.Fatalf("packet %d is not the one in flight on connection %d", i, send.conn)
@@ -180,7 +190,7 @@ func checkSession(t fataler, s *Session) {
 	}
 	for i := range s.conns {
 		c := &s.conns[i]
-		if flying[i] != c.inFlight || uint64(c.flights.len()) > 2*o.span+1 || uint64(len(c.acks)) > r.span {
+		if flying[i] != c.inFlight || uint64(c.flights.len()) > 2*o.span+1 || uint64(len(c.acks)) > r.span || len(c.recent) > s.cfg.MaxAckRanges {
 			t.Fatalf("connection %d: %d in flight, %d counted, %d kept; %d acknowledgements wait",
 				i, flying[i], c.inFlight, c.flights.len(), len(c.acks))
 		}

@@ -74,6 +74,7 @@ func (s *Session) establish(now time.Duration, p *wire.Packet) error {
 		return err
 	}
 	s.policy = started
+	s.brings = policy.CapabilitiesOf(started)
 	s.paired = paired
 	s.sender.start(window, mtu, windowPackets, paired)
 	s.state = Established

@@ -25,10 +25,11 @@ func drawPaths(rt *rapid.T, n int) []path {
 
 func drawConfig(rt *rapid.T, ids []string) Config {
 	cfg := Default(ids...)
-	cfg.Policy = rapid.SampledFrom([]string{"previous", "nkp24"}).Draw(rt, "policy")
+	cfg.Policy = rapid.SampledFrom([]string{"previous", "nkp24", "delivery-rate"}).Draw(rt, "policy")
 	cfg.MTUBytes = uint32(rapid.IntRange(1, 1500).Draw(rt, "mtu"))
 	cfg.WindowBytes = cfg.MTUBytes * uint32(rapid.IntRange(1, 200).Draw(rt, "window packets"))
 	cfg.MaxAckRanges = rapid.IntRange(1, 64).Draw(rt, "ack ranges")
+	cfg.AckRepeats = rapid.IntRange(0, 3).Draw(rt, "ack repeats")
 	return cfg
 }
 

@@ -15,9 +15,12 @@ type receiver struct {
 	span     uint64 // how far beyond the first unread packet one may lie
 	used     uint32 // bytes held
 
-	read     uint64        // bytes that the application has read
-	readAt   time.Duration // when it last read
-	reportAt time.Duration // when the peer was last told
+	received uint64        // bytes that have arrived, each once
+	read     uint64        // of these, bytes that the application has read
+	told     uint64        // of these, bytes that the peer was told of
+	unsaid   time.Duration // when the application first read more than that
+	repeatAt time.Duration // when the peer is told again
+	repeatIn time.Duration // how long after the time before
 }
 
 // arrival is one received packet's data, or a gap.
@@ -47,6 +50,8 @@ func (r *receiver) receiveData(c *connection, p *wire.Packet, mtu int) error {
 		r.segments.extend(position + 1)
 		*r.segments.at(position) = arrival{data: append(r.buffers.get(len(p.Data)), p.Data...), present: true}
 		r.used += uint32(len(p.Data))
+		r.received += uint64(len(p.Data))
+		r.repeatIn = 0
 		c.delivered++
 	}
 	c.received++
@@ -63,8 +68,7 @@ func (r *receiver) missing(position uint64) bool {
 
 // Readable reports whether Read would give data or io.EOF.
 func (s *Session) Readable() bool {
-	r := &s.receiver
-	return r.segments.len() > 0 && r.segments.at(r.segments.base).present || s.state == Closed
+	return s.receiver.head() != nil || s.state == Closed
 }
 
 // Read copies received bytes in order into b and gives their number, 0 when
@@ -74,43 +78,95 @@ func (s *Session) Read(now time.Duration, b []byte) (int, error) {
 	now = s.observe(now)
 	r := &s.receiver
 	n := 0
-	for n < len(b) && r.segments.len() > 0 {
-		a := r.segments.at(r.segments.base)
-		if !a.present {
+	for n < len(b) {
+		a := r.head()
+		if a == nil {
 			break
 		}
-		part := copy(b[n:], a.data[a.taken:])
-		n += part
-		a.taken += part
-		if a.taken == len(a.data) {
-			r.buffers.put(a.data)
-			*a = arrival{}
-			r.segments.pop()
-		}
+		n += r.take(a, b[n:])
 	}
 	if n > 0 {
-		r.used -= uint32(n)
-		r.read += uint64(n)
-		r.readAt = now
+		r.note(now, n)
 		return n, nil
 	}
-	if s.state == Closed && len(b) > 0 {
-		if s.closing.byPeer {
-			return 0, io.EOF
-		}
-		return 0, ErrClosed
+	if len(b) > 0 {
+		return 0, s.ended()
 	}
 	return 0, nil
 }
 
+// head gives the first unread packet if it has arrived.
+func (r *receiver) head() *arrival {
+	if r.segments.len() == 0 {
+		return nil
+	}
+	if a := r.segments.at(r.segments.base); a.present {
+		return a
+	}
+	return nil
+}
+
+// take reads from the first unread packet into b, and gives back its storage
+// when that is all of it.
+func (r *receiver) take(a *arrival, b []byte) int {
+	n := copy(b, a.data[a.taken:])
+	a.taken += n
+	if a.taken == len(a.data) {
+		r.buffers.put(a.data)
+		*a = arrival{}
+		r.segments.pop()
+	}
+	return n
+}
+
+// note counts bytes that the application has read.
+func (r *receiver) note(now time.Duration, n int) {
+	if r.told == r.read {
+		r.unsaid = now
+	}
+	r.used -= uint32(n)
+	r.read += uint64(n)
+}
+
+// ended is what reading gives when all is read.
+func (s *Session) ended() error {
+	switch {
+	case s.state != Closed:
+		return nil
+	case s.closing.byPeer:
+		return io.EOF
+	default:
+		return ErrClosed
+	}
+}
+
 // report gives the bytes read, which the peer is told now.
 func (r *receiver) report(now time.Duration) uint64 {
-	r.reportAt = now
+	r.told = r.read
+	r.repeatAt = now + r.repeatIn
 	return r.read
 }
 
 // reportDue reports whether the peer has to be told of reading that no
-// acknowledgement has told it of.
+// acknowledgement has told it of. A peer whose window is full sends nothing
+// that could be acknowledged, and waits for ever if the report is lost; so,
+// when it may have filled its window and nothing has arrived since, the report
+// is repeated at growing intervals. Upstream sends it once.
 func (r *receiver) reportDue(now, threshold time.Duration) bool {
-	return r.read > 0 && r.reportAt <= r.readAt && now-r.readAt >= threshold
+	if r.told < r.read {
+		r.repeatIn = max(r.repeatIn, threshold)
+		return now-r.unsaid >= threshold
+	}
+	if r.read == 0 || r.received+uint64(r.buffers.size) <= uint64(r.window) {
+		return false
+	}
+	if r.repeatIn == 0 { // an acknowledgement told it
+		r.repeatIn = threshold
+		r.repeatAt = now + threshold
+	}
+	if now < r.repeatAt {
+		return false
+	}
+	r.repeatIn = min(2*r.repeatIn, maxReportRepeat)
+	return true
 }

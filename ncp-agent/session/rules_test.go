@@ -435,8 +435,8 @@ func TestCloseWaitsForAcknowledgementsThenRepeats(t *testing.T) {
 		}
 		a.Advance(a.Deadline())
 	}
-	if closes != closeRepeats || a.now > time.Second {
-		t.Errorf("%d close packets until %v", closes, a.now)
+	if want := time.Second + closeRepeats*closeInterval; closes != closeRepeats || a.now > want+ms {
+		t.Errorf("%d close packets until %v, want %v: a linger as nobody reads", closes, a.now, want)
 	}
 	buf := make([]byte, 1000)
 	if n, err := b.Read(a.now, buf); n != 200 || err != nil {
@@ -447,6 +447,25 @@ func TestCloseWaitsForAcknowledgementsThenRepeats(t *testing.T) {
 	}
 	if _, err := a.Read(a.now, buf); !errors.Is(err, ErrClosed) {
 		t.Errorf("at the closing end %v, want ErrClosed", err)
+	}
+}
+
+// A close waits until the peer has read, and no longer.
+func TestCloseWaitsForReading(t *testing.T) {
+	a, b := pair(t, 1, nil)
+	writeAll(t, 0, a, 100)
+	deliver(t, 0, 0, a, b)
+	b.Advance(50 * ms)
+	deliver(t, 50*ms, 0, b, a)
+	a.Close(60 * ms)
+	if a.Ready(60*ms, 0) {
+		t.Fatal("closed before the peer has read")
+	}
+	b.Read(70*ms, make([]byte, 100))
+	b.Advance(300 * ms)
+	deliver(t, 300*ms, 0, b, a)
+	if p, ok := take(t, 300*ms, 0, a); !ok || !p.Close {
+		t.Errorf("sends %+v, %v, want the close", p, ok)
 	}
 }
 

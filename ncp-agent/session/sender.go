@@ -9,12 +9,14 @@ import (
 // sender holds the data written and not yet acknowledged, as segments of at
 // most one MTU. Positions below next have been handed out at least once.
 type sender struct {
-	segments ring[segment]
-	next     uint64       // the first position never handed out
-	resends  ring[uint64] // positions to send again, on any connection
-	partial  []byte       // the segment being filled
-	flushAt  time.Duration
-	buffers  buffers
+	segments  ring[segment]
+	next      uint64       // the first position never handed out
+	resends   ring[uint64] // positions to send again, on any connection
+	partial   []byte       // the segment being filled
+	flushAt   time.Duration
+	wroteAt   time.Duration // the application last wrote
+	idleSince time.Duration // the last segment was handed out or taken; for policies with Scheduler
+	buffers   buffers
 
 	window     uint64 // bytes
 	mtu        int
@@ -23,23 +25,53 @@ type sender struct {
 	maxResends int    // timed-out positions that may wait
 
 	written    uint64 // bytes taken from the application
+	sealed     uint64 // of these, bytes that are in segments
 	acked      uint64 // of these, bytes acknowledged
+	cleared    int    // segments held though they are acknowledged
+	readTo     uint64 // the peer's application has read the segments before this position
 	remoteRead uint64 // of these, bytes that the peer's application has read
 }
 
 // segment is one packet's data and the connections that have it in flight.
 type segment struct {
-	data  []byte
-	sends []transmission
-	sent  bool // at least once, on any connection
-	acked bool
+	data   []byte
+	sends  []transmission
+	end    uint64 // the stream's bytes up to its last one
+	sent   bool   // at least once, on any connection
+	acked  bool
+	queued bool // waits to be sent again; kept for policies with Recovery only
 }
 
-// transmission says that a connection has a segment in flight.
+// transmission says that a connection has a segment in flight, or had.
 type transmission struct {
 	conn    int
 	order   uint64 // of its flight
 	waiting bool   // timed out, and this connection has not sent it again
+
+	// Only with a policy that has Recovery, which keeps a segment until it is
+	// known of every sending whether it arrived:
+	fate   fate
+	again  bool          // sent more than once by this connection
+	lostAt time.Duration // when what was lost had been sent
+}
+
+// fate is what became of a sending.
+type fate int
+
+const (
+	underway fate = iota
+	lost
+	arrived
+)
+
+// underway reports whether a connection has the segment in flight.
+func (g *segment) underway() bool {
+	for i := range g.sends {
+		if g.sends[i].fate == underway {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *segment) on(conn int) *transmission {
@@ -99,6 +131,7 @@ func (s *Session) Write(now time.Duration, b []byte) int {
 		part := min(uint64(len(b)-n), available, uint64(o.mtu-len(o.partial)))
 		o.partial = append(o.partial, b[n:n+int(part)]...)
 		o.written += part
+		o.wroteAt = now
 		n += int(part)
 		if idle := available == o.window; idle || len(o.partial) == o.mtu {
 			o.seal()
@@ -110,7 +143,8 @@ func (s *Session) Write(now time.Duration, b []byte) int {
 // seal makes a segment of what has been filled.
 func (o *sender) seal() {
 	g := o.segments.push()
-	g.data, o.partial = o.partial, nil
+	o.sealed += uint64(len(o.partial))
+	g.data, g.end, o.partial = o.partial, o.sealed, nil
 }
 
 // flushAfter seals a segment that is not full when it has waited long enough.
@@ -134,7 +168,7 @@ func (o *sender) flushDeadline() time.Duration {
 
 // Unacknowledged gives the packets written and not yet acknowledged.
 func (s *Session) Unacknowledged() int {
-	n := s.sender.segments.len()
+	n := s.sender.segments.len() - s.sender.cleared
 	if len(s.sender.partial) > 0 {
 		n++
 	}
@@ -163,6 +197,9 @@ func (s *Session) dataReady(now time.Duration, c *connection) bool {
 	if now < c.pausedUntil {
 		return false
 	}
+	if s.brings.Pacer != nil {
+		return s.pacedReady(now, c)
+	}
 	o := &s.sender
 	if s.windowRoom(c) {
 		return o.waiting()
@@ -176,6 +213,9 @@ func (s *Session) windowRoom(c *connection) bool {
 
 // nextData hands out a segment on a connection, if there is one for it.
 func (s *Session) nextData(now time.Duration, c *connection, p *wire.Packet) bool {
+	if s.brings.Pacer != nil {
+		return s.nextPaced(now, c, p)
+	}
 	room := s.windowRoom(c)
 	if room {
 		c.fullUntil = 0
@@ -195,17 +235,22 @@ func (s *Session) nextData(now time.Duration, c *connection, p *wire.Packet) boo
 		position = o.next
 		o.next++
 	}
-	g := o.segments.at(position)
+	s.handOut(now, c, position, p)
+	return true
+}
+
+// handOut makes the packet that carries a segment on a connection.
+func (s *Session) handOut(now time.Duration, c *connection, position uint64, p *wire.Packet) {
+	g := s.sender.segments.at(position)
 	s.launch(now, c, position, g)
 	p.Sequence = sequenceOf(position)
 	p.Data = g.data
-	return true
 }
 
 // launch puts a segment in flight on a connection.
 func (s *Session) launch(now time.Duration, c *connection, position uint64, g *segment) {
 	h := handout{data: true, position: position}
-	if t := g.on(c.index); t != nil {
+	if t := g.on(c.index); t != nil && t.fate == underway {
 		h.wasWaiting = t.waiting
 		t.waiting = false
 	} else {
@@ -213,7 +258,18 @@ func (s *Session) launch(now time.Duration, c *connection, position uint64, g *s
 		h.order = c.flights.end
 		*c.flights.push() = flight{position: position, sentAt: now, live: true}
 		c.inFlight++
-		g.sends = append(g.sends, transmission{conn: c.index, order: h.order})
+		if t != nil {
+			t.order, t.fate, t.again = h.order, underway, true
+		} else {
+			g.sends = append(g.sends, transmission{conn: c.index, order: h.order})
+		}
+	}
+	if s.brings.Pacer != nil {
+		mark := s.brings.Pacer.Sent(c.index, now, c.inFlight, c.starved)
+		c.starved = false
+		if h.first {
+			c.flights.at(h.order).mark = mark
+		}
 	}
 	c.handed.add(h)
 	c.sent++
@@ -240,5 +296,13 @@ func (s *Session) unsend(c *connection, h handout) {
 		}
 		break
 	}
-	*s.sender.resends.push() = h.position
+	if s.brings.Recovery == nil || !g.queued {
+		s.sender.queue(h.position)
+	}
+}
+
+// queue puts a segment among those to be sent again.
+func (o *sender) queue(position uint64) {
+	*o.resends.push() = position
+	o.segments.at(position).queued = true
 }

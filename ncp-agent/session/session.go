@@ -44,9 +44,11 @@ type Session struct {
 	now    time.Duration
 	in     wire.Packet // reused by Receive
 	out    wire.Packet // reused by NextPacket
+	ranges []ackRange  // reused by nextAcks
 	conns  []connection
 	paired int // connections that carry the session, from the handshake on
 	policy policy.Policy
+	brings policy.Capabilities // of the policy
 
 	handshake handshake
 	closing   closing
@@ -111,15 +113,16 @@ func (s *Session) Receive(now time.Duration, conn int, buf []byte) error {
 		return ErrConnection
 	}
 	c := &s.conns[conn]
-	if len(p.AckStarts)+len(p.AckCounts) > 0 {
-		if err := s.receiveAcks(now, c, p); err != nil {
-			return err
-		}
-		if s.state == Closing {
-			s.advanceClose(now)
-		}
+	if _, err := p.AckRanges(); err != nil {
+		return err
 	}
 	s.sender.receiveBytesRead(p.BytesRead)
+	if len(p.AckStarts)+len(p.AckCounts) > 0 || s.brings.Recovery != nil {
+		s.receiveAcks(now, c, p)
+	}
+	if s.state == Closing {
+		s.advanceClose(now)
+	}
 	if p.Sequence > 0 {
 		return s.receiver.receiveData(c, p, int(s.cfg.MTUBytes))
 	}
@@ -135,13 +138,15 @@ func (s *Session) NextPacket(now time.Duration, conn int, dst []byte) ([]byte, b
 	p := &s.out
 	p.Reset()
 	switch {
+	case c.broken:
+		return dst, false
 	case c.handshakeDue:
 		s.nextHandshake(c, p)
 	case c.closeDue:
 		s.nextClose(c, p)
 	case !s.open() || conn >= s.paired:
 		return dst, false
-	case c.ackRanges > 0 && len(c.acks) > 0:
+	case c.acksReady():
 		s.nextAcks(now, c, p)
 	case c.bytesReadDue:
 		c.bytesReadDue = false
@@ -160,13 +165,16 @@ func (s *Session) NextPacket(now time.Duration, conn int, dst []byte) ([]byte, b
 func (s *Session) Ready(now time.Duration, conn int) bool {
 	now = s.observe(now)
 	c := &s.conns[conn]
+	if c.broken {
+		return false
+	}
 	if c.handshakeDue || c.closeDue {
 		return true
 	}
 	if !s.open() || conn >= s.paired {
 		return false
 	}
-	return c.ackRanges > 0 && len(c.acks) > 0 || c.bytesReadDue || s.dataReady(now, c)
+	return c.acksReady() || c.bytesReadDue || s.dataReady(now, c)
 }
 
 // Advance does what is due at now: call it when Deadline has come. Late calls
@@ -188,14 +196,16 @@ func (s *Session) Advance(now time.Duration) {
 func (s *Session) advanceTicks(now time.Duration) {
 	if due(&s.ackTick, now, s.cfg.AckInterval) {
 		for i := range s.conns[:s.paired] {
-			if c := &s.conns[i]; len(c.acks) > 0 {
-				c.ackRanges = s.cfg.MaxAckRanges
-			}
+			s.conns[i].tickAcks(s.cfg.MaxAckRanges)
 		}
 	}
 	if due(&s.timeoutTick, now, s.cfg.TimeoutCheckInterval) {
 		for i := range s.conns[:s.paired] {
-			s.checkTimeouts(now, &s.conns[i])
+			if c := &s.conns[i]; s.brings.Recovery != nil {
+				s.checkSilence(now, c)
+			} else {
+				s.checkTimeouts(now, c)
+			}
 		}
 	}
 	if due(&s.bytesReadTick, now, s.cfg.BytesReadInterval) && s.receiver.reportDue(now, s.cfg.BytesReadThreshold) {
@@ -241,5 +251,11 @@ func (s *Session) Deadline() time.Duration {
 			}
 		}
 	}
+	if s.brings.Pacer != nil {
+		next = min(next, s.paceDeadline())
+	}
 	return next
 }
+
+// EstablishedAt gives the time at which the handshake was done, 0 before.
+func (s *Session) EstablishedAt() time.Duration { return s.establishedAt }

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed import paths
-from testbed.bench import loss, rate, rtt, scale, setup_time, table, tcp
+from testbed.bench import folder, loss, rate, rtt, scale, setup_time, table, tcp
 from testbed.bench.bench import Bench
-from testbed.bench.ends import Candidate
+from testbed.bench.ends import Asked, Candidate
 from testbed.bench.instrument import Instrument
 from testbed.bench.ours import Ours
 from testbed.bench.peers import Mahimahi, Rattan
@@ -57,19 +53,12 @@ def run(
         section = _measured(part, bench)
         sections.append(section)
         print(table.as_text(section), end="\n\n", flush=True)
-    folder = paths.results() / NAME / run_id
-    folder.mkdir(parents=True)
-    document = {
-        "schema": 1, "run": run_id, "quick": quick, "duration_s": round(time.monotonic() - begun, 1),
-        "machine": machine(), "host_load": {"busy": load.busy, "was_busy": load.was_busy},
-        "missing": bench.missing, "passed": all_met(sections), "sections": [s.as_json() for s in sections],
+    figures = {
+        "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": folder.machine(),
+        "host_load": {"busy": load.busy, "was_busy": load.was_busy}, "missing": bench.missing,
     }  # fmt: skip
-    (folder / "bench.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    head = headline(document, str(load))
-    (folder / "bench.md").write_text(table.as_markdown(head, sections))
-    latest = folder.parent / "latest"
-    latest.unlink(missing_ok=True)
-    latest.symlink_to(run_id)
+    head = headline(run_id, figures, str(load))
+    folder.write(NAME, run_id, head, figures, sections)
     print(head)
     return all_met(sections)
 
@@ -88,7 +77,7 @@ def _bench(namespace: str, binary: Path, quick: bool, say: Callable[[str], None]
     peers: list[Candidate] = []
     missing = []
     for peer in (Mahimahi, Rattan):
-        why = peer.missing()
+        why = peer.missing() or _fault(peer())
         if why:
             missing.append(why)
         else:
@@ -110,19 +99,19 @@ def _bench(namespace: str, binary: Path, quick: bool, say: Callable[[str], None]
     )
 
 
-def machine() -> dict[str, Any]:
-    """What the figures depend on."""
-    return {
-        "kernel": platform.release(), "cores": os.cpu_count(), "load_average": os.getloadavg(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-    }  # fmt: skip
+def _fault(peer: Candidate) -> str:
+    """What keeps a peer that is installed from making a link, or nothing."""
+    try:
+        with peer.link(Asked(delay_ms=1)):
+            return ""
+    except (TestbedError, CommandFailed) as error:
+        return " ".join(str(error).split())
 
 
-def headline(document: dict[str, Any], load: str) -> str:
+def headline(run_id: str, document: dict[str, Any], load: str) -> str:
     """Where and how it was measured, and who is missing."""
-    where = document["machine"]
     lines = [
-        f"Links by `ncp-link relay` and others, {document['run']}: Linux {where['kernel']}, {where['cores']} cores; "
+        f"Links by `ncp-link relay` and others, {run_id}: {folder.in_words(document['machine'])}; "
         f"{load}; {document['duration_s']:.0f} s{', --quick' if document['quick'] else ''}."
     ]
     if document["missing"]:

@@ -20,7 +20,7 @@ from testbed.bench.ends import Asked
 from testbed.bench.ours import plan_of
 from topologies.fabric import Fabric
 from topologies.middle import RelayMiddle
-from topologies.planned import Planned
+from topologies.planned import planned_network
 
 RATE_MBIT = 10
 DELAY_MS = 10.0
@@ -46,9 +46,7 @@ def ours(count: int, fabric_name: str, binary: Path) -> float:
     net: Any = None
     try:
         fabric.create()
-        topology = Planned(nodes={"h1": {}, "h2": {}}, links=links, fabric=fabric)
-        net = Mininet(topo=topology, controller=None, build=False)
-        net.build()
+        net = planned_network({"h1": {}, "h2": {}}, links, fabric)
         middle.start(links)
         return time.monotonic() - begun
     finally:

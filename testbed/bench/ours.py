@@ -33,12 +33,11 @@ class Hosts:
         """Paths of the hosts' network namespaces."""
         return namespace_of(self.pids[0]), namespace_of(self.pids[1])
 
-    def wire(self, links: Sequence[LinkPlan], *, shaped: bool) -> None:
-        """Make the links, and their rate at the hosts' egress if wanted."""
+    def connect(self, links: Sequence[LinkPlan], *, shaped: bool) -> None:
+        """Make the links, with their rate at the hosts' egress if wanted."""
         for link in links:
-            self.fabric.wire(link, *self.pids)
-            if shaped:
-                self.fabric.shape(link, *self.pids)
+            self.fabric.add(link, *self.pids, shaped=shaped)
+        self.fabric.connect()
 
 
 @contextmanager
@@ -86,7 +85,7 @@ class Ours:
         """The link exists within the context."""
         link = plan_of(1, asked, "droptail" if self.rate_in_the_middle and asked.rate_bps else "backpressure")
         with hosts(self.fabric_name) as two, tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
-            two.wire([link], shaped=asked.rate_bps > 0 and not self.rate_in_the_middle)
+            two.connect([link], shaped=asked.rate_bps > 0 and not self.rate_in_the_middle)
             middle: NetemMiddle | RelayMiddle
             if self.middle == "netem":
                 middle = NetemMiddle(two.fabric)

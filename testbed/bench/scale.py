@@ -102,7 +102,7 @@ def measure(bench: Bench) -> Section:
 
 def _grow(two: Hosts, links: list[LinkPlan], count: int) -> None:
     new = [plan_of(index, Asked(delay_ms=DELAY_MS)) for index in range(len(links) + 1, count + 1)]
-    two.wire(new, shaped=False)
+    two.connect(new, shaped=False)
     links += new
 
 

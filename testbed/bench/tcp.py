@@ -36,7 +36,7 @@ def measure(bench: Bench) -> Section:
         for candidate in bench.candidates:
             with candidate.link(Asked(delay_ms=DELAY_MS)) as between:
                 try:
-                    goodput[candidate.name].append(_goodput_bps(between, seconds))
+                    goodput[candidate.name].append(goodput_bps(between, seconds))
                 except (RunFailed, CommandFailed) as error:
                     section.notes.append(f"{candidate.name}: {error}")
     section.raw["goodput_bps"] = goodput
@@ -61,7 +61,8 @@ def measure(bench: Bench) -> Section:
     return section
 
 
-def _goodput_bps(between: Between, seconds: int) -> float:
+def goodput_bps(between: Between, seconds: int) -> float:
+    """One iperf3 stream, cubic, from ``a`` to ``b``, after :data:`WARM_UP_S` that are left out."""
     for end in (between.a, between.b):
         settings = [f"net.ipv4.tcp_{way}mem={BUFFERS}" for way in "rw"] + ["net.ipv4.tcp_no_metrics_save=1"]
         run(in_namespace(end.namespace, ["sysctl", "-qw", *settings]))

@@ -5,10 +5,9 @@ The plan is the JSON document that a run was made from (``plan.json``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Any
-
-from testbed.checks.law import Law, law_of
 
 Plan = Mapping[str, Any]
 
@@ -44,8 +43,30 @@ def link_of(plan: Plan, session: Mapping[str, Any], connection: str) -> Mapping[
 
 
 def rates_pps(plan: Plan, session: Mapping[str, Any]) -> dict[str, float]:
-    """Each connection's configured rate in full-size packets per second."""
-    return {c: float(link_of(plan, session, c)["rate_pps"]) for c in connections(session)}
+    """Each connection's rate in full-size packets per second: the least on its path, where a link that several of
+    the session's connections cross is shared evenly."""
+    rates = {link["name"]: float(link["rate_pps"]) for link in plan["links"]}
+    over = connections_over(session)
+    return {str(c["index"]): min(rates[x] / over[x] for x in path_of(c)) for c in session["connections"]}
+
+
+def path_of(connection: Mapping[str, Any]) -> list[str]:
+    """The names of the links that a connection's packets cross, in order."""
+    path: list[str] = connection.get("path", [connection["link"]])
+    return path
+
+
+def connections_over(session: Mapping[str, Any]) -> Counter[str]:
+    """How many of a session's connections cross each link, by its name."""
+    return Counter(name for connection in session["connections"] for name in path_of(connection))
+
+
+def bound_bps(plan: Plan, session: Mapping[str, Any], links: Collection[str] | None = None) -> float:
+    """Payload bits/s that a session's links (or only ``links``) carry at their rates, less what they lose."""
+    used = {link["name"]: link for c in connections(session) for link in [link_of(plan, session, c)]}
+    pps = sum(x["rate_pps"] * (1 - x["loss"]) for x in used.values() if links is None or x["name"] in links)
+    payload_bytes = session["mtu_bytes"] if "mtu_bytes" in session else session["segment_bytes"]
+    return float(pps * payload_bytes * 8)
 
 
 def initial_windows(session: Mapping[str, Any]) -> dict[str, float]:
@@ -53,11 +74,6 @@ def initial_windows(session: Mapping[str, Any]) -> dict[str, float]:
     indices = connections(session)
     asked = session.get("initial_windows") or [window_packets(session) / len(indices)] * len(indices)
     return {index: float(window) for index, window in zip(indices, asked, strict=True)}
-
-
-def law_for(plan: Plan, session: Mapping[str, Any], start_s: float = 0.0) -> Law:
-    """The convergence law that the plan's links and windows imply."""
-    return law_of(window_packets(session), initial_windows(session), rates_pps(plan, session), start_s)
 
 
 def policy_facts(plan: Plan, session: Mapping[str, Any]) -> Mapping[str, Any]:

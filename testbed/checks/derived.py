@@ -9,24 +9,34 @@ from influxdb.line_protocol import make_lines
 
 from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.expected import law_for
 from testbed.checks.follows_law import FollowsLaw
 from testbed.checks.registry import parameters_in_plan
 from testbed.checks.result import Verdict
 from testbed.series import Reader, named
 from testbed.series.reader import end_of, start_of
+from testbed.series.tables import AFTER_MS, BEFORE_MS
 
 
 def derived_lines(plan: asked.Plan, reader: Reader, verdict: Verdict) -> str:
     """Line protocol of the measurements ``law`` and ``verdict`` (nanoseconds), a line each, "" without any.
 
     ``law`` (tags run, scenario, session, connection, check; fields expected_share, error = measured − law)
-    has a point at every sample of the share. ``verdict`` (tags run, scenario, policy; fields verdict, passed,
-    checks, failed) has one point at the transfer's end, and one per check with the tag ``check`` (fields
-    status, passed).
+    has a point at every sample of the share. For ``verdict`` see :func:`verdict_points`; it is at the
+    transfer's end.
     """
     evidence = Evidence(plan, reader)
-    points = [*_law_points(plan, evidence), *_verdict_points(plan, evidence, verdict)]
+    points = list(_law_points(plan, evidence))
+    start_ns = start_of(evidence.events)
+    end_ns = end_of(evidence.events) or start_ns
+    if start_ns is not None and end_ns is not None:  # else nothing was ever sent: no time to put a verdict at
+        points += verdict_points(plan, verdict, start_ns, end_ns)
     return str(make_lines({"points": points})) if points else ""
+
+
+def broken_lines(plan: asked.Plan, verdict: Verdict, at_ns: int) -> str:
+    """Line protocol of the verdict on a run that broke down at ``at_ns``."""
+    return str(make_lines({"points": list(verdict_points(plan, verdict, at_ns, at_ns))}))
 
 
 def _law_points(plan: asked.Plan, evidence: Evidence) -> Iterator[dict[str, Any]]:
@@ -34,11 +44,13 @@ def _law_points(plan: asked.Plan, evidence: Evidence) -> Iterator[dict[str, Any]
         if not isinstance(check, FollowsLaw):
             continue
         session = asked.session_of(plan, check.session)
+        if check.policy and session["policy"] not in check.policy:
+            continue
         try:
             start = evidence.start_ns(session["name"])
         except CannotJudge:
             continue  # the verdict says so
-        law = asked.law_for(plan, session, check.start_s)
+        law = law_for(evidence, session, check.start_s, check.rates)
         tags = {**_run_tags(plan), "session": session["name"], "check": check.name}
         samples = evidence.reader.read(named(check.series), {"session": session["name"]})
         for connection, (t_ns, values) in samples.items():
@@ -53,29 +65,53 @@ def _law_points(plan: asked.Plan, evidence: Evidence) -> Iterator[dict[str, Any]
                     }
 
 
-def _verdict_points(plan: asked.Plan, evidence: Evidence, verdict: Verdict) -> Iterator[dict[str, Any]]:
-    time = end_of(evidence.events) or start_of(evidence.events)
-    if time is None:  # nothing was ever sent, so there is no time to put a verdict at
-        return
-    failed = sum(check.status in ("fail", "error") for check in verdict.checks)
+def verdict_points(
+    plan: asked.Plan, verdict: Verdict, start_ns: int, end_ns: int
+) -> Iterator[dict[str, Any]]:
+    """The measurement ``verdict`` (tags run, scenario, policy, occasion) at ``end_ns``.
+
+    One point for the run (fields verdict, passed, not_passed, trusted, checks, failed, from_ms, to_ms: a span
+    that shows all of the run), and one per check with the tags ``check`` and ``judge`` (fields
+    status, passed, failed, and measured, expected, tolerance where they are numbers).
+    """
+    tags = {**_run_tags(plan), "policy": verdict.policy, "occasion": occasion(plan)}
     yield {
         "measurement": "verdict",
-        "tags": {**_run_tags(plan), "policy": verdict.policy},
+        "tags": tags,
         "fields": {
             "verdict": verdict.verdict,
             "passed": int(verdict.verdict == "pass"),
+            "not_passed": int(verdict.verdict != "pass"),
+            "trusted": int(verdict.trust.trusted),
             "checks": len(verdict.checks),
-            "failed": failed,
+            "failed": sum(check.status in ("fail", "error") for check in verdict.checks),
+            "from_ms": start_ns // 1_000_000 - BEFORE_MS,
+            "to_ms": end_ns // 1_000_000 + AFTER_MS,
         },
-        "time": time,
+        "time": end_ns,
     }
     for check in verdict.checks:
+        numbers = {
+            name: float(value)
+            for name in ("measured", "expected", "tolerance")
+            if isinstance(value := getattr(check, name), (int, float))
+        }
         yield {
             "measurement": "verdict",
-            "tags": {**_run_tags(plan), "policy": verdict.policy, "check": check.name},
-            "fields": {"status": check.status, "passed": int(check.status == "pass")},
-            "time": time,
+            "tags": {**tags, "check": check.name, "judge": check.judge},
+            "fields": {
+                "status": check.status,
+                "passed": int(check.status == "pass"),
+                "failed": int(check.status in ("fail", "error")),
+                **numbers,
+            },
+            "time": end_ns,
         }
+
+
+def occasion(plan: asked.Plan) -> str:
+    """What the run was started for: ``manual``, or ``nightly`` for what alerts watch."""
+    return str(plan.get("occasion", "manual"))
 
 
 def _run_tags(plan: asked.Plan) -> dict[str, str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
 from testbed.checks.coverage import cover
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.checks.expected import RatesOf, law_for
 from testbed.checks.law import Law
+from testbed.checks.parameters import CheckParameters
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
 
@@ -18,16 +20,14 @@ MARKS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 """Times at which shares are tabulated, in seconds since the transfer's start."""
 
 
-class FollowsLaw(BaseModel):
+class FollowsLaw(CheckParameters):
     """Every connection's share stays within ``tolerance`` of the law from ``from`` to ``to``.
 
-    The law starts at ``start`` with the initial windows. A quick run is judged over the part of that time
+    The law starts at ``start`` with the initial windows; its rates are the links' by the plan, with its
+    timeline's breaks, or those at which packets were ``acknowledged``. A quick run is judged over the part of that time
     that it covers, if that is at least ``at_least``.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1)
     judge: Literal["follows_law"]
     series: SeriesName = "window_share"
     session: str | None = None
@@ -35,6 +35,7 @@ class FollowsLaw(BaseModel):
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
     start_s: Seconds = Field(0.0, validation_alias=AliasChoices("start", "start_s"))
+    rates: RatesOf = "plan"
     at_least_s: Seconds = Field(3.0, validation_alias=AliasChoices("at_least", "at_least_s"))
 
     @model_validator(mode="after")
@@ -46,16 +47,17 @@ class FollowsLaw(BaseModel):
     def asked(self) -> str:
         """What the check asks, in words."""
         started = f", the law starting at {self.start_s:g} s" if self.start_s else ""
+        rates = ", taken with the rates of acknowledgements" if self.rates == "acknowledged" else ""
         return (
             f"From {self.from_s:g} s to {self.to_s:g} s every connection's share of the window "
-            f"stays within ±{self.tolerance:g} of the convergence law{started}."
+            f"stays within ±{self.tolerance:g} of the convergence law{started}{rates}."
         )
 
 
 def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
     """Compares shares with the law at the sample times; nothing is interpolated."""
     session = asked.session_of(evidence.plan, parameters.session)
-    law = asked.law_for(evidence.plan, session, parameters.start_s)
+    law = law_for(evidence, session, parameters.start_s, parameters.rates)
     all_samples = evidence.samples(parameters.series, session["name"])
     missing = [c for c in asked.connections(session) if c not in all_samples]
     if missing:

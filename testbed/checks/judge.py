@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.checks.asked import NoSuchSession, Plan
+from testbed.checks.asked import NoSuchSession, Plan, session_of
 from testbed.checks.evidence import CannotJudge, Evidence, agent_results
+from testbed.checks.figures import figures_of
 from testbed.checks.registry import JUDGEMENTS, Parameters, parameters_in_plan
 from testbed.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.series import Reader
@@ -37,21 +38,35 @@ def judge(
         trust=trust,
         duration_s=_duration_s(evidence),
         policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
+        figures=figures_of(evidence.results),
     )
 
 
 def _judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:
     try:
+        policies = _policies(parameters, evidence.plan)
+        if parameters.policy and not policies & set(parameters.policy):
+            reason = f"Not asked of {', '.join(sorted(policies))}: the check is about {', '.join(parameters.policy)}."
+            return CheckResult(
+                name=parameters.name, judge=parameters.judge, status="not-asked", reason=reason
+            )
         return JUDGEMENTS[parameters.judge](parameters, evidence)
     except (CannotJudge, NoSuchSession) as error:
         reason = f"Can't be judged: {error}."
         return CheckResult(name=parameters.name, judge=parameters.judge, status="error", reason=reason)
 
 
+def _policies(parameters: Parameters, plan: Plan) -> set[str]:
+    """The policies of the session that a check names, else of all."""
+    name = getattr(parameters, "session", None)
+    sessions = plan["sessions"] if name is None else [session_of(plan, name)]
+    return {session["policy"] for session in sessions}
+
+
 def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> str:
     if not trust.trusted:
         return "untrusted"
-    statuses = {result.status for result in results}
+    statuses = {result.status for result in results} - {"not-asked"}
     # A quick run may leave checks open, but not all of them; a full run has to decide each.
     allowed = {"pass", "not-covered"} if quick else {"pass"}
     return "pass" if "pass" in statuses and statuses <= allowed else "fail"
@@ -59,7 +74,8 @@ def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> str:
 
 def _summary(results: list[CheckResult], trust: Trust) -> str:
     held = sum(result.status == "pass" for result in results)
-    parts = [f"{held} of {len(results)} checks hold"]
+    asked = sum(result.status != "not-asked" for result in results)
+    parts = [f"{held} of {asked} checks hold"]
     for status, words in (("fail", "fails"), ("error", "can't be judged"), ("not-covered", "is not covered")):
         parts += [f"“{result.name}” {words}" for result in results if result.status == status]
     text = "; ".join(parts) + "."

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any, ClassVar, Literal
 
 from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.checks.result import CheckResult
 
 
-class PayloadIntact(BaseModel):
+class PayloadIntact(CheckParameters):
     """Bytes and SHA-256 at both ends are the same, and the bytes are as many as the scenario asked for."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
 
-    name: str = Field(min_length=1)
     judge: Literal["payload_intact"]
     session: str | None = None
 
@@ -31,6 +29,8 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
     session = asked.session_of(evidence.plan, parameters.session)
     sender = _result(evidence, session["name"], "sender")
     receiver = _result(evidence, session["name"], "receiver")
+    if "transfer_bytes" not in session:
+        raise CannotJudge("the run sends for a time, and not a number of bytes that is known")
     wanted = int(session["transfer_bytes"])
     problems = []
     if receiver["bytes"] != wanted:

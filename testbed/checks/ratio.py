@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
 from testbed.checks.coverage import Coverage, cover
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.checks.parameters import CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.series import named
 
-
-def _index_text(value: Any) -> Any:
-    # A scenario writes [1, 2]; the tag's values are texts.
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+Values = np.typing.NDArray[np.float64]
 
 
-ConnectionIndex = Annotated[str, BeforeValidator(_index_text), Field(pattern=r"^[0-9]+$")]
-
-
-class Ratio(BaseModel):
+class Ratio(CheckParameters):
     """The median of first/second connection lies from ``min`` to ``max``.
 
     The time is either ``last`` (up to the transfer's end) or ``from``..``to``. With ``not_before``, samples
     before that time do not count: a quick run that ends too early is then not covered instead of failed.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1)
     judge: Literal["ratio"]
     series: SeriesName = "window_packets"
     session: str | None = None
@@ -83,8 +75,8 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
     pair = {c: found[c] for c in parameters.connections}
     coverage = _coverage(parameters, evidence, pair)
     first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
-    quotients = _quotients(first, second, within_s=evidence.interval_s / 2)
-    median = float(np.median(quotients)) if quotients.size else None
+    _, values = quotients(first, second, within_s=evidence.interval_s / 2)
+    median = float(np.median(values)) if values.size else None
     expected = f"{parameters.min:g} to {parameters.max:g}"
     span = f"{coverage.from_s:.1f} s to {coverage.to_s:.1f} s"
 
@@ -96,7 +88,7 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
         a, b = parameters.connections
         reason = (
             f"{parameters.series} of connection {a} is {median:.2f} times that of connection {b} "
-            f"(median of {quotients.size} samples, {span}); asked {expected}."
+            f"(median of {values.size} samples, {span}); asked {expected}."
         )
         if status == "fail":
             why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
@@ -117,7 +109,7 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
             "session": session["name"],
             "judged_from_s": rounded(coverage.from_s),
             "judged_to_s": rounded(coverage.to_s),
-            "samples": int(quotients.size),
+            "samples": int(values.size),
             "median_first": rounded(float(np.median(first.values))) if first.values.size else None,
             "median_second": rounded(float(np.median(second.values))) if second.values.size else None,
         },
@@ -138,13 +130,17 @@ def _coverage(parameters: Ratio, evidence: Evidence, pair: dict[str, Timed]) -> 
     return cover(evidence, pair, from_s, to_s, parameters.at_least_s)
 
 
-def _quotients(first: Timed, second: Timed, within_s: float) -> np.typing.NDArray[np.float64]:
-    """first/second for each first sample with a second one ``within_s``; x/0 is infinite, 0/0 left out."""
-    values = []
+def quotients(first: Timed, second: Timed, within_s: float) -> tuple[Values, Values]:
+    """Times, and first/second for each first sample with a second one ``within_s`` of it.
+
+    x/0 is infinite, 0/0 left out.
+    """
+    times, values = [], []
     for t_s, value in zip(first.t_s, first.values, strict=True):
         index = second.nearest(float(t_s), within_s)
         if index is None or (value == 0 and second.values[index] == 0):
             continue
         other = second.values[index]
+        times.append(t_s)
         values.append(value / other if other else np.inf)
-    return np.array(values, dtype=np.float64)
+    return np.array(times, dtype=np.float64), np.array(values, dtype=np.float64)

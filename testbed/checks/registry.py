@@ -8,24 +8,50 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from testbed.checks.evidence import Evidence
+from testbed.checks.fair_share import FairShare, fair_share
 from testbed.checks.follows_law import FollowsLaw, follows_law
+from testbed.checks.goodput import Goodput, goodput
+from testbed.checks.level import Level, level
+from testbed.checks.link_filled import LinkFilled, link_filled
+from testbed.checks.mptcp_carried import MptcpCarried, mptcp_carried
 from testbed.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.checks.points_stored import PointsStored, points_stored
 from testbed.checks.quantities import RESOLVED
 from testbed.checks.ratio import Ratio, ratio
 from testbed.checks.result import CheckResult
+from testbed.checks.settles import Settles, settles
+from testbed.checks.window_edges import WindowEdges, window_edges
 from testbed.errors import BadInput
 
-Check = Annotated[FollowsLaw | Ratio | PayloadIntact | PointsStored, Field(discriminator="judge")]
-"""The parameters of any check, told apart by ``judge``."""
+Parameters = (
+    FollowsLaw
+    | Ratio
+    | Settles
+    | Level
+    | Goodput
+    | FairShare
+    | LinkFilled
+    | MptcpCarried
+    | PayloadIntact
+    | PointsStored
+    | WindowEdges
+)
 
-Parameters = FollowsLaw | Ratio | PayloadIntact | PointsStored
+Check = Annotated[Parameters, Field(discriminator="judge")]
+"""The parameters of any check, told apart by ``judge``."""
 
 JUDGEMENTS: Mapping[str, Callable[[Any, Evidence], CheckResult]] = {
     "follows_law": follows_law,
     "ratio": ratio,
+    "settles": settles,
+    "level": level,
+    "goodput": goodput,
+    "fair_share": fair_share,
+    "link_filled": link_filled,
+    "mptcp_carried": mptcp_carried,
     "payload_intact": payload_intact,
     "points_stored": points_stored,
+    "window_edges": window_edges,
 }
 """A judgement takes its own parameters and the evidence; it raises CannotJudge where something is missing."""
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Status = Literal["pass", "fail", "not-covered", "error"]
+Status = Literal["pass", "fail", "undecided", "not-covered", "not-asked", "error"]
 
 
 class CheckResult(BaseModel):
@@ -14,8 +14,9 @@ class CheckResult(BaseModel):
 
     ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts;
     ``reason`` is one or more sentences for a reader who has seen nothing else; ``figures`` are further
-    numbers by name. ``not-covered`` means that the run holds too little data to decide, ``error`` that
-    something the check needs is missing or broken.
+    numbers by name. ``undecided`` means that an interval over several runs lies only partly inside what is asked,
+    ``not-covered`` means that the run holds too little data to decide, ``not-asked`` that the
+    check is about other policies than the run's, ``error`` that something the check needs is missing or broken.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,6 +56,10 @@ class Verdict(BaseModel):
     policy: str
     broken: str | None = None
     """Why the run broke down before it could be judged; its checks are then all ``error``."""
+    unsupported: bool = False
+    """Whether it broke down because this machine lacks what it asks for."""
+    figures: dict[str, float] = {}
+    """What the run measured: flat, the unit in each name. Tables are made of them."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``verdict.json``."""

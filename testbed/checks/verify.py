@@ -15,6 +15,8 @@ from testbed.checks.result import Verdict
 from testbed.errors import BadInput
 from testbed.series import FromFile
 
+NOT_RECORDED = "is not recorded"
+
 
 def verify(result_dir: Path) -> tuple[Verdict, list[str]]:
     """The verdict by the folder's own data, and every difference from its ``verdict.json``, in words.
@@ -36,7 +38,10 @@ def verify(result_dir: Path) -> tuple[Verdict, list[str]]:
         file_points=reader.count_points(),
         database_points=_recorded_database_points(recorded),
     )
-    return again, list(_differences("", recorded.to_json(), again.to_json()))
+    now = again.to_json()
+    if not recorded.figures:  # of a folder from before verdicts had them
+        now["figures"] = {}
+    return again, list(differences("", recorded.to_json(), now))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -70,16 +75,21 @@ def _recorded_database_points(recorded: Verdict) -> int | None:
     return None
 
 
-def _differences(where: str, recorded: Any, again: Any) -> Iterator[str]:
+def differences(where: str, recorded: Any, again: Any) -> Iterator[str]:
+    """Where two documents differ, in words: which value is recorded, and which comes from the data."""
     if isinstance(recorded, dict) and isinstance(again, dict):
         for key in [*recorded, *(key for key in again if key not in recorded)]:
-            yield from _differences(f"{where}.{key}" if where else key, recorded.get(key), again.get(key))
+            place = f"{where}.{key}" if where else key
+            if key not in recorded and again[key] is not None:
+                yield f"{place}: {NOT_RECORDED}, {again[key]!r} by the data"
+            else:
+                yield from differences(place, recorded.get(key), again.get(key))
     elif isinstance(recorded, list) and isinstance(again, list):
         if len(recorded) != len(again):
             yield f"{where}: {len(recorded)} entries are recorded, {len(again)} by the data"
         for number, (a, b) in enumerate(zip(recorded, again, strict=False)):
             label = a.get("name", number) if isinstance(a, dict) else number
-            yield from _differences(f"{where}[{label}]", a, b)
+            yield from differences(f"{where}[{label}]", a, b)
     elif not _same(recorded, again):
         yield f"{where}: {recorded!r} is recorded, {again!r} by the data"
 

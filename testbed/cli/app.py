@@ -23,9 +23,48 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of docs/contracts.md."""
-    from testbed.cli import bench, clean, doctor, list_scenarios, machine, run, scenario, test, verify
+    from testbed.cli import (
+        all_claims,
+        bench,
+        bundle,
+        clean,
+        compare,
+        cross_check,
+        doctor,
+        interop,
+        list_scenarios,
+        machine,
+        report,
+        run,
+        scenario,
+        shell,
+        sweep,
+        table,
+        test,
+        verify,
+    )
 
-    for verb in (run, list_scenarios, scenario, doctor, verify, machine, clean, test, bench):
+    verbs_of_their_own = (
+        all_claims,
+        run,
+        table,
+        sweep,
+        list_scenarios,
+        scenario,
+        shell,
+        doctor,
+        verify,
+        machine,
+        clean,
+        test,
+        bench,
+        interop,
+        cross_check,
+        compare,
+        bundle,
+        report,
+    )
+    for verb in verbs_of_their_own:
         verb.register(app)
     verbs = [command.name for command in app.registered_commands if command.name]
     try:
@@ -41,15 +80,28 @@ def main() -> None:
 
 
 def with_verb(arguments: Sequence[str], verbs: Collection[str]) -> list[str]:
-    """``startup --quick`` → ``run startup --quick``; raises :class:`BadInput` for a misspelt verb."""
+    """``startup --quick`` → ``run startup --quick``, ``speed-table`` → ``table speed-table``, and so for sweeps.
+
+    Raises :class:`BadInput` for a misspelt verb.
+    """
     first = arguments[0] if arguments else "--help"
     if first.startswith("-") or first in verbs:
         return list(arguments)
+    from testbed.matrix.load import available as tables
+    from testbed.matrix.load import is_table
     from testbed.scenario.load import available
+    from testbed.sweep.load import available as sweeps
+    from testbed.sweep.load import is_sweep
 
-    scenarios = [path.stem for path in available()]
+    if is_table(first):
+        return ["table", *arguments]
+    if is_sweep(first):
+        return ["sweep", *arguments]
+    scenarios = [path.stem for path in (*available(), *tables(), *sweeps())]
     near_verb = difflib.get_close_matches(first, verbs, n=1, cutoff=0.75)
     near_scenario = difflib.get_close_matches(first, scenarios, n=1, cutoff=0.75)
     if near_verb and not near_scenario and "/" not in first:
         raise BadInput(f"there is no verb or scenario {first!r}; did you mean {near_verb[0]!r}?")
+    if near_scenario and is_table(near_scenario[0]) and first != near_scenario[0]:
+        raise BadInput(f"there is no scenario or table {first!r}; did you mean {near_scenario[0]!r}?")
     return ["run", *arguments]

@@ -1,4 +1,4 @@
-"""``list``: the scenarios that there are."""
+"""``list``: the scenarios, tables and sweeps that there are."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ def register(app: typer.Typer) -> None:
 
     @app.command("list")
     def list_() -> None:
-        """List the scenarios, a line each."""
+        """List the scenarios, tables and sweeps, a line each."""
         from testbed.errors import BadInput
+        from testbed.matrix import load as tables
         from testbed.scenario.load import available, load
+        from testbed.sweep import load as sweeps
 
         for path in available():
             try:
@@ -23,3 +25,17 @@ def register(app: typer.Typer) -> None:
                 )
             except BadInput as error:
                 print(f"{path.stem:<20} (not valid: {error.message.splitlines()[0]})")
+        for path in tables.available():
+            table = tables.load(path.stem).table
+            print(
+                f"{path.stem:<20} {table.title}"
+                + (f"  [{table.source}]" if table.source else "")
+                + "  (table)"
+            )
+        for path in sweeps.available():
+            sweep = sweeps.load(path.stem).sweep
+            print(
+                f"{path.stem:<20} {sweep.title}"
+                + (f"  [{sweep.source}]" if sweep.source else "")
+                + "  (sweep)"
+            )

@@ -1,4 +1,4 @@
-"""``up`` and ``down``: the database, which otherwise starts with the first run and stays."""
+"""``up`` and ``down``: the database, which otherwise starts with the first run and stays, and Grafana."""
 
 from __future__ import annotations
 
@@ -14,22 +14,33 @@ def register(app: typer.Typer) -> None:
 
     @app.command("up")
     def up() -> None:
-        """Start InfluxDB (a run does so by itself)."""
+        """Start InfluxDB (a run does so by itself), and Grafana where its image can be had."""
         from testbed.doctor import make_ready
-        from testbed.influx import server
         from testbed.runner.progress import Progress
+        from testbed.services import compose
+        from testbed.services import up as services
 
         _need_root()
         make_ready(Progress(), "up")
-        print(f"InfluxDB at {server.ensure().url}")
+        endpoint = services.influxdb()
+        print(f"InfluxDB at {endpoint.url}")
+        try:
+            print(f"Grafana at {services.start_grafana(endpoint)}")
+        except compose.NoService as error:
+            print(f"no Grafana: {error.message}. Everything else works without it.")
 
     @app.command("down")
     def down() -> None:
-        """Stop the testbed's InfluxDB; its data stays."""
+        """Stop the testbed's InfluxDB and Grafana; their data stays."""
         from testbed.influx import server
+        from testbed.services import compose
 
         _need_root()
-        print("InfluxDB stopped" if server.stop() else "InfluxDB was not running")
+        in_container = bool(compose.containers("influxdb"))
+        if compose.containers("grafana"):
+            print("Grafana stopped")
+        compose.stop()
+        print("InfluxDB stopped" if server.stop() or in_container else "InfluxDB was not running")
 
 
 def _need_root() -> None:

@@ -23,6 +23,14 @@ RuntimeOption = Annotated[
     Literal["docker", "process"],
     typer.Option("--runtime", help="Agents in containers, or as plain processes on Mininet's hosts."),
 ]
+EngineOption = Annotated[
+    Literal["mininet", "sim", "vkernel"],
+    typer.Option(
+        "--engine",
+        help="Real packets over Mininet; without root and in virtual time: the same code simulated (sim), "
+        "or all of it in a kernel of its own (vkernel).",
+    ),
+]
 LinkOption = Annotated[
     Literal["auto", "netem", "relay"],
     typer.Option(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import typer
 
 from testbed.cli.options import (
+    EngineOption,
     LinkOption,
     QuickOption,
     RuntimeOption,
@@ -18,11 +18,12 @@ from testbed.cli.options import (
     SeedOption,
     SetOption,
 )
-from testbed.errors import CannotRun, Exit
+from testbed.cli.outcome import ended_early, tell
+from testbed.errors import BadInput, CannotRun, Exit
+from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
+from testbed.runner.middle_choice import choose_middle, refuse_what_the_middle_cannot_do
 from testbed.scenario.load import LoadedScenario
-
-EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Asked:
 
     def choices(self, middle: Literal["netem", "relay"]) -> Choices:
         """With ``auto`` decided."""
-        return Choices(self.runtime, middle, self.seed, self.quick)
+        return Choices(
+            runtime=self.runtime, middle=middle, seed=self.seed, quick=self.quick, occasion=occasion()
+        )
 
 
 def register(app: typer.Typer) -> None:
@@ -44,39 +47,94 @@ def register(app: typer.Typer) -> None:
 
     @app.command("run")
     def run(
+        context: typer.Context,
         scenario: ScenarioArgument,
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         seed: SeedOption = None,
         runtime: RuntimeOption = "docker",
         link: LinkOption = "auto",
+        engine: EngineOption | None = None,
+        repeat: Annotated[
+            int,
+            typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict."),
+        ] = 1,
+        resume: Annotated[
+            str, typer.Option("--resume", metavar="RUN", help="Go on with a repetition that was stopped.")
+        ] = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     ) -> None:
         """Run a scenario and judge it. The last line is PASS, FAIL or UNTRUSTED; results/ has the rest."""
         from testbed.scenario.load import load
 
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
+        if engine is None:
+            engine = _engine_here(loaded)
+        if repeat > 1:
+            from testbed.cli.table import tell_run
+            from testbed.matrix.repeated import repeated
+            from testbed.matrix.table_run import Asked as AskedOfTable
+            from testbed.matrix.table_run import tell
+
+            table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
+            several = AskedOfTable(None, "", "", runtime, link, engine, quick, resume)
+            if dry_run:
+                tell(table, several)
+                raise typer.Exit(0)
+            if engine == "mininet":
+                _needs_root(loaded)
+            raise typer.Exit(tell_run(table, several))
+        if resume:
+            raise BadInput("--resume: only a repetition goes on; give --repeat as it was given")
+        if engine == "sim":
+            from testbed.cli.simulate import simulate
+
+            raise typer.Exit(simulate(loaded, seed=seed, quick=quick, dry_run=dry_run))
+        if engine == "vkernel":
+            from testbed.cli.vkernel import refuse_options, run_in_guest
+
+            refuse_options(runtime=runtime if _named(context, "runtime") else None, link=link)
+            raise typer.Exit(run_in_guest(loaded, seed=seed, quick=quick, dry_run=dry_run))
         asked = Asked(runtime, link, seed, quick)
         raise typer.Exit(_dry_run(loaded, asked) if dry_run else run_scenario(loaded, asked))
 
 
+def _named(context: typer.Context, option: str) -> bool:
+    """Whether the user gave an option, be it with the value that it has anyway."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _engine_here(loaded: LoadedScenario) -> Literal["mininet", "sim", "vkernel"]:
+    """The engine for a user who names none: real packets for root, for others what needs no root."""
+    if os.geteuid() == 0:
+        return "mininet"
+    from testbed.vkernel import kernel
+
+    scenario = loaded.scenario
+    if kernel.built():
+        engine, why = "vkernel", "its kernel is there"
+    elif scenario.traffic != "ncp" or scenario.cross_traffic:
+        engine, why = "vkernel", "it has what this scenario needs"
+    else:
+        engine, why = "sim", "the guest kernel of --engine vkernel is not built"
+    print(f"without root: --engine {engine} ({why})", file=sys.stderr)
+    return engine  # type: ignore[return-value]
+
+
 def run_scenario(loaded: LoadedScenario, asked: Asked) -> int:
     """Set up what is missing, run, print the verdict; returns the exit code."""
-    if os.geteuid() != 0:
-        raise CannotRun(
-            "running a scenario needs root, for network namespaces",
-            f"Try: sudo ./run.sh {loaded.scenario.name}",
-        )
+    _needs_root(loaded)
     from testbed import build
     from testbed.cli.leftovers import remove_leftovers
     from testbed.doctor import make_ready
     from testbed.plan.resolve import new_run_id, resolve
-    from testbed.runner.interrupts import Interrupted
-    from testbed.runner.life import LinksOff, Run
+    from testbed.plan.traffic import runtime_of
+    from testbed.runner.kinds import run_class
     from testbed.runner.progress import Progress
 
     progress = Progress()
-    make_ready(progress, "run", asked.runtime)
+    make_ready(progress, "run", runtime_of(loaded.scenario, asked.runtime))
     middle = choose_middle(asked.link)
     with progress.step("build"):
         binaries = build.build_programs()
@@ -85,83 +143,31 @@ def run_scenario(loaded: LoadedScenario, asked: Asked) -> int:
     refuse_what_the_middle_cannot_do(plan)
     progress.say(_headline(plan, asked.link))
     remove_leftovers(progress.say)
-    run = Run(plan, loaded, binaries, progress)
+    run = run_class(plan)(plan, loaded, binaries, progress)
     name = f"{plan['scenario']} {plan['run']}"
     try:
         verdict = run.execute()
-    except LinksOff as error:
-        _say_error(error, run.folder)
-        print(f"UNTRUSTED {name}")
-        return Exit.UNTRUSTED
     except CannotRun:
         raise
-    except Interrupted as error:
-        _say_error(error, run.folder)
-        print(f"FAIL {name}")
-        return int(error.code)
     except Exception as error:
-        _say_error(error, run.folder)
-        print(f"FAIL {name}")
-        return Exit.FAIL
-    for check in verdict.checks:
-        print(f"  {check.status:<11} {check.name}: {check.reason}")
-    for reason in verdict.trust.reasons:
-        print(f"  {'untrusted':<11} {reason}")
-    print(f"  report      {shown(run.folder / 'report.html')}")
-    print(f"{verdict.verdict.upper()} {name}")
-    return EXIT_OF_VERDICT[verdict.verdict]
+        return ended_early(error, name, run.folder)
+    return tell(verdict, run.folder)
 
 
-def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "relay"]:
-    """What delays the links: netem where this kernel has it, unless the user chose."""
-    from topologies.middle import has_netem
-
-    if link == "relay":
-        return "relay"
-    if has_netem():
-        return "netem"
-    if link == "netem":
-        raise CannotRun("this kernel has no netem (sch_netem)", "Use --link relay or --link auto.")
-    return "relay"
-
-
-def refuse_what_the_middle_cannot_do(plan: Plan) -> None:
-    """Raise :class:`CannotRun` where netem, or the relay, lacks what a link asks for; nothing is ignored."""
-    from testbed.runner.network import links_of
-    from topologies.middle import refusals
-
-    refused = refusals(links_of(plan), plan["middle"])
-    if refused:
-        raise CannotRun("\n".join(refused))
-
-
-def shown(path: Path) -> str:
-    """A path as a user would type it here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+def _needs_root(loaded: LoadedScenario) -> None:
+    if os.geteuid() != 0:
+        raise CannotRun(
+            "running a scenario needs root, for network namespaces",
+            f"Try: sudo ./run.sh {loaded.scenario.name}",
+        )
 
 
 def _headline(plan: Plan, asked_link: str) -> str:
     why = ""
     if asked_link == "auto":
         why = " (the kernel has netem)" if plan["middle"] == "netem" else " (this kernel has no netem)"
-    return f"{plan['scenario']} {plan['run']}: policy {plan['sessions'][0]['policy']}, links by {plan['middle']}{why}"
-
-
-def _say_error(error: Exception, folder: Path) -> None:
-    from testbed.errors import TestbedError
-
-    message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-    print(f"error: {message}", file=sys.stderr)
-    hint = error.hint if isinstance(error, TestbedError) and error.hint else ""
-    print(f"{hint + ' ' if hint else ''}Data and logs so far: {shown(folder)}", file=sys.stderr)
-    if not isinstance(error, TestbedError):
-        import traceback
-
-        (folder / "logs").mkdir(parents=True, exist_ok=True)
-        (folder / "logs" / "error.txt").write_text("".join(traceback.format_exception(error)))
+    word = "policy" if plan["traffic"] == "ncp" else plan["traffic"]
+    return f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, links by {plan['middle']}{why}"
 
 
 def _dry_run(loaded: LoadedScenario, asked: Asked) -> int:

@@ -20,9 +20,16 @@ def register(app: typer.Typer) -> None:
         set_: SetOption = [],  # noqa: B006
         quick: QuickOption = False,
     ) -> None:
-        """Show a scenario in words: topology, links, session, checks."""
+        """Show a scenario in words: topology, links, session, checks. Of a sweep, its runs."""
         from testbed.plan.show import plan_text
         from testbed.scenario.load import load
+        from testbed.sweep import load as sweeps
+
+        if sweeps.is_sweep(scenario):
+            from testbed.sweep import sweep_run
+
+            sweep_run.tell(sweeps.load(scenario, set_, quick=quick))
+            return
 
         loaded = load(scenario, set_, quick=quick)
         print(plan_text(_resolved(loaded, quick)))
@@ -33,19 +40,53 @@ def register(app: typer.Typer) -> None:
     @app.command("validate")
     def validate(
         scenarios: Annotated[
-            list[str] | None, typer.Argument(metavar="[SCENARIO]…", help="All of scenarios/ without one.")
+            list[str] | None,
+            typer.Argument(metavar="[SCENARIO]…", help="Scenarios, tables or sweeps; all without one."),
         ] = None,
         set_: SetOption = [],  # noqa: B006
     ) -> None:
         """Check scenario files; a mistake is named with file, line, field, value and what would be right."""
+        from testbed.matrix import load as tables
         from testbed.scenario.load import available, load
+        from testbed.sweep import load as sweeps
 
-        for name in scenarios or [str(path) for path in available()]:
+        everything = (*available(), *tables.available(), *sweeps.available())
+        for name in scenarios or [str(path) for path in everything]:
+            if tables.is_table(name):
+                _validate_table(name, set_)
+                continue
+            if sweeps.is_sweep(name):
+                _validate_sweep(name, set_)
+                continue
             loaded = load(name, set_)
             _resolved(loaded, quick=False)
             if loaded.scenario.quick:
                 _resolved(load(name, set_, quick=True), quick=True)
             print(f"{loaded.path}: valid")
+
+
+def _validate_table(name: str, assignments: list[str]) -> None:
+    """Every cell of it, quick and not."""
+    from testbed.matrix import table_run
+    from testbed.matrix.load import load
+
+    for quick in (False, True):
+        loaded = load(name, assignments, quick=quick)
+        table_run.plans_of(loaded, table_run.Asked(quick=quick))
+    print(f"{loaded.path}: valid")
+
+
+def _validate_sweep(name: str, assignments: list[str]) -> None:
+    """Every run of it, quick and not."""
+    from testbed.runner.progress import Progress
+    from testbed.sweep import sweep_run
+    from testbed.sweep.load import load
+
+    sweeps = [load(name, assignments, quick=quick) for quick in (False, True)]
+    _, policies = sweep_run.facts(Progress())
+    for loaded in sweeps:
+        sweep_run.planned(loaded, policies)
+    print(f"{sweeps[0].path}: valid")
 
 
 def _resolved(loaded: LoadedScenario, quick: bool) -> Plan:

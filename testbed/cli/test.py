@@ -21,7 +21,14 @@ SHELL_SCRIPTS = (
     "playbooks/files/docker-engine",
     "images/vkernel/boot.sh",
     "images/vkernel/guest-init",
+    "images/vkernel/engine-init",
+    "images/vkernel/kernel/build.sh",
 )
+
+GO_FOLDERS = ("collectors", "link", "ncp-agent", "ndn-agent", "tcp-download", "telemetry", "web")
+
+REAL_TIME = "emulation or slow"
+"""Tests by their markers (pyproject.toml): of networks and guests, which a busy machine disturbs."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,6 @@ class Suite:
 
     name: str
     command: tuple[str, ...]
-    slow: bool = False
 
 
 def suites() -> list[Suite]:
@@ -47,17 +53,34 @@ def suites() -> list[Suite]:
         Suite("ruff", (f"{tool}/ruff", "check", ".")),
         Suite("ruff format", (f"{tool}/ruff", "format", "--check", ".")),
         Suite("mypy", (f"{tool}/mypy",)),
+        Suite(
+            "mypy dashboards",
+            (f"{tool}/mypy", "--python-version", "3.11", *_python_files("dashboards", "tests/dashboards")),
+        ),
         Suite("shellcheck", (f"{tool}/shellcheck", *shell)),
         Suite("ansible-lint", (f"{tool}/ansible-lint", "--offline", "playbooks")),
-        Suite("gofmt", ("sh", "-c", f'test -z "$({gofmt} -l ncp-agent link telemetry | tee /dev/stderr)"')),
+        Suite(
+            "gofmt",
+            ("sh", "-c", f'test -z "$({gofmt} -l {" ".join(GO_FOLDERS)} | tee /dev/stderr)"'),
+        ),
         Suite("go vet", (go, "vet", "./...")),
         Suite("staticcheck", (go, "tool", "staticcheck", "./...")),
-        Suite("go test -race", (go, "test", "-race", "./..."), slow=True),
-        Suite("pytest", (sys.executable, "-m", "pytest", "tests"), slow=True),
+        Suite("go test -race", (go, "test", "-race", "./...")),
+        Suite(
+            "pytest",
+            (sys.executable, "-m", "pytest", "-m", f"not ({REAL_TIME})", "-n", "logical", "tests"),
+        ),
+        # One after the other: they would hold each other up.
+        Suite("pytest in real time", (sys.executable, "-m", "pytest", "-m", REAL_TIME, "tests")),
     ]
     if list(paths.CHECKOUT.glob(".github/workflows/*.yml")):
         found.insert(5, Suite("actionlint", (go, "tool", "actionlint")))
     return found
+
+
+def _python_files(*folders: str) -> list[str]:
+    found = [path for folder in folders for path in (paths.CHECKOUT / folder).glob("*.py")]
+    return sorted(str(path.relative_to(paths.CHECKOUT)) for path in found)
 
 
 def register(app: typer.Typer) -> None:
@@ -84,7 +107,14 @@ def register(app: typer.Typer) -> None:
 
 def _run(chosen: list[Suite]) -> int:
     # GOTOOLCHAIN: never download a compiler behind the user's back.
-    environment = {**os.environ, "GOTOOLCHAIN": "local", "PYTHONPATH": str(paths.CHECKOUT)}
+    # GORACE: under the race detector each test binary, and each program that it starts, would sleep for a
+    # second at its end.
+    environment = {
+        **os.environ,
+        "GOTOOLCHAIN": "local",
+        "GORACE": "atexit_sleep_ms=0",
+        "PYTHONPATH": str(paths.CHECKOUT),
+    }
     failed = []
     for suite in chosen:
         start_s = time.monotonic()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.doctor import kernel, machine
+from testbed.doctor import guest, interop, kernel, machine
 from testbed.doctor.finding import Finding, Level, Probed
 
 
@@ -17,8 +18,13 @@ class Need(Enum):
     PYTHON = "any command"
     BUILD = "building the Go programs"
     EMULATION = "emulating links"
+    TOOLS = "hosts, links and traffic, on this kernel or a guest's"
+    GUEST = "a kernel of the run's own"
     CONTAINERS = "agents in containers"
     DATABASE = "storing telemetry"
+    PEERS = "npm's implementations of NCP"
+    NDN_PEERS = "other implementations of NDN"
+    MPTCP = "the kernel's MPTCP beside NCP"
     TESTS = "tests and linters"
 
 
@@ -50,7 +56,7 @@ class Requirement:
         return "; or ".join(text for text in (by_playbook, self.fix) if text)
 
 
-PYTHON, BUILD, EMULATION = Need.PYTHON, Need.BUILD, Need.EMULATION
+PYTHON, BUILD, EMULATION, TOOLS = Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS
 
 REQUIREMENTS = (
     Requirement(
@@ -62,16 +68,19 @@ REQUIREMENTS = (
         "run it as root: sudo ./run.sh …",
     ),
     Requirement(
-        "mininet", "makes hosts and links", machine.mininet, EMULATION,
+        "mininet", "makes hosts and links", machine.mininet, TOOLS,
         "apt-get install mininet, and use the distribution's python3", "system",
     ),
-    Requirement("ip", "makes interfaces and namespaces", machine.program("ip", "-V"), EMULATION, tag="system"),
-    Requirement("tc", "shapes links", machine.program("tc", "-V"), EMULATION, tag="system"),
-    Requirement("nsenter", "enters namespaces", machine.program("nsenter", "--version"), EMULATION, tag="system"),
-    Requirement("unshare", "probes the kernel", machine.program("unshare", "--version"), EMULATION, tag="system"),
-    Requirement("ethtool", "turns offloads off", machine.program("ethtool", "--version"), EMULATION, tag="system"),
-    Requirement("socat", "joins agents and InfluxDB", machine.program("socat"), EMULATION, tag="system"),
-    Requirement("iperf3", "makes TCP traffic", machine.program("iperf3", "--version"), EMULATION, tag="system"),
+    Requirement("ip", "makes interfaces and namespaces", machine.program("ip", "-V"), TOOLS, tag="system"),
+    Requirement("tc", "shapes links", machine.program("tc", "-V"), TOOLS, tag="system"),
+    Requirement("nsenter", "enters namespaces", machine.program("nsenter", "--version"), TOOLS, tag="system"),
+    Requirement("unshare", "probes the kernel", machine.program("unshare", "--version"), TOOLS, tag="system"),
+    Requirement("ethtool", "turns offloads off", machine.program("ethtool", "--version"), TOOLS, tag="system"),
+    Requirement("socat", "joins agents and InfluxDB", machine.program("socat"), TOOLS, tag="system"),
+    Requirement("iperf3", "makes TCP traffic", machine.program("iperf3", "--version"), TOOLS, tag="system"),
+    Requirement("curl", "fetches web objects", machine.program("curl", "--version"), EMULATION, tag="system"),
+    Requirement("tcpdump", "captures what is judged", machine.program("tcpdump", "--version"), EMULATION, tag="system"),
+    Requirement("mptcpize", "turns iperf3 to MPTCP", machine.program("mptcpize"), Need.MPTCP, tag="system"),
     Requirement(
         "veth", "a link is a pair of them", kernel.feature(kernel.VETH), EMULATION,
         "use a kernel with CONFIG_VETH", "system",
@@ -81,8 +90,8 @@ REQUIREMENTS = (
         "use a kernel with CONFIG_BRIDGE", "system",
     ),
     Requirement(
-        "tbf", "sets a link's rate and queue", kernel.feature(kernel.TBF), EMULATION,
-        "use a kernel with CONFIG_NET_SCH_TBF", "system",
+        "htb", "sets a link's rate and queue", kernel.feature(kernel.HTB), EMULATION,
+        "use a kernel with CONFIG_NET_SCH_HTB", "system",
     ),
     Requirement(
         "docker engine", "agents run in containers", machine.docker_engine, Need.CONTAINERS,
@@ -99,8 +108,27 @@ REQUIREMENTS = (
         "free 2 GiB, or move results with NCP_TESTBED_RESULTS",
     ),
     Requirement(
+        "node", "runs npm's implementations", interop.node, Need.PEERS,
+        f"install Node {interop.OLDEST_NODE} or newer from nodejs.org", "interop",
+    ),
+    Requirement(
+        "npm packages", "npm's implementations of NCP", interop.packages, Need.PEERS, tag="interop",
+    ),
+    Requirement(
+        "node for ndnts", "runs NDNts, whose tests are skipped without it", interop.node_for_ndnts, Need.NDN_PEERS,
+        f"install Node {interop.OLDEST_NODE_FOR_NDNTS} or newer from nodejs.org", level="optional",
+    ),
+    Requirement(
+        "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS,
+        tag="ndn-peers",
+    ),
+    Requirement(
         "test tools", "./run.sh test", machine.test_tools, Need.TESTS,
         tag="test",
+    ),
+    Requirement(
+        "browser", "report --pdf; tests look at the reports in it", machine.browser, Need.TESTS,
+        "install Chromium or Chrome, or name one with NCP_TESTBED_BROWSER", "test", "optional",
     ),
     Requirement(
         "memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION,
@@ -110,6 +138,10 @@ REQUIREMENTS = (
         "cores", "with fewer than two, links are late and runs untrusted", machine.cores, EMULATION,
         "use a machine with two cores", level="optional",
     ),
+    Requirement(
+        "guest kernel", "a run in a kernel of its own (--engine vkernel)", guest.any_kernel, Need.GUEST, tag="vkernel",
+    ),
+    Requirement("virtual time", "", guest.virtual_time, Need.GUEST, level="fact"),
     Requirement("kernel", "", kernel.release, EMULATION, level="fact"),
     Requirement(
         "netem", "the kernel's middle of a link; without it the user-space relay is used",
@@ -121,24 +153,30 @@ REQUIREMENTS = (
     Requirement("mptcp", "multipath TCP experiments", kernel.mptcp, EMULATION, level="fact"),
 )  # fmt: skip
 
-RUN_VERBS = ("run", "all", "sweep", "bench")
+RUN_VERBS = ("run", "table", "all", "sweep", "bench")
 """Verbs that build the programs and carry out runs."""
 
 
 def needs(verb: str, runtime: str = "docker", engine: str = "mininet") -> frozenset[Need]:
     """What a verb needs, with the runtime (``docker``, ``process``) and engine that it would use."""
     if verb == "test":
-        return frozenset(Need)
+        builds_kernel = os.environ.get("NCP_TESTBED_TEST_KERNEL") == "build"
+        return frozenset(Need) - (set() if builds_kernel else {Need.GUEST})
     if verb == "up":
         return frozenset({PYTHON, Need.DATABASE})
     if verb == "show":
         return frozenset({PYTHON, BUILD})
+    if verb == "interop":
+        return frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.PEERS})
     if verb not in RUN_VERBS:
         return frozenset({PYTHON})
+    if engine == "vkernel":
+        return frozenset({PYTHON, BUILD, TOOLS, Need.GUEST})
     if engine != "mininet":
         return frozenset({PYTHON, BUILD})
     containers = {Need.CONTAINERS} if runtime == "docker" else set()
-    return frozenset({PYTHON, BUILD, EMULATION, Need.DATABASE} | containers)
+    mptcp = {Need.MPTCP} if verb == "table" else set()
+    return frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.DATABASE} | containers | mptcp)
 
 
 def probe_all() -> list[Finding]:

@@ -30,7 +30,7 @@ SYSCTLS_OF_INTEREST = (
 )
 
 NETEM = "tc qdisc add dev lo root netem delay 1ms"
-TBF = "tc qdisc add dev lo root tbf rate 1mbit burst 3000 limit 30000"
+HTB = "tc qdisc add dev lo root htb"
 VETH = "ip link add probe0 type veth peer name probe1"
 BRIDGE = "ip link add probe0 type bridge"
 
@@ -94,18 +94,19 @@ def kernel_facts() -> dict[str, Any]:
         "release": platform.release(),
         "version": platform.version(),
         "machine": platform.machine(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": psutil.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "netem": can(NETEM).ok,
-        "tbf": can(TBF).ok,
+        "htb": can(HTB).ok,
         "mptcp": mptcp().ok,
         "congestion_control": sysctl("net.ipv4.tcp_congestion_control"),
         "sysctls": {name: value for name in SYSCTLS_OF_INTEREST if (value := sysctl(name)) is not None},
     }
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The processor's name."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()

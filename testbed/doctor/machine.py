@@ -16,6 +16,7 @@ import psutil
 from packaging.requirements import Requirement as PinnedPackage
 
 from testbed import paths
+from testbed.browser import find as find_browser
 from testbed.build import go_tool
 from testbed.doctor.finding import Probed
 from testbed.errors import TestbedError
@@ -41,6 +42,12 @@ def pinned(*locks: str) -> Callable[[], Probed]:
         return Probed(not wrong, ", ".join(wrong[:3]) + more if wrong else f"as in {', '.join(locks)}")
 
     return probe
+
+
+def browser() -> Probed:
+    """A browser that prints reports and in which tests look at them."""
+    path = find_browser()
+    return Probed(path is not None, path or "none of Chromium and Chrome is installed")
 
 
 def test_tools() -> Probed:

@@ -94,28 +94,21 @@ class Client:
             for raw in answer.get("series", ())
         ]
 
-    def write(self, lines: Iterable[str]) -> int:
-        """Write points in line protocol with nanosecond timestamps; returns how many lines were sent."""
+    def write(self, lines: Iterable[str], retention: str = "") -> int:
+        """Write points in line protocol with nanosecond timestamps; returns how many lines were sent.
+
+        ``retention`` is the retention policy, "" for the database's default.
+        """
         remaining = iter(lines)
         sent = 0
         while batch := list(islice(remaining, LINES_PER_BATCH)):
-            self._write_batch(batch)
+            self._write_batch(batch, retention)
             sent += len(batch)
         return sent
 
-    def count_points(self, run: str) -> dict[str, int]:
-        """Points of a run in each measurement, as many as its merged file has lines.
-
-        ``COUNT()`` counts values of a field; a point is a row of a raw select grouped by all tags.
-        """
-        counts: dict[str, int] = {}
-        for series in self.query("SELECT * FROM /.*/ WHERE run = $run GROUP BY *", run=run):
-            counts[series.name] = counts.get(series.name, 0) + len(series)
-        return counts
-
     def delete_run(self, run: str) -> None:
         """Remove every point of a run. The role must be allowed to write."""
-        self._ask("DROP SERIES FROM /.*/ WHERE run = $run", {"run": run}, method="POST")
+        self.execute("DROP SERIES FROM /.*/ WHERE run = $run", run=run)
 
     def _ask(self, influxql: str, parameters: dict[str, Any], method: str = "GET") -> dict[str, Any]:
         try:
@@ -125,8 +118,13 @@ class Client:
         raw: dict[str, Any] = answer.raw
         return raw
 
-    def _write_batch(self, lines: Sequence[str]) -> None:
+    def execute(self, influxql: str, **parameters: str | float | int) -> None:
+        """A statement that changes something. The role must be allowed to."""
+        self._ask(influxql, parameters, method="POST")
+
+    def _write_batch(self, lines: Sequence[str], retention: str) -> None:
+        where = {"db": self._database, "precision": "ns"} | ({"rp": retention} if retention else {})
         try:
-            self._client.write(list(lines), {"db": self._database, "precision": "ns"}, 204, "line")
+            self._client.write(list(lines), where, 204, "line")
         except (InfluxDBClientError, InfluxDBServerError, requests.RequestException) as error:
             raise QueryFailed(f"InfluxDB at {self._url} refused a write: {error}") from error

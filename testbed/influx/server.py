@@ -21,6 +21,7 @@ from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
 
 from testbed.errors import CannotRun
+from testbed.influx import retention
 from testbed.influx import state as influx_state
 from testbed.influx.endpoint import DATABASE, Endpoint, Login, Role, external
 from testbed.influx.state import State
@@ -74,7 +75,7 @@ def ensure() -> Endpoint:
         if process is not None and not _listens(process, port):
             _end(process)  # it runs on the port of an earlier setting
             process = None
-        if process is None:
+        if process is None and not _in_container(port):
             _check_port(port)
             _start(state, user)
         logins = state.logins()
@@ -107,6 +108,8 @@ def status() -> Status:
     process = _process(State.here())
     if process is not None and _listens(process, port):
         return Status("running", url, process.pid)
+    if _in_container(port):
+        return Status("running", url, detail="in a container")
     owner = _listener(port)
     if owner is not None:
         return Status("foreign", url, detail=owner)
@@ -161,6 +164,15 @@ def _listener(port: int) -> str | None:
         except psutil.NoSuchProcess:
             return f"pid {connection.pid}"
     return None
+
+
+def _in_container(port: int) -> bool:
+    """Whether what listens there is the service of docker-compose.yml."""
+    if _listener(port) is None:
+        return False
+    from testbed.services import compose
+
+    return bool(compose.containers("influxdb"))
 
 
 def _check_port(port: int) -> None:
@@ -233,9 +245,8 @@ def _make_users(state: State, endpoint: Endpoint) -> None:
                 ) from error
             client.create_user(admin.username, admin.password, admin=True)
             names = {admin.username}
-        # The retention policy stays the default one, which keeps points for ever: simulated runs have
-        # timestamps of their own, and a run is deleted by name.
         client.create_database(endpoint.database)
+        retention.set_up(client, endpoint.database, shorten=True)
         for login, privilege in ((agent, "write"), (reader, "read")):
             if login.username not in names:
                 client.create_user(login.username, login.password)
@@ -250,6 +261,7 @@ def _check_login(endpoint: Endpoint, names: str) -> None:
             present = {database["name"] for database in client.get_list_database()}
             if endpoint.database not in present:
                 client.create_database(endpoint.database)
+            retention.set_up(client, endpoint.database, shorten=endpoint.database not in present)
     except (InfluxDBClientError, InfluxDBServerError) as error:
         raise InfluxUnavailable(f"{endpoint.url} refuses: {error}", f"check {names}") from error
     except requests.RequestException as error:

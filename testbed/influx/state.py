@@ -28,7 +28,7 @@ bind-address = "127.0.0.1:0"
   dir = "{folder}/data/data"
   wal-dir = "{folder}/data/wal"
   query-log-enabled = false
-  # A run makes some tens of series; these stop a mistaken tag long before memory is short.
+  # A run makes some tens to hundreds of series; these stop a mistaken tag long before memory is short.
   max-series-per-database = 1000000
   max-values-per-tag = 100000
 
@@ -42,7 +42,9 @@ bind-address = "127.0.0.1:0"
   enabled = false
 
 [continuous_queries]
-  enabled = false
+  enabled = true
+  log-enabled = false
+  run-interval = "10s"
 
 [http]
   bind-address = "127.0.0.1:{port}"

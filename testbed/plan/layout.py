@@ -162,3 +162,14 @@ def star(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Layout:
     link_of = {edge.a: edge.name for edge in edges}
     paths = tuple(Path(sender, (link_of[sender], link_of[receiver])) for sender, receiver in pairs)
     return Layout(tuple(link_of), (Node("r1"),), edges, paths)
+
+
+def chain(names: Sequence[str]) -> Layout:
+    """Hosts ``h1``, ``h2``, … in a row, with a link of each name from one to the next.
+
+    No packet crosses more than one link: what goes further is passed on by the agents on the hosts between, so there
+    are no paths and no routes.
+    """
+    hosts = tuple(f"h{number}" for number in range(1, len(names) + 2))
+    edges = tuple(Edge(name, a, b) for name, (a, b) in zip(names, pairwise(hosts), strict=True))
+    return Layout(hosts, (), edges, ())

@@ -15,10 +15,9 @@ NCP_DATA_HEADER_BYTES = 7
 
 
 ONE_BDP = QueueLength(bdp=1.0)
-SHAPER_LATENESS_S = 0.001
+SHAPER_LATENESS_S = 0.003
 """How late the shaper's timer may be without loss of capacity: the bucket holds what the rate sends in that
-time, and two frames at least. It makes a difference from 24 Mbit/s on, and less the busier the machine: one that
-holds the timer up for longer still loses rate."""
+time, and two frames at least. What was measured for it is in docs/links.md."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,11 @@ class LinkPlan:
         """Whether rate and queue are at the hosts' egress (back-pressure), hence not in the middle."""
         return bool(self.queue["mode"] == "backpressure")
 
+    def burst_bytes_at(self, rate_bps: float) -> int:
+        """What the shaper may send at once when its rate is changed: what the rate needs, or what was asked beyond."""
+        beyond = self.burst_bytes > bucket_bytes(self.rate_bps, self.frame_bytes)
+        return max(bucket_bytes(rate_bps, self.frame_bytes), self.burst_bytes if beyond else 0)
+
     def as_json(self) -> dict[str, Any]:
         """The link's entry in ``plan.json``: the impairments that are set stand beside the other keys."""
         document = asdict(self)
@@ -135,6 +139,7 @@ def resolve_link(
     queue_mode: str = "backpressure",
     seed: int = 1,
     impairments: Impairments = NO_IMPAIRMENTS,
+    least_burst_bytes: int = 0,
 ) -> LinkPlan:
     """Link number ``index`` (from 1) between two hosts."""
     rate_pps = rate.to_pps(frame_bytes)
@@ -157,13 +162,18 @@ def resolve_link(
         rate_bps=round(rate.to_bps(frame_bytes)),
         rate_pps=rate_pps,
         frame_bytes=frame_bytes,
-        burst_bytes=max(3000, 2 * frame_bytes, round(rate.to_bps(frame_bytes) / 8 * SHAPER_LATENESS_S)),
+        burst_bytes=max(bucket_bytes(rate.to_bps(frame_bytes), frame_bytes), least_burst_bytes),
         queue={"mode": queue_mode, "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
         delay_ms=delay_ms,
         loss=loss,
         seed=link_seed(seed, name),
         impairments=impairments,
     )
+
+
+def bucket_bytes(rate_bps: float, frame_bytes: int) -> int:
+    """What the shaper of a rate may send at once."""
+    return max(3000, 2 * frame_bytes, round(rate_bps / 8 * SHAPER_LATENESS_S))
 
 
 def link_seed(run_seed: int, name: str) -> int:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from testbed.errors import BadInput
+from testbed.plan import traffic
 from testbed.plan.links import LinkPlan
-from testbed.plan.sessions import PolicyFacts, cross_traffic_of, sessions_of
+from testbed.plan.resolved import Topology
+from testbed.plan.sessions import PolicyFacts, cross_traffic_of
 from testbed.plan.timeline import Action, NoSuchTarget, unfold
-from testbed.plan.topology import Topology, resolve_topology
+from testbed.plan.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 
@@ -28,10 +30,15 @@ Plan = dict[str, Any]
 class Choices:
     """What the command line decides beyond the scenario."""
 
-    runtime: Literal["docker", "process"] = "docker"
-    middle: Literal["netem", "relay"] = "relay"
+    runtime: Literal["docker", "process", "virtual"] = "docker"
+    middle: Literal["netem", "relay", "model"] = "relay"
     seed: int | None = None
     quick: bool = False
+    occasion: str = "manual"
+    """What the run is part of; dashboards and alerts tell nightly runs from others by it."""
+    engine: Literal["mininet", "sim", "vkernel"] = "mininet"
+    """With ``sim``, runtime is ``virtual`` and middle ``model``: the session and link code itself. With
+    ``vkernel``, runtime is ``process`` and middle ``netem``: those of a guest kernel."""
 
 
 def new_run_id() -> str:
@@ -46,8 +53,9 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     """
     scenario = loaded.scenario
     seed = scenario.seed if choices.seed is None else choices.seed
-    topology = resolve_topology(scenario, loaded.path, seed)
-    sessions = sessions_of(loaded, topology, policies, seed)
+    topology = resolve_topology(scenario, loaded.path, seed, traffic.frame_bytes(scenario))
+    sessions = traffic.plan_sessions(loaded, topology, policies, seed)
+    _refuse_unknown_policies(loaded, policies)
     return {
         "schema": 1,
         "run": run,
@@ -56,12 +64,15 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "source": scenario.source,
         "description": scenario.description.strip(),
         "seed": seed,
-        "engine": "mininet",
-        "runtime": choices.runtime,
+        "engine": choices.engine,
+        "runtime": traffic.runtime_of(scenario, choices.runtime),
         "middle": choices.middle,
         "quick": choices.quick,
+        "occasion": choices.occasion,
         "overrides": list(loaded.overrides),
-        "topology": {"name": scenario.topology},
+        "variant": "changed" if loaded.changed else "quick" if choices.quick else "full",
+        "topology": _topology(loaded),
+        "traffic": scenario.traffic,
         "namespace": "ncp-" + run.rsplit("-", 1)[-1],
         "hosts": [
             {"name": name, "management_address": f"198.19.0.{10 + number}"}
@@ -72,12 +83,31 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "routes": [route.as_json() for route in topology.layout.routes()],
         "timeline": _timeline(loaded, topology, len(sessions[0]["connections"])),
         "sessions": sessions,
+        **traffic.section_of(scenario, topology),
         "cross_traffic": cross_traffic_of(scenario, topology),
         "telemetry": {"interval_ms": TELEMETRY_INTERVAL_MS, "url": MANAGEMENT_URL, "database": DATABASE},
         "checks": [check.model_dump(mode="json") for check in scenario.checks],
         "limits": scenario.limits.model_dump(mode="json")
         | {"transfer_s": transfer_limit_s(scenario, sessions, topology.links)},
     }
+
+
+def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> None:
+    for check in loaded.scenario.checks:
+        for name in check.policy:
+            if name not in policies:
+                raise BadInput(
+                    f"{loaded.path}: checks.{check.name}.policy: there is no policy {name!r}; "
+                    f"policies: {', '.join(sorted(policies))}"
+                )
+
+
+def _topology(loaded: LoadedScenario) -> dict[str, Any]:
+    asked = loaded.scenario.topology
+    if asked.file is None:
+        return {"name": asked.kind}
+    file = str((loaded.path.parent / asked.file).resolve())
+    return {"name": asked.kind, "file": file, "class": asked.class_name, "options": asked.options}
 
 
 def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> list[Action]:
@@ -88,7 +118,7 @@ def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> l
 
 
 def expected_transfer_s(plan: Plan) -> float:
-    """Seconds that the plan's largest transfer takes at the full rate of its links."""
+    """Seconds that the plan's largest transfer takes at the full rate of its links, or is told to take."""
     rate_pps = {link["name"]: float(link["rate_pps"] * (1 - link["loss"])) for link in plan["links"]}
     return _at_full_rate_s(plan["sessions"], rate_pps)
 
@@ -107,7 +137,9 @@ def transfer_limit_s(
 def _at_full_rate_s(sessions: Sequence[Mapping[str, Any]], rate_pps: Mapping[str, float]) -> float:
     """Seconds until the last session's end, if all that share a link fill it."""
     return max(
-        float(session["start_s"])
+        float(session["expected_s"])
+        if "expected_s" in session
+        else float(session["start_s"])
         + _packets_beside(session, sessions) / sum(rate_pps[x] for x in _links(session))
         for session in sessions
     )

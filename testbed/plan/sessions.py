@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from testbed.errors import BadInput
 from testbed.plan.layout import Path
-from testbed.plan.topology import Topology
+from testbed.plan.resolved import Topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import NcpSession, Scenario
 from testbed.scenario.sessions import Session
@@ -19,7 +20,7 @@ PolicyFacts = dict[str, dict[str, Any]]
 def sessions_of(
     loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int
 ) -> list[dict[str, Any]]:
-    """The plan's sessions; raises :class:`BadInput` for an unknown policy or windows above its cap."""
+    """The plan's sessions; raises :class:`BadInput` for an unknown policy."""
     scenario = loaded.scenario
     entries = scenario.sessions or [Session.model_validate({"name": "s1"})]
     port = FIRST_PORT
@@ -60,7 +61,9 @@ def _parameters(ncp: NcpSession, entry: Session) -> NcpSession:
 
 
 def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> dict[str, Any]:
-    name = entry.policy or loaded.scenario.ncp.policy
+    ncp = loaded.scenario.ncp
+    assert ncp is not None
+    name = entry.policy or ncp.policy
     field = f"sessions.{entry.name}.policy" if entry.policy else "ncp.policy"
     if name not in policies:
         override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
@@ -79,13 +82,8 @@ def _session(
     first_port: int,
 ) -> dict[str, Any]:
     facts = _policy(loaded, entry, policies)
+    assert loaded.scenario.ncp is not None
     ncp = _parameters(loaded.scenario.ncp, entry)
-    cap = facts.get("cap_packets")
-    if cap and ncp.initial_windows and max(ncp.initial_windows) > cap:
-        raise BadInput(
-            f"ncp.initial_windows: {max(ncp.initial_windows)} packets is above the cap of policy {ncp.policy}; "
-            f"it holds at most {cap} per connection"
-        )
     return {
         "name": entry.name,
         "start_s": entry.start_s,
@@ -93,31 +91,33 @@ def _session(
         "receiver_host": topology.layout.receiver(paths[0]),
         "policy": ncp.policy,
         "policy_facts": facts,
-        "transport": "udp",
+        "transport": ncp.transport,
         "transfer_bytes": ncp.transfer_bytes,
         "send_window_bytes": ncp.send_window_bytes,
         "mtu_bytes": ncp.mtu_bytes,
         "initial_windows": ncp.initial_windows,
         "ack_interval_ms": ncp.ack_interval_ms,
         "max_ack_ranges": ncp.max_ack_ranges,
+        "ack_repeats": ncp.ack_repeats,
         "timeout_check_ms": ncp.timeout_check_ms,
         "linger_ms": ncp.linger_ms,
         "connections": [
-            _connection(topology, path, number, first_port + number - 1)
+            connection_of(topology, path, number, (first_port + number - 1,) * 2)
             for number, path in enumerate(paths, start=1)
         ],
     }
 
 
-def _connection(topology: Topology, path: Path, number: int, port: int) -> dict[str, Any]:
+def connection_of(topology: Topology, path: Path, number: int, ports: Sequence[int]) -> dict[str, Any]:
+    """A connection's entry in the plan; ``ports`` are the sender's and the receiver's."""
     crossed = [topology.links[topology.layout.index(name) - 1] for name in path.edges]
     sender, receiver = topology.layout.ends(path)
     return {
         "index": number,
-        # The link that its rate is limited by: the slowest of the path, the first of equals.
-        "link": min(crossed, key=lambda link: link.rate_pps).name,
+        # The link that its rate is limited by: the least share among those that cross it, the first of equals.
+        "link": min(crossed, key=lambda link: link.rate_pps / topology.connections_over(link.name)).name,
         "path": list(path.edges),
         "send_buffer_packets": crossed[0].queue_packets,
-        "sender": f"{sender}:{port}",
-        "receiver": f"{receiver}:{port}",
+        "sender": f"{sender}:{ports[0]}",
+        "receiver": f"{receiver}:{ports[1]}",
     }

@@ -29,7 +29,7 @@ def plan_text(plan: Plan) -> str:
     ]
     for check in plan["checks"]:
         details = ", ".join(
-            f"{k} {v}" for k, v in check.items() if k not in ("name", "judge") and v is not None
+            f"{k} {v}" for k, v in check.items() if k not in ("name", "judge") and v not in (None, [])
         )
         lines.append(f"  check      {check['name']}: {check['judge']}" + (f" ({details})" if details else ""))
     if plan["overrides"]:
@@ -54,12 +54,17 @@ def _link(plan: Plan, link: dict[str, Any]) -> str:
 
 
 def _session(plan: Plan, session: dict[str, Any]) -> str:
+    if "in_words" in session:
+        return str(session["in_words"])
+    if "does" in session:
+        return f"{session['sender_host']} {session['does']}, congestion control {session['policy']}"
     several = len(plan["sessions"]) > 1
     stated = session["initial_windows"]
     windows = "/".join(f"{w:g}" for w in stated) if stated else session["policy_facts"]["initial"]
     return (
         (f"{session['name']} from {session['start_s']:g} s, " if several else "")
-        + f"policy {session['policy']}, {session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
+        + f"policy {session['policy']} over {session['transport'].upper()}, "
+        + f"{session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
         f"send window {session['send_window_bytes'] // session['mtu_bytes']} packets, windows start at {windows}"
         + (f", connections: {len(session['connections'])}" if several else "")
     )

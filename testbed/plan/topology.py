@@ -2,70 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
 from testbed.errors import BadInput
 from testbed.plan import layout
+from testbed.plan.custom import custom
 from testbed.plan.layout import Layout, Path
-from testbed.plan.links import NO_IMPAIRMENTS, LinkPlan, ncp_frame_bytes, resolve_link
-from testbed.scenario.links import Link
+from testbed.plan.links import NO_IMPAIRMENTS, LinkPlan, resolve_link
+from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Access
 from testbed.units import QueueLength, Rate
 
 
-@dataclass(frozen=True)
-class Topology:
-    """A layout with its links resolved, in the order of their indices."""
+def resolve_topology(scenario: Scenario, file: FilePath, seed: int, frame_bytes: int) -> Topology:
+    """The scenario's topology, its full packets of ``frame_bytes`` on the wire.
 
-    layout: Layout
-    links: list[LinkPlan]
-    named: list[LinkPlan]
-    """The links as the scenario names and describes them: what its timeline acts on."""
-    hops: Mapping[str, Sequence[LinkPlan]]
-    """The links that a named one consists of, where it is not a link itself."""
-    sessions: list[list[Path]]
-    """The paths of each session's connections."""
-    cross_traffic: list[Path] = field(default_factory=list)
-    """The paths of what else is sent."""
+    Raises :class:`BadInput` for what its kind of topology can't have.
+    """
+    makers = {
+        "parallel": _parallel, "relays": _relays, "dumbbell": _dumbbell, "star": _star, "chain": _chain,
+        "custom": custom,
+    }  # fmt: skip
+    return makers[scenario.topology.kind](scenario, Resolver(file, seed, frame_bytes))
 
 
-def resolve_topology(scenario: Scenario, file: FilePath, seed: int) -> Topology:
-    """The scenario's topology; raises :class:`BadInput` for what its kind of topology can't have."""
-    makers = {"parallel": _parallel, "relays": _relays, "dumbbell": _dumbbell, "star": _star}
-    return makers[scenario.topology](scenario, _Resolver(file, seed, ncp_frame_bytes(scenario.ncp.mtu_bytes)))
-
-
-@dataclass(frozen=True)
-class _Resolver:
-    file: FilePath
-    seed: int
-    frame_bytes: int
-
-    def link(self, link: Link, place: int, edge: layout.Edge) -> LinkPlan:
-        """All that was asked of a link, between the ends of an edge."""
-        return resolve_link(
-            place, edge.name, edge.a, edge.b, link.rate,
-            delay_ms=link.delay_ms, loss=link.loss, queue=link.queue.limit, queue_mode=link.queue.mode,
-            frame_bytes=self.frame_bytes, seed=self.seed, impairments=link.impairments(self.file.parent),
-        )  # fmt: skip
-
-    def links(self, links: Sequence[Link], edges: Sequence[layout.Edge]) -> list[LinkPlan]:
-        return [
-            self.link(link, place, edge)
-            for place, (link, edge) in enumerate(zip(links, edges, strict=True), start=1)
-        ]
-
-
-def _parallel(scenario: Scenario, resolver: _Resolver) -> Topology:
+def _parallel(scenario: Scenario, resolver: Resolver) -> Topology:
     shape = layout.parallel([link.name for link in scenario.links])
     links = resolver.links(scenario.links, shape.edges)
     return Topology(shape, links, links, {}, [list(shape.paths)])
 
 
-def _relays(scenario: Scenario, resolver: _Resolver) -> Topology:
+def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
     for link in scenario.links:
         if link.trace:
             raise BadInput(
@@ -89,13 +57,14 @@ def _relays(scenario: Scenario, resolver: _Resolver) -> Topology:
                 delay_ms=delay_ms, loss=link.loss if first else 0.0, queue=queue,
                 queue_mode=link.queue.mode if first else "backpressure", frame_bytes=resolver.frame_bytes,
                 seed=resolver.seed, impairments=planned.impairments if first else NO_IMPAIRMENTS,
+                least_burst_bytes=link.burst_bytes or 0,
             )  # fmt: skip
             hops[link.name].append(hop)
     links = [link for path in hops.values() for link in path]
     return Topology(shape, links, whole, hops, [list(shape.paths)])
 
 
-def _dumbbell(scenario: Scenario, resolver: _Resolver) -> Topology:
+def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     bottleneck = scenario.links[0]
     where = f"{resolver.file}: links.{bottleneck.name}"
     if bottleneck.name.startswith("access-"):
@@ -104,7 +73,7 @@ def _dumbbell(scenario: Scenario, resolver: _Resolver) -> Topology:
         )
     sessions = len(scenario.sessions) or 1
     shape = layout.dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
-    core = resolver.link(_queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
+    core = resolver.link(queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
     links = [core, *_access(scenario, resolver, core, shape)]
     connections = [session.connections for session in scenario.sessions] or [1]
     return Topology(
@@ -114,19 +83,7 @@ def _dumbbell(scenario: Scenario, resolver: _Resolver) -> Topology:
     )  # fmt: skip
 
 
-def _queued_in_the_middle(link: Link, where: str) -> Link:
-    """A link that a router sends into: drop-tail, if nothing else is asked."""
-    if link.queue.mode != "backpressure":
-        return link
-    if "mode" in link.queue.model_fields_set:
-        raise BadInput(
-            f"{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
-            "use droptail, drophead or codel"
-        )
-    return link.model_copy(update={"queue": link.queue.model_copy(update={"mode": "droptail"})})
-
-
-def _access(scenario: Scenario, resolver: _Resolver, core: LinkPlan, shape: Layout) -> list[LinkPlan]:
+def _access(scenario: Scenario, resolver: Resolver, core: LinkPlan, shape: Layout) -> list[LinkPlan]:
     access = scenario.access or Access.model_validate({})
     rate = access.rate or Rate(bps=2 * core.rate_bps)
     if rate.to_bps(core.frame_bytes) < core.rate_bps:
@@ -145,11 +102,11 @@ def _access(scenario: Scenario, resolver: _Resolver, core: LinkPlan, shape: Layo
     ]  # fmt: skip
 
 
-def _star(scenario: Scenario, resolver: _Resolver) -> Topology:
+def _star(scenario: Scenario, resolver: Resolver) -> Topology:
     sessions = [(str(entry.sender), str(entry.receiver)) for entry in scenario.sessions] or [("h1", "h2")]
     others = [(str(entry.sender), str(entry.receiver)) for entry in scenario.cross_traffic]
     shape = layout.star([link.name for link in scenario.links], [*sessions, *others])
-    asked = [_queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
+    asked = [queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
     links = resolver.links(asked, shape.edges)
     connections = [session.connections for session in scenario.sessions] or [1]
     return Topology(
@@ -157,3 +114,11 @@ def _star(scenario: Scenario, resolver: _Resolver) -> Topology:
         sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
         cross_traffic=list(shape.paths[len(sessions):]),
     )  # fmt: skip
+
+
+def _chain(scenario: Scenario, resolver: Resolver) -> Topology:
+    shape = layout.chain([link.name for link in scenario.links])
+    links = resolver.links(scenario.links, shape.edges)
+    # From the last host to the first, as Data goes.
+    whole = Path(shape.hosts[-1], tuple(edge.name for edge in reversed(shape.edges)))
+    return Topology(shape, links, links, {}, [[whole]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,19 @@ from matplotlib.axes import Axes
 
 from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
+from testbed.checks.expected import law_for
 from testbed.checks.follows_law import FollowsLaw
 from testbed.report import style
 from testbed.report.folder import ResultFolder
+from testbed.report.ndn_plots import ndn_plots
+from testbed.report.plot import Plot
+from testbed.report.tcp_plots import tcp_plots
 from testbed.series.reader import start_of
+
+__all__ = ["Plot", "all_plots"]
 
 # What was asked for is drawn over what was measured, thin, so that both can be seen where they agree.
 _ASKED: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 3}
-
-
-@dataclass(frozen=True)
-class Plot:
-    """One plot: file name without suffix, what it shows in a sentence, and the SVG text."""
-
-    name: str
-    description: str
-    svg: str
 
 
 def all_plots(folder: ResultFolder) -> list[Plot]:
@@ -36,6 +32,12 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
     plots = []
     for session in folder.sessions:
         if start_of(folder.evidence.events, session["name"]) is None:
+            continue
+        if folder.plan.get("traffic") == "ndn":
+            plots += ndn_plots(folder, folder.evidence)
+            continue
+        if folder.plan.get("traffic") == "tcp":
+            plots += tcp_plots(folder, folder.evidence)
             continue
         prefix = f"{session['name']}-" if len(folder.sessions) > 1 else ""
         plots += [
@@ -47,14 +49,12 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
 def _session_plots(
     folder: ResultFolder, evidence: Evidence, session: Mapping[str, Any], prefix: str
 ) -> list[Plot | None]:
-    law_check = next(
-        (c for c in folder.checks if isinstance(c, FollowsLaw) and c.session in (None, session["name"])), None
-    )
+    law_check = next((c for c in folder.checks if isinstance(c, FollowsLaw) and _is_of(c, session)), None)
     rates = asked.rates_pps(folder.plan, session)
 
     def law(axes: Axes, samples: dict[str, Timed]) -> None:
         if law_check is not None:
-            _draw_law(axes, folder, session, law_check, samples)
+            _draw_law(axes, evidence, session, law_check, samples)
 
     def rate_lines(axes: Axes, samples: dict[str, Timed]) -> None:
         for connection in samples:
@@ -98,6 +98,13 @@ def _session_plots(
     ]  # fmt: skip
 
 
+def _is_of(check: FollowsLaw, session: Mapping[str, Any]) -> bool:
+    """Whether the check is about this session and the policy that it had."""
+    return check.session in (None, session["name"]) and (
+        not check.policy or session["policy"] in check.policy
+    )
+
+
 def _colour(number: int) -> str:
     return style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
 
@@ -111,9 +118,9 @@ def _draw_lines(axes: Axes, session: Mapping[str, Any], samples: dict[str, Timed
 
 
 def _draw_law(
-    axes: Axes, folder: ResultFolder, session: Mapping[str, Any], check: FollowsLaw, samples: dict[str, Timed]
+    axes: Axes, evidence: Evidence, session: Mapping[str, Any], check: FollowsLaw, samples: dict[str, Timed]
 ) -> None:
-    law = asked.law_for(folder.plan, session, check.start_s)
+    law = law_for(evidence, session, check.start_s, check.rates)
     end = max((float(s.t_s[-1]) for s in samples.values() if s.t_s.size), default=0.0)
     t_s = np.linspace(0, end, 400)
     for number, connection in enumerate(samples):

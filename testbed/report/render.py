@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from testbed.report import style, words
+from testbed.figures import with_unit
+from testbed.report import download, style, words
 from testbed.report.calibration import calibration_rows
+from testbed.report.dashboards import dashboard_links
 from testbed.report.folder import ResultFolder, pretty, read_folder
-from testbed.report.plots import Plot, all_plots
+from testbed.report.page_templates import page_templates
+from testbed.report.plot import Plot
+from testbed.report.plots import all_plots
 from testbed.report.shares import share_tables
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -23,7 +26,9 @@ def write_report(result_dir: Path) -> Path:
     The same folder gives the same bytes. Raises BadInput where a file is missing or broken.
     """
     folder = read_folder(result_dir)
-    plots = all_plots(folder)
+    plots = all_plots(folder) + (
+        [download.time_sequence_plot(folder)] if download.is_download(folder) else []
+    )
     (result_dir / "plots").mkdir(exist_ok=True)
     for plot in plots:
         (result_dir / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
@@ -33,13 +38,7 @@ def write_report(result_dir: Path) -> Path:
 
 
 def _page(folder: ResultFolder, plots: list[Plot]) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates(_TEMPLATES)
     environment.filters.update(figure=words.figure, pretty=pretty, seconds=_seconds, signed=_signed)
     verdict, plan = folder.verdict, folder.plan
     return environment.get_template("report.html.j2").render(
@@ -50,16 +49,32 @@ def _page(folder: ResultFolder, plots: list[Plot]) -> str:
         asked_sessions=[words.the_session(plan, session) for session in folder.sessions],
         asked_checks=[(check.name, check.asked()) for check in folder.checks],
         share_tables=share_tables(folder),
+        fact_tables=[download.theory_table(folder)] if download.is_download(folder) else [],
+        figures=_figures(folder),
         plots=[
             {"svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description}
             for p in plots
         ],
         links=calibration_rows(folder),
+        dashboards=dashboard_links(folder),
         timeline=_timeline(folder),
         agents={host: _table_and_rest(result) for host, result in folder.agents.items()},
         provenance=_table_and_rest(folder.provenance),
-        words={"pass": "holds", "fail": "fails", "not-covered": "not covered", "error": "can't be judged"},
+        words={
+            "pass": "holds",
+            "fail": "fails",
+            "not-covered": "not covered",
+            "not-asked": "not asked",
+            "error": "can't be judged",
+        },
     )
+
+
+def _figures(folder: ResultFolder) -> list[tuple[str, str, float]]:
+    """Name with unit, key and value of what the run measured; NCP's are the goodput that the agents report."""
+    if folder.plan.get("traffic", "ncp") == "ncp":
+        return []
+    return [(with_unit(name), name, value) for name, value in folder.verdict.figures.items()]
 
 
 def _timeline(folder: ResultFolder) -> list[dict[str, Any]]:

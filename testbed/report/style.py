@@ -22,7 +22,7 @@ LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 
 SIZE_INCHES = (4.8, 3.2)
 
 # Any: matplotlib types its settings by the literal names of all of them.
-_SETTINGS: Any = {
+SETTINGS: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9.5,
@@ -54,7 +54,7 @@ _SETTINGS: Any = {
 @contextmanager
 def new_plot(title: str, y_label: str) -> Iterator[tuple[Figure, Axes]]:
     """A figure with one axes over seconds since the transfer's start, in the testbed's style."""
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=SIZE_INCHES, layout="constrained")
         axes = figure.subplots()
         axes.set_title(title, pad=22)  # the legend lies between title and axes
@@ -66,7 +66,7 @@ def new_plot(title: str, y_label: str) -> Iterator[tuple[Figure, Axes]]:
 def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as SVG text; ``name`` keeps its element ids apart from other figures' on one page."""
     buffer = io.StringIO()
-    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+    with mpl.rc_context({**SETTINGS, "svg.hashsalt": name}):
         figure.savefig(
             buffer, format="svg", metadata={"Title": description, "Creator": "ncp-testbed", "Date": None}
         )

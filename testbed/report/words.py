@@ -15,6 +15,8 @@ def the_links(plan: Mapping[str, Any]) -> list[str]:
         loss = f"{link['loss']:.2%} loss each way" if link["loss"] else "no loss"
         queue = link.get("queue", {})
         waiting = f", a queue of {queue['packets']} packets" if "packets" in queue else ""
+        if plan.get("traffic") == "ndn" and queue.get("mode") == "backpressure":
+            waiting = ", what is above the rate waits in the sender's socket"
         sentences.append(
             f"{link['name']}: {link['rate_pps']:g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
             f"{link['delay_ms']:g} ms each way, {loss}{waiting}."
@@ -24,6 +26,13 @@ def the_links(plan: Mapping[str, Any]) -> list[str]:
 
 def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
     """What a session sends, with which windows."""
+    if "in_words" in session:
+        return str(session["in_words"])
+    if "does" in session:
+        return (
+            f"From {session['sender_host']} to {session['receiver_host']} by the kernel's TCP, congestion control "
+            f"{session['policy']}: {session['sender_host']} {session['does']}."
+        )
     links = [connection["link"] for connection in session["connections"]]
     window = asked.window_packets(session)
     start = " / ".join(f"{w:g}" for w in asked.initial_windows(session).values())
@@ -34,6 +43,11 @@ def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
         over = f"{len(links)} connections over one link"
     elif len(links) > 1:
         over = f"one connection over each of {len(links)} links"
+    if session.get("carrier") == "mptcp":
+        return (
+            f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} by the "
+            f"kernel's MPTCP, with a subflow over each of {len(links)} links."
+        )
     return (
         f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} with {over}. "
         f"Windows follow the policy {session['policy']}{rule}. The session's window is {window:g} packets of "

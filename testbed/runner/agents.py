@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,11 @@ from testbed.plan.resolve import Plan
 from testbed.runner.live import RUN_LABEL
 from testbed.runner.processes import AGENT_UID, Supervised, last_words
 from topologies.fabric import namespace_of
+
+
+def agent_name(session: str, role: str) -> str:
+    """An agent's name: that of its container, log and result."""
+    return f"{session}-{role}"
 
 
 @dataclass(frozen=True)
@@ -29,10 +35,18 @@ class AgentPlace:
     """Receives the spool and the result; the agent's own."""
     control: Path
     """Folder of the control socket, short enough for a Unix socket's path."""
-    credentials: Path
+    credentials: Path | None
+    """InfluxDB's; None: telemetry stays in the agent's spool."""
     log: Path
     start_s: float = 0.0
     """When a sender starts, in seconds after the first."""
+    part: tuple[str, ...] = ()
+    """Arguments that tell the program its part in the plan; without any, ``role --session session``."""
+
+    @property
+    def name(self) -> str:
+        """Tells agents apart: a host may have several."""
+        return agent_name(self.session, self.role)
 
     def prepare(self) -> None:
         """Make the folders that the unprivileged agent writes to."""
@@ -74,7 +88,7 @@ def control(agent: Agent, method: str, path: str) -> dict[str, Any]:
         connection.close()
     if answer.status >= 400:
         raise RunFailed(
-            f"agent {agent.place.host} refused {method} {path}: {body.decode(errors='replace').strip()}"
+            f"agent {agent.place.name} refused {method} {path}: {body.decode(errors='replace').strip()}"
         )
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     return document
@@ -95,27 +109,32 @@ def _arguments(
     place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str
 ) -> list[str]:
     return [
-        place.role, "--plan", plan, "--session", place.session, "--dir", directory,
-        "--control", control_socket, "--credentials", credentials,
+        *(place.part or (place.role, "--session", place.session)), "--plan", plan, "--dir", directory,
+        "--control", control_socket, *(["--credentials", credentials] if place.credentials else []),
     ]  # fmt: skip
 
 
 class ContainerAgent:
-    """An agent in a container without a network of its own: unprivileged, read-only, no capability."""
+    """An agent in a container, whose network is what the run makes of it: unprivileged, read-only, no capability.
 
-    def __init__(self, client: Any, image: str, plan: Plan, place: AgentPlace) -> None:
+    The first agent of a host brings the host's network namespace; further ones join it (``beside``).
+    """
+
+    def __init__(
+        self, client: Any, image: str, plan: Plan, place: AgentPlace, beside: ContainerAgent | None = None
+    ) -> None:
         from docker.types import Mount
 
         self.place = place
-        self.container = client.containers.create(
+        self.container: Any = client.containers.create(
             image,
             _arguments(
                 place, plan="/plan.json", directory="/data", control_socket="/control/control.sock",
                 credentials="/credentials.json",
             ),
-            name=f"{plan['namespace']}-{place.host}",
+            name=f"{plan['namespace']}-{place.name}",
             labels={RUN_LABEL: plan["run"]},
-            network_mode="none",
+            network_mode=f"container:{beside.container.id}" if beside else "none",
             read_only=True,
             user=f"{AGENT_UID}:{AGENT_UID}",
             cap_drop=["ALL"],
@@ -124,7 +143,8 @@ class ContainerAgent:
             mem_limit="1g",
             mounts=[
                 Mount("/plan.json", str(place.plan), "bind", read_only=True),
-                Mount("/credentials.json", str(place.credentials), "bind", read_only=True),
+                *([Mount("/credentials.json", str(place.credentials), "bind", read_only=True)]
+                  if place.credentials else []),
                 Mount("/data", str(place.directory), "bind"),
                 Mount("/control", str(place.control), "bind"),
             ],
@@ -158,20 +178,28 @@ class ContainerAgent:
 
 
 class ProcessAgent:
-    """An agent as an unprivileged process in the network namespace of a plain Mininet host."""
+    """An agent as an unprivileged process in the network namespace of a plain Mininet host.
 
-    def __init__(self, binary: Path, host_pid: int, place: AgentPlace) -> None:
+    ``program`` is the agent's file, or a folder; ``command`` makes its command line from where it sees that.
+    """
+
+    def __init__(
+        self,
+        program: Path,
+        host_pid: int,
+        place: AgentPlace,
+        command: Callable[[Path], list[str]] = lambda program: [str(program)],
+    ) -> None:
         self.place = place
         # The checkout may be where only root can go (/root), so what the agent needs of it is bound to a
         # folder that it can reach, in a mount namespace of its own.
         seen = place.control
-        bound = {binary: seen / "ncp-agent", place.plan: seen / "plan.json", place.directory: seen / "data"}
-        (seen / "data").mkdir()
-        for target in ("ncp-agent", "plan.json"):
-            (seen / target).touch()
+        bound = {program: seen / program.name, place.plan: seen / "plan.json", place.directory: seen / "data"}
+        for source, target in bound.items():
+            target.mkdir() if source.is_dir() else target.touch()
         self._process = Supervised.start(
-            f"agent {place.host}",
-            [str(seen / "ncp-agent"), *_arguments(
+            f"agent {place.name}",
+            [*command(seen / program.name), *_arguments(
                 place, plan=str(seen / "plan.json"), directory=str(seen / "data"),
                 control_socket=str(seen / "control.sock"), credentials=str(place.credentials),
             )],
@@ -195,4 +223,4 @@ def why_it_ended(agent: Agent) -> str:
     """One line about an agent that ended too early, with its own words where it left some."""
     result = agent.place.result() or {}
     said = f": {result['error']}" if result.get("error") else last_words(agent.place.log)
-    return f"agent {agent.place.host} ({agent.place.role}) ended with {agent.exit_code()}{said}"
+    return f"agent {agent.place.name} on {agent.place.host} ended with {agent.exit_code()}{said}"

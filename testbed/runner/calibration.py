@@ -7,14 +7,19 @@ import json
 import math
 import statistics
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from influxdb.line_protocol import make_lines
+
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
 from topologies.commands import dies_with_us
+
+MANY_LIMITS = 1e6
+"""Stands for an error where none is allowed: InfluxDB has no infinity."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,41 @@ class LinkReading:
         distribution, by its normal approximation, and one packet."""
         deviation = math.sqrt(self.loss_asked * (1 - self.loss_asked) / self.sent)
         return statistics.NormalDist().inv_cdf(0.9995) * deviation + 1 / self.sent
+
+
+class LinksOff(RunFailed):
+    """A link is not what was asked, so nothing was run over it."""
+
+    def __init__(self, reasons: list[str]) -> None:
+        super().__init__(
+            "the links are not what was asked, so nothing was run over them:\n  " + "\n  ".join(reasons),
+            "Free the machine of other load and run again.",
+        )
+        self.reasons = reasons
+
+
+def calibrate(
+    plan: Plan,
+    plan_file: Path,
+    probe: Path,
+    namespaces: Mapping[str, str],
+    log: Path,
+    table: Path,
+    note: Callable[[list[LinkReading], int], None] = lambda _readings, _attempt: None,
+) -> list[LinkReading]:
+    """Measure the links, a second time if the first was off (a busy moment of a shared machine).
+
+    Each attempt's readings go to ``table`` (``links.csv``) and to ``note`` with the attempt's number. Raises
+    :class:`LinksOff` where a link is beyond the plan's limits, :class:`RunFailed` if the probe breaks down.
+    """
+    for attempt in (1, 2):
+        readings = measure(plan, plan_file, probe, namespaces, log)
+        write_csv(readings, table)
+        note(readings, attempt)
+        reasons = off_limits(readings, plan["limits"])
+        if not reasons:
+            return readings
+    raise LinksOff(reasons)
 
 
 def measure(
@@ -122,6 +162,50 @@ def off_limits(readings: list[LinkReading], limits: Mapping[str, Any]) -> list[s
                 f"(±{reading.loss_allowance:.2%} is what chance allows)"
             )
     return reasons
+
+
+def lines(plan: Plan, readings: list[LinkReading], now_ns: int) -> list[str]:
+    """The readings as points of the measurement ``calibration``.
+
+    ``of_limit`` is the larger of the errors of rate and delay, in parts of what the plan's limits allow: above
+    1 the link is off.
+    """
+    limits = plan["limits"]
+    points = [
+        {
+            "measurement": "calibration",
+            "tags": {
+                "run": plan["run"],
+                "scenario": plan["scenario"],
+                "link": reading.link,
+                "direction": reading.direction,
+            },
+            "fields": {
+                "rate_bps_asked": float(reading.rate_bps_asked),
+                "rate_bps": float(reading.rate_bps),
+                "rate_error": reading.rate_error,
+                "delay_ms_asked": float(reading.delay_ms_asked),
+                "delay_ms": float(reading.delay_ms),
+                "delay_error_ms": reading.delay_error_ms,
+                "delay_p99_ms": float(reading.delay_p99_ms),
+                "loss_asked": float(reading.loss_asked),
+                "loss": float(reading.loss),
+                "of_limit": max(
+                    _of_limit(reading.rate_error, limits["rate_error"]),
+                    _of_limit(reading.delay_error_ms, limits["delay_error_ms"]),
+                ),
+            },
+            "time": now_ns,
+        }
+        for reading in readings
+    ]
+    return str(make_lines({"points": points})).splitlines()
+
+
+def _of_limit(error: float, limit: float) -> float:
+    if limit == 0:
+        return 0.0 if error == 0 else MANY_LIMITS
+    return min(abs(error) / limit, MANY_LIMITS)
 
 
 def write_csv(readings: list[LinkReading], path: Path) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from influxdb.line_protocol import make_lines
 
+from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
 from testbed.runner.processes import Supervised
@@ -20,10 +20,9 @@ from topologies.commands import dies_with_us, in_namespace
 
 INTERVAL_S = 0.5
 FIRST_PORT = 5201
+FIRST_CLIENT_PORT = 5601
 END_S = 15.0
 """How long after its time iperf3 may take to end: what is queued has to arrive, and the results to be exchanged."""
-
-_INTERVAL = re.compile(r"\]\s+[\d.]+-[\d.]+\s+sec\s+[\d.]+ \w+\s+([\d.]+) Kbits/sec\s*$")
 
 
 class Iperf3(threading.Thread):
@@ -41,11 +40,12 @@ class Iperf3(threading.Thread):
         started_unix_ns: Callable[[], int | None],
     ) -> None:
         super().__init__(name=f"iperf3-{flow['number']}", daemon=True)
-        self._plan, self._flow, self._namespaces = plan, flow, namespaces
+        self._flow, self._namespaces = flow, namespaces
         self._started_unix_ns = started_unix_ns
         self._json = folder / f"{self.name}.json"
         self._log = folder / "logs" / f"{self.name}.log"
         self._spool = folder / "spools" / f"{self.name}.lp"
+        self._points = Iperf3Flow(plan, flow)
         self._stopped = threading.Event()
         self._error: str | None = None
         self._client: Supervised | None = None
@@ -76,6 +76,13 @@ class Iperf3(threading.Thread):
             self._await_client(time.monotonic() + flow["for_s"] + END_S)
         self._end(self._server)
         reader.join()
+        if (
+            self._client
+            and not self._error
+            and (whole := self._points.whole(_said(self._json), time.time_ns()))
+        ):
+            with self._spool.open("ab", buffering=0) as spool:
+                _append(spool, whole)
 
     def wait(self) -> None:
         """Wait for the flow's end; raises :class:`RunFailed` where it did not work."""
@@ -117,21 +124,8 @@ class Iperf3(threading.Thread):
         assert self._server.stdout is not None
         with self._spool.open("ab", buffering=0) as spool, self._server.stdout as told:
             for line in told:
-                if found := _INTERVAL.search(line):
-                    spool.write(make_lines({"points": [self._point(float(found[1]) * 1000)]}).encode())
-
-    def _point(self, goodput_bps: float) -> dict[str, Any]:
-        return {
-            "measurement": "iperf3",
-            "tags": {
-                "run": self._plan["run"],
-                "scenario": self._plan["scenario"],
-                "flow": str(self._flow["number"]),
-                "congestion_control": self._flow["congestion_control"],
-            },
-            "time": time.time_ns(),
-            "fields": {"goodput_bps": goodput_bps},
-        }
+                if point := self._points.interval(line, time.time_ns()):
+                    _append(spool, point)
 
     @staticmethod
     def _end(process: subprocess.Popen[Any]) -> None:
@@ -144,30 +138,44 @@ class Iperf3(threading.Thread):
             process.wait()
 
 
-def _port(flow: Mapping[str, Any]) -> str:
-    # One server per flow, even where two have one host.
-    return str(FIRST_PORT + flow["number"] - 1)
+def server_port(flow: Mapping[str, Any]) -> int:
+    """The port of a flow's server; one of its own, even where two have one host."""
+    return FIRST_PORT + int(flow["number"]) - 1
+
+
+def client_port(flow: Mapping[str, Any]) -> int:
+    """The port that a flow's data comes from (iperf3's control connection has another)."""
+    return FIRST_CLIENT_PORT + int(flow["number"]) - 1
+
+
+def _append(spool: IO[bytes], point: Point) -> None:
+    spool.write(make_lines({"points": [point]}).encode())
 
 
 def _server_command(flow: Mapping[str, Any]) -> list[str]:
     return [
-        "iperf3", "--server", "--one-off", "--bind", flow["server"], "--port", _port(flow),
+        "iperf3", "--server", "--one-off", "--bind", flow["server"], "--port", str(server_port(flow)),
         "--interval", str(INTERVAL_S), "--format", "k", "--forceflush",
     ]  # fmt: skip
 
 
 def _client_command(flow: Mapping[str, Any]) -> list[str]:
     return [
-        "iperf3", "--client", flow["server"], "--bind", flow["client"], "--port", _port(flow),
-        "--congestion", flow["congestion_control"], "--time", f"{flow['for_s']:.0f}",
+        "iperf3", "--client", flow["server"], "--bind", flow["client"], "--port", str(server_port(flow)),
+        "--cport", str(client_port(flow)), "--congestion", flow["congestion_control"], "--time", f"{flow['for_s']:.0f}",
         "--interval", str(INTERVAL_S), "--json", "--get-server-output",
     ]  # fmt: skip
+
+
+def _said(result: Path) -> dict[str, Any]:
+    """iperf3's JSON; raises ``OSError`` or ``ValueError`` where there is none."""
+    said: dict[str, Any] = json.loads(result.read_text())
+    return said
 
 
 def _refusal(result: Path) -> str | None:
     """What iperf3 says went wrong, if something did."""
     try:
-        said: dict[str, Any] = json.loads(result.read_text())
+        return _said(result).get("error")
     except (OSError, ValueError) as error:
         return f"it left no result ({error})"
-    return said.get("error")

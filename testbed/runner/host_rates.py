@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyroute2 import NetNS
 
 from testbed.plan.links import LinkEnd, LinkPlan
-from topologies.fabric import TBF_HANDLE, tbf_limit_bytes
+from topologies import shaper
 
 
 class HostRates:
@@ -24,15 +24,19 @@ class HostRates:
             self.set(link, end, link.rate_bps)
 
     def set(self, link: LinkPlan, end: LinkEnd, rate_bps: int) -> None:
-        """Change the rate of one end's shaper in place, keeping what is queued."""
+        """Change the rate of one end's shaper in place, keeping what is queued and what it has left to send."""
+        options = shaper.rate_class(rate_bps, link.burst_bytes_at(rate_bps), link.frame_bytes)
         self._handles[end.host].tc(
-            "change",
-            "tbf",
+            "change-class",
+            "htb",
             index=self._indices[end.interface],
-            handle=TBF_HANDLE,
-            rate=f"{rate_bps}bit",
-            burst=link.burst_bytes,
-            limit=tbf_limit_bytes(link),
+            handle=shaper.CLASS_HANDLE,
+            parent=shaper.ROOT_HANDLE,
+            rate=options["rate"],
+            ceil=options["ceil"],
+            burst=int(options["burst"]),
+            cburst=int(options["cburst"]),
+            quantum=int(options["quantum"]),
         )
 
     def close(self) -> None:

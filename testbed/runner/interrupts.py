@@ -13,6 +13,10 @@ from testbed.errors import TestbedError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+STOPPED = "stopped by "
+"""How the message of a run begins that the user stopped."""
+
+
 class Interrupted(TestbedError):
     """The user stopped the run."""
 
@@ -44,4 +48,4 @@ def _handled_by(handler: Any) -> Iterator[None]:
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    raise Interrupted(f"stopped by {signal.Signals(number).name}", "What was measured so far is kept.")
+    raise Interrupted(f"{STOPPED}{signal.Signals(number).name}", "What was measured so far is kept.")

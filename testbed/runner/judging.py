@@ -3,42 +3,86 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.checks import judge
-from testbed.checks.derived import derived_lines
+from testbed.checks.compared import compared_lines
+from testbed.checks.derived import broken_lines, derived_lines
+from testbed.checks.evidence import agent_results
+from testbed.checks.history import history_lines
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.checks.windows_csv import write_windows_csv
-from testbed.influx.client import Client
+from testbed.influx import comparison, retention
+from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.report import write_report
 from testbed.runner.telemetry import Counts
-from testbed.series import FromInflux
+from testbed.series import FromInflux, Reader
+from testbed.series.reader import end_of, start_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, and the lines that dashboards read of it: derived series, samples on one clock, and what is kept
+    for ever."""
+
+    verdict: Verdict
+    derived: list[str]
+    on_one_clock: list[str]
+    history: list[str]
 
 
 def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust, counts: Counts) -> Verdict:
     """Judge from the database, write ``verdict.json``, ``derived.lp``, tables, plots and report."""
     with Client(endpoint, "reader") as client:
         reader = FromInflux(client, plan["run"])
-        verdict = judge(
-            plan, reader, folder / "agents", trust,
-            file_points=counts.in_file, database_points=counts.in_database,
-        )  # fmt: skip
-        _write_verdict(folder, verdict)
-        lines = derived_lines(plan, reader, verdict)
-        (folder / "derived.lp").write_text(lines)
-        write_windows_csv(reader, [session["name"] for session in plan["sessions"]], folder / "windows.csv")
+        judged = judge_from(plan, folder, reader, trust, counts.in_file, counts.in_database)
     with Client(endpoint, "admin") as writer:
-        writer.write(lines.splitlines())
+        store_judged(writer, plan, judged)
     write_report(folder)
-    return verdict
+    return judged.verdict
 
 
-def write_broken(plan: Plan, folder: Path, message: str, untrusted: list[str]) -> None:
+def judge_from(
+    plan: Plan, folder: Path, reader: Reader, trust: Trust, file_points: int, database_points: int | None
+) -> Judged:
+    """Judge what ``reader`` gives, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
+    folder."""
+    verdict = judge(
+        plan, reader, folder / "agents", trust, file_points=file_points, database_points=database_points
+    )
+    _write_verdict(folder, verdict)
+    derived = derived_lines(plan, reader, verdict)
+    (folder / "derived.lp").write_text(derived)
+    if plan.get("traffic", "ncp") == "ncp":
+        write_windows_csv(reader, [session["name"] for session in plan["sessions"]], folder / "windows.csv")
+    events = reader.events()
+    now_ns = time.time_ns()
+    history = _history(plan, folder, verdict, start_of(events) or now_ns, end_of(events) or now_ns)
+    return Judged(verdict, derived.splitlines(), compared_lines(plan, reader), history)
+
+
+def store_judged(writer: Client, plan: Plan, judged: Judged) -> None:
+    """Write what dashboards read of a verdict; the client's role is ``admin``."""
+    writer.write(judged.derived)
+    policies = [session["policy"] for session in plan["sessions"]]
+    comparison.store(writer, judged.on_one_clock, plan["scenario"], policies)
+    writer.write(judged.history, retention.HISTORY)
+
+
+def write_broken(
+    plan: Plan, folder: Path, endpoint: Endpoint | None, message: str, untrusted: list[str],
+    *, unsupported: bool = False,
+) -> None:  # fmt: skip
     """Verdict and report of a run that broke down: nothing was judged, and why.
 
-    ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it.
+    ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it; ``unsupported``:
+    this machine lacks what it asks for. The verdict
+    goes to the database as well, if there is one and it takes it.
     """
     reason = f"Not judged: {message}"
     checks = [
@@ -55,9 +99,23 @@ def write_broken(plan: Plan, folder: Path, message: str, untrusted: list[str]) -
         duration_s=None,
         policy=plan["sessions"][0]["policy"],
         broken=message,
+        unsupported=unsupported,
     )
     _write_verdict(folder, verdict)
     write_report(folder)
+    now_ns = time.time_ns()
+    history = _history(plan, folder, verdict, now_ns, now_ns)
+    if endpoint is not None:
+        with suppress(QueryFailed), Client(endpoint, "admin") as writer:
+            writer.write(broken_lines(plan, verdict, now_ns).splitlines())
+            writer.write(history, retention.HISTORY)
+
+
+def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:
+    """What later runs of the scenario are compared with; written into the folder as well."""
+    lines = history_lines(plan, verdict, agent_results(folder / "agents"), start_ns, end_ns)
+    (folder / "history.lp").write_text(lines)
+    return lines.splitlines()
 
 
 def _write_verdict(folder: Path, verdict: Verdict) -> None:

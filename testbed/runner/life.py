@@ -7,45 +7,64 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from collectors.host_load import HostLoad
 from testbed import build, paths
 from testbed.checks.result import Trust, Verdict
-from testbed.errors import RunFailed, TestbedError
+from testbed.errors import RunFailed, TestbedError, Unsupported
 from testbed.influx import server
-from testbed.influx.client import Client
+from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
+from testbed.runner.collectors import Collectors
 from testbed.runner.cross_traffic import Iperf3
 from testbed.runner.interrupts import interruptible, uninterruptible
-from testbed.runner.judging import judge_and_report, write_broken
 from testbed.runner.live_target import LiveTarget
 from testbed.runner.network import Network, relay_middle
-from testbed.runner.processes import AGENT_UID, Supervised
-from testbed.runner.progress import Progress
+from testbed.runner.processes import AGENT_UID
+from testbed.runner.progress import Progress, Step
+from testbed.runner.telemetry_lag import TelemetryLag
 from testbed.runner.timeline import Timeline
 from testbed.runner.transfer import await_ready, start_of_transfer, watch_transfer
-from testbed.runner.trust import judge_trust
-from testbed.scenario.load import LoadedScenario
+from testbed.runner.trust import judge_trust, lossy_interfaces
 from testbed.series import FromInflux
+
+
+class ScenarioText(Protocol):
+    """A scenario file as a run keeps it."""
+
+    @property
+    def text(self) -> str: ...
 
 
 class Run:
     """One run of a plan on this machine."""
 
+    program = "ncp-agent"
+    """What runs on the hosts, by its binary's and image's name."""
+
     def __init__(
-        self, plan: Plan, loaded: LoadedScenario, binaries: dict[str, Path], progress: Progress
+        self,
+        plan: Plan,
+        loaded: ScenarioText,
+        binaries: dict[str, Path],
+        progress: Progress,
+        results: Path | None = None,
     ) -> None:
+        """``results``: where its result folder goes, without it that of the scenario's results."""
         self.plan, self.loaded, self.binaries, self.progress = plan, loaded, binaries, progress
-        self.folder = paths.results() / plan["scenario"] / plan["run"]
+        self.folder = (results or paths.results() / plan["scenario"]) / plan["run"]
         self.logs = self.folder / "logs"
         self.plan_file = self.folder / "plan.json"
         self.spools = self.folder / "spools"
+        self.places: list[agents.AgentPlace] = []
+        self.endpoint: Endpoint | None = None
         self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan)}
 
     def execute(self) -> Verdict:
@@ -62,37 +81,65 @@ class Run:
                 message = (
                     error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
                 )
+                from testbed.runner.judging import write_broken
+
                 self._write_provenance()
-                write_broken(self.plan, self.folder, message, getattr(error, "reasons", []))
+                write_broken(
+                    self.plan, self.folder, self.endpoint, message, getattr(error, "reasons", []),
+                    unsupported=isinstance(error, Unsupported),
+                )  # fmt: skip
                 raise
+
+    def measure(self) -> Trust:
+        """Run without a database and without a verdict: telemetry and results are left in the folder.
+
+        Raises :class:`TestbedError` where the run could not be carried out.
+        """
+        with ExitStack() as stack:
+            own = stack.enter_context(
+                live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"])
+            )
+            stack.enter_context(interruptible())
+            self._make_folder()
+            trust, _ = self._on_the_network(own, None)
+        return trust
 
     def _make_folder(self) -> None:
         for folder in (self.logs, self.spools, self.folder / "agents"):
             folder.mkdir(parents=True)
         self.plan_file.write_text(json.dumps(self.plan, indent=1, ensure_ascii=False) + "\n")
         (self.folder / "scenario.yaml").write_text(self.loaded.text)
+        if file := self.plan["topology"].get("file"):
+            shutil.copyfile(file, self.folder / "topology.py")
         latest = self.folder.parent / "latest"
         latest.unlink(missing_ok=True)
         latest.symlink_to(self.plan["run"])
 
     def _run(self, own: Path) -> Verdict:
         with self.progress.step("database") as step:
-            endpoint = server.ensure()
+            endpoint = self.endpoint = server.ensure()
             step.note = f"InfluxDB at {endpoint.url}"
         trust, counts = self._on_the_network(own, endpoint)
         with self.progress.step("judge and report") as step:
+            from testbed.runner.judging import judge_and_report
+
             self._write_provenance()
             verdict = judge_and_report(self.plan, self.folder, endpoint, trust, counts)
             step.note = verdict.summary
         return verdict
 
-    def _on_the_network(self, own: Path, endpoint: Endpoint) -> tuple[Trust, telemetry.Counts]:
-        """Everything that needs the network; it is gone when this returns or raises."""
-        credentials = own / "agent-credentials.json"
-        endpoint.logins["agent"].write(credentials)
-        # The agents' group may read it; the folder above is root's.
-        shutil.chown(credentials, group=AGENT_UID)
-        credentials.chmod(0o440)
+    def _on_the_network(self, own: Path, endpoint: Endpoint | None) -> tuple[Trust, telemetry.Counts]:
+        """Everything that needs the network; it is gone when this returns or raises.
+
+        Without an ``endpoint`` telemetry stays in files, and no point of the database is counted.
+        """
+        credentials = None
+        if endpoint is not None:
+            credentials = own / "agent-credentials.json"
+            endpoint.logins["agent"].write(credentials)
+            # The agents' group may read it; the folder above is root's.
+            shutil.chown(credentials, group=AGENT_UID)
+            credentials.chmod(0o440)
         with ExitStack() as parts:
             try:
                 return self._measure_and_transfer(parts, own, endpoint, credentials)
@@ -101,40 +148,48 @@ class Run:
                     self._tear_down(parts)
 
     def _measure_and_transfer(
-        self, parts: ExitStack, own: Path, endpoint: Endpoint, credentials: Path
+        self, parts: ExitStack, own: Path, endpoint: Endpoint | None, credentials: Path | None
     ) -> tuple[Trust, telemetry.Counts]:
-        places = self._places(own, credentials)
+        places = self.places = self._places(own, credentials)
         with self.progress.step("network") as step:
             network, started = self._build_network(parts, places, credentials)
             step.note = f"{len(network.links)} links, middle by {network.middle.name}, namespace {network.fabric.name}"
-        gateway = telemetry.Gateway(network.fabric, endpoint.url, own, self.logs)
-        parts.callback(gateway.stop)
+        failures = [network.middle.failed]
+        if endpoint is not None:
+            gateway = telemetry.Gateway(network.fabric, endpoint.url, own, self.logs)
+            parts.callback(gateway.stop)
+            failures.append(gateway.failure)
         with self.progress.step("calibrate links") as step:
             network.start_middle()
-            readings = self._calibrate(network)
+            readings = self._calibrate(network, endpoint)
             step.note = calibration.summary(readings)
         with self.progress.step("agents ready"):
             if not started:
                 for place in places:
                     host_pid = network.pid(place.host)
-                    agent = agents.ProcessAgent(self.binaries["ncp-agent"], host_pid, place)
+                    agent = agents.ProcessAgent(self.binaries[self.program], host_pid, place)
                     parts.callback(agent.stop)
                     started.append(agent)
             await_ready(started, timeout_s=15)
         cross_traffic = self._start_cross_traffic(parts, network, started)
-        host_load, pusher = self._start_collectors(parts, network, credentials)
+        collectors = Collectors(self.plan, self.plan_file, self.binaries, network, self.spools, self.logs)
+        collectors.start(parts, credentials)
         events = Timeline(
             self.plan,
             LiveTarget(network, started),
-            lambda: start_of_transfer(started),
+            lambda: self._started_unix_ns(started),
             self.spools / "events.lp",
         )
         parts.callback(events.stop)
         events.start()
         with self.progress.step("transfer") as step:
-            failures = [network.middle.failed, gateway.failure, events.failure]
-            failures += [flow.failure for flow in cross_traffic]
-            watch_transfer(self.plan, started, failures, self.progress, step)
+            failures += [events.failure, collectors.failure, *(flow.failure for flow in cross_traffic)]
+            with ExitStack() as watched:
+                if endpoint is not None:
+                    lag = TelemetryLag(endpoint, self.plan["run"], self.plan["scenario"])
+                    watched.callback(lag.stop)
+                    lag.start()
+                self._transfer(network, started, failures, step)
             for flow in cross_traffic:
                 flow.wait()
             events.stop()
@@ -142,34 +197,61 @@ class Run:
         with self.progress.step("drain") as step:
             qdiscs = network.qdiscs()
             self.provenance["qdiscs_after"] = qdiscs
-            host_load.stop()
+            collectors.stop_sampling()
             network.middle.stop()
-            pusher.stop()
+            collectors.stop_pushing()
+            self.provenance["collectors"] = collectors.cost()
             trust = judge_trust(
-                self.plan["limits"], relay=self._relay_result(), idle=host_load.idle, qdiscs=qdiscs
+                self.plan["limits"],
+                relay=self._relay_result(),
+                idle=collectors.host_load.idle,
+                qdiscs=qdiscs,
+                lossy=lossy_interfaces(self.plan),
+                longest_busy_s=collectors.host_load.longest_busy_s,
             )
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
-            with Client(endpoint, "reader") as reader:
-                counts = telemetry.Counts(merged, FromInflux(reader, self.plan["run"]).count_points())
-            step.note = f"{counts.in_file} points in the file, {counts.in_database} in the database"
+            counts = telemetry.Counts(merged, self._stored_points(endpoint))
+            step.note = f"{counts.in_file} points in the file"
+            if counts.in_database is not None:
+                step.note += f", {counts.in_database} in the database"
         return trust, counts
 
-    def _places(self, own: Path, credentials: Path) -> list[agents.AgentPlace]:
+    def _stored_points(self, endpoint: Endpoint | None) -> int | None:
+        if endpoint is None:
+            return None
+        with Client(endpoint, "reader") as reader:
+            return FromInflux(reader, self.plan["run"]).count_points()
+
+    def _started_unix_ns(self, started: Sequence[agents.Agent]) -> int | None:
+        """When the first session's transfer started; None before that."""
+        return start_of_transfer(started)
+
+    def _transfer(
+        self,
+        network: Network,
+        started: Sequence[agents.Agent],
+        failures: Sequence[Callable[[], str | None]],
+        step: Step,
+    ) -> None:
+        """From the start of the first session to the end of the last."""
+        watch_transfer(self.plan, started, failures, self.progress, step)
+
+    def _places(self, own: Path, credentials: Path | None) -> list[agents.AgentPlace]:
         places = []
         for session in self.plan["sessions"]:
             for role in ("receiver", "sender"):
-                host = session[f"{role}_host"]
+                name = agents.agent_name(session["name"], role)
                 place = agents.AgentPlace(
-                    host=host, role=role, session=session["name"], plan=self.plan_file,
-                    directory=self.spools / host, control=own / host, credentials=credentials,
-                    log=self.logs / f"{host}.log", start_s=session["start_s"],
+                    host=session[f"{role}_host"], role=role, session=session["name"], plan=self.plan_file,
+                    directory=self.spools / name, control=own / name, credentials=credentials,
+                    log=self.logs / f"{name}.log", start_s=session["start_s"],
                 )  # fmt: skip
                 place.prepare()
                 places.append(place)
         return places
 
     def _build_network(
-        self, parts: ExitStack, places: list[agents.AgentPlace], credentials: Path
+        self, parts: ExitStack, places: list[agents.AgentPlace], credentials: Path | None
     ) -> tuple[Network, list[agents.Agent]]:
         started: list[agents.Agent] = []
         pids: dict[str, int] | None = None
@@ -178,14 +260,15 @@ class Run:
 
             client = docker.from_env()
             parts.callback(client.close)
-            image = build.build_image(client, self.binaries["ncp-agent"])
+            image = build.build_image(client, self.binaries[self.program])
             self.provenance["agent_image"] = image
-            pids = {}
+            first: dict[str, agents.ContainerAgent] = {}
             for place in places:
-                container = agents.ContainerAgent(client, image, self.plan, place)
+                container = agents.ContainerAgent(client, image, self.plan, place, first.get(place.host))
                 parts.callback(container.stop)
                 started.append(container)
-                pids[place.host] = container.pid
+                first.setdefault(place.host, container)
+            pids = {host: container.pid for host, container in first.items()}
         relay = None
         if self.plan["middle"] == "relay":
             (self.spools / "relay").mkdir()
@@ -195,6 +278,9 @@ class Run:
             )  # fmt: skip
         network = Network(self.plan, relay)
         parts.callback(network.tear_down)
+        for agent in started:
+            if agent.exit_code() is not None:  # there is no namespace to build in
+                raise RunFailed(agents.why_it_ended(agent))
         network.build(pids)
         self.provenance["sysctls"] = provenance.sysctls(network.namespaces())
         self.provenance["middle"] = network.middle.facts()
@@ -202,23 +288,18 @@ class Run:
         self.provenance["offloads_on"] = network.offloads()
         return network, started
 
-    def _calibrate(self, network: Network) -> list[calibration.LinkReading]:
-        """Measure the links, a second time if the first was off (a busy moment of a shared machine)."""
-        for attempt in (1, 2):
-            readings = calibration.measure(
-                self.plan,
-                self.plan_file,
-                self.binaries["ncp-link"],
-                network.namespaces(),
-                self.logs / "probe.log",
-            )
-            calibration.write_csv(readings, self.folder / "links.csv")
+    def _calibrate(self, network: Network, endpoint: Endpoint | None) -> list[calibration.LinkReading]:
+        def note(readings: list[calibration.LinkReading], attempt: int) -> None:
+            if endpoint is not None:  # links.csv has them all
+                with suppress(QueryFailed), Client(endpoint, "admin") as writer:
+                    writer.write(calibration.lines(self.plan, readings, time.time_ns()))
             self.provenance["calibration"] = [asdict(reading) for reading in readings]
             self.provenance["calibration_attempts"] = attempt
-            reasons = calibration.off_limits(readings, self.plan["limits"])
-            if not reasons:
-                return readings
-        raise LinksOff(reasons)
+
+        return calibration.calibrate(
+            self.plan, self.plan_file, self.binaries["ncp-link"], network.namespaces(),
+            self.logs / "probe.log", self.folder / "links.csv", note,
+        )  # fmt: skip
 
     def _start_cross_traffic(
         self, parts: ExitStack, network: Network, started: list[agents.Agent]
@@ -226,35 +307,12 @@ class Run:
         flows = []
         for flow in self.plan["cross_traffic"]:
             iperf3 = Iperf3(
-                self.plan, flow, network.namespaces(), self.folder, lambda: start_of_transfer(started)
+                self.plan, flow, network.namespaces(), self.folder, lambda: self._started_unix_ns(started)
             )
             parts.callback(iperf3.stop)
             iperf3.start()
             flows.append(iperf3)
         return flows
-
-    def _start_collectors(
-        self, parts: ExitStack, network: Network, credentials: Path
-    ) -> tuple[HostLoad, Supervised]:
-        spool = self.spools / "host_load.lp"
-        interval_s = self.plan["telemetry"]["interval_ms"] / 1000
-        host_load = HostLoad(spool, self.plan["run"], self.plan["scenario"], interval_s)
-        host_load.start()
-        parts.callback(host_load.stop)
-        pusher = Supervised.start(
-            "telemetry pusher",
-            [
-                str(self.binaries["ncp-push"]), "--plan", str(self.plan_file), "--spool", str(spool),
-                "--spool", str(self.spools / "events.lp"),
-                *(arg for flow in self.plan["cross_traffic"]
-                  for arg in ("--spool", str(self.spools / f"iperf3-{flow['number']}.lp"))),
-                "--credentials", str(credentials),
-            ],
-            self.logs / "push.log",
-            namespace=network.fabric.path,
-        )  # fmt: skip
-        parts.callback(_stop_quietly, pusher)
-        return host_load, pusher
 
     def _spool_files(self) -> list[Path]:
         return sorted(self.spools.glob("**/*.lp"))
@@ -280,10 +338,15 @@ class Run:
             relay = self.spools / "relay" / "result.json"
             if relay.exists():
                 shutil.copyfile(relay, self.folder / "relay.json")
-            for result in self.spools.glob("*/result.json"):
-                if result.parent.name != "relay":
-                    shutil.copyfile(result, self.folder / "agents" / f"{result.parent.name}.json")
+            self._keep_results()
             shutil.rmtree(self.spools)
+
+    def _keep_results(self) -> None:
+        """What the agents left at their end goes to ``agents/``."""
+        for place in self.places:
+            result = place.directory / "result.json"
+            if result.exists():
+                shutil.copyfile(result, self.folder / "agents" / f"{place.name}.json")
 
     def _write_provenance(self) -> None:
         document = {
@@ -294,19 +357,3 @@ class Run:
         (self.folder / "provenance.json").write_text(
             json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         )
-
-
-class LinksOff(RunFailed):
-    """A link is not what was asked, so nothing was run over it."""
-
-    def __init__(self, reasons: list[str]) -> None:
-        super().__init__(
-            "the links are not what was asked, so nothing was run over them:\n  " + "\n  ".join(reasons),
-            "Free the machine of other load and run again.",
-        )
-        self.reasons = reasons
-
-
-def _stop_quietly(process: Supervised) -> None:
-    if process.failure() is None:
-        process.stop()

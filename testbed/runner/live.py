@@ -21,6 +21,8 @@ from topologies.commands import run
 from topologies.fabric import leftover_namespaces
 
 RUN_LABEL = "ncp-testbed.run"
+BUSY = "two runs at once would disturb each other's links"
+"""What a run says that finds another one on."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
             lock.seek(0)
             holder = lock.read().strip() or "another run"
             raise CannotRun(
-                f"{holder} is on; two runs at once would disturb each other's links",
+                f"{holder} is on; {BUSY}",
                 "Wait for it, or stop it with Ctrl-C.",
             ) from None
         # Held now, so whatever is left belongs to runs that are over.
@@ -72,6 +74,19 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
         finally:
             shutil.rmtree(own, ignore_errors=True)
             lock.truncate(0)
+
+
+def holder() -> str | None:
+    """Which run is on, as a text; None while there is none."""
+    try:
+        with (paths.live_runs() / "lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return lock.read().strip() or "another run"
+    except FileNotFoundError:
+        pass
+    return None
 
 
 def records() -> list[Record]:

@@ -11,6 +11,7 @@ from typing import Any
 from testbed.plan.layout import Route
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolve import Plan
+from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
@@ -36,16 +37,12 @@ class Network:
     def build(self, container_pids: Mapping[str, int] | None = None) -> None:
         """Hosts (in the namespaces of running containers where given), links, management network."""
         from mininet.log import setLogLevel
-        from mininet.net import Mininet
 
-        from topologies.planned import Planned
+        from topologies.planned import planned_network
 
         setLogLevel("warning")
         self.fabric.create()
-        topology = Planned(
-            nodes=self._node_options(container_pids or {}), links=self.links, fabric=self.fabric
-        )
-        self.net = Mininet(topo=topology, controller=None, build=True, autoSetMacs=False, waitConnected=False)
+        self.net = planned_network(self._node_options(container_pids or {}), self.links, self.fabric)
         self.fabric.add_management({self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"]})
 
     def _node_options(self, container_pids: Mapping[str, int]) -> dict[str, dict[str, Any]]:
@@ -79,7 +76,7 @@ class Network:
     def qdiscs(self) -> list[dict[str, Any]]:
         """``tc -s -j qdisc`` of every interface on the links, with the host (or the fabric) it is on."""
         found: list[dict[str, Any]] = []
-        for place, path in {**self.namespaces(), "fabric": self.fabric.path}.items():
+        for place, path in {**self.namespaces(), FABRIC: self.fabric.path}.items():
             for entry in json.loads(run(in_namespace(path, ["tc", "-s", "-j", "qdisc", "show"]))):
                 if entry.get("dev") != "lo":
                     found.append({"host": place, **entry})
@@ -116,9 +113,9 @@ class Network:
 
 
 def relay_middle(
-    plan: Plan, plan_file: Path, binary: Path, directory: Path, credentials: Path, log_file: Path
+    plan: Plan, plan_file: Path, binary: Path, directory: Path, credentials: Path | None, log_file: Path
 ) -> RelayMiddle:
-    """The relay as the run's middle, with telemetry of its own."""
+    """The relay as the run's middle, with telemetry of its own; without credentials it pushes none."""
     return RelayMiddle(
         Fabric(plan["namespace"]),
         binary,

@@ -18,10 +18,10 @@ GATEWAY_PORT = 8086
 
 @dataclass(frozen=True)
 class Counts:
-    """Points of telemetry of a run: in the merged file and in the database."""
+    """Points of telemetry of a run: in the merged file and in the database (None: there was none)."""
 
     in_file: int
-    in_database: int
+    in_database: int | None
 
 
 class Gateway:

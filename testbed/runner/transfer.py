@@ -17,24 +17,24 @@ DRAIN_S = 30.0
 
 
 def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
-    """Wait until each agent has opened its sockets."""
+    """Wait until each agent has opened its sockets; one that only answers others is running then."""
     deadline = time.monotonic() + timeout_s
     waiting = list(agents)
     while waiting:
         for agent in list(waiting):
             if agent.exit_code() is not None:
                 raise RunFailed(why_it_ended(agent))
-            if _state(agent).get("state") == "ready":
+            if state_of(agent).get("state") in ("ready", "running"):
                 waiting.remove(agent)
         if waiting and time.monotonic() > deadline:
-            names = ", ".join(agent.place.host for agent in waiting)
+            names = ", ".join(agent.place.name for agent in waiting)
             raise RunFailed(f"agent {names} is not ready after {timeout_s:g} s; see {waiting[0].place.log}")
         time.sleep(POLL_S / 2)
 
 
 def start_of_transfer(agents: Sequence[Agent]) -> int | None:
     """When the first sender's session was established, in Unix nanoseconds; None before that."""
-    return int(_state(_senders(agents)[0]).get("started_unix_ns", 0)) or None
+    return int(state_of(_senders(agents)[0]).get("started_unix_ns", 0)) or None
 
 
 def _senders(agents: Sequence[Agent]) -> list[Agent]:
@@ -85,7 +85,8 @@ def watch_transfer(
     step.note = _outcome(agents)
 
 
-def _state(agent: Agent) -> dict[str, Any]:
+def state_of(agent: Agent) -> dict[str, Any]:
+    """What an agent says of itself now; empty where it does not answer."""
     try:
         return control(agent, "GET", "/state")
     except OSError:
@@ -93,7 +94,7 @@ def _state(agent: Agent) -> dict[str, Any]:
 
 
 def _status(plan: Plan, senders: Sequence[Agent], elapsed_s: float, expected_s: float) -> str:
-    states = [_state(agent) or agent.place.result() or {} for agent in senders]
+    states = [state_of(agent) or agent.place.result() or {} for agent in senders]
     total = sum(session["transfer_bytes"] for session in plan["sessions"])
     done = sum(state.get("bytes", 0) for state in states) / total
     windows = ":".join(f"{c['window_packets']:.0f}" for state in states for c in state.get("connections", []))

@@ -3,10 +3,40 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from collectors.host_load import BUSY
 from testbed.checks.result import Trust
+
+FABRIC = "fabric"
+"""Where :meth:`testbed.runner.network.Network.qdiscs` says that a link's middle is."""
+LOSSES = {"loss", "gilbert_elliott"}
+"""Properties that have frames lost."""
+
+
+def lossy_interfaces(plan: Mapping[str, Any]) -> set[str]:
+    """The middle's interfaces at which frames are to be lost at some time in the run, by a link's own loss or by
+    the timeline."""
+    acted_on = {
+        action["link"]
+        for action in plan["timeline"]
+        if action["kind"] == "carrier" or not LOSSES.isdisjoint(action.get("properties", ()))
+    }
+    return {
+        link[end]["middle_interface"]
+        for link in plan["links"]
+        if link["loss"] or "gilbert_elliott" in link or link["name"] in acted_on
+        for end in ("a", "b")
+    }
+
+
+def _may_drop(qdisc: Mapping[str, Any], lossy: Collection[str]) -> bool:
+    """A host's queue must block the sender, and netem's be long enough. A queue in the middle is there to drop
+    (HTB with one below it), and so is what ends the copied frames there."""
+    if qdisc["host"] != FABRIC:
+        return "parent" in qdisc  # which the drops of the queue below it count for, too
+    return qdisc["kind"] != "netem" or qdisc["dev"] in lossy
 
 
 def judge_trust(
@@ -15,9 +45,15 @@ def judge_trust(
     relay: Mapping[str, Any] | None,
     idle: Sequence[float],
     qdiscs: Sequence[Mapping[str, Any]],
+    lossy: Collection[str] = (),
+    longest_busy_s: float = 0.0,
 ) -> Trust:
-    """``relay`` is the relay's own result (None with netem), ``idle`` the shares of idle CPU time sampled
-    during the transfer, ``qdiscs`` the counters at its end."""
+    """``relay`` is the relay's own result (None with netem), ``qdiscs`` the counters at the transfer's end.
+
+    ``idle`` are the shares of idle CPU time sampled during the transfer, ``longest_busy_s`` is the longest time
+    with less than :data:`collectors.host_load.BUSY` of it, ``lossy`` the middle's interfaces that are to lose
+    frames (:func:`lossy_interfaces`).
+    """
     reasons = []
     for link in (relay or {}).get("links", []):
         where = f"link {link['link']} {link['direction']}"
@@ -27,13 +63,17 @@ def judge_trust(
                 f"{where}: 1% of the frames left more than {late_ms:.2f} ms late "
                 f"(limit {limits['lateness_p99_ms']:g} ms)"
             )
+        elif (longest_ms := link["lateness_us"]["max"] / 1000) > limits["lateness_max_ms"]:
+            reasons.append(
+                f"{where}: the machine stopped: a frame left {longest_ms:.0f} ms late "
+                f"(limit {limits['lateness_max_ms']:g} ms)"
+            )
         if lost := sum(link["unasked_drops"].values()):
             reasons.append(f"{where}: the relay lost {lost} frames that nobody asked it to lose")
     if ring := (relay or {}).get("ring_drops"):
         reasons.append(f"the relay was too slow for what arrived: the kernel dropped {ring} frames before it")
-    # A back-pressure queue must block the sender, never drop; a netem queue must be long enough.
     for qdisc in qdiscs:
-        if qdisc.get("drops") and qdisc["kind"] == "tbf":
+        if qdisc.get("drops") and not _may_drop(qdisc, lossy):
             reasons.append(
                 f"{qdisc['host']} {qdisc['dev']}: the {qdisc['kind']} queue dropped {qdisc['drops']} packets"
             )
@@ -41,5 +81,10 @@ def judge_trust(
         reasons.append(
             f"the machine was starved: {statistics.fmean(idle):.1%} of its CPU time was idle "
             f"(limit {limits['cpu_idle']:.0%})"
+        )
+    if longest_busy_s > limits["cpu_busy_s"]:
+        reasons.append(
+            f"the machine was starved: for {longest_busy_s:.1f} s in a row less than {BUSY:.0%} of its CPU time "
+            f"was idle (limit {limits['cpu_busy_s']:g} s)"
         )
     return Trust(trusted=not reasons, reasons=reasons)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from testbed.plan.links import Impairments
-from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit
+from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes
 from testbed.scenario.section import Name, Section
 from testbed.units import QueueLength
 
@@ -62,12 +62,17 @@ class Link(Section):
     rate: LinkRate
     delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
     queue: Queue = Field(default_factory=lambda: Queue.model_validate({}))
+    burst_bytes: SizeBytes | None = Field(None, alias="burst", le=64 << 20)
+    """What may leave at once after idling, as fast as the machine can: the rate's token bucket, where it is to hold
+    more than the shaper needs anyway."""
     loss: Fraction = 0.0
     burst_loss: BurstLoss | None = None
     jitter: Jitter | None = None
     reorder: Fraction = 0.0
     duplicate: Fraction = 0.0
     corrupt: Fraction = 0.0
+    copies: int = Field(1, ge=1, le=64)
+    """How many links like this one there are: ``name-1``, ``name-2``, …; with one, just ``name``."""
     trace: Path | None = None
     """Delivery opportunities in mahimahi's format, in place of the constant rate (a queue in the middle only)."""
 
@@ -98,6 +103,13 @@ class Link(Section):
                 "the sender; set queue to {limit: …, mode: droptail}"
             )
         return self
+
+    def each(self) -> list[Link]:
+        """The links that it stands for."""
+        if self.copies == 1:
+            return [self]
+        names = [f"{self.name}-{number}" for number in range(1, self.copies + 1)]
+        return [self.model_copy(update={"name": name, "copies": 1}) for name in names]
 
     def impairments(self, folder: Path) -> Impairments:
         """As the plan has them; files are named relative to the scenario's folder."""

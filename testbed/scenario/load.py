@@ -7,9 +7,9 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -20,6 +20,8 @@ from testbed.errors import BadInput
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 
+Model = TypeVar("Model", bound=BaseModel)
+
 
 @dataclass(frozen=True)
 class LoadedScenario:
@@ -29,6 +31,8 @@ class LoadedScenario:
     path: Path
     text: str
     overrides: tuple[str, ...]
+    changed: bool = True
+    """Whether any of the overrides is not the file's own (of its ``quick`` section)."""
 
 
 def available() -> list[Path]:
@@ -59,9 +63,19 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
 
     ``assignments`` are ``key=value`` texts of ``--set``; those of the file's ``quick`` section come first.
     """
+    path, document, applied = document_of(name, assignments, quick=quick)
+    scenario = validated(Scenario, path, document, applied)
+    text = path.read_text(encoding="utf-8")
+    return LoadedScenario(scenario, path, text, tuple(applied), changed=bool(assignments))
+
+
+def document_of(
+    name: str, assignments: Sequence[str], *, quick: bool
+) -> tuple[Path, CommentedMap, list[str]]:
+    """A scenario's file, its document with ``quick`` and ``assignments`` applied, and what was applied."""
     path = find(name)
     text = path.read_text(encoding="utf-8")
-    document = _parse(path, text)
+    document = parse(path, text, "a scenario is a mapping with name, title, links, ncp and checks")
     applied: list[str] = []
     quick_section = document.get("quick") or {}
     if quick and isinstance(quick_section, dict):
@@ -72,10 +86,11 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
         key, value = split_assignment(assignment)
         full_key = apply_override(document, key, value, origin="--set")
         applied.append(f"{full_key}={value}")
-    return LoadedScenario(_validate(path, document, applied), path, text, tuple(applied))
+    return path, document, applied
 
 
-def _parse(path: Path, text: str) -> CommentedMap:
+def parse(path: Path, text: str, should_be: str) -> CommentedMap:
+    """A YAML file's mapping, with the lines of its parts; raises :class:`BadInput`."""
     try:
         document = YAML(typ="rt").load(io.StringIO(text))
     except MarkedYAMLError as error:
@@ -84,26 +99,28 @@ def _parse(path: Path, text: str) -> CommentedMap:
     except YAMLError as error:
         raise BadInput(f"{path}: not valid YAML: {error}") from error
     if not isinstance(document, CommentedMap):
-        raise BadInput(f"{path}: a scenario is a mapping with name, title, links, ncp and checks")
+        raise BadInput(f"{path}: {should_be}")
     return document
 
 
-def _validate(path: Path, document: CommentedMap, applied: Sequence[str]) -> Scenario:
+def validated(model: type[Model], path: Path, document: CommentedMap, applied: Sequence[str] = ()) -> Model:
+    """The document as ``model``; each mistake is told with its line in the file (:class:`BadInput`)."""
     try:
-        return Scenario.model_validate(_plain(document))
+        return model.model_validate(plain(document))
     except ValidationError as error:
         # A misspelt key is also a missing one; the misspelling is the one to mend, so it comes first.
         details = sorted(error.errors(), key=lambda item: item["type"] == "missing")
-        shown = [_describe(path, document, item, applied) for item in details[:3]]
+        shown = [_describe(model, path, document, item, applied) for item in details[:3]]
         more = f"\n(and {len(details) - 3} more)" if len(details) > 3 else ""
         raise BadInput("\n".join(dict.fromkeys(shown)) + more) from error
 
 
-def _plain(node: Any) -> Any:
+def plain(node: Any) -> Any:
+    """A document without what ruamel remembers of its form."""
     if isinstance(node, dict):
-        return {str(key): _plain(value) for key, value in node.items()}
+        return {str(key): plain(value) for key, value in node.items()}
     if isinstance(node, list):
-        return [_plain(value) for value in node]
+        return [plain(value) for value in node]
     if isinstance(node, bool) or node is None:
         return node
     for kind in (int, float, str):  # ruamel's scalars are subclasses that remember their form
@@ -112,13 +129,15 @@ def _plain(node: Any) -> Any:
     return node
 
 
-def _describe(path: Path, document: CommentedMap, error: ErrorDetails, applied: Sequence[str]) -> str:
+def _describe(
+    model: type[BaseModel], path: Path, document: CommentedMap, error: ErrorDetails, applied: Sequence[str]
+) -> str:
     """``scenarios/x.yaml:7: links.fast.rate: 1024 has no unit; write for example 1024pps``."""
     line, names = _locate(document, error["loc"])
-    field = ".".join(names) or "scenario"
+    field = ".".join(names) or model.__name__.lower()
     kind, value = error["type"], error["input"]
     if kind == "extra_forbidden":
-        known = _sibling_keys(error["loc"])
+        known = _sibling_keys(model, error["loc"])
         close = difflib.get_close_matches(names[-1], known, n=1)
         message = f"unknown key {names[-1]!r}" + (f"; did you mean {close[0]!r}?" if close else "")
         message += f" (known: {', '.join(known)})" if known else ""
@@ -152,21 +171,31 @@ def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | Non
             node = node[step]
             label = node.get("name") if isinstance(node, dict) else None
             names.append(str(label or step + 1))
-        elif isinstance(node, dict) and not isinstance(step, int) and step != node.get("judge"):
+        elif (
+            isinstance(node, dict)
+            and not isinstance(step, int)
+            and step not in (node.get("judge"), node.get("kind"))
+        ):
             names.append(str(step))  # a missing key; the name of a union's member is no part of the path
     return line, names
 
 
-def _sibling_keys(loc: Sequence[int | str]) -> list[str]:
+def _sibling_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     """The keys that would have been right beside the last step of ``loc``."""
-    schema: dict[str, Any] = Scenario.model_json_schema(by_alias=True)
+    schema: dict[str, Any] = model.model_json_schema(by_alias=True)
     definitions = schema.get("$defs", {})
     node: dict[str, Any] = schema
 
     def resolve(candidate: dict[str, Any]) -> dict[str, Any]:
-        while "$ref" in candidate:
-            candidate = definitions[candidate["$ref"].rsplit("/", 1)[-1]]
-        return candidate
+        while True:
+            # Of an optional section, what it is where it is given.
+            given = [option for option in candidate.get("anyOf", ()) if option.get("type") != "null"]
+            if "$ref" in candidate:
+                candidate = definitions[candidate["$ref"].rsplit("/", 1)[-1]]
+            elif len(given) == 1:
+                candidate = given[0]
+            else:
+                return candidate
 
     for step in loc[:-1]:
         node = resolve(node)

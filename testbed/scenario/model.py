@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from testbed.checks import Check
+from testbed.ndn.section import Ndn
 from testbed.scenario.links import Link
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
 from testbed.scenario.section import Name, Section
 from testbed.scenario.sessions import Access, CrossTraffic, Session
 from testbed.scenario.timeline import TimelineEvent
+from testbed.scenario.topology import KEYS_OF_TOPOLOGY, Topology
+from testbed.tcp.kinds import Tcp
 
-KEYS_OF_TOPOLOGY = {
-    "parallel": (),
-    "relays": (),
-    "dumbbell": ("sessions", "access", "cross_traffic"),
-    "star": ("sessions", "cross_traffic"),
-}
-"""The keys of a scenario that only some topologies have."""
+MOST_LINKS = 64
+
+Traffic = Literal["ncp", "tcp", "ndn"]
+TRAFFIC: tuple[Traffic, ...] = get_args(Traffic)
 
 
 class NcpSession(Section):
     """One NCP transfer from the first host to the second, with one connection per link."""
 
     policy: Name
+    transport: Literal["udp", "tcp"] = "udp"
+    """A datagram for each packet, or a TCP connection for each NCP connection, each packet after its length."""
     transfer_bytes: SizeBytes = Field(alias="transfer")
     initial_windows: list[Annotated[int, Field(ge=1)]] | None = None
     """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""
@@ -33,6 +35,8 @@ class NcpSession(Section):
     mtu_bytes: Annotated[int, Field(ge=64, le=1400)] = Field(1024, alias="mtu")
     ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", gt=0)
     max_ack_ranges: int = Field(32, ge=1, le=4096)
+    ack_repeats: int = Field(0, ge=0, le=100)
+    """How often the receiver repeats what it has acknowledged, once per interval; upstream never does."""
     timeout_check_ms: DelayMilliseconds = Field(50.0, alias="timeout_check", gt=0)
     linger_ms: DelayMilliseconds = Field(1000.0, alias="linger")
 
@@ -52,8 +56,12 @@ class Limits(Section):
     delay_error_ms: DelayMilliseconds = Field(1.0, alias="delay_error")
     lateness_p99_ms: DelayMilliseconds = Field(2.0, alias="lateness_p99")
     """The 99th percentile of how late the user-space middle let frames go, on any link."""
+    lateness_max_ms: DelayMilliseconds = Field(100.0, alias="lateness_max")
+    """The longest that it let one wait: a machine that stops for longer is as a break of all links at once."""
     cpu_idle: Fraction = 0.05
     """The least mean share of CPU time that must have been idle."""
+    cpu_busy_s: DurationSeconds = Field(2.0, alias="cpu_busy")
+    """The longest time in a row in which less than 5% of it may have been."""
     transfer_s: DurationSeconds | None = Field(None, alias="transfer_time")
     """A transfer that takes longer is stopped; without it three times the time at full rate, plus 30 s."""
 
@@ -65,9 +73,12 @@ class Scenario(Section):
     title: str
     source: str = ""
     description: str = ""
-    topology: Literal["parallel", "relays", "dumbbell", "star"] = "parallel"
-    links: list[Link] = Field(min_length=1, max_length=64)
-    ncp: NcpSession
+    topology: Topology = Topology(kind="parallel")
+    links: list[Link] = Field(min_length=1, max_length=MOST_LINKS)
+    ncp: NcpSession | None = None
+    """What is sent: one of ``ncp``, ``tcp`` and ``ndn``."""
+    tcp: Tcp | None = None
+    ndn: Ndn | None = None
     sessions: list[Session] = Field(default_factory=list, max_length=32)
     """Sessions that share the network; without it one, as ``ncp`` says."""
     access: Access | None = None
@@ -78,6 +89,14 @@ class Scenario(Section):
     """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
     checks: list[Check] = Field(min_length=1)
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+
+    @field_validator("links")
+    @classmethod
+    def _with_copies(cls, links: list[Link]) -> list[Link]:
+        each = [copy for link in links for copy in link.each()]
+        if len(each) > MOST_LINKS:
+            raise ValueError(f"with their copies there are {len(each)} links; {MOST_LINKS} at most")
+        return each
 
     @field_validator("links", "sessions")
     @classmethod
@@ -90,21 +109,68 @@ class Scenario(Section):
             seen.add(item.name)
         return named
 
+    @property
+    def traffic(self) -> Traffic:
+        """What is sent, by the name of its section."""
+        return next(name for name in TRAFFIC if getattr(self, name) is not None)
+
+    @model_validator(mode="after")
+    def _one_traffic(self) -> Scenario:
+        given = [name for name in TRAFFIC if getattr(self, name) is not None]
+        if len(given) != 1:
+            said = " and ".join(given) or "none"
+            raise ValueError(f"what is sent is told by exactly one of {', '.join(TRAFFIC)}; here is {said}")
+        for check in self.checks:
+            if self.traffic not in check.of_traffic:
+                kinds = " or ".join(check.of_traffic)
+                raise ValueError(f"checks.{check.name}: {check.judge} is about {kinds}, not {self.traffic}")
+        if (self.traffic == "ndn") != (self.topology.kind == "chain"):
+            raise ValueError(
+                f"topology: {self.traffic} over {self.topology.kind}; ndn needs topology chain, which has an agent "
+                "on every host, and nothing else can use that"
+            )
+        if self.traffic != "ncp":
+            self._one_connection()
+        return self
+
+    def _one_connection(self) -> None:
+        """TCP sends over one path, once; NDN's one object goes along the whole chain."""
+        many = self.sessions if self.topology.kind in ("dumbbell", "star", "custom") else self.links
+        key = "sessions" if many is self.sessions else "links"
+        if self.traffic == "ndn" and len(self.links) < 2:
+            raise ValueError(
+                "links has 1; ndn needs a forwarder between consumer and producer, so at least 2"
+            )
+        if len(many) > 1 and self.traffic != "ndn":
+            raise ValueError(f"{key} has {len(many)}; {self.traffic} sends over one path, so give one")
+        for session in self.sessions:
+            for name in ("policy", "transfer_bytes", "send_window_bytes", "initial_windows"):
+                if getattr(session, name) is not None:
+                    raise ValueError(f"sessions.{session.name}: {name} is NCP's; leave it out")
+            if max(session.connections, len(session.paths)) > 1:
+                raise ValueError(f"sessions.{session.name}: {self.traffic} has one connection; give one path")
+        for event in self.timeline:
+            if event.do == "pause_read":
+                raise ValueError("timeline: pause_read is of NCP's receiver; leave it out")
+
     @model_validator(mode="after")
     def _of_its_topology(self) -> Scenario:
-        allowed = KEYS_OF_TOPOLOGY[self.topology]
+        kind = self.topology.kind
+        allowed = KEYS_OF_TOPOLOGY[kind]
         for key in ("sessions", "access", "cross_traffic"):
             if getattr(self, key) and key not in allowed:
                 others = " or ".join(name for name, keys in KEYS_OF_TOPOLOGY.items() if key in keys)
-                raise ValueError(
-                    f"{key}: topology {self.topology} has none; use topology {others}, or leave it out"
-                )
-        if self.topology == "dumbbell" and len(self.links) != 1:
+                raise ValueError(f"{key}: topology {kind} has none; use topology {others}, or leave it out")
+        if kind == "dumbbell" and len(self.links) != 1:
             raise ValueError(
                 f"links has {len(self.links)} links; a dumbbell has one, the bottleneck (access is for the others)"
             )
-        if self.topology == "star" and len(self.links) < 2:
+        if kind == "star" and len(self.links) < 2:
             raise ValueError("links has 1 link; a star has one for each host, so at least 2")
+        if kind == "custom" and not self.sessions:
+            raise ValueError(
+                "sessions: is missing; with a topology of your own they say who sends over which links"
+            )
         return self
 
     @model_validator(mode="after")
@@ -114,37 +180,52 @@ class Scenario(Section):
                 where = f"{key}.{getattr(entry, 'name', number)}"
                 for role in ("sender", "receiver"):
                     self._check_host(f"{where}.{role}", getattr(entry, role))
-                if self.topology == "star" and entry.sender == entry.receiver:
+                if entry.sender is not None and entry.sender == entry.receiver:
                     raise ValueError(f"{where}: {entry.sender} sends to itself; give two hosts")
-        if self.topology == "star":
-            ends = [host for entry in self.sessions for host in (entry.sender, entry.receiver)]
-            twice = sorted({str(host) for host in ends if ends.count(host) > 1})
-            if twice:
-                raise ValueError(
-                    f"sessions: {', '.join(twice)} would be in two sessions; a host has one agent, so give each "
-                    "session hosts of its own (cross_traffic may share them)"
-                )
+                self._check_paths(where, entry)
         return self
 
     def _check_host(self, where: str, host: str | None) -> None:
-        if self.topology != "star":
+        if self.topology.kind not in ("star", "custom"):
             if host is not None:
-                raise ValueError(f"{where}: topology {self.topology} chooses the hosts; leave it out")
+                raise ValueError(f"{where}: topology {self.topology.kind} chooses the hosts; leave it out")
+            return
+        if self.topology.kind == "custom":
+            if host is None:
+                raise ValueError(f"{where}: is missing; name a host of {self.topology.class_name}")
             return
         hosts = [f"h{number}" for number in range(1, len(self.links) + 1)]
         if host not in hosts:
             said = "is missing" if host is None else f"there is no host {host!r}"
             raise ValueError(f"{where}: {said}; hosts, one per link: {', '.join(hosts)}")
 
+    def _check_paths(self, where: str, entry: Session | CrossTraffic) -> None:
+        if self.topology.kind != "custom":
+            if entry.paths:
+                raise ValueError(
+                    f"{where}.{entry.key_of_paths}: topology {self.topology.kind} tells it; leave it out"
+                )
+            return
+        names = ", ".join(link.name for link in self.links)
+        if not entry.paths:
+            raise ValueError(
+                f"{where}.{entry.key_of_paths}: is missing; name the links that packets cross, in order, of {names}"
+            )
+        if isinstance(entry, Session) and "connections" in entry.model_fields_set:
+            raise ValueError(f"{where}.connections: there is one for each of its paths; leave it out")
+
     @model_validator(mode="after")
     def _one_window_per_connection(self) -> Scenario:
+        if self.ncp is None:
+            return self
         windows = self.ncp.initial_windows
-        if "sessions" in KEYS_OF_TOPOLOGY[self.topology]:
+        if "sessions" in KEYS_OF_TOPOLOGY[self.topology.kind]:
             for session in self.sessions or [Session.model_validate({"name": "s1"})]:
                 own = session.initial_windows or windows
-                if own is not None and len(own) != session.connections:
+                connections = len(session.paths) or session.connections
+                if own is not None and len(own) != connections:
                     raise ValueError(
-                        f"initial_windows has {len(own)} values for the {session.connections} connections of "
+                        f"initial_windows has {len(own)} values for the {connections} connections of "
                         f"session {session.name}; give one per connection"
                     )
         elif windows is not None and len(windows) != len(self.links):

@@ -24,6 +24,8 @@ _OPTIONAL = {
     "mtu": "ncp.mtu",
     "ack_interval": "ncp.ack_interval",
     "max_ack_ranges": "ncp.max_ack_ranges",
+    "ack_repeats": "ncp.ack_repeats",
+    "transport": "ncp.transport",
     "transfer_time": "limits.transfer_time",
 }
 

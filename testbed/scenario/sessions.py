@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, LinkRate, SizeBytes
 from testbed.scenario.section import Name, Section
 
+LinkNames = Annotated[list[Name], Field(min_length=1)]
+
 
 class Session(Section):
-    """One of several NCP sessions, between hosts of its own; what it leaves out is as in ``ncp``."""
+    """One of several NCP sessions; what it leaves out is as in ``ncp``."""
 
     name: Name
     sender: Name | None = None
     """Hosts, where the topology does not tell them."""
     receiver: Name | None = None
     start_s: DurationSeconds = Field(0.0, alias="start")
-    connections: int = Field(1, ge=1, le=16)
+    connections: int = Field(1, ge=1, le=64)
+    paths: list[LinkNames] = Field(default_factory=list, max_length=64)
+    """For a topology of the user's own: the links that each connection's packets cross, in order."""
     policy: Name | None = None
     transfer_bytes: SizeBytes | None = Field(None, alias="transfer")
     send_window_bytes: SizeBytes | None = Field(None, alias="send_window")
     initial_windows: list[Annotated[int, Field(ge=1)]] | None = None
     """Packets, one per connection."""
+
+    key_of_paths: ClassVar[str] = "paths"
 
 
 class Access(Section):
@@ -34,15 +40,24 @@ class Access(Section):
 
 
 class CrossTraffic(Section):
-    """Traffic of another program over the bottleneck, between hosts of its own."""
+    """Traffic of another program beside the sessions."""
 
     tool: Literal["iperf3"]
     sender: Name | None = None
     """Hosts, where the topology does not tell them."""
     receiver: Name | None = None
+    path: LinkNames | None = None
+    """For a topology of the user's own: the links that its packets cross, in order."""
     congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
     from_s: DurationSeconds = Field(0.0, alias="from")
     for_s: DurationSeconds = Field(alias="for", gt=0)
+
+    key_of_paths: ClassVar[str] = "path"
+
+    @property
+    def paths(self) -> list[list[str]]:
+        """Its one path, where the scenario tells it."""
+        return [self.path] if self.path else []
 
     @field_validator("for_s")
     @classmethod

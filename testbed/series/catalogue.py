@@ -6,24 +6,10 @@ Checks, plots, exports and dashboards all take their series from here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
-
-@dataclass(frozen=True)
-class Series:
-    """One field of one measurement, restricted to fixed tag values, with one group per value of a tag.
-
-    ``name`` is how scenarios and dashboards call it; ``title`` and ``unit`` are for people.
-    """
-
-    name: str
-    measurement: str
-    field: str
-    group_by: str
-    title: str
-    unit: str
-    tags: tuple[tuple[str, str], ...] = ()
+from testbed.series import collected, ndn
+from testbed.series.series import Series
 
 
 def _of_connection(name: str, field_name: str, title: str, unit: str, role: str = "sender") -> Series:
@@ -37,6 +23,15 @@ def _of_session(name: str, field_name: str, title: str, unit: str, role: str) ->
 def _of_link(name: str, field_name: str, title: str, unit: str, direction: str = "ab") -> Series:
     return Series(name, "link", field_name, "link", title, unit, (("direction", direction),))
 
+
+def _of_any_link(name: str, field_name: str, title: str, unit: str) -> Series:
+    return Series(name, "link", field_name, "link", title, unit)
+
+
+_OF_A_RUN = (("check", ""),)
+"""The verdict on a run, not those on its checks."""
+
+_BY_THE_LAW = (("judge", "follows_law"),)
 
 _ALL = (
     _of_connection("window_packets", "window_packets", "Window", "packets"),
@@ -67,15 +62,43 @@ _ALL = (
     _of_link("link_lateness_us", "lateness_us", "Lateness, median", "µs"),
     _of_link("link_lateness_p99_us", "lateness_p99_us", "Lateness, 99th percentile", "µs"),
     _of_link("reverse_lateness_p99_us", "lateness_p99_us", "Lateness back, 99th percentile", "µs", "ba"),
+    # Links in both directions, for dashboards; judges look at one direction at a time.
+    _of_any_link("any_link_rate_bps", "rate_bps", "Configured rate", "bit/s"),
+    _of_any_link("any_link_achieved_bps", "achieved_bps", "Achieved rate", "bit/s"),
+    _of_any_link("any_link_delay_ms", "delay_ms", "Configured one-way delay", "ms"),
+    _of_any_link("any_link_achieved_delay_ms", "achieved_delay_ms", "Achieved one-way delay", "ms"),
+    _of_any_link("any_link_loss", "loss", "Configured loss", ""),
+    _of_any_link("any_link_achieved_loss", "achieved_loss", "Achieved loss", ""),
+    _of_any_link("any_link_backlog_bytes", "backlog_bytes", "Backlog", "bytes"),
+    _of_any_link("any_link_drops", "drops", "Drops", "packets"),
+    _of_any_link("any_link_lateness_p99_us", "lateness_p99_us", "Lateness, 99th percentile", "µs"),
     Series("iperf3_goodput_bps", "iperf3", "goodput_bps", "flow", "Goodput of iperf3", "bit/s"),
     Series("host_cpu", "host", "cpu", "run", "CPU in use", ""),
     Series("host_steal", "host", "steal", "run", "CPU taken by the hypervisor", ""),
     Series("host_run_queue", "host", "run_queue", "run", "Runnable tasks", "tasks"),
     Series("law_share", "law", "expected_share", "connection", "Share by the law", ""),
     Series("law_error", "law", "error", "connection", "Share, measured − law", ""),
+    Series("verdict_passed", "verdict", "passed", "run", "Passed", "", _OF_A_RUN),
+    Series("verdict_not_passed", "verdict", "not_passed", "run", "Not passed", "", _OF_A_RUN),
+    Series("verdict_trusted", "verdict", "trusted", "run", "Trusted", "", _OF_A_RUN),
+    Series("verdict_failed", "verdict", "failed", "run", "Checks that failed", "checks", _OF_A_RUN),
+    Series("check_failed", "verdict", "failed", "check", "Failed", ""),
+    Series("check_measured", "verdict", "measured", "check", "Measured", ""),
+    Series(
+        "law_worst_error", "verdict", "measured", "check", "Largest error against the law", "", _BY_THE_LAW
+    ),
+    Series("calibration_of_limit", "calibration", "of_limit", "link", "Error, in parts of the limit", ""),
+    Series("calibration_rate_error", "calibration", "rate_error", "link", "Rate, measured / asked − 1", ""),
+    Series(
+        "calibration_delay_error_ms", "calibration", "delay_error_ms", "link", "Delay, measured − asked", "ms"
+    ),
+    Series("cell_median", "table_cell", "median", "row", "Median", ""),
+    Series("telemetry_lag_ms", "telemetry_lag", "lag_ms", "run", "The database is behind by", "ms"),
 )
 
-CATALOGUE: Mapping[str, Series] = MappingProxyType({series.name: series for series in _ALL})
+CATALOGUE: Mapping[str, Series] = MappingProxyType(
+    {series.name: series for series in (*_ALL, *collected.ALL, *ndn.ALL)}
+)
 
 
 def named(name: str) -> Series:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from testbed.series import influxql
-from testbed.series.catalogue import Series
 from testbed.series.reader import DERIVED_MEASUREMENTS, Event, Samples, group_order
+from testbed.series.series import Series
 
 
 class Answer(Protocol):

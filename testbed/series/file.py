@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from line_protocol_parser import LineFormatError, parse_line
 
 from testbed.errors import BadInput
-from testbed.series.catalogue import Series
 from testbed.series.reader import DERIVED_MEASUREMENTS, Event, Samples, group_order
+from testbed.series.series import Series
 
 _Point = tuple[int, dict[str, str], dict[str, Any]]  # time, tags, fields
 
@@ -23,9 +23,13 @@ class FromFile:
     what InfluxDB does with them.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Reads the file; BadInput names the line that is not line protocol."""
+    def __init__(self, path: Path, only: Collection[str] | None = None) -> None:
+        """Reads the file; BadInput names the line that is not line protocol.
+
+        ``only`` these measurements: lines of others are passed over unread, and not counted.
+        """
         self.path = path
+        self._only = None if only is None else tuple(f"{measurement}," for measurement in only)
         self._lines: Counter[str] = Counter()
         self._points: dict[str, list[_Point]] = defaultdict(list)
         by_key: dict[tuple[str, frozenset[tuple[str, str]], int], dict[str, Any]] = {}
@@ -41,7 +45,7 @@ class FromFile:
             points.sort(key=lambda point: point[0])
 
     def _take(self, number: int, line: str, by_key: dict[Any, dict[str, Any]]) -> None:
-        if not line.strip():
+        if not line.strip() or (self._only is not None and not line.startswith(self._only)):
             return
         try:
             point = parse_line(line)

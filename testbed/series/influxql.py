@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from testbed.series.catalogue import Series
+from testbed.series.series import Series, Table
 
 TIME_FILTER = "$timeFilter"
 """What Grafana replaces by the dashboard's span of time."""
+
+INTERVAL = "$__interval"
+"""What Grafana replaces by the time that one point of a panel stands for."""
 
 
 def identifier(name: str) -> str:
@@ -24,9 +27,20 @@ def string(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
 
 
+def source(series: Series | Table) -> str:
+    """What follows FROM: the measurement, by its full name where it is not in the default retention policy."""
+    measurement = identifier(series.measurement)
+    return f"{identifier(series.retention)}.{measurement}" if series.retention else measurement
+
+
 def tag_is(tag: str, value: str) -> str:
     """The condition that ``tag`` has this value."""
     return f"{identifier(tag)} = {string(value)}"
+
+
+def tag_is_one_of(tag: str, values: Iterable[str]) -> str:
+    """The condition that ``tag`` has one of these values."""
+    return "(" + " OR ".join(tag_is(tag, value) for value in values) + ")"
 
 
 def tag_matches_variable(tag: str, variable: str) -> str:
@@ -35,18 +49,25 @@ def tag_matches_variable(tag: str, variable: str) -> str:
 
 
 def select(
-    series: Series, conditions: Iterable[str], *, expression: str | None = None, group_by: str = ""
+    series: Series,
+    conditions: Iterable[str],
+    *,
+    expression: str | None = None,
+    by: Iterable[str] = (),
+    every: str = "",
 ) -> str:
     """The SELECT of ``series`` under further ``conditions``.
 
-    ``expression`` replaces the plain field (``mean("window_share")``), ``group_by`` adds to the series' own
-    grouping (``time($__interval)``); both are for dashboards, judges read the samples as they are.
+    ``expression`` replaces the plain field (``mean("window_share")``); the result is grouped by the series'
+    own tag, the tags in ``by`` and spans of time as long as ``every`` ("" for none). These are for dashboards,
+    judges read the samples as they are.
     """
     fixed = [tag_is(tag, value) for tag, value in series.tags]
     where = " AND ".join([*fixed, *conditions])
-    groups = ", ".join([identifier(series.group_by), *([group_by] if group_by else [])])
-    text = f"SELECT {expression or identifier(series.field)} FROM {identifier(series.measurement)}"
-    return text + (f" WHERE {where}" if where else "") + f" GROUP BY {groups}"
+    groups = [identifier(tag) for tag in dict.fromkeys([series.group_by, *by])]
+    spans = [f"time({every}) fill(none)"] if every else []
+    text = f"SELECT {expression or identifier(series.field)} FROM {source(series)}"
+    return text + (f" WHERE {where}" if where else "") + f" GROUP BY {', '.join([*groups, *spans])}"
 
 
 def select_run(series: Series, run: str, where: Mapping[str, str] | None = None) -> str:
@@ -54,6 +75,54 @@ def select_run(series: Series, run: str, where: Mapping[str, str] | None = None)
     return select(series, [tag_is("run", run), *(tag_is(tag, value) for tag, value in (where or {}).items())])
 
 
-def select_dashboard(series: Series, variables: Iterable[str] = ("run",)) -> str:
-    """The SELECT of a panel: Grafana's time filter, and a dashboard variable per tag of that name."""
-    return select(series, [*(tag_matches_variable(tag, tag) for tag in variables), TIME_FILTER])
+def select_dashboard(
+    series: Series, variables: Iterable[str] = ("run",), *, function: str = "mean", by: Iterable[str] = ()
+) -> str:
+    """The SELECT of a panel: one value per interval, restricted by Grafana's time filter and a dashboard
+    variable per tag of that name.
+
+    ``function`` makes one value of an interval's samples; ``rate`` is the growth per second of a count.
+    """
+    field = identifier(series.field)
+    expression = (
+        f"non_negative_derivative(max({field}), 1s)" if function == "rate" else f"{function}({field})"
+    )
+    return select(series, _chosen(variables), expression=expression, by=by, every=INTERVAL)
+
+
+def select_state(
+    series: Series, others: Iterable[Series], variables: Iterable[str], by: Iterable[str] = ()
+) -> str:
+    """The SELECT of the sum of some series of the same points, as they are: codes of states."""
+    expression = " + ".join(identifier(part.field) for part in (series, *others))
+    return select(series, _chosen(variables), expression=expression, by=by)
+
+
+def select_last(series: Series, conditions: Iterable[str] = (), by: Iterable[str] = ()) -> str:
+    """The SELECT of the newest value of each group in Grafana's span of time, for alert rules."""
+    expression = f"last({identifier(series.field)})"
+    return select(series, [*conditions, TIME_FILTER], expression=expression, by=by)
+
+
+def select_table(table: Table, variables: Iterable[str], *, newest: int = 0) -> str:
+    """The SELECT of a table's columns; ``newest`` > 0 for no more than so many, newest first."""
+    fixed = [tag_is(tag, value) for tag, value in table.tags]
+    present = [f"{identifier(tag)} != ''" for tag in table.with_tags]
+    where = " AND ".join([*fixed, *present, *_chosen(variables)])
+    columns = ", ".join(identifier(column) for column in table.columns)
+    order = f" ORDER BY time DESC LIMIT {newest}" if newest else ""
+    return f"SELECT {columns} FROM {source(table)} WHERE {where}{order}"
+
+
+def tag_values(measurement: Series | Table, tag: str, variables: Iterable[str] = ()) -> str:
+    """The statement that lists the values of ``tag``, for a dashboard's variable.
+
+    Not restricted in time: a run can be chosen before its span is.
+    """
+    where = " AND ".join(tag_matches_variable(variable, variable) for variable in variables)
+    text = f"SHOW TAG VALUES FROM {source(measurement)} WITH KEY = {identifier(tag)}"
+    return text + (f" WHERE {where}" if where else "")
+
+
+def _chosen(variables: Iterable[str]) -> list[str]:
+    return [*(tag_matches_variable(tag, tag) for tag in variables), TIME_FILTER]

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.series.catalogue import Series
+from testbed.series.series import Series
 
 NANOSECONDS = 1_000_000_000
 
@@ -67,8 +67,8 @@ def group_order(group: str) -> tuple[float, str]:
     return (float(group) if group.isdecimal() else float("inf"), group)
 
 
-DERIVED_MEASUREMENTS = frozenset({"law", "verdict"})
-"""What the judge writes; everything else is telemetry."""
+DERIVED_MEASUREMENTS = frozenset({"law", "verdict", "calibration", "telemetry_lag"})
+"""What judge and runner write straight to the database; everything else is telemetry."""
 
 
 def start_of(events: list[Event], session: str | None = None) -> int | None:

@@ -171,8 +171,9 @@ def test_selects_are_the_ones_written_down():
         'WHERE "role" = \'sender\' AND "run" = \'it\\\'s\' GROUP BY "connection"'
     )
     assert select_dashboard(series) == (
-        'SELECT "window_share" FROM "ncp_connection" '
-        'WHERE "role" = \'sender\' AND "run" =~ /^${run:regex}$/ AND $timeFilter GROUP BY "connection"'
+        'SELECT mean("window_share") FROM "ncp_connection" '
+        'WHERE "role" = \'sender\' AND "run" =~ /^${run:regex}$/ AND $timeFilter '
+        'GROUP BY "connection", time($__interval) fill(none)'
     )
     with pytest.raises(ValueError, match=r"no series 'windows'; there are window_packets"):
         named("windows")

@@ -1,5 +1,6 @@
 """Whole runs through ``run.sh``, as a user starts them, and what the machine looks like before and after."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,13 +14,16 @@ import docker
 import pytest
 
 from testbed import paths
+from testbed.errors import Exit
 from testbed.runner.live import RUN_LABEL
+from testbed.scenario.model import Limits
 
 RUN_SH = str(paths.CHECKOUT / "run.sh")
 
 
 ON_ANY_MACHINE = (
-    "--set", "limits.cpu_idle=0", "--set", "limits.lateness_p99=1s", "--set", "limits.delay_error=50ms",
+    "--set", "limits.cpu_idle=0", "--set", "limits.cpu_busy=60min",
+    "--set", "limits.lateness_p99=1s", "--set", "limits.lateness_max=1min", "--set", "limits.delay_error=50ms",
     "--set", "limits.rate_error=50%",
 )  # fmt: skip
 """For tests of what a run does, on machines that are busy with other things: how exact the links were is
@@ -66,20 +70,41 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "NCP_TESTBED_RESULTS": str(tmp_path / "results")}
 
 
+def links_were_late(results: Path, since_ns: int) -> bool:
+    """Whether a run since then had frames held up for longer than a run that is trusted may: its checks may then fail
+    for the machine's sake."""
+    limits = Limits.model_validate({})
+    return any(
+        link["lateness_us"]["p99"] > 1000 * limits.lateness_p99_ms
+        or link["lateness_us"]["max"] > 1000 * limits.lateness_max_ms
+        for report in results.glob("**/relay.json")
+        if report.stat().st_mtime_ns >= since_ns
+        for link in json.loads(report.read_text())["links"]
+    )
+
+
 @pytest.fixture
 def run_sh(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Call ``run.sh`` to its end."""
+    """Call ``run.sh`` to its end; up to twice more where checks failed in a run whose links were late."""
 
     def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [RUN_SH, *arguments],
-            env={**environment, **more},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
+        everything = {**environment, **more}
+        for _ in range(3):
+            begun_ns = time.time_ns()
+            done = subprocess.run(
+                [RUN_SH, *arguments],
+                env=everything,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=240,
+                check=False,
+            )
+            if done.returncode != Exit.FAIL:
+                break
+            if not links_were_late(Path(everything["NCP_TESTBED_RESULTS"]), begun_ns):
+                break
+        return done
 
     return call
 
@@ -105,7 +130,7 @@ class Started:
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise AssertionError(f"ended with {self.process.returncode}: {self.process.communicate()}")
-            for spool in self.results.glob("*/*/spools/h1/telemetry.lp"):
+            for spool in self.results.glob("*/*/spools/s1-sender/telemetry.lp"):
                 if "transfer_start" in spool.read_text():
                     return
             time.sleep(0.1)

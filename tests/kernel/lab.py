@@ -59,9 +59,8 @@ def lab(kind: str, links: Sequence[LinkPlan], relay: Path) -> Iterator[Lab]:
         _await_own_namespaces(pids.values())
         fabric.create()
         for link in links:
-            fabric.wire(link, pids["h1"], pids["h2"])
-            if link.shaped_at_hosts:
-                fabric.shape(link, pids["h1"], pids["h2"])
+            fabric.add(link, pids["h1"], pids["h2"])
+        fabric.connect()
         middle.start(links)
         yield Lab(fabric, middle, links, pids)
     finally:

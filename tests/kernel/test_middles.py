@@ -1,6 +1,6 @@
 """Both middles of a link, measured in one guest: what was asked is what there is, by netem as by the relay.
 
-Bounds on shares are such that one honest run in a thousand misses one. Delays are compared by medians: the
+Bounds on shares are such that one honest run in a million misses one. Delays are compared by medians: the
 guest shares a core with whatever else this machine does.
 """
 
@@ -16,8 +16,8 @@ from tests.kernel.measure import SAMPLES_MS
 pytestmark = pytest.mark.slow
 
 MIDDLES = ("netem", "relay")
-Z = 3.29
-"""Standard deviations of which a normal variable stays within with a chance of 99.9%."""
+Z = 4.9
+"""Standard deviations: a normal variable is farther off with a chance of one in a million."""
 
 Flow = dict[str, Any]
 
@@ -124,10 +124,12 @@ def test_normal_jitter_has_the_standard_deviation_asked(found: dict[str, Any]) -
 
 def test_jitter_is_drawn_from_a_file(found: dict[str, Any]) -> None:
     delays = delays_ms(found["samples"])
-    near = [sum(abs(delay - 10 - sample) < 2 for delay in delays) for sample in SAMPLES_MS]
-    assert sum(near) > 0.95 * len(delays)
-    for count in near:
-        assert abs(count / len(delays) - 1 / 3) < 0.07
+    assert min(delays) > 10 + min(SAMPLES_MS) - 1
+    # A guest lets some frames go late, none early, and whatever they drew: those on time tell the shares.
+    on_time = [sum(-1 < delay - 10 - sample < 1.5 for delay in delays) for sample in SAMPLES_MS]
+    assert sum(on_time) > len(delays) / 3
+    for count in on_time:
+        assert is_share(count, sum(on_time), 1 / len(SAMPLES_MS)), on_time
 
 
 def test_reordered_frames_skip_the_delay(found: dict[str, Any]) -> None:
@@ -200,7 +202,10 @@ def test_a_full_queue_drops_at_its_tail_or_head(found: dict[str, Any], name: str
         assert arrived[:queue_packets] == list(range(queue_packets))
     else:
         assert arrived[-queue_packets:] == list(range(150 - queue_packets, 150))
-    assert max(delays_ms(flow)) == pytest.approx(10 + 1000 * queue_packets / rate_pps, abs=12)
+    # The last waits for all before it; a guest that is held up lets frames go late, none early.
+    waits_ms = 1000 * queue_packets / rate_pps
+    assert max(delays_ms(flow)) > 10 + waits_ms - 12
+    assert statistics.median(delays_ms(flow)) < 10 + waits_ms
 
 
 def test_codel_holds_an_overload_down_alike(measured: dict[str, Any]) -> None:

@@ -64,9 +64,9 @@ def test_an_unknown_policy_names_those_that_there_are() -> None:
         plan_of("policy=previus")
 
 
-def test_windows_above_a_policys_cap() -> None:
-    with pytest.raises(BadInput, match="4095 packets is above the cap of policy previous"):
-        plan_of("policy=previous", "initial_windows=[4095, 1]")
+def test_a_check_of_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"windows follow the law\.policy: there is no policy 'nkp25'"):
+        plan_of("checks.1.policy=nkp25")
 
 
 def test_an_index_beyond_the_address_plan() -> None:
@@ -74,7 +74,44 @@ def test_an_index_beyond_the_address_plan() -> None:
         resolve_link(256, "far", "h1", "h2", Rate(pps=1))
 
 
+def test_the_transport_is_udp_unless_asked_for() -> None:
+    (over_udp,), (over_tcp,) = plan_of()["sessions"], plan_of("ncp.transport=tcp")["sessions"]
+    assert (over_udp["transport"], over_tcp["transport"]) == ("udp", "tcp")
+    assert "over TCP" in plan_text(plan_of("ncp.transport=tcp"))
+
+
 def test_the_plan_in_words() -> None:
     text = plan_text(plan_of(quick=True))
     for part in ("1024 packets/s", "50 ms one-way", "policy nkp24", "48 MiB", "follows_law"):
         assert part in text
+
+
+def test_the_variant_tells_which_runs_may_be_compared() -> None:
+    assert plan_of()["variant"] == "full"
+    assert (
+        resolve(load("startup", (), quick=True), POLICIES, Choices(quick=True), new_run_id())["variant"]
+        == "quick"
+    )
+    assert plan_of("transfer=2MiB")["variant"] == "changed"
+
+
+def test_a_burst_is_beyond_what_the_shaper_needs() -> None:
+    def burst_bytes(*assignments: str) -> int:
+        (fast, *_) = links_of(plan_of(*assignments))
+        return fast.burst_bytes
+
+    needed = burst_bytes()
+    assert burst_bytes("links.fast.burst=2MiB") == 2 << 20
+    assert burst_bytes("links.fast.burst=100B") == needed, "with less the rate could not be held"
+
+
+def test_a_changed_rate_keeps_the_burst_that_was_asked_for() -> None:
+    (plain, *_), (asked, *_) = links_of(plan_of()), links_of(plan_of("links.fast.burst=2MiB"))
+    assert plain.burst_bytes_at(plain.rate_bps) == plain.burst_bytes
+    assert plain.burst_bytes_at(100e6) == 37_500, "3 ms of it"
+    assert asked.burst_bytes_at(100e6) == asked.burst_bytes_at(1e6) == 2 << 20
+
+
+def test_a_path_through_a_relay_has_its_burst_on_both_hops() -> None:
+    plan = resolve(load("relays", ["links.fast.burst=2MiB"]), POLICIES, Choices(), new_run_id())
+    assert [link.burst_bytes for link in links_of(plan) if link.name.startswith("fast")] == [2 << 20] * 2

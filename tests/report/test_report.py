@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -54,10 +55,35 @@ def test_the_same_folder_gives_the_same_bytes(folder):
 
 def test_the_page_needs_nothing_else(page):
     assert "<script" not in page
-    assert not re.search(r'(?:src|href)="(?!#)', page.replace("xlink:href", "href"))
+    loads = re.sub(r'<a href="[^"]+">', "", page).replace(
+        "xlink:href", "href"
+    )  # a link loads nothing by itself
+    assert not re.search(r'(?:src|href)="(?!#)', loads)
     assert "@import" not in page
     assert "url(http" not in page
     assert page.count("<svg") == len(PLOTS)
+
+
+def test_the_page_links_to_the_runs_dashboards_at_its_time(page):
+    start_ms = START_NS // 1_000_000
+    links = re.findall(r'<a href="http://127\.0\.0\.1:3000(/d/[^"]+)">', page)
+    assert [urlsplit(link).path for link in links] == ["/d/ncp-convergence", "/d/ncp-links", "/d/ncp-tcp"]
+    for link in links:
+        query = parse_qs(urlsplit(link.replace("&amp;", "&")).query)
+        assert query["var-scenario"] == ["startup"]
+        assert query["var-run"] == ["20261121-035200-3f9a"]
+        assert int(query["from"][0]) == start_ms - 10_000
+        assert start_ms + 5000 < int(query["to"][0]) < start_ms + 60_000
+
+
+def test_the_base_of_links_can_be_chosen(folder, monkeypatch):
+    monkeypatch.setenv("NCP_TESTBED_GRAFANA_URL", "https://grafana.example/lab/")
+    try:
+        text = write_report(folder).read_text()
+    finally:
+        monkeypatch.undo()
+        write_report(folder)
+    assert 'href="https://grafana.example/lab/d/ncp-convergence?' in text
 
 
 def test_what_the_folder_says_is_escaped(page):

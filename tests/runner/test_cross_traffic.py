@@ -89,10 +89,18 @@ def test_a_flow_is_told_as_it_is_received(tmp_path: Path, namespaces: dict[str, 
     assert said["start"]["test_start"]["protocol"] == "TCP"
     assert said["end"]["sender_tcp_congestion"] == "cubic"
     points = [parse_line(line) for line in (tmp_path / "spools" / "iperf3-1.lp").read_text().splitlines()]
+    whole = points.pop()
     assert 3 <= len(points) <= 6
     for point in points:
         assert point["tags"] == {"run": "r", "scenario": "s", "flow": "1", "congestion_control": "cubic"}
         assert point["time"] / 1e9 >= begun_s + 0.5 + 0.4, "an interval is told at its end"
+    assert whole["tags"] == points[0]["tags"]
+    assert whole["fields"] == {
+        "mean_goodput_bps": said["end"]["sum_received"]["bits_per_second"],
+        "sent_bytes": said["end"]["sum_sent"]["bytes"],
+        "received_bytes": said["end"]["sum_received"]["bytes"],
+        "resent": said["end"]["sum_sent"]["retransmits"],
+    }
     whole_bps = said["end"]["sum_received"]["bits_per_second"]
     middle_bps = sorted(point["fields"]["goodput_bps"] for point in points)[len(points) // 2]
     assert middle_bps == pytest.approx(whole_bps, rel=0.3)

@@ -1,12 +1,25 @@
 """Calibration and trust: what is off is said, with figures."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.host_load import BUSY, HostLoad, longest_busy_s
 from testbed.checks.result import Trust
 from testbed.runner.calibration import LinkReading, off_limits
-from testbed.runner.trust import judge_trust
+from testbed.runner.trust import judge_trust, lossy_interfaces
 
-LIMITS = {"rate_error": 0.02, "delay_error_ms": 1.0, "lateness_p99_ms": 2.0, "cpu_idle": 0.05}
+LIMITS = {
+    "rate_error": 0.02,
+    "delay_error_ms": 1.0,
+    "lateness_p99_ms": 2.0,
+    "lateness_max_ms": 100.0,
+    "cpu_idle": 0.05,
+    "cpu_busy_s": 2.0,
+}
 
 
 def reading(**changes) -> LinkReading:
@@ -47,8 +60,12 @@ def trust(**changes: Any) -> Trust:
     return judge_trust(LIMITS, **{**parts, **changes})
 
 
+def shaper(drops: int) -> dict[str, Any]:
+    return {"host": "h1", "dev": "h1-eth1", "kind": "htb", "root": True, "drops": drops}
+
+
 def test_a_quiet_run_is_trusted() -> None:
-    assert trust(relay={"links": [relayed(150.0, 0)]}, qdiscs=[{"kind": "tbf", "drops": 0}]).trusted
+    assert trust(relay={"links": [relayed(150.0, 0)]}, qdiscs=[shaper(0)]).trusted
     assert trust(relay=None).trusted, "netem has no relay to be late"
 
 
@@ -56,9 +73,88 @@ def test_what_makes_a_run_untrusted() -> None:
     said = trust(
         relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]},
         idle=[0.0, 0.02],
-        qdiscs=[{"kind": "tbf", "drops": 7, "host": "h1", "dev": "h1-eth1"}],
+        qdiscs=[shaper(7)],
     )
     assert not said.trusted
     assert len(said.reasons) == 4
     for figure in ("2.50 ms late", "lost 3 frames", "dropped 7 packets", "1.0% of its CPU time"):
         assert any(figure in reason for reason in said.reasons), (figure, said.reasons)
+
+
+def test_a_machine_that_stopped_once_is_not_trusted() -> None:
+    stopped = relayed(150.0, 0)
+    stopped["lateness_us"]["max"] = 259_000.0
+    (reason,) = trust(relay={"links": [stopped]}).reasons
+    assert "link fast ab: the machine stopped: a frame left 259 ms late (limit 100 ms)" in reason
+
+
+def test_a_stretch_without_idle_time_is_enough() -> None:
+    # A loop that ran for a part of the transfer only leaves the mean high.
+    (reason,) = trust(idle=[0.6], longest_busy_s=3.2).reasons
+    assert "for 3.2 s in a row less than 5% of its CPU time was idle" in reason
+    assert trust(longest_busy_s=1.9).trusted
+
+
+def test_late_samples_of_the_load_count_for_all_that_they_cover(tmp_path: Path) -> None:
+    load = HostLoad(tmp_path / "host.lp", "r", "s", 0.1)
+    for idle, seconds in ((0.5, 0.1), (0.0, 1.0), (0.005, 0.6), (0.9, 0.1), (0.0, 0.5)):
+        load._take(idle, seconds)
+    assert len(load.idle) == 23
+    assert sum(load.idle) / 23 == pytest.approx((0.5 + 0.9 + 0.005 * 6) / 23)
+    # The busy samples, and the idle one between them: 93 ms of 2.2 s.
+    assert load.longest_busy_s == pytest.approx(2.2)
+
+
+@given(st.lists(st.tuples(st.floats(0.05, 2), st.floats(0, 1)), max_size=30))
+def test_the_longest_busy_stretch_is_the_longest_of_all(spans: list[tuple[float, float]]) -> None:
+    stretches = [spans[i:j] for i in range(len(spans)) for j in range(i + 1, len(spans) + 1)]
+    busy = [
+        sum(seconds for seconds, _ in stretch)
+        for stretch in stretches
+        if sum((idle - BUSY) * seconds for seconds, idle in stretch) < -1e-9
+    ]
+    assert longest_busy_s(spans) >= max(busy, default=0.0) - 1e-9
+    nearly = [
+        sum(seconds for seconds, _ in stretch)
+        for stretch in stretches
+        if sum((idle - BUSY) * seconds for seconds, idle in stretch) < 1e-9
+    ]
+    assert longest_busy_s(spans) <= max(nearly, default=0.0) + 1e-9
+
+
+def test_a_throttled_real_time_load_is_a_busy_stretch() -> None:
+    # Each second 0.95 s of it, then what others may have of 50 ms.
+    assert longest_busy_s([(0.9, 0.0), (0.1, 0.2)] * 4 + [(0.1, 0.9)] * 50) == pytest.approx(4.1)
+
+
+def test_drops_count_once_and_only_where_nobody_asked_for_them() -> None:
+    below = {"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 7}
+    (reason,) = trust(qdiscs=[shaper(7), below]).reasons
+    assert "h1 h1-eth1: the htb queue dropped 7 packets" in reason
+    middle = {"host": "fabric", "drops": 9}
+    queue_in_the_middle = [
+        {**middle, "dev": "l1x", "kind": "htb", "root": True},
+        {**middle, "dev": "l1x", "kind": "pfifo", "parent": "1:1"},
+        {**middle, "dev": "l1a", "kind": "ingress", "parent": "ffff:fff1"},
+    ]
+    assert trust(qdiscs=queue_in_the_middle).trusted
+    netem = {**middle, "dev": "l1b", "kind": "netem", "root": True}
+    assert not trust(qdiscs=[netem]).trusted, "its limit was too low"
+    assert trust(qdiscs=[netem], lossy={"l1b"}).trusted
+
+
+def test_interfaces_are_lossy_by_the_links_loss_or_the_timeline() -> None:
+    def link(number: int, **more: Any) -> dict[str, Any]:
+        ends = {end: {"middle_interface": f"l{number}{end}"} for end in ("a", "b")}
+        return {"name": f"link{number}", "loss": 0.0, **ends, **more}
+
+    bursts = {"enter": 0.1, "leave": 0.5}
+    links = [link(1), link(2, loss=0.01), link(3, gilbert_elliott=bursts), link(4), link(5), link(6)]
+    timeline = [
+        {"kind": "set", "link": "link1", "properties": {"delay_ms": 3.0}},
+        {"kind": "set", "link": "link4", "properties": {"loss": 1.0}},
+        {"kind": "carrier", "link": "link5", "up": False},
+        {"kind": "pause_read", "connection": 1},
+    ]
+    wanted = {f"l{number}{end}" for number in (2, 3, 4, 5) for end in "ab"}
+    assert lossy_interfaces({"links": links, "timeline": timeline}) == wanted

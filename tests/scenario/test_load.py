@@ -34,9 +34,14 @@ def test_every_shipped_scenario_is_valid(path: Path, quick: bool) -> None:
 
 
 def test_quick_and_set_change_the_scenario_in_that_order() -> None:
-    assert load("startup").scenario.ncp.transfer_bytes == 48 << 20
-    assert load("startup", quick=True).scenario.ncp.transfer_bytes == 16 << 20
-    assert load("startup", ["transfer=1MiB"], quick=True).scenario.ncp.transfer_bytes == 1 << 20
+    def transfer_bytes(*assignments: str, quick: bool) -> int:
+        ncp = load("startup", assignments, quick=quick).scenario.ncp
+        assert ncp is not None
+        return ncp.transfer_bytes
+
+    assert transfer_bytes(quick=False) == 48 << 20
+    assert transfer_bytes(quick=True) == 16 << 20
+    assert transfer_bytes("transfer=1MiB", quick=True) == 1 << 20
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,8 @@ def test_quick_and_set_change_the_scenario_in_that_order() -> None:
         ("links.slow.rate=256pps", lambda s: s.links[1].rate.pps == 256),
         ("links.2.delay=500ms", lambda s: s.links[1].delay_ms == 500),
         ("initial_windows=[4095, 1]", lambda s: s.ncp.initial_windows == [4095, 1]),
+        ("ack_repeats=2", lambda s: s.ncp.ack_repeats == 2),
+        ("transport=tcp", lambda s: s.ncp.transport == "tcp"),
         ("seed=7", lambda s: s.seed == 7),
         ("limits.delay_error=2ms", lambda s: s.limits.delay_error_ms == 2),
     ],
@@ -63,6 +70,7 @@ def test_set(assignment, read) -> None:
         ("links.medium.rate=1mbit", "there are fast, slow"),
         ("links.fast.rate=1024", "--set links.fast.rate=1024: links.fast.rate: 1024 has no unit"),
         ("links.fast.reat=1mbit", "unknown key 'reat'; did you mean 'rate'"),
+        ("ncp.transport=quic", "'udp' or 'tcp'"),
         ("policy", "write key=value"),
         ("policy=[", "not valid YAML"),
         ("initial_windows=[1]", "has 1 values for 2 links"),

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import stat
+import time
 from pathlib import Path
 
 import psutil
@@ -14,8 +15,12 @@ from testbed import influx
 from testbed.errors import BadInput, Exit
 from testbed.influx.client import QueryFailed
 from testbed.influx.state import SERVICE_USER
+from testbed.series import FromInflux
 
 pytestmark = pytest.mark.emulation
+
+NOW = time.time_ns()
+"""The database keeps what is of the present."""
 
 
 def server_process() -> psutil.Process:
@@ -56,13 +61,13 @@ def test_passwords_are_readable_by_their_owner_only(endpoint: influx.Endpoint, i
 
 def test_the_agent_may_write_but_not_read_and_the_reader_the_reverse(endpoint: influx.Endpoint) -> None:
     with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
-        assert agent.write(["link,run=r1 backlog_bytes=5i 1000"]) == 1
+        assert agent.write([f"link,run=r1 backlog_bytes=5i {NOW}"]) == 1
         with pytest.raises(QueryFailed, match="requires READ"):
             agent.query("SELECT * FROM link")
         with pytest.raises(QueryFailed, match="not authorized to write"):
-            reader.write(["link,run=r1 backlog_bytes=6i 2000"])
+            reader.write([f"link,run=r1 backlog_bytes=6i {NOW + 1}"])
         (series,) = reader.query("SELECT backlog_bytes FROM link")
-    assert series.columns == {"time": [1000], "backlog_bytes": [5]}
+    assert series.columns == {"time": [NOW], "backlog_bytes": [5]}
 
 
 def test_the_agent_can_write_to_no_other_database(endpoint: influx.Endpoint) -> None:
@@ -92,7 +97,7 @@ def test_ensuring_twice_keeps_the_process(endpoint: influx.Endpoint) -> None:
 
 def test_stop_and_restart_keep_data_and_passwords(endpoint: influx.Endpoint) -> None:
     with influx.Client(endpoint, "agent") as agent:
-        agent.write(["link,run=r1 backlog_bytes=5i 1000"])
+        agent.write([f"link,run=r1 backlog_bytes=5i {NOW}"])
     process = server_process()
     assert influx.stop()
     assert has_ended(process)
@@ -101,7 +106,7 @@ def test_stop_and_restart_keep_data_and_passwords(endpoint: influx.Endpoint) -> 
     again = influx.ensure()
     assert again == endpoint
     with influx.Client(again, "reader") as reader:
-        assert reader.count_points("r1") == {"link": 1}
+        assert FromInflux(reader, "r1").count_points() == 1
 
 
 def test_a_killed_server_is_started_again(endpoint: influx.Endpoint) -> None:

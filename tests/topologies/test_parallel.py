@@ -33,9 +33,9 @@ def test_the_links_are_what_was_asked_and_leave_nothing() -> None:
     )
     try:
         h1 = namespace_of(net.get("h1").pid)
-        qdisc = run(in_namespace(h1, ["tc", "qdisc", "show", "dev", "h1-eth2"]))
-        assert "tbf" in qdisc
-        assert "rate 8Mbit" in qdisc
+        shaper = run(in_namespace(h1, ["tc", "class", "show", "dev", "h1-eth2"]))
+        assert "class htb 1:1" in shaper
+        assert "rate 8Mbit" in shaper
         for interface in ("h1-eth1", "h1-eth2"):
             offloads = run(in_namespace(h1, ["ethtool", "-k", interface]))
             assert re.search(r"^tcp-segmentation-offload: off", offloads, re.MULTILINE)

@@ -15,14 +15,15 @@ pytestmark = pytest.mark.emulation
 
 
 @contextmanager
-def mininet(name: str, *arguments: Any, **options: Any) -> Iterator[Any]:
+def mininet(name: str, *arguments: Any, file: str = "", **options: Any) -> Iterator[Any]:
+    """A network of the topology of that name, in ``file`` or the one that is called as it is."""
     from mininet.net import Mininet
 
     build.build_programs()
     before = leftover_namespaces()
     custom: dict[str, Any] = {}
-    file = paths.CHECKOUT / "topologies" / f"{name}.py"
-    exec(compile(file.read_text(), str(file), "exec"), custom)  # as mn does it, without __file__
+    source = paths.CHECKOUT / (file or f"topologies/{name}.py")
+    exec(compile(source.read_text(), str(source), "exec"), custom)  # as mn does it, without __file__
     net = Mininet(topo=custom["topos"][name](*arguments, **options), controller=None, build=True)
     try:
         yield net
@@ -60,10 +61,21 @@ def test_all_pairs_share_the_bottleneck() -> None:
         assert received(net, "r1") == {"r1-eth1": 3, "r1-eth2": 0, "r1-eth4": 3}
         assert received(net, "r2") == {"r2-eth1": 3, "r2-eth3": 0, "r2-eth5": 3}
         qdisc = run(in_namespace(namespace_of(net.get("r1").pid), ["tc", "qdisc", "show", "dev", "r1-eth1"]))
-        assert "tbf" not in qdisc, "the bottleneck's queue is in the middle, where it drops"
+        assert "htb" not in qdisc, "the bottleneck's queue is in the middle, where it drops"
 
 
 def test_hosts_of_a_star_meet_at_its_router() -> None:
     with mininet("star", 3, rate="8mbit", delay="10ms") as net:
         assert 40 <= fastest_ms(net, "h1", "198.18.1.1", "198.18.3.1") < 60
         assert received(net, "r1") == {"r1-eth1": 3, "r1-eth2": 0, "r1-eth3": 3}
+
+
+def test_a_topology_of_ones_own_routes_along_its_paths() -> None:
+    with mininet("sharededge", file="scenarios/shared_edge.py", rate="8mbit", delay="5ms") as net:
+        # In the order of topo.links(): alone-1, left-1, left-2, alone-2, right-1, right-2, shared.
+        assert 30 <= fastest_ms(net, "h1", "198.18.2.1", "198.18.5.2") < 50
+        assert received(net, "r2") == {"r2-eth2": 3, "r2-eth3": 0, "r2-eth7": 3}
+        assert 30 <= fastest_ms(net, "h1", "198.18.3.1", "198.18.6.2") < 50
+        assert received(net, "r2") == {"r2-eth2": 3, "r2-eth3": 3, "r2-eth7": 6}
+        assert set(received(net, "r1").values()) == {0}
+        assert 20 <= fastest_ms(net, "h1", "198.18.1.1", "198.18.4.2") < 40

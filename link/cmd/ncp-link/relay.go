@@ -16,6 +16,7 @@ import (
 	"ncp-testbed/link/plan"
 	"ncp-testbed/link/relay"
 	"ncp-testbed/telemetry"
+	"ncp-testbed/telemetry/push"
 )
 
 func runRelay(arguments []string) error {
@@ -31,7 +32,7 @@ func runRelay(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	var push *telemetry.Credentials
+	var login *telemetry.Credentials
 	if *credentials != "" {
 		c, err := telemetry.ReadCredentials(*credentials)
 		if err == nil {
@@ -40,16 +41,16 @@ func runRelay(arguments []string) error {
 		if err != nil {
 			return badInput{err}
 		}
-		push = &c
+		login = &c
 	}
-	return forward(p, *directory, *control, push)
+	return forward(p, *directory, *control, login)
 }
 
 // drainTime is how long InfluxDB may take for the last points when the relay has ended.
 const drainTime = 5 * time.Second
 
 // forward relays frames until SIGTERM or SIGINT.
-func forward(p *plan.Plan, directory, control string, push *telemetry.Credentials) error {
+func forward(p *plan.Plan, directory, control string, login *telemetry.Credentials) error {
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 
@@ -65,9 +66,9 @@ func forward(p *plan.Plan, directory, control string, push *telemetry.Credential
 	defer r.Close()
 	meter := relay.NewMeter(r, p.Run, p.Scenario, spool)
 	metered := make(chan error, 1)
-	var pusher *telemetry.Pusher
-	if push != nil {
-		pusher = telemetry.StartPusher(p.Telemetry, *push, os.Stderr, spoolPath)
+	var pusher *push.Pusher
+	if login != nil {
+		pusher = push.Start(p.Telemetry, *login, os.Stderr, spoolPath)
 	}
 	if control != "" {
 		server, err := serve(control, relay.Control(r, meter, filepath.Dir(p.Path)))

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -40,9 +39,7 @@ func run(args []string) int {
 	case agent.Sender, agent.Receiver:
 		return transfer(verb, args[1:])
 	case "policies":
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetIndent("", "  ")
-		encoder.Encode(policy.Describe())
+		policy.Print(os.Stdout)
 		return exitDone
 	case "version":
 		fmt.Println(version())

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"ncp-testbed/ncp-agent/agent"
+	"ncp-testbed/ncp-agent/record"
 )
 
 // TestMain lets the test binary be the agent itself.
@@ -87,13 +88,13 @@ func (p *process) post(path string) int {
 }
 
 // end waits for the agent's end and reads its result.
-func (p *process) end(code int) agent.Result {
+func (p *process) end(code int) record.Result {
 	p.t.Helper()
 	p.command.Wait()
 	if got := p.command.ProcessState.ExitCode(); got != code {
 		p.t.Fatalf("exit code %d, want %d: %s", got, code, p.errors.String())
 	}
-	var r agent.Result
+	var r record.Result
 	text, err := os.ReadFile(filepath.Join(p.dir, "result.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &r)
@@ -196,7 +197,7 @@ func testTransfer(t *testing.T, transport string) {
 }
 
 // checkTelemetry finds every spooled line in what was pushed, and the events.
-func checkTelemetry(t *testing.T, sent, received agent.Result, sender, receiver *process, lines chan string) {
+func checkTelemetry(t *testing.T, sent, received record.Result, sender, receiver *process, lines chan string) {
 	t.Helper()
 	close(lines)
 	pushed := map[string]bool{}
@@ -216,7 +217,7 @@ func checkTelemetry(t *testing.T, sent, received agent.Result, sender, receiver 
 			}
 		}
 	}
-	for _, r := range []agent.Result{sent, received} {
+	for _, r := range []record.Result{sent, received} {
 		if c := r.Telemetry; c.Points == 0 || c.Pushed != c.Points || c.Rejected != 0 {
 			t.Errorf("%s: telemetry %+v", r.Role, c)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ncp-testbed/telemetry"
+	"ncp-testbed/telemetry/push"
 )
 
 // Exit codes, the same in all programs of the testbed.
@@ -59,7 +60,7 @@ func run(args []string) int {
 
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
-	pusher := telemetry.StartPusher(cfg, login, os.Stderr, spools...)
+	pusher := push.Start(cfg, login, os.Stderr, spools...)
 	<-stop
 	counts := pusher.Close(*drain)
 	json.NewEncoder(os.Stdout).Encode(counts)

@@ -1,0 +1,127 @@
+// Package collect samples what the agents don't see of themselves: interfaces and queues of the links' ends, what
+// is queued in sockets, and TCP_INFO. Each collector has a thread and a spool of its own and tells its own cost.
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"ncp-testbed/collectors/watch"
+	"ncp-testbed/telemetry"
+)
+
+// Result is what a collector says of itself at its end.
+type Result struct {
+	Collector string  `json:"collector"`
+	Samples   int     `json:"samples"`
+	Points    int     `json:"points"`
+	Errors    int     `json:"errors"`
+	CPUS      float64 `json:"cpu_s"`
+	DurationS float64 `json:"duration_s"`
+	LateMaxMS float64 `json:"late_max_ms"`
+}
+
+// sampler takes one sample of all that it watches. It opens what it needs in the first one.
+type sampler interface {
+	sample(at time.Time, p *telemetry.Points) error
+	close()
+}
+
+// Run samples until the context ends. The spools <collector>.lp are in the directory; log receives a line for the
+// first error of each collector, which goes on.
+func Run(ctx context.Context, list *watch.List, directory string, log io.Writer) ([]Result, error) {
+	run := tags{"run": list.Run, "scenario": list.Scenario}
+	collectors := []*collector{
+		{name: "interfaces", interval: list.Interval(), sampler: newInterfaces(list, run)},
+	}
+	if len(list.Sockets) > 0 {
+		collectors = append(collectors,
+			&collector{name: "sockets", interval: list.Interval(), sampler: newSocketQueues(list, run)})
+	}
+	if info := newTCPInfo(list, run); len(info.hosts) > 0 {
+		collectors = append(collectors, &collector{name: "tcp_info", interval: list.TCPInterval(), sampler: info})
+	}
+	for _, c := range collectors {
+		spool, err := telemetry.OpenSpool(filepath.Join(directory, c.name+".lp"))
+		if err != nil {
+			return nil, err
+		}
+		c.spool, c.log = spool, log
+		c.tags = telemetry.MakeTags(run.with(tags{"collector": c.name}))
+	}
+	var done sync.WaitGroup
+	results, failed := make([]Result, len(collectors)), make([]error, len(collectors))
+	for i, c := range collectors {
+		done.Go(func() { results[i], failed[i] = c.run(ctx) })
+	}
+	done.Wait()
+	return results, errors.Join(failed...)
+}
+
+// collector drives one sampler at its interval.
+type collector struct {
+	name     string
+	interval time.Duration
+	sampler  sampler
+	spool    *telemetry.Spool
+	tags     telemetry.Tags
+	log      io.Writer
+	result   Result
+}
+
+func (c *collector) run(ctx context.Context) (Result, error) {
+	cost := startCost()
+	defer c.sampler.close()
+	begun := time.Now()
+	ticker := time.NewTicker(c.interval)
+	defer ticker.Stop()
+	c.result.Collector = c.name
+	var points telemetry.Points
+	told, late := begun, time.Duration(0)
+	for due := begun; ; {
+		at := time.Now()
+		late = max(late, at.Sub(due))
+		c.report(c.sampler.sample(at, &points))
+		c.result.Samples++
+		if since := at.Sub(told); since >= time.Second {
+			points.Add("collector", c.tags, at, telemetry.Float("cpu", cost.since()/since.Seconds()),
+				telemetry.Int("samples", c.result.Samples), telemetry.Float("late_ms", late.Seconds()*1e3))
+			c.result.LateMaxMS = max(c.result.LateMaxMS, late.Seconds()*1e3)
+			told, late = at, 0
+		}
+		c.report(c.spool.Append(&points))
+		select {
+		case <-ctx.Done():
+			c.result.CPUS, c.result.DurationS = cost.total(), time.Since(begun).Seconds()
+			err := c.spool.Close()
+			c.result.Points = c.spool.Points()
+			return c.result, err
+		case due = <-ticker.C:
+		}
+	}
+}
+
+func (c *collector) report(err error) {
+	if err == nil {
+		return
+	}
+	if c.result.Errors++; c.result.Errors == 1 {
+		fmt.Fprintf(c.log, "%s: %v\n", c.name, err)
+	}
+}
+
+// tags by name; those that are empty are left out of a point.
+type tags map[string]string
+
+// with gives these tags and more.
+func (t tags) with(more tags) tags {
+	all := maps.Clone(t)
+	maps.Copy(all, more)
+	return all
+}

@@ -1,0 +1,49 @@
+package collect
+
+import "ncp-testbed/collectors/kernel"
+
+// maxSlots bounds how many sockets of one flow are told apart, and so the number of series.
+const maxSlots = 8
+
+// slots numbers the sockets that a flow has at a time from 1; a number is free again when its socket is gone.
+type slots [maxSlots]uint64 // cookies, 0: free
+
+// of gives the number of each socket, 0 for those that find none free.
+func (s *slots) of(sockets []kernel.Socket) []int {
+	for i, cookie := range s {
+		if cookie != 0 && !holds(sockets, cookie) {
+			s[i] = 0
+		}
+	}
+	numbers := make([]int, len(sockets))
+	for k, socket := range sockets {
+		numbers[k] = s.number(socket.Cookie)
+	}
+	return numbers
+}
+
+// number finds the socket's own place, or takes a free one.
+func (s *slots) number(cookie uint64) int {
+	free := 0
+	for i, taken := range s {
+		switch {
+		case taken == cookie:
+			return i + 1
+		case taken == 0 && free == 0:
+			free = i + 1
+		}
+	}
+	if free > 0 {
+		s[free-1] = cookie
+	}
+	return free
+}
+
+func holds(sockets []kernel.Socket, cookie uint64) bool {
+	for _, s := range sockets {
+		if s.Cookie == cookie {
+			return true
+		}
+	}
+	return false
+}

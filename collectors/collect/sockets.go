@@ -1,0 +1,132 @@
+package collect
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ncp-testbed/collectors/kernel"
+	"ncp-testbed/collectors/watch"
+	"ncp-testbed/telemetry"
+)
+
+// sockets asks for the sockets of the watched flows and adds a point for each.
+type sockets struct {
+	run   tags
+	info  bool // asks for TCP_INFO
+	hosts []*hostSockets
+	add   func(p *telemetry.Points, t tags, s kernel.Socket, at time.Time)
+}
+
+type hostSockets struct {
+	host, path string
+	flows      map[uint8][]*flow // by protocol
+	namespace  *kernel.Namespace
+}
+
+type flow struct {
+	watched watch.Socket
+	slots   slots
+}
+
+var protocols = map[string]uint8{"udp": unix.IPPROTO_UDP, "tcp": unix.IPPROTO_TCP}
+
+func newSocketQueues(list *watch.List, run tags) *sockets {
+	return newSockets(list, run, false, addQueues, "udp", "tcp")
+}
+
+func newTCPInfo(list *watch.List, run tags) *sockets {
+	return newSockets(list, run, true, addTCPInfo, "tcp")
+}
+
+func newSockets(
+	list *watch.List, run tags, info bool,
+	add func(*telemetry.Points, tags, kernel.Socket, time.Time), wanted ...string,
+) *sockets {
+	s := &sockets{run: run, info: info, add: add}
+	byHost := map[string]*hostSockets{}
+	for _, w := range list.Sockets {
+		for _, protocol := range wanted {
+			if w.Protocol != protocol {
+				continue
+			}
+			h := byHost[w.Host]
+			if h == nil {
+				h = &hostSockets{host: w.Host, path: list.Namespaces[w.Host], flows: map[uint8][]*flow{}}
+				byHost[w.Host] = h
+				s.hosts = append(s.hosts, h)
+			}
+			number := protocols[protocol]
+			h.flows[number] = append(h.flows[number], &flow{watched: w})
+		}
+	}
+	return s
+}
+
+func (s *sockets) close() {
+	for _, h := range s.hosts {
+		if h.namespace != nil {
+			h.namespace.Close()
+		}
+	}
+}
+
+func (s *sockets) sample(_ time.Time, p *telemetry.Points) error {
+	var failed error
+	for _, h := range s.hosts {
+		if err := s.sampleHost(h, p); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("host %s: %w", h.host, err))
+		}
+	}
+	return failed
+}
+
+func (s *sockets) sampleHost(h *hostSockets, p *telemetry.Points) error {
+	if h.namespace == nil {
+		namespace, err := kernel.Diag(h.path)
+		if err != nil {
+			return err
+		}
+		h.namespace = namespace
+	}
+	for protocol, flows := range h.flows {
+		found, err := h.namespace.Sockets(protocol, s.info)
+		if err != nil {
+			return err
+		}
+		at := time.Now()
+		for _, f := range flows {
+			s.addFlow(f, found, p, at)
+		}
+	}
+	return nil
+}
+
+func (s *sockets) addFlow(f *flow, found []kernel.Socket, p *telemetry.Points, at time.Time) {
+	w := f.watched
+	var own []kernel.Socket
+	for _, socket := range found {
+		if w.Local.Matches(socket.Local) && w.Remote.Matches(socket.Remote) {
+			own = append(own, socket)
+		}
+	}
+	for i, slot := range f.slots.of(own) {
+		if slot == 0 {
+			continue
+		}
+		s.add(p, s.run.with(tags{
+			"host": w.Host, "flow": w.Flow, "role": w.Role, "protocol": w.Protocol, "session": w.Session,
+			"connection": w.Connection, "socket": strconv.Itoa(slot),
+		}), own[i], at)
+	}
+}
+
+func addQueues(p *telemetry.Points, t tags, s kernel.Socket, at time.Time) {
+	p.Add("socket_queue", telemetry.MakeTags(t), at,
+		telemetry.Int("send_queue_bytes", int(s.SendQueueBytes)), telemetry.Int("receive_queue_bytes", int(s.ReceiveQueueBytes)),
+		telemetry.Int("send_buffer_bytes", int(s.SendBufferBytes)),
+		telemetry.Int("receive_buffer_bytes", int(s.ReceiveBufferBytes)), telemetry.Int("drops", int(s.Drops)))
+}

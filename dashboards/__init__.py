@@ -1,0 +1,1 @@
+"""Grafana's dashboards and alert rules, generated from code; the queries are those of ``testbed.series``."""

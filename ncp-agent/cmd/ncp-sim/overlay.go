@@ -1,0 +1,45 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"ncp-testbed/ncp-agent/overlay"
+	"ncp-testbed/ncp-agent/policy"
+)
+
+// runOverlay is the subcommand overlay; it gives the exit code.
+func runOverlay(arguments []string) int {
+	flags := flag.NewFlagSet("ncp-sim overlay", flag.ContinueOnError)
+	p := overlay.Default(0, 0)
+	flags.IntVar(&p.Sessions, "sessions", 100, "how many sessions")
+	flags.Uint64Var(&p.Seed, "seed", 1, "of all chances")
+	flags.StringVar(&p.Policy, "policy", p.Policy, "window policy of all sessions")
+	dir := flags.String("dir", ".", "the folder that takes overlay.json")
+	if err := flags.Parse(arguments); err != nil {
+		return 2
+	}
+	if flags.NArg() > 0 || !policy.Known(p.Policy) {
+		fmt.Fprintf(os.Stderr, "ncp-sim overlay: --policy %q and arguments %q: want a window policy and no argument\n", p.Policy, flags.Args())
+		return 2
+	}
+	report, err := overlay.Run(p)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ncp-sim:", err)
+		return 2
+	}
+	text, err := json.MarshalIndent(report, "", " ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*dir, "overlay.json"), append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ncp-sim:", err)
+		return 1
+	}
+	fmt.Printf("%d sessions, %d packets, %.1f s of CPU, %.0f MiB\n",
+		p.Sessions, report.Packets, report.Cost.CPUS, float64(report.Cost.PeakBytes)/(1<<20))
+	return 0
+}

@@ -1,0 +1,49 @@
+// Package controlsocket is the HTTP server on a Unix socket by which a runner talks
+// to an agent (docs/contracts.md).
+package controlsocket
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+)
+
+// The states that GET /state tells.
+const (
+	Waiting = "waiting" // for its addresses
+	Ready   = "ready"   // sockets are open
+	Running = "running"
+	Done    = "done"
+	Failed  = "failed"
+)
+
+// Serve answers on a Unix socket, in place of one that an earlier process
+// left, until the server is closed.
+func Serve(path string, handler http.Handler) (*http.Server, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: handler}
+	go server.Serve(listener)
+	return server, nil
+}
+
+// Answer writes what was asked for.
+func Answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(v)
+}
+
+// Refuse answers 409 and why.
+func Refuse(w http.ResponseWriter, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusConflict)
+	json.NewEncoder(w).Encode(map[string]string{"error": why})
+}

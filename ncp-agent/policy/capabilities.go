@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"math"
+	"time"
+)
+
+// A policy that has windows only leaves the rest to the session, which then
+// follows upstream's rules: a connection sends while its window has room, a
+// packet is lost when its RTO is over, and any connection takes the next
+// segment. A policy that knows better implements one or more of the interfaces
+// below. Times are the session's.
+
+// Never is the time of what waits for an event.
+const Never = time.Duration(math.MaxInt64)
+
+// Pacer is a policy that says when packets leave, in place of the windows,
+// which then only report.
+type Pacer interface {
+	// SendAt is the earliest time at which a connection with so many packets
+	// in flight may send its next one; Never: not before one has landed.
+	SendAt(connection int, now time.Duration, inFlight int) time.Duration
+	// Sent is called for each data packet handed to a connection's socket.
+	// Starved: since the one before, it was allowed to send and found nothing
+	// to send. The mark comes back with the acknowledgement.
+	Sent(connection int, now time.Duration, inFlight int, starved bool) Mark
+}
+
+// Mark is what a connection knew when it sent a packet.
+type Mark struct {
+	Delivered   uint64        // packets known to have arrived
+	DeliveredAt time.Duration // when the last of them was known
+	FirstSent   time.Duration // when the last of them was sent
+	Limited     bool          // it had sent less than it was allowed to
+}
+
+// Recovery is a policy that judges what is lost. Each sending then counts by
+// itself: one that is lost is no longer in flight, and its RTT is taken only
+// where there is no doubt which sending arrived (Karn). What the peer's
+// application has read counts as acknowledged.
+type Recovery interface {
+	// RTO is how long a packet may be in flight.
+	RTO(connection int) time.Duration
+	// Reordering says what makes an older packet of a connection lost once a
+	// newer one is acknowledged: both distances, in packets and in time.
+	Reordering(connection int) (packets uint64, apart time.Duration)
+	// Lost is called for packets sent in a row that are found lost because of
+	// a newer one. As each packet is acknowledged once, what looks like many
+	// lost in a row may be one lost acknowledgement.
+	Lost(connection int, now time.Duration, packets int)
+	// Silent is called when packets are found lost because the RTO is over.
+	Silent(connection int, now time.Duration)
+	// Returned is called when a packet found lost was acknowledged where it
+	// had been sent only once: so long after its sending.
+	Returned(connection int, now, after time.Duration)
+	// Probing reports whether a connection is silent: what it sends are copies
+	// of packets for which others care.
+	Probing(connection int) bool
+}
+
+// Scheduler is a policy with Pacer that chooses the connection of the next
+// segment.
+type Scheduler interface {
+	// RunPackets is how many segments in a row a connection takes, so that
+	// its peer can acknowledge them in few ranges.
+	RunPackets(connection int) int
+	// Suits reports whether a connection should take a segment at now, when
+	// so many wait and no more will come; else another one will bring it
+	// earlier.
+	Suits(connection int, now time.Duration, waiting int) bool
+	// Arrival estimates when a packet sent at a time arrives.
+	Arrival(connection int, sent time.Duration) time.Duration
+	// Doubtful reports whether a connection loses so much that, with nothing
+	// else to do, what it carries is worth a copy on another.
+	Doubtful(connection int) bool
+}
+
+// Capabilities are what a policy brings beyond windows; nil where it does not.
+type Capabilities struct {
+	Pacer     Pacer
+	Recovery  Recovery
+	Scheduler Scheduler
+}
+
+// CapabilitiesOf finds out what a policy brings.
+func CapabilitiesOf(p Policy) Capabilities {
+	var c Capabilities
+	c.Pacer, _ = p.(Pacer)
+	c.Recovery, _ = p.(Recovery)
+	c.Scheduler, _ = p.(Scheduler)
+	return c
+}

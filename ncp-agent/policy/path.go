@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// ackInterval is the time between a receiver's acknowledgements, by
+	// upstream's default. Much of what is in flight has arrived already.
+	ackInterval = 50 * time.Millisecond
+
+	// The start, before anything is known: W/n packets in flight, between these,
+	// at startPPS.
+	startPackets    = 160
+	minStartPackets = 16
+	startPPS        = 1280
+
+	burst   = 10 * time.Millisecond // of its rate, that a late connection may catch up
+	quantum = time.Millisecond      // of its rate, sent at once, so that fast paths need few timers
+
+	firstRTO     = 1500 * time.Millisecond
+	shortestRTO  = 150 * time.Millisecond
+	longestProbe = time.Second // between the probes of a silent path, if its RTO is shorter
+)
+
+// path is what is known of one connection's way, and what follows from it.
+type path struct {
+	initial float64 // window in packets that is reported at first
+	start   int     // packets in flight at first
+
+	nextAt  time.Duration // when the next packet is due
+	pace    float64       // packets per second
+	news    bool          // the pace is to be set anew
+	limited uint64        // until so many are delivered, packets were sent below the rate for want of data
+
+	estimate
+	control
+
+	reorder time.Duration // by how much packets overtake each other
+	silent  int           // timeouts in a row
+	before  float64       // the rate before them
+}
+
+func newPath(initial float64, start int) *path {
+	p := &path{initial: initial, start: start, pace: startPPS}
+	p.base.smallest = true
+	p.mode = starting
+	return p
+}
+
+func (p *path) measured() bool { return !p.rates.empty() }
+
+// usable is the rate at which it delivers now.
+func (p *path) usable() float64 {
+	if p.silent > 0 {
+		return 0
+	}
+	return p.rates.value()
+}
+
+func (p *path) sendAt(now time.Duration, inFlight int) time.Duration {
+	if p.news {
+		p.news = false
+		p.setPace(inFlight)
+	}
+	if inFlight >= p.cap() {
+		return Never
+	}
+	if p.silent > 0 || p.nextAt-now < quantum && p.pace*quantum.Seconds() > 1 {
+		return min(p.nextAt, now)
+	}
+	return p.nextAt
+}
+
+func (p *path) sent(now time.Duration, inFlight int, starved bool) Mark {
+	if inFlight <= 1 { // after a rest
+		p.firstSent, p.deliveredAt = now, now
+		p.train = train{}
+	}
+	if starved {
+		p.limited = p.delivered + uint64(inFlight)
+	}
+	p.nextAt = max(p.nextAt, now-burst) + seconds(1/p.pace)
+	return Mark{Delivered: p.delivered, DeliveredAt: p.deliveredAt, FirstSent: p.firstSent, Limited: p.delivered < p.limited}
+}
+
+// rto is RFC 6298's with a batch's slowest packet as its sample, and time for
+// one more acknowledgement, as one may be lost. A silent path is probed less
+// and less often.
+func (p *path) rto() time.Duration {
+	if p.srtt == 0 {
+		return firstRTO
+	}
+	rto := max(seconds(p.srtt+4*p.rttvar)+ackInterval, shortestRTO)
+	probe := time.Duration(float64(rto) * math.Pow(1.5, float64(min(p.silent, 20))))
+	return min(probe, max(rto, longestProbe))
+}
+
+func (p *path) goSilent() {
+	if p.silent == 0 {
+		p.before = p.rates.value()
+	}
+	p.silent++
+}
+
+// wake ends a silence: the path is taken for what it was before.
+func (p *path) wake(now time.Duration) {
+	if p.silent > 0 && p.before > 0 {
+		p.rates.set(now, p.before)
+		p.news = true
+	}
+	p.silent = 0
+}
+
+// returned widens the reordering that is taken for normal, unless the packet
+// was so late that the path was silent.
+func (p *path) returned(now, after time.Duration) {
+	p.wake(now)
+	rtt := seconds(p.srtt)
+	if late := after - rtt; late > 0 && after < p.rto() {
+		p.reorder = min(max(p.reorder, late), rtt)
+	}
+}

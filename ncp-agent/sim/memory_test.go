@@ -1,0 +1,38 @@
+package sim
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"ncp-testbed/link/model"
+	"ncp-testbed/ncp-agent/session"
+)
+
+// A transfer of ten times the length allocates no more: all that a run needs is
+// made while its windows open. What is measured is all that is ever allocated,
+// so garbage counts too.
+func TestLongerRunsNeedNoMoreMemory(t *testing.T) {
+	for _, policy := range []string{"previous", "nkp24", "delivery-rate"} {
+		short, long := allocated(t, policy, 16<<20), allocated(t, policy, 160<<20)
+		t.Logf("%s: %d KiB for 16 MiB, %d KiB for 160 MiB", policy, short>>10, long>>10)
+		if long > short+short/4+256<<10 {
+			t.Errorf("%s: %d KiB for 160 MiB, %d KiB for a tenth of it", policy, long>>10, short>>10)
+		}
+	}
+}
+
+// allocated gives the bytes that a lossy run allocates.
+func allocated(t *testing.T, policy string, bytes int64) uint64 {
+	run := transferOver([]path{{4096, 20, .001}, {1024, 80, 0}}, dropTail, policy, bytes)
+	run.Until = time.Hour
+	run.Observer.Sample = func(time.Duration, int, *session.Stats, *session.Stats) {}
+	run.Links[0].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if !simulate(t, run).Done() {
+		t.Fatalf("%s: not done", policy)
+	}
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}

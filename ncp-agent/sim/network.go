@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"ncp-testbed/link/model"
+	"ncp-testbed/link/record"
+	"ncp-testbed/ncp-agent/session"
+)
+
+// packet is one packet under way.
+type packet struct {
+	bytes []byte
+	to    *end
+	conn  int
+	route []*direction // what is left of its way
+}
+
+// direction is one direction of one link.
+type direction struct {
+	*model.Direction[*packet]
+	index           int
+	senders         []int // transfers that send into it first, by number
+	unplugged       bool
+	lost            uint64 // while it was
+	sent, sentBytes uint64
+	delaySum        int64 // of those sent, from the queue to the far end, in nanoseconds
+}
+
+// network is all links, and the packets' storage.
+type network struct {
+	directions []*direction // of link i: 2i leads away from the senders
+	names      []string
+	byName     map[string]int
+	agenda     *agenda // of directions: when something next happens in them
+	due, again *list   // directions, while packets move
+	touched    *list   // transfers that something has happened to
+	free       []*packet
+	overhead   int
+}
+
+func newNetwork(run *Run) (*network, error) {
+	n := &network{
+		overhead: run.FrameBytes, byName: map[string]int{}, agenda: newAgenda(2*len(run.Links), session.Never),
+		due: newList(2 * len(run.Links)), again: newList(2 * len(run.Links)), touched: newList(len(run.Transfers)),
+	}
+	for _, l := range run.Links {
+		for i, p := range []model.Properties{l.AB, l.BA} {
+			hooks := model.Hooks[*packet]{
+				Drop: func(p *packet, _ model.Cause) { n.recycle(p) },
+				Copy: func(p *packet) (*packet, bool) {
+					return n.packet(p.bytes, p.to, p.conn, p.route), true
+				},
+			}
+			d := model.NewDirection(p, cmp.Or(l.Seed, run.Seed), l.Name, []string{"ab", "ba"}[i], 0, hooks)
+			n.directions = append(n.directions, &direction{Direction: d, index: len(n.directions)})
+		}
+		n.byName[l.Name] = len(n.names)
+		n.names = append(n.names, l.Name)
+	}
+	return n, nil
+}
+
+// route gives the directions that a connection crosses, forward and back.
+func (n *network) route(path []string) (forward, back []*direction, err error) {
+	if len(path) == 0 {
+		return nil, nil, fmt.Errorf("sim: a connection without a link")
+	}
+	for _, name := range path {
+		i := n.link(name)
+		if i < 0 {
+			return nil, nil, unknown("link", name)
+		}
+		forward = append(forward, n.directions[2*i])
+		back = append([]*direction{n.directions[2*i+1]}, back...)
+	}
+	for _, route := range [][]*direction{forward, back} {
+		for _, d := range route[1:] {
+			if d.Properties().Queue.Mode == model.QueueBackPressure {
+				return nil, nil, fmt.Errorf("sim: path %v: only its first link can have a queue in back-pressure mode", path)
+			}
+		}
+	}
+	return forward, back, nil
+}
+
+func (n *network) link(name string) int {
+	if i, ok := n.byName[name]; ok {
+		return i
+	}
+	return -1
+}
+
+func (n *network) packet(bytes []byte, to *end, conn int, route []*direction) *packet {
+	var p *packet
+	if last := len(n.free) - 1; last >= 0 {
+		p = n.free[last]
+		n.free = n.free[:last]
+	} else {
+		p = &packet{}
+	}
+	p.bytes = append(p.bytes[:0], bytes...)
+	p.to, p.conn, p.route = to, conn, route
+	return p
+}
+
+func (n *network) recycle(p *packet) { n.free = append(n.free, p) }
+
+// push sends a packet into the next direction of its route.
+func (n *network) push(now time.Duration, p *packet) {
+	d := p.route[0]
+	p.route = p.route[1:]
+	if d.unplugged {
+		d.lost++
+		n.recycle(p)
+		return
+	}
+	if !d.Push(p, len(p.bytes)+n.overhead, model.Time(now)) {
+		n.recycle(p) // larger than the room that was asked for: a handshake with long ids
+	}
+	n.schedule(d)
+}
+
+// schedule notes when something next happens in a direction.
+func (n *network) schedule(d *direction) {
+	if at, ok := d.Next(); ok {
+		n.agenda.set(d.index, time.Duration(at))
+	} else {
+		n.agenda.set(d.index, session.Never)
+	}
+}
+
+// deliver moves all packets that are due, hop by hop: through the directions
+// in their order, and through those again that a later one has passed a packet.
+func (n *network) deliver(now time.Duration) {
+	n.agenda.due(now, n.due)
+	for len(n.due.numbers) > 0 {
+		for i, ok := n.due.take(); ok; i, ok = n.due.take() {
+			n.deliverFrom(n.directions[i], now)
+		}
+		n.due, n.again = n.again, n.due
+	}
+}
+
+func (n *network) deliverFrom(d *direction, now time.Duration) {
+	for {
+		delivery, ok := d.Pop(model.Time(now))
+		if !ok {
+			break
+		}
+		p := delivery.Frame
+		if d.unplugged {
+			d.lost++
+			n.recycle(p)
+			continue
+		}
+		d.sent++
+		d.sentBytes += uint64(delivery.Bytes)
+		d.delaySum += int64(delivery.Due - delivery.Left)
+		if len(p.route) == 0 {
+			p.to.arrive(now, p)
+			continue
+		}
+		onward := p.route[0].index
+		n.push(now, p)
+		switch {
+		case n.agenda.at[onward] > now:
+		case onward > d.index:
+			n.due.add(onward)
+		case onward < d.index:
+			n.again.add(onward)
+		}
+	}
+	n.schedule(d)
+	n.touch(d)
+}
+
+// touch says that who sends into a direction may find room there.
+func (n *network) touch(d *direction) {
+	for _, transfer := range d.senders {
+		n.touched.add(transfer)
+	}
+}
+
+// room reports whether a frame may be sent into a direction now: a pulled plug
+// takes everything, and loses it.
+func (d *direction) room(bytes int) bool { return d.unplugged || d.Room(bytes) }
+
+// halfEmpty reports whether a sender that waits for room is woken: when what
+// waits is less than half of what Linux would have granted for the queue.
+func (d *direction) halfEmpty() bool {
+	queued, _ := d.Queued()
+	return d.unplugged || queued <= (d.Properties().Queue.Packets-1)/2
+}
+
+// apply carries an event out on the directions of its link.
+func (n *network) apply(now time.Duration, e *Event) {
+	i := 2 * n.link(e.Link)
+	for side, other := range [2]string{"ba", "ab"} {
+		if e.Direction == other {
+			continue
+		}
+		d := n.directions[i+side]
+		if e.Set != nil {
+			d.Set(model.Time(now), e.Set)
+		}
+		if e.Plug != nil {
+			d.unplugged = !*e.Plug
+		}
+		n.schedule(d)
+		n.touch(d)
+	}
+}
+
+// states gives the state of every direction.
+func (n *network) states(into []record.State) []record.State {
+	into = into[:0]
+	for _, d := range n.directions {
+		counts := d.Counts()
+		_, held := d.Held()
+		into = append(into, record.State{
+			Properties: d.Properties(), Counts: counts, Sent: d.sent, SentBytes: d.sentBytes, DelaySumNS: d.delaySum,
+			HeldBytes: held, Drops: counts.QueueFull + counts.QueueDelayed + d.lost,
+		})
+	}
+	return into
+}

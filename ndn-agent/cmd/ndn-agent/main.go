@@ -1,0 +1,99 @@
+// Command ndn-agent is an NDN node: a consumer, a forwarder or a producer. See
+// docs/ndn.md for its arguments and files.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"ncp-testbed/ndn-agent/agent"
+	"ncp-testbed/ndn-agent/plan"
+	"ncp-testbed/telemetry"
+)
+
+// Exit codes, the same in all programs of the testbed.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitBad    = 2
+)
+
+const usage = `usage: ndn-agent run --plan FILE --node HOST --dir DIR --control SOCKET [--credentials FILE]
+       ndn-agent forward --listen udp://HOST:PORT …     a forwarder on its own
+       ndn-agent get --face udp://HOST:PORT NAME        fetch an object
+       ndn-agent put --listen udp://HOST:PORT NAME      offer an object
+       ndn-agent VERB --help                            all flags
+       ndn-agent version`
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) == 0 {
+		return bad(usage)
+	}
+	if alone, ok := verbs[args[0]]; ok {
+		return alone(args[1:])
+	}
+	switch verb := args[0]; verb {
+	case "run":
+		return node(args[1:])
+	case "version":
+		fmt.Printf("ndn-agent %s plan schema %d\n", runtime.Version(), plan.Schema)
+		return exitDone
+	case "help", "-h", "--help":
+		fmt.Println(usage)
+		return exitDone
+	default:
+		return bad(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
+	}
+}
+
+// node is one node of a plan, until its end or SIGTERM.
+func node(args []string) int {
+	flags := flag.NewFlagSet("ndn-agent run", flag.ContinueOnError)
+	file := flags.String("plan", "", "plan of the run (plan.json)")
+	host := flags.String("node", "", "host of the node in the plan")
+	dir := flags.String("dir", "", "folder for telemetry.lp, result.json and, of a consumer, segments.csv")
+	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
+	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
+	if err := flags.Parse(args); err != nil {
+		return exitBad
+	}
+	if *file == "" || *host == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
+		return bad(usage)
+	}
+	o := agent.Options{Dir: *dir, Control: *control, Log: os.Stderr}
+	var err error
+	if o.Plan, err = plan.Read(*file, *host); err != nil {
+		return bad(err)
+	}
+	if *credentials != "" {
+		login, err := telemetry.ReadCredentials(*credentials)
+		if err != nil {
+			return bad(err)
+		}
+		o.Credentials = &login
+	}
+	return until(func(ctx context.Context) error { return agent.Run(ctx, o) })
+}
+
+// until runs something until its end or a signal.
+func until(work func(context.Context) error) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := work(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "ndn-agent:", err)
+		return exitFailed
+	}
+	return exitDone
+}
+
+func bad(message any) int {
+	fmt.Fprintln(os.Stderr, "ndn-agent:", message)
+	return exitBad
+}

@@ -1,0 +1,176 @@
+"""The benchmark of virtual time: how fast ``startup`` is simulated, with what memory, and on all cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.bench import folder, table
+from testbed.bench.figures import Spread
+from testbed.bench.quiet import HostLoad
+from testbed.bench.result import Section, Target, all_met
+from testbed.plan.resolve import Choices, resolve
+from testbed.scenario.load import load as load_scenario
+
+NAME = "bench-sim"
+REPEATS, QUICK_REPEATS = 9, 3
+TRANSFERS_MIB = (48, 480)
+TIMES_REAL = 300
+RATE_PPS = 1_000_000
+MOST_GROWTH = 1.25
+"""Ten times the bytes may need so much more memory: what the collector happens to leave."""
+RUNS_PER_CORE = 8
+LEAST_SPEED_UP = 0.8
+"""Of the number of cores."""
+PAYLOADS = {"payload drawn and hashed": (), "zeros, not hashed": ("--zeros",)}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """One run's own figures (``sim.json``)."""
+
+    virtual_s: float
+    cpu_s: float
+    peak_bytes: int
+    packets: int
+
+    @property
+    def times_real(self) -> float:
+        """Virtual seconds per second of CPU."""
+        return self.virtual_s / self.cpu_s
+
+    @property
+    def rate_pps(self) -> float:
+        """Packets handed to links per second of CPU."""
+        return self.packets / self.cpu_s
+
+
+def run(
+    run_id: str, simulator: Path, policies: dict[str, Any], *, quick: bool, say: Callable[[str], None]
+) -> bool:
+    """Measure, print and write the result folder; whether no target was missed."""
+    begun = time.monotonic()
+    load = HostLoad()
+    with tempfile.TemporaryDirectory(prefix="ncp-bench-") as temporary:
+        plans = {mib: _plan(Path(temporary), policies, mib) for mib in TRANSFERS_MIB}
+        found: dict[str, dict[int, list[Simulated]]] = {
+            payload: {mib: [] for mib in TRANSFERS_MIB} for payload in PAYLOADS
+        }
+        repeats = QUICK_REPEATS if quick else REPEATS
+        for number in range(repeats):
+            say(f"repeat {number + 1} of {repeats}")
+            load.sample()
+            for payload, options in PAYLOADS.items():
+                for mib, plan in plans.items():
+                    found[payload][mib].append(simulate(simulator, plan, options))
+        say("all cores")
+        load.sample()
+        cores = os.cpu_count() or 1
+        speed_ups = [_speed_up(simulator, plans[TRANSFERS_MIB[0]], cores) for _ in range(3)]
+    sections = [speed_section(found), parallel_section(speed_ups, cores)]
+    for section in sections:
+        print(table.as_text(section), end="\n\n", flush=True)
+    machine = folder.machine()
+    duration_s = round(time.monotonic() - begun, 1)
+    head = f"Virtual time, {run_id}: {folder.in_words(machine)}; {load}; {duration_s:.0f} s."
+    figures = {
+        "quick": quick, "duration_s": duration_s, "machine": machine,
+        "host_load": {"busy": load.busy, "was_busy": load.was_busy},
+    }  # fmt: skip
+    folder.write(NAME, run_id, head, figures, sections)
+    print(head)
+    return all_met(sections)
+
+
+def _plan(place: Path, policies: dict[str, Any], mib: int) -> Path:
+    loaded = load_scenario("startup", [f"ncp.transfer={mib}MiB", f"limits.transfer_time={mib * 4}s"])
+    choices = Choices("virtual", "model", None, False, "manual", engine="sim")
+    file = place / f"plan-{mib}.json"
+    file.write_text(json.dumps(resolve(loaded, policies, choices, "sim")))
+    return file
+
+
+def simulate(simulator: Path, plan: Path, options: Sequence[str] = ()) -> Simulated:
+    """One run on one core: its collector of garbage has to share it."""
+    with tempfile.TemporaryDirectory(prefix="ncp-bench-") as results:
+        subprocess.run(
+            [str(simulator), *options, "--plan", str(plan), "--dir", results],
+            check=True, stdout=subprocess.DEVNULL, env={**os.environ, "GOMAXPROCS": "1"},
+        )  # fmt: skip
+        facts = json.loads((Path(results) / "sim.json").read_text())
+    return Simulated(facts["virtual_s"], facts["cpu_s"], facts["peak_bytes"], facts["packets"])
+
+
+def _speed_up(simulator: Path, plan: Path, cores: int) -> float:
+    """By how much more runs come to their end per second when each core has one."""
+
+    def seconds(workers: int) -> float:
+        begun = time.monotonic()
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(lambda _: simulate(simulator, plan), range(RUNS_PER_CORE * cores)))
+        return time.monotonic() - begun
+
+    return seconds(1) / seconds(cores)
+
+
+def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
+    """Speed and memory of one run on one core."""
+    made = Section(
+        "speed", "One run of startup in virtual time on one core",
+        ["payload and transfer", "virtual s", "CPU s", "× real time", "million packets/s", "peak MiB", "N"],
+    )  # fmt: skip
+    for payload, by_size in found.items():
+        for mib, runs in by_size.items():
+            cpu_s = Spread.of([run.cpu_s for run in runs])
+            made.rows.append([
+                f"{payload}, {mib} MiB", f"{runs[0].virtual_s:.1f}",
+                f"{cpu_s.median:.3f} ({cpu_s.low:.3f}–{cpu_s.high:.3f})",
+                f"{_median(runs, 'times_real'):.0f}", f"{_median(runs, 'rate_pps') / 1e6:.2f}",
+                f"{_median(runs, 'peak_bytes') / 2**20:.1f}", str(len(runs)),
+            ])  # fmt: skip
+            made.raw[f"{payload}, {mib} MiB"] = [vars(run) for run in runs]
+    drawn, zeros = found.values()
+    short, long = TRANSFERS_MIB
+    times = _median(drawn[short], "times_real")
+    rate_pps = _median(zeros[short], "rate_pps")
+    growth = _median(drawn[long], "peak_bytes") / _median(drawn[short], "peak_bytes")
+    made.targets = [
+        Target("startup", f"≥ {TIMES_REAL} × real time", f"{times:.0f} ×", times >= TIMES_REAL),
+        Target(
+            "packets per second of CPU, without payload", f"≥ {RATE_PPS / 1e6:.0f} million",
+            f"{rate_pps / 1e6:.2f} million", rate_pps >= RATE_PPS,
+        ),
+        Target(
+            "memory of ten times the transfer", f"≤ {MOST_GROWTH} ×", f"{growth:.2f} ×", growth <= MOST_GROWTH
+        ),
+    ]  # fmt: skip
+    made.notes.append(
+        "Telemetry is written in every run. A packet counts once per link that it is handed to, acknowledgements "
+        "too. Payload is drawn by ChaCha8 and hashed by SHA-256 at both ends, as agents do; without it the "
+        "telemetry is the same. Medians; of the CPU time also the smallest and the largest."
+    )
+    return made
+
+
+def parallel_section(speed_ups: Sequence[float], cores: int) -> Section:
+    """What more cores bring."""
+    spread = Spread.of(speed_ups)
+    wanted = LEAST_SPEED_UP * cores
+    return Section(
+        "parallel", f"{RUNS_PER_CORE * cores} runs of startup, {TRANSFERS_MIB[0]} MiB each", ["cores", "speed-up", "N"],
+        [[str(cores), f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f})", str(spread.n)]],
+        [Target("speed-up", f"≥ {wanted:.1f} on {cores} cores", f"{spread.median:.2f}", spread.median >= wanted)],
+        raw={"speed_ups": list(speed_ups)},
+    )  # fmt: skip
+
+
+def _median(runs: Sequence[Simulated], what: str) -> float:
+    return Spread.of([getattr(run, what) for run in runs]).median

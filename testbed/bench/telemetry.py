@@ -1,0 +1,197 @@
+"""The benchmark of telemetry: what 20,000 points/s of others do to a running transfer, and how fast they arrive."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import influx, paths
+from testbed.bench import folder, table, telemetry_load
+from testbed.bench.quiet import HostLoad
+from testbed.bench.result import Section, Target, all_met
+from testbed.bench.telemetry_load import Load
+from testbed.checks.result import Verdict
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.runner.life import Run
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load as load_scenario
+from testbed.series import FromFile, Reader, influxql, named
+from testbed.series.reader import Samples
+
+NAME = "bench-telemetry"
+SCENARIO = Path(__file__).with_suffix(".yaml")
+RATE_PPS = 20_000
+SETTLE_S = 12.0
+"""Until the windows are where they stay."""
+PAYLOAD_BPS = (1024 + 128) * 1024 * 8
+LARGEST_EFFECT = 0.01
+OVER_NS = 2_000_000_000
+"""The load is over by so long after it was last seen."""
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Seconds without load, with it, and again without."""
+
+    quiet_s: float
+    loaded_s: float
+
+    @property
+    def transfer_mib(self) -> int:
+        """What is under way for a little longer than that."""
+        seconds = SETTLE_S + 2 * self.quiet_s + self.loaded_s + 5
+        return round(PAYLOAD_BPS / 8 * seconds / 2**20)
+
+
+FULL, QUICK = Phases(quiet_s=30, loaded_s=60), Phases(quiet_s=8, loaded_s=15)
+
+
+class Loader(threading.Thread):
+    """Waits until the transfer has gone on for a while, then loads the database."""
+
+    def __init__(self, run: str, push: Path, phases: Phases) -> None:
+        super().__init__(name="load", daemon=True)
+        self._run, self._push, self._phases = run, push, phases
+        self._stopped = threading.Event()
+        self.load: Load | None = None
+        self.error: str | None = None
+
+    def run(self) -> None:
+        """Until the load is over, or :meth:`stop`."""
+        try:
+            endpoint = influx.ensure()
+            start_ns = self._start_ns(endpoint)
+            if start_ns is None:
+                return
+            due_s = start_ns / 1e9 + SETTLE_S + self._phases.quiet_s - time.time()
+            if self._stopped.wait(max(0.0, due_s)):
+                return
+            self.load = telemetry_load.run(
+                endpoint, self._push, RATE_PPS, self._phases.loaded_s, self._stopped
+            )
+        except Exception as error:  # told with the result: the transfer goes on whatever became of the load
+            self.error = str(error)
+
+    def stop(self) -> None:
+        """End, whatever it is doing."""
+        self._stopped.set()
+        self.join()
+
+    def _start_ns(self, endpoint: influx.Endpoint) -> int | None:
+        """When the transfer started, from the database as a dashboard sees it."""
+        is_start = f"{influxql.tag_is('run', self._run)} AND {influxql.tag_is('kind', 'transfer_start')}"
+        with influx.Client(endpoint, "reader") as reader:
+            while not self._stopped.wait(0.2):
+                found = reader.query(f'SELECT first("at_s") FROM "event" WHERE {is_start}')
+                if found:
+                    return int(found[0].columns["time"][0])
+        return None
+
+
+def run(
+    binaries: dict[str, Path], policies: dict[str, dict[str, object]], progress: Progress, *, quick: bool
+) -> bool:
+    """Measure in one run, print and write into its result folder; whether no target was missed."""
+    from testbed.runner.middle_choice import choose_middle
+
+    phases = QUICK if quick else FULL
+    begun = time.monotonic()
+    busy = HostLoad()
+    busy.sample()
+    loaded = load_scenario(str(SCENARIO), [f"ncp.transfer={phases.transfer_mib}MiB"])
+    choices = Choices(runtime="process", middle=choose_middle("auto"), quick=quick)
+    plan = resolve(loaded, policies, choices, new_run_id())
+    measured = Run(plan, loaded, binaries, progress)
+    loader = Loader(plan["run"], binaries["ncp-push"], phases)
+    loader.start()
+    try:
+        verdict = measured.execute()
+    finally:
+        loader.stop()
+    if loader.load is None or loader.error:
+        raise RunFailed(loader.error or "the transfer was over before the load began")
+    made = section(FromFile(measured.folder / "telemetry.lp"), loader.load, phases, verdict)
+    print(table.as_text(made), end="\n\n", flush=True)
+    where = folder.machine()
+    head = (
+        f"Telemetry beside a transfer, {plan['run']}: Linux {where['kernel']}, {where['cores']} cores; {busy}; "
+        f"{time.monotonic() - begun:.0f} s{', --quick' if quick else ''}."
+    )
+    figures = {
+        "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": where,
+        "host_load": {"busy": busy.busy, "was_busy": busy.was_busy},
+    }  # fmt: skip
+    folder.write(NAME, plan["run"], head, figures, [made])
+    print(head)
+    passed = all_met([made])
+    document = paths.results() / NAME / plan["run"] / "bench.md"
+    print(f"{'PASS' if passed else 'FAIL'} {NAME} {plan['run']}  ({document})")
+    return passed
+
+
+def goodput_bps(received: Samples, from_ns: int, to_ns: int) -> float:
+    """Bits per second that arrived between two times, by the first and last sample in between."""
+    inside = (received.t_ns >= from_ns) & (received.t_ns <= to_ns)
+    if inside.sum() < 2:
+        raise RunFailed(f"the transfer has no two samples in {(to_ns - from_ns) / 1e9:.1f} s of it")
+    t_ns, values = received.t_ns[inside], received.values[inside]
+    return float(8e9 * (values[-1] - values[0]) / (t_ns[-1] - t_ns[0]))
+
+
+def section(reader: Reader, load: Load, phases: Phases, verdict: Verdict) -> Section:
+    """The table, and the targets."""
+    (received,) = reader.read(named("received_bytes")).values()
+    quiet_ns = round(phases.quiet_s * 1e9)
+    spans = {
+        "before": (load.begun_ns - quiet_ns, load.begun_ns),
+        f"{RATE_PPS:,} points/s": (load.begun_ns, load.ended_ns),
+        "after": (load.ended_ns + OVER_NS, load.ended_ns + OVER_NS + quiet_ns),
+    }
+    found = {name: goodput_bps(received, *span) for name, span in spans.items()}
+    before_bps, loaded_bps, after_bps = found.values()
+    quiet_bps = (before_bps + after_bps) / 2
+    effect = 1 - loaded_bps / quiet_bps
+    made = Section(
+        "telemetry",
+        "Goodput of a transfer beside telemetry of others",
+        ["phase", "s", "kbit/s", "of the quiet ones"],
+    )
+    for name, (from_ns, to_ns) in spans.items():
+        made.rows.append(
+            [
+                name,
+                f"{(to_ns - from_ns) / 1e9:.0f}",
+                f"{found[name] / 1e3:.1f}",
+                f"{found[name] / quiet_bps:.4f}",
+            ]
+        )
+    lag_s = sorted(load.lag_s)
+    made.targets = [
+        Target(
+            "goodput beside the load", f"not more than {LARGEST_EFFECT:.0%} less", f"{-effect:+.2%}",
+            effect <= LARGEST_EFFECT,
+        ),
+        Target(
+            "points", f"all of {RATE_PPS * phases.loaded_s:,.0f} stored",
+            f"{load.written:,} written, {load.pushed:,} taken, {load.rejected:,} refused, {load.stored:,} stored",
+            load.stored == load.written == load.pushed == round(RATE_PPS * phases.loaded_s),
+        ),
+    ]  # fmt: skip
+    if lag_s:
+        median_s = lag_s[len(lag_s) // 2]
+        made.notes.append(
+            f"Newest stored point, asked every second: {median_s:.2f} s old (median), at most {lag_s[-1]:.2f} s."
+        )
+    cost = ", ".join(f"{name} {cpu_s / load.seconds:.0%}" for name, cpu_s in load.cpu_s.items())
+    made.notes.append(f"CPU during the load, of one core: {cost}. A point has 11 fields and about 270 bytes.")
+    trust = "trusted" if verdict.trust.trusted else f"not to be trusted ({'; '.join(verdict.trust.reasons)})"
+    made.notes.append(f"The run itself: {verdict.verdict}, {trust}.")
+    made.raw = {
+        "goodput_bps": found, "effect": effect, "written": load.written, "pushed": load.pushed,
+        "rejected": load.rejected, "stored": load.stored, "lag_s": load.lag_s, "cpu_s": load.cpu_s,
+        "loaded_s": load.seconds,
+    }  # fmt: skip
+    return made

@@ -1,0 +1,185 @@
+"""Chromium, driven by its DevTools protocol over a pair of pipes: no port, no driver program, no further package."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import CannotRun, RunFailed
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)  # fmt: skip
+ANSWER_WITHIN_S = 120.0
+"""A browser that does not answer for so long has hung, on however busy a machine."""
+
+
+class NoBrowser(CannotRun):
+    """There is no Chromium or Chrome on this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"no browser: none of {', '.join(NAMES)} is installed",
+            "Install one, e.g. apt-get install chromium, or name one with NCP_TESTBED_BROWSER.",
+        )
+
+
+def find() -> str | None:
+    """The browser's path: NCP_TESTBED_BROWSER's, or the first that is installed; None without one."""
+    names = (os.environ["NCP_TESTBED_BROWSER"],) if os.environ.get("NCP_TESTBED_BROWSER") else NAMES
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+class Browser:
+    """A browser of its own, with an empty profile that is gone afterwards.
+
+    Raises:
+        NoBrowser: there is none.
+        RunFailed: it ended or hung.
+    """
+
+    def __init__(self) -> None:
+        path = find()
+        if path is None:
+            raise NoBrowser
+        self._profile = tempfile.TemporaryDirectory(prefix="ncp-browser-", ignore_cleanup_errors=True)
+        commands_out, self._commands = os.pipe()
+        self._answers, answers_in = os.pipe()
+        devnull = os.open(os.devnull, os.O_RDWR)
+        log = os.open(Path(self._profile.name) / "log", os.O_CREAT | os.O_WRONLY, 0o600)
+        # Chromium reads commands from descriptor 3 and answers on 4. First out of the way of each other.
+        high = [(os.POSIX_SPAWN_DUP2, commands_out, 103), (os.POSIX_SPAWN_DUP2, answers_in, 104)]
+        place = [(os.POSIX_SPAWN_DUP2, 103, 3), (os.POSIX_SPAWN_DUP2, 104, 4)]
+        standard = [
+            (os.POSIX_SPAWN_DUP2, devnull, 0),
+            (os.POSIX_SPAWN_DUP2, devnull, 1),
+            (os.POSIX_SPAWN_DUP2, log, 2),
+        ]
+        over = [(os.POSIX_SPAWN_CLOSE, number) for number in (103, 104)]
+        environment = {**os.environ, "HOME": self._profile.name, "XDG_CONFIG_HOME": self._profile.name}
+        self._pid = os.posix_spawn(
+            path, [path, *FLAGS, f"--user-data-dir={self._profile.name}/profile", "about:blank"], environment,
+            file_actions=[*high, *standard, *place, *over], setsid=True,
+        )  # fmt: skip
+        for number in (commands_out, answers_in, devnull, log):
+            os.close(number)
+        self._number = 0
+        self._buffer = b""
+        self._events: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.call("Browser.close")
+            self._wait(10.0)
+        except RunFailed:
+            self._kill()
+        finally:
+            os.close(self._commands)
+            os.close(self._answers)
+            self._profile.cleanup()
+
+    def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
+        """A command's result; its events until then are kept for :meth:`events`."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        try:
+            os.write(self._commands, json.dumps(message).encode() + b"\0")
+        except BrokenPipeError:
+            raise RunFailed(f"the browser ended before {method}: {self._last_words()}") from None
+        while True:
+            answer = self._next()
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise RunFailed(f"the browser refused {method}: {answer['error'].get('message')}")
+                result: dict[str, Any] = answer.get("result", {})
+                return result
+            self._events.append(answer)
+
+    def open(self, page: Path, width: int, height: int = 900) -> str:
+        """Show a page in a tab of this width in CSS pixels; returns the tab's session when all of it is loaded."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = str(self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable", session)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", session,
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        self._events.clear()
+        self.call("Page.navigate", session, url=page.resolve().as_uri())
+        while not any(e.get("method") == "Page.loadEventFired" for e in self._events):
+            self._events.append(self._next())
+        return session
+
+    def events(self, session: str) -> list[dict[str, Any]]:
+        """What the tab has told since its page was opened."""
+        return [event for event in self._events if event.get("sessionId") == session]
+
+    def evaluate(self, session: str, expression: str) -> Any:
+        """A JavaScript expression's value, in JSON's types."""
+        answer = self.call("Runtime.evaluate", session, expression=expression, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RunFailed(f"the page can't be looked at: {answer['exceptionDetails']}")
+        return answer["result"].get("value")
+
+    def pdf(self, page: Path, to: Path) -> None:
+        """Print a page as its print style asks."""
+        session = self.open(page, 1280)
+        printed = self.call("Page.printToPDF", session, preferCSSPageSize=True, printBackground=True)
+        to.write_bytes(base64.b64decode(printed["data"]))
+
+    def picture(self, session: str, to: Path) -> None:
+        """The whole page as PNG."""
+        shot = self.call("Page.captureScreenshot", session, captureBeyondViewport=True)
+        to.write_bytes(base64.b64decode(shot["data"]))
+
+    def _next(self) -> dict[str, Any]:
+        until_s = time.monotonic() + ANSWER_WITHIN_S
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._answers], [], [], max(0.0, until_s - time.monotonic()))
+            if not ready:
+                raise RunFailed(f"the browser did not answer for {ANSWER_WITHIN_S:g} s: {self._last_words()}")
+            data = os.read(self._answers, 1 << 20)
+            if not data:
+                raise RunFailed(f"the browser ended: {self._last_words()}")
+            self._buffer += data
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        document: dict[str, Any] = json.loads(message)
+        return document
+
+    def _last_words(self) -> str:
+        log = Path(self._profile.name) / "log"
+        lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+        return lines[-1][:200] if lines else "it said nothing"
+
+    def _wait(self, seconds: float) -> None:
+        until_s = time.monotonic() + seconds
+        while os.waitpid(self._pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > until_s:
+                self._kill()
+                return
+            time.sleep(0.02)
+
+    def _kill(self) -> None:
+        """It and what it has started: a session of its own."""
+        try:
+            os.killpg(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            return

@@ -1,0 +1,1 @@
+"""Bundles: results with everything that is needed to check them, in one file."""

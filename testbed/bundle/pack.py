@@ -1,0 +1,150 @@
+"""Makes a bundle: result folders, what they came from, and a list of checksums, in one zip file."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed import paths
+from testbed.bundle.kinds import kind_of, runs_in
+from testbed.checks.verify import read_json
+from testbed.errors import BadInput
+
+SCHEMA = 1
+MANIFEST, DESCRIPTION, CRATE = "manifest-sha256.txt", "bundle.json", "ro-crate-metadata.json"
+SOURCES = (
+    "LICENSE", "CITATION.cff", "published/claims.yaml",
+    "requirements*.in", "requirements*.lock", "go.mod", "go.sum", "docker-compose.yml",
+    "images/*/Dockerfile", "interop/**/package-lock.json", "interop/**/requirements*.lock",
+)  # fmt: skip
+"""What pins the code's dependencies, and under which licence it is; those that there are."""
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""Every entry's time in the archive, so that the same results make the same bytes."""
+
+
+def pack(folders: Sequence[Path], file: Path) -> dict[str, Any]:
+    """Write the bundle, whole or not at all; returns its ``bundle.json``.
+
+    Raises BadInput for what is no result folder, and where two would have one place.
+    """
+    runs = [_entry(folder) for folder in folders]
+    places = [run["path"] for run in runs]
+    if twice := {place for place in places if places.count(place) > 1}:
+        raise BadInput(f"{twice.pop()} would be in the bundle twice; give each result folder once")
+    files = {
+        place: source
+        for folder, run in zip(folders, runs, strict=True)
+        for place, source in _files(folder, run)
+    }
+    files |= dict(_sources())
+    digests = {place: (source, _sha256(source)) for place, source in sorted(files.items())}
+    description = {"schema": SCHEMA, "runs": runs}
+    written: dict[str, bytes] = {DESCRIPTION: _json(description)}
+    from testbed.bundle.crate import metadata
+
+    written[CRATE] = _json(metadata(digests, runs, _newest(runs)))
+    sums = {place: digest for place, (_, digest) in digests.items()}
+    sums |= {place: hashlib.sha256(data).hexdigest() for place, data in written.items()}
+    written[MANIFEST] = "".join(f"{sums[place]}  {place}\n" for place in sorted(sums)).encode()
+    _write(file, files, written)
+    return description
+
+
+def _write(file: Path, files: Mapping[str, Path], written: Mapping[str, bytes]) -> None:
+    temporary = file.with_name(file.name + ".new")
+    try:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            for place, data in sorted(written.items()):
+                archive.writestr(_info(place), data)
+            for place, source in sorted(files.items()):
+                with source.open("rb") as data_in, archive.open(_info(place, source), "w") as data_out:
+                    while chunk := data_in.read(1 << 20):
+                        data_out.write(chunk)
+        temporary.replace(file)
+    except OSError as error:
+        raise BadInput(f"{file}: can't be written: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _info(place: str, source: Path | None = None) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(place, EARLIEST)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o100644 << 16
+    if source is not None:
+        info.file_size = source.stat().st_size  # so that more than 4 GiB is foreseen
+    return info
+
+
+def _entry(folder: Path) -> dict[str, Any]:
+    folder = folder.resolve()
+    kind = kind_of(folder)
+    provenances = [_provenance(run) for run in runs_in(folder)]
+    images = sorted({str(p["agent_image"]) for p in provenances if p.get("agent_image")})
+    commits = sorted({str(p["commit"]) for p in provenances if p.get("commit")})
+    scenario, verdict = _what(folder, kind)
+    return {
+        "path": f"runs/{scenario}/{folder.name}",
+        "kind": kind,
+        "name": f"{scenario} {folder.name}",
+        "verdict": verdict,
+        "commit": ", ".join(commits),
+        "images": images,
+        "written": max((str(p["written"]) for p in provenances if p.get("written")), default=None),
+        "single_runs": len(provenances),
+    }
+
+
+def _what(folder: Path, kind: str) -> tuple[str, str]:
+    """The scenario's name, and the verdict."""
+    if kind == "comparison":
+        return "compare", ", ".join(read_json(folder / "compare.json")["words"].values())
+    if kind == "claims":
+        return "all", str(read_json(folder / "claims.json")["verdict"])
+    document = read_json(folder / "verdict.json")
+    return str(document["scenario"]), str(document["verdict"])
+
+
+def _provenance(run: Path) -> dict[str, Any]:
+    path = run / "provenance.json"
+    return read_json(path) if path.is_file() else {}
+
+
+def _files(folder: Path, run: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    """Regular files only: links lead out of the folder, or to what is in it anyway."""
+    for path in sorted(folder.resolve().rglob("*")):
+        inside = path.relative_to(folder.resolve())
+        if path.is_file() and not path.is_symlink() and not any(p.is_symlink() for p in path.parents):
+            yield f"{run['path']}/{inside.as_posix()}", path
+
+
+def _sources() -> Iterator[tuple[str, Path]]:
+    for pattern in SOURCES:
+        for path in sorted(paths.CHECKOUT.glob(pattern)):
+            place = path.relative_to(paths.CHECKOUT)
+            if "node_modules" not in place.parts:
+                yield ("LICENSE" if place.name == "LICENSE" else f"source/{place.as_posix()}"), path
+
+
+def _newest(runs: Sequence[Mapping[str, Any]]) -> datetime.datetime:
+    """When the last of the runs was written: the bundle's own date, so that bundling again changes nothing."""
+    times = [str(run["written"]) for run in runs if run["written"]]
+    text = max(times, default="1980-01-01T00:00:00Z")
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+        return digest.hexdigest()
+
+
+def _json(document: Any) -> bytes:
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,78 @@
+"""``fair_share``: do sessions that run at the same time get alike?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import AliasChoices, Field, model_validator
+
+from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.parameters import CheckParameters
+from testbed.checks.quantities import Seconds
+from testbed.checks.result import CheckResult, rounded
+from testbed.checks.together import flow_rates_bps, session_rates_bps
+
+
+class FairShare(CheckParameters):
+    """Jain's index of the mean goodputs is at least ``min``: 1 where all get the same, 1/n where one gets all.
+
+    From ``from`` to ``to``, in seconds since the first session's start, during which all of them have to run.
+    Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
+    """
+
+    judge: Literal["fair_share"]
+    min: float = Field(gt=0, le=1)
+    sessions: list[str] | None = Field(None, min_length=1)
+    """Without it all."""
+    cross_traffic: bool = False
+    """Whether iperf3's flows count as well."""
+    from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
+
+    @model_validator(mode="after")
+    def _in_order(self) -> FairShare:
+        if self.to_s <= self.from_s:
+            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
+        return self
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        who = "the sessions" if self.sessions is None else f"sessions {', '.join(self.sessions)}"
+        beside = " and iperf3's flows" if self.cross_traffic else ""
+        return (
+            f"Jain's fairness index of the goodputs of {who}{beside} is at least {self.min:g} "
+            f"(means from {self.from_s:g} s to {self.to_s:g} s)."
+        )
+
+
+def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
+    """Jain's index over sessions and, where asked, flows."""
+    rates = session_rates_bps(evidence, parameters.from_s, parameters.to_s)
+    if parameters.sessions is not None:
+        if unknown := set(parameters.sessions) - set(rates):
+            raise CannotJudge(f"there is no session {unknown.pop()!r}; sessions: {', '.join(rates)}")
+        rates = {name: rates[name] for name in parameters.sessions}
+    if parameters.cross_traffic:
+        rates |= flow_rates_bps(evidence, parameters.from_s, parameters.to_s)
+    if len(rates) < 2:
+        raise CannotJudge("one session alone has nobody to share with")
+    index = jain(list(rates.values()))
+    each = ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in rates.items())
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status="pass" if index >= parameters.min else "fail",
+        measured=rounded(index),
+        expected=f"at least {parameters.min:g}",
+        reason=(
+            f"Jain's index is {index:.3f}; asked at least {parameters.min:g}. Mean goodputs from "
+            f"{parameters.from_s:g} s to {parameters.to_s:g} s, Mbit/s: {each}."
+        ),
+        figures={"goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
+    )
+
+
+def jain(rates: list[float]) -> float:
+    """(Σx)² / (n·Σx²); 0 where nobody gets anything."""
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else 0.0

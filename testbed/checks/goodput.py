@@ -1,0 +1,92 @@
+"""``goodput``: how much of what its links can carry does a session use?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, model_validator
+
+from testbed.checks import asked, explain
+from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.parameters import CheckParameters
+from testbed.checks.quantities import Seconds
+from testbed.checks.result import CheckResult, rounded
+
+
+class Goodput(CheckParameters):
+    """Goodput over the bound is at least ``min``.
+
+    Over the whole transfer, as the receiver sees it; with ``from`` and ``to`` what is acknowledged meanwhile. The
+    bound is what ``links`` (all, if not given) carry of payload at their rates, less what they lose.
+    """
+
+    judge: Literal["goodput"]
+    session: str | None = None
+    min: float = Field(gt=0, le=1)
+    links: list[str] | None = Field(None, min_length=1)
+    from_s: Seconds | None = Field(None, validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds | None = Field(None, validation_alias=AliasChoices("to", "to_s"))
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Goodput:
+        if (self.from_s is None) != (self.to_s is None):
+            raise ValueError("give both from and to, or none of them")
+        if self.from_s is not None and self.to_s is not None and self.to_s <= self.from_s:
+            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
+        return self
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        when = "" if self.from_s is None else f" from {self.from_s:g} s to {self.to_s:g} s"
+        which = "the links" if self.links is None else f"link {', '.join(self.links)}"
+        return f"Goodput{when} is at least {self.min:.0%} of what {which} can carry."
+
+
+def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
+    """Receiver's result, or the sender's counters of acknowledged packets, over the bound."""
+    session = asked.session_of(evidence.plan, parameters.session)
+    known = {connection["link"] for connection in session["connections"]}
+    if unknown := set(parameters.links or ()) - known:
+        raise CannotJudge(f"no connection has link {unknown.pop()!r}; links: {', '.join(sorted(known))}")
+    bound_bps = asked.bound_bps(evidence.plan, session, parameters.links)
+    if parameters.from_s is None or parameters.to_s is None:
+        measured_bps, when = goodput_bps(evidence, session), "over the transfer"
+    else:
+        acknowledged = explain.acknowledged_pps(evidence, session, parameters.from_s, parameters.to_s)
+        end_s = evidence.end_s(session["name"])
+        if not acknowledged or (end_s is not None and end_s < parameters.to_s):
+            return CheckResult(
+                name=parameters.name, judge=parameters.judge, status="not-covered",
+                expected=f"at least {parameters.min:g}",
+                reason=f"Not decided: the transfer was not on until {parameters.to_s:g} s.",
+            )  # fmt: skip
+        measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
+        when = f"from {parameters.from_s:g} s to {parameters.to_s:g} s"
+    share = measured_bps / bound_bps
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status="pass" if share >= parameters.min else "fail",
+        measured=rounded(share),
+        expected=f"at least {parameters.min:g}",
+        reason=(
+            f"{measured_bps / 8 / 2**20:.3f} MiB/s {when} is {share:.1%} of {bound_bps / 8 / 2**20:.3f} MiB/s; "
+            f"asked at least {parameters.min:.0%}."
+        ),
+        figures={
+            "session": session["name"],
+            "goodput_bps": rounded(measured_bps),
+            "bound_bps": rounded(bound_bps),
+        },
+    )
+
+
+def goodput_bps(evidence: Evidence, session: Mapping[str, Any]) -> float:
+    """Payload bits per second from the session's start to the last byte at the receiver."""
+    for result in evidence.results:
+        if result.get("session") == session["name"] and result.get("role") == "receiver":
+            if result.get("goodput_bps"):
+                return float(result["goodput_bps"])
+            raise CannotJudge(f"the receiver of session {session['name']} did not finish")
+    raise CannotJudge(f"there is no result of the receiver of session {session['name']}")

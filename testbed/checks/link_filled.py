@@ -1,0 +1,65 @@
+"""``link_filled``: is the link that all share put to use?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import AliasChoices, Field, model_validator
+
+from testbed.checks.evidence import Evidence
+from testbed.checks.parameters import CheckParameters
+from testbed.checks.quantities import Seconds
+from testbed.checks.result import CheckResult, rounded
+from testbed.checks.together import rate_of, wire_rates_bps
+
+
+class LinkFilled(CheckParameters):
+    """What arrives over a link, of all sessions and flows, is from ``min`` to ``max`` of its rate.
+
+    Counted in frames on the wire, from ``from`` to ``to`` seconds after the first session's start. What is sent
+    a second time because it was lost counts once, so a link that is full of resends is not filled.
+    """
+
+    judge: Literal["link_filled"]
+    link: str = Field(min_length=1)
+    min: float = Field(ge=0, le=1)
+    max: float = Field(1.03, gt=0)
+    """More than its rate would mean that the link is not what it says; ends of the judged time are not exact."""
+    from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
+
+    @model_validator(mode="after")
+    def _in_order(self) -> LinkFilled:
+        if self.to_s <= self.from_s:
+            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
+        if self.max < self.min:
+            raise ValueError(f"max ({self.max:g}) has to be at least min ({self.min:g})")
+        return self
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        return (
+            f"What arrives over link {self.link} is {self.min:g} to {self.max:g} of its rate "
+            f"(mean from {self.from_s:g} s to {self.to_s:g} s)."
+        )
+
+
+def link_filled(parameters: LinkFilled, evidence: Evidence) -> CheckResult:
+    """The sum of what crossed the link, over its rate."""
+    link_bps = rate_of(evidence, parameters.link)
+    rates = wire_rates_bps(evidence, parameters.link, parameters.from_s, parameters.to_s)
+    share = sum(rates.values()) / link_bps
+    each = ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in rates.items())
+    expected = f"{parameters.min:g} to {parameters.max:g}"
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status="pass" if parameters.min <= share <= parameters.max else "fail",
+        measured=rounded(share),
+        expected=expected,
+        reason=(
+            f"What arrived over link {parameters.link} is {share:.3f} of its {link_bps / 1e6:.3f} Mbit/s; asked "
+            f"{expected}. On the wire from {parameters.from_s:g} s to {parameters.to_s:g} s, Mbit/s: {each}."
+        ),
+        figures={"wire_bps": {name: rounded(rate) for name, rate in rates.items()}},
+    )

@@ -1,0 +1,45 @@
+"""``mptcp_carried``: did the kernel's MPTCP use every link?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from testbed.checks import asked
+from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.parameters import CheckParameters
+from testbed.checks.result import CheckResult
+
+
+class MptcpCarried(CheckParameters):
+    """Each link's subflow had at least ``min_bytes`` acknowledged, so that it took part, and not only joined."""
+
+    judge: Literal["mptcp_carried"]
+    session: str | None = None
+    min_bytes: int = Field(10_000, ge=1)
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        return f"MPTCP's subflow over each link had at least {self.min_bytes:,} bytes acknowledged."
+
+
+def mptcp_carried(parameters: MptcpCarried, evidence: Evidence) -> CheckResult:
+    """From the subflows' counters at the sender."""
+    session = asked.session_of(evidence.plan, parameters.session)
+    sender = next((r for r in evidence.results if r.get("role") == "sender"), None)
+    if sender is None:
+        raise CannotJudge("there is no result of the sender")
+    acked = {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
+    idle = [link for link, count in acked.items() if count < parameters.min_bytes]
+    each = ", ".join(f"{link} {count:,}" for link, count in acked.items())
+    missing = f"Nothing to speak of over {', '.join(idle)}. " if idle else ""
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status="fail" if idle else "pass",
+        measured=len(acked) - len(idle),
+        expected=len(session["connections"]),
+        reason=f"{missing}Bytes acknowledged at the last sample, by link: {each}.",
+        figures={"acked_bytes": acked},
+    )

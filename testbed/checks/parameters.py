@@ -1,0 +1,43 @@
+"""What the parameters of every check have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+ANY_TRAFFIC = ("ncp", "tcp", "ndn")
+
+
+class CheckParameters(BaseModel):
+    """A check's name, and which window policies it is about.
+
+    What one policy claims of itself (its convergence law, say) is not asked of another: with ``policy``, one
+    name or several, the check is ``not-asked`` in runs of others. Without it, it holds for any.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    of_traffic: ClassVar[tuple[str, ...]] = ("ncp",)
+    """What a run has to send for the judgement to have something to look at."""
+
+    name: str = Field(min_length=1)
+    policy: Annotated[list[str], BeforeValidator(_one_or_more)] = []
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        raise NotImplementedError
+
+
+def _index_text(value: Any) -> Any:
+    # A scenario writes [1, 2]; the tag's values are texts.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+ConnectionIndex = Annotated[str, BeforeValidator(_index_text), Field(pattern=r"^[0-9]+$")]
+"""A connection's index from 1, as its ``connection`` tags have it."""

@@ -1,0 +1,123 @@
+"""``settles``: how long does it take until two connections are in the right ratio, and stay?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import AliasChoices, Field, model_validator
+
+from testbed.checks import asked, explain
+from testbed.checks.coverage import cover
+from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.parameters import CheckParameters, ConnectionIndex
+from testbed.checks.quantities import Seconds, SeriesName
+from testbed.checks.ratio import quotients
+from testbed.checks.result import CheckResult, Status, rounded
+from testbed.series import named
+
+
+class Settles(CheckParameters):
+    """From ``within`` seconds after ``from`` until ``to``, first/second is within ``tolerance`` of ``target``.
+
+    Without a target it is the ratio of the links' rates. ``tolerance`` is a part of the target.
+    """
+
+    judge: Literal["settles"]
+    series: SeriesName = "window_packets"
+    session: str | None = None
+    connections: list[ConnectionIndex] = Field(
+        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
+    )
+    target: float | None = Field(None, gt=0)
+    tolerance: float = Field(0.2, gt=0, lt=1)
+    within_s: Seconds = Field(validation_alias=AliasChoices("within", "within_s"))
+    from_s: Seconds = Field(0.0, validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
+    at_least_s: Seconds = Field(1.0, validation_alias=AliasChoices("at_least", "at_least_s"))
+    """How long it must have stayed for the time to count."""
+
+    @model_validator(mode="after")
+    def _some_time(self) -> Settles:
+        if self.to_s < self.from_s + self.within_s + self.at_least_s:
+            latest = self.from_s + self.within_s + self.at_least_s
+            raise ValueError(
+                f"to ({self.to_s:g} s) has to be {latest:g} s or later: from + within + at_least"
+            )
+        if self.connections[0] == self.connections[1]:
+            raise ValueError("of has to name two different ones, for example [1, 2]")
+        return self
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        first, second = self.connections
+        target = f"{self.target:g}" if self.target else "the ratio of the links' rates"
+        after = f" after {self.from_s:g} s" if self.from_s else ""
+        return (
+            f"{named(self.series).title}: connection {first} over connection {second} is within ±{self.tolerance:.0%} "
+            f"of {target} at most {self.within_s:g} s{after}, and stays there until {self.to_s:g} s."
+        )
+
+
+def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
+    """The time of the first sample after the last one that is outside."""
+    session = asked.session_of(evidence.plan, parameters.session)
+    found = evidence.samples(parameters.series, session["name"])
+    missing = [c for c in parameters.connections if c not in found or not found[c].t_s.size]
+    if missing:
+        raise CannotJudge(f"there are no samples of {parameters.series} for connection {', '.join(missing)}")
+    pair = {c: found[c] for c in parameters.connections}
+    least_s = parameters.within_s + parameters.at_least_s
+    coverage = cover(evidence, pair, parameters.from_s, parameters.to_s, least_s)
+    first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
+    t_s, values = quotients(first, second, within_s=evidence.interval_s / 2)
+    rates = asked.rates_pps(evidence.plan, session)
+    a, b = parameters.connections
+    target = parameters.target or rates[a] / rates[b]
+    when_s = settled_s(t_s, values, target, parameters.tolerance)
+    status: Status = "not-covered"
+    reason = f"Not decided: {coverage.gap or 'no two samples at the same time'}."
+    # What stays outside too long fails, however early the run ends.
+    late = when_s is None or when_s - parameters.from_s > parameters.within_s
+    if values.size and (not coverage.gap or (late and coverage.to_s - coverage.from_s > least_s)):
+        status = "fail" if late else "pass"
+        span = f"±{parameters.tolerance:.0%} of {target:.3g}"
+        if when_s is None:
+            reason = f"Not within {span} at {coverage.to_s:.1f} s: the ratio is {values[-1]:.3g}."
+        else:
+            reason = (
+                f"Within {span} for good {when_s - parameters.from_s:.1f} s after {parameters.from_s:g} s; "
+                f"asked at most {parameters.within_s:g} s."
+            )
+        if status == "fail":
+            why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
+            reason += f" {why}" if why else ""
+    return CheckResult(
+        name=parameters.name,
+        judge=parameters.judge,
+        status=status,
+        measured="never" if when_s is None and values.size
+        else None if when_s is None
+        else rounded(when_s - parameters.from_s),
+        expected=f"at most {parameters.within_s:g} s",
+        reason=reason,
+        figures={
+            "session": session["name"],
+            "judged_from_s": rounded(coverage.from_s),
+            "judged_to_s": rounded(coverage.to_s),
+            "target": rounded(target),
+            "samples": int(values.size),
+        },
+    )  # fmt: skip
+
+
+def settled_s(
+    t_s: np.typing.NDArray[np.float64],
+    values: np.typing.NDArray[np.float64],
+    target: float,
+    tolerance: float,
+) -> float | None:
+    """The time from which on every value is within ``tolerance``, a part of ``target``; None if the last is not."""
+    outside = np.flatnonzero(np.abs(values / target - 1) > tolerance)
+    first = int(outside[-1]) + 1 if outside.size else 0
+    return float(t_s[first]) if first < t_s.size else None

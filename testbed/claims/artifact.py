@@ -1,0 +1,61 @@
+"""The claims table of ARTIFACT.md; ``python -m testbed.claims.artifact`` writes it anew from the claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed import paths
+from testbed.claims.execute import Runs
+from testbed.claims.load import load
+from testbed.claims.model import Claims
+from testbed.runner.progress import Progress
+
+FILE = paths.CHECKOUT / "ARTIFACT.md"
+BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"
+_KINDS = {"claim": "", "correction": "Correction: ", "beyond": "Beyond the source: "}
+
+
+def claims_table(claims: Claims) -> str:
+    """Markdown: a heading per source; a row per claim with the command that decides it and the check to look at."""
+    runs = Runs(claims.runs, Path(), "mininet", quick=False, progress=Progress())
+    parts = []
+    for name, source in claims.sources.items():
+        rows = [
+            "| claim | command | output | expected | minutes, MB |",
+            "|---|---|---|---|---|",
+        ]
+        for claim_id, claim in claims.claims.items():
+            if claim.source != name:
+                continue
+            spec = claims.runs[claim.run]
+            decided = f"check “{claim.check}”" if claim.check else f"claim `{claim_id}` of `./run.sh all`"
+            expected = claim.expected + (f", {claim.tolerance}" if claim.tolerance else "")
+            known = "" if claim.reproduces else " **Does not reproduce.**"
+            cells = (
+                f"`{claim_id}`: {_KINDS[claim.kind]}{claim.text.strip()}{known}",
+                f"`./run.sh {' '.join(runs.arguments(claim.run, spec))}`",
+                f"`results/{spec.run}/latest/`, {decided}",
+                expected,
+                f"{spec.minutes:g}, {spec.disk_mb:g}",
+            )
+            rows.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        if len(rows) > 2:
+            parts.append(f"### {source.title}\n{source.by}, {source.where}\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def with_table(document: str, table: str) -> str:
+    """The document with the table in place of the one that it has; ValueError where it has no place for it."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"there is no {BEGIN.strip()} … {END.strip()}")
+    return before + begin + table + end + after
+
+
+if __name__ == "__main__":
+    FILE.write_text(with_table(FILE.read_text(encoding="utf-8"), claims_table(load())), encoding="utf-8")

@@ -1,0 +1,92 @@
+"""Reads ``published/claims.yaml``; no claim may point at a run or a check that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from testbed import paths
+from testbed.claims.model import Claim, Claims, RunSpec
+from testbed.errors import BadInput
+from testbed.matrix import load as tables
+from testbed.scenario import load as scenarios
+from testbed.scenario.load import parse, validated
+from testbed.sweep import load as sweeps
+
+FILE = paths.CHECKOUT / "published" / "claims.yaml"
+
+
+def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
+    """All claims, or those whose id is named; raises :class:`BadInput` that names what is wrong."""
+    document = parse(path, path.read_text(encoding="utf-8"), "it is a mapping with sources, runs, claims")
+    claims = validated(Claims, path, document)
+    there = {name: _what_there_is(run) for name, run in claims.runs.items()}
+    for name, claim in claims.claims.items():
+        if wrong := dangling(claim, claims.runs[claim.run], there[claim.run]):
+            raise BadInput(f"{path}: claims.{name}: {wrong}")
+    for name in only:
+        if name not in claims.claims:
+            close = difflib.get_close_matches(name, claims.claims, n=1, cutoff=0.5)
+            guess = f"; did you mean {close[0]!r}?" if close else ""
+            raise BadInput(f"--only: there is no claim {name!r}{guess}", "./run.sh all --dry-run lists them")
+    return claims.chosen(list(only))
+
+
+def kind_of(run: RunSpec) -> str:
+    """``table``, ``sweep`` or ``scenario``."""
+    if tables.is_table(run.run):
+        return "table"
+    return "sweep" if sweeps.is_sweep(run.run) else "scenario"
+
+
+class WhatThereIs(NamedTuple):
+    """Of a run: the names of its checks, a table's rows, and what is wrong with it."""
+
+    checks: list[str]
+    rows: list[str]
+    wrong: str = ""
+
+
+def dangling(claim: Claim, run: RunSpec, there: WhatThereIs) -> str | None:
+    """What of it points at nothing, in words; None where all is there."""
+    if there.wrong:
+        return f"run {claim.run}: {there.wrong}"
+    if claim.check is not None and claim.check not in there.checks:
+        return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(there.checks)}"
+    if kind_of(run) != "table":
+        return (
+            None
+            if claim.judge is None
+            else f"judge: {run.run} is no table, so it has no cells; name its check"
+        )
+    check = claim.table_check("it")
+    for name in (*((check and check.rows) or ()), *run.rows, *run.quick.rows):
+        if name not in there.rows:
+            return f"there is no row {name!r} in {run.run}"
+    return None
+
+
+def _what_there_is(run: RunSpec) -> WhatThereIs:
+    quick = [*run.set, *run.quick.set]
+    try:
+        if kind_of(run) == "table":
+            tables.load(run.run, quick, quick=True)
+            table = tables.load(run.run, run.set).table
+            return WhatThereIs([check.name for check in table.checks], [row.name for row in table.rows])
+        if kind_of(run) == "scenario":
+            scenarios.load(run.run, quick, quick=True)
+            return WhatThereIs([check.name for check in scenarios.load(run.run, run.set).scenario.checks], [])
+        return WhatThereIs(_of_sweep(run), [])
+    except BadInput as error:
+        return WhatThereIs([], [], error.message)
+
+
+def _of_sweep(run: RunSpec) -> list[str]:
+    from testbed.sweep import law as fitted
+    from testbed.sweep.sweep_run import ALL_ARRIVED
+
+    sweeps.load(run.run, run.set, quick=True)
+    law = sweeps.load(run.run, run.set).sweep.law
+    return [ALL_ARRIVED, *([fitted.check_name(law)] if law else [])]

@@ -1,0 +1,164 @@
+"""What ``published/claims.yaml`` may say: sources, runs, and which check of which run decides a claim."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, TypeAdapter, model_validator
+
+from testbed.matrix.model import TableCheck
+from testbed.scenario.section import Name, Section
+
+ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
+Engine = Literal["mininet", "sim", "vkernel"]
+
+TABLE_CHECK: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)
+
+
+class Source(Section):
+    """Who claims it."""
+
+    title: str
+    by: str
+    where: str
+    """An address, or where it was printed."""
+
+
+class Options(Section):
+    """What a run is made with, as on the command line."""
+
+    set: list[str] = Field(default_factory=list)
+    rows: list[str] = Field(default_factory=list)
+    columns: list[str] = Field(default_factory=list)
+    repeat: int | None = Field(None, ge=1, le=99)
+
+
+class QuickRun(Options):
+    """What ``--quick`` makes of a run: the file's own ``quick`` section, and these in place of the full ones."""
+
+    minutes: float = Field(gt=0)
+    whole: bool = False
+    """The full run even so: it is short, or says nothing when it is shorter."""
+    leave_out: str = ""
+    """Why there is no quick form; the claims of this run are then left open."""
+
+
+class RunSpec(Options):
+    """One run of a scenario, table or sweep; however many claims it serves, it is made once."""
+
+    run: str
+    """The scenario's, table's or sweep's name."""
+    minutes: float = Field(gt=0)
+    """What a full one takes on two cores, reckoned from measured parts."""
+    sim_minutes: float = Field(0.2, gt=0)
+    """The same in virtual time, or what it takes to be refused there."""
+    disk_mb: float = Field(gt=0)
+    quick: QuickRun
+
+    def options(self, *, quick: bool) -> Options:
+        """Those that apply; a quick run's own have the last word."""
+        if not self.shorter(quick=quick):
+            return self
+        return Options(
+            set=[*self.set, *self.quick.set],
+            rows=self.quick.rows or self.rows,
+            columns=self.quick.columns or self.columns,
+            repeat=self.quick.repeat or 1,
+        )
+
+    def shorter(self, *, quick: bool) -> bool:
+        """Whether the quick form is made."""
+        return quick and not self.quick.whole
+
+    def expected_minutes(self, engine: Engine, *, quick: bool) -> float:
+        """For the time left."""
+        if engine == "sim":
+            return min(self.sim_minutes, self.quick.minutes) if quick else self.sim_minutes
+        return self.quick.minutes if quick else self.minutes
+
+
+class Claim(Section):
+    """One sentence of a source (or about it), and the check that decides it."""
+
+    source: Name
+    kind: Literal["claim", "correction", "beyond"]
+    """``claim``: the source says so. ``correction``: the source is wrong, and this is what holds. ``beyond``: it goes
+    further than the source."""
+    text: str
+    run: Name
+    """One of ``runs``."""
+    check: str | None = None
+    """The name of the run's own check that decides it."""
+    judge: dict[str, Any] | None = None
+    """Or a check over the run's table, in the form of a table's checks, without name."""
+    published: str = ""
+    """The source's own figure or words."""
+    value: float | None = Field(None, gt=0)
+    """The published figure as a number, where there is one that the decisive figure is to be divided by."""
+    unit: str = ""
+    """What the decisive figure is, in words that follow it."""
+    expected: str
+    tolerance: str = ""
+    why: str
+    """Why this tolerance."""
+    full_only: str = ""
+    """Why a quick run can't decide it; it is then left open."""
+    reproduces: bool = True
+    """Whether it is known to hold. A claim that is known not to hold is judged like any other."""
+    cause: str = ""
+    """Why it does not reproduce."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Claim:
+        if (self.check is None) == (self.judge is None):
+            raise ValueError(
+                "give either check, the name of a check of the run, or judge, a check over its table"
+            )
+        if bool(self.cause) == self.reproduces:
+            raise ValueError(
+                "cause says why a claim does not reproduce; give it with reproduces: false, and only there"
+            )
+        return self
+
+    def table_check(self, name: str) -> TableCheck | None:
+        """``judge`` as a table's check; None for a claim that a check of the run decides."""
+        return None if self.judge is None else TABLE_CHECK.validate_python({**self.judge, "name": name})
+
+
+class Claims(Section):
+    """All of it."""
+
+    sources: dict[Name, Source]
+    runs: dict[Name, RunSpec]
+    claims: dict[ClaimId, Claim]
+
+    @model_validator(mode="after")
+    def _all_there(self) -> Claims:
+        for name, claim in self.claims.items():
+            for what, wanted, known in (
+                ("source", claim.source, self.sources), ("run", claim.run, self.runs),
+            ):  # fmt: skip
+                if wanted not in known:
+                    raise ValueError(
+                        f"claims.{name}.{what}: there is no {what} {wanted!r}: {', '.join(known)}"
+                    )
+            claim.table_check(name)
+        unused = set(self.runs) - {claim.run for claim in self.claims.values()}
+        if unused:
+            raise ValueError(f"runs.{unused.pop()} decides no claim")
+        return self
+
+    def chosen(self, only: list[str]) -> Claims:
+        """Those whose id is named, with the runs that they need; all without a name.
+
+        Raises:
+            KeyError: there is no such claim.
+        """
+        if not only:
+            return self
+        claims = {name: self.claims[name] for name in only}
+        runs = {claim.run for claim in claims.values()}
+        return self.model_copy(update={
+            "claims": {name: claim for name, claim in self.claims.items() if name in claims},
+            "runs": {name: run for name, run in self.runs.items() if name in runs},
+        })  # fmt: skip

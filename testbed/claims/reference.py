@@ -1,0 +1,57 @@
+"""What is kept of a run of all claims as reference: the small files, from which its page and plots can be made anew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed import paths
+from testbed.checks.verify import read_json
+from testbed.errors import BadInput
+from testbed.matrix.repeated import first_run
+
+FOLDER = paths.CHECKOUT / "reference"
+OF_ALL = ("claims.json", "claims.csv", "provenance.json")
+OF_A_RUN = (
+    "verdict.json",
+    "plan.json",
+    "provenance.json",
+    "links.csv",
+    "windows.csv",
+    "table.json",
+    "table.csv",
+)
+"""No telemetry, no captures and no logs: those are in a bundle, or in the result folder."""
+
+
+def keep(result: Path, place: Path) -> list[Path]:
+    """Copy the small files of ``result``, a result folder of all claims, to ``place``; returns the copies.
+
+    Raises:
+        BadInput: ``result`` is none, or was stopped, or ``place`` holds other results.
+    """
+    document = read_json(result / "claims.json")
+    if not document["complete"]:
+        raise BadInput(
+            f"{result}: it was stopped before its end",
+            f"Go on with it: ./run.sh all --resume {document['run']}",
+        )
+    if (place / "claims.json").is_file() and read_json(place / "claims.json")["run"] != document["run"]:
+        raise BadInput(f"{place} holds the results of another run; give another name, or remove it")
+    copies = []
+    runs = [result / run["folder"] for run in document["runs"].values() if run["folder"]]
+    runs += [
+        first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None
+    ]
+    for path in _small_files(result, runs):
+        copy = place / path.relative_to(result)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+        copies.append(copy)
+    return copies
+
+
+def _small_files(result: Path, runs: list[Path]) -> Iterator[Path]:
+    candidates = [result / name for name in OF_ALL] + [run / name for run in runs for name in OF_A_RUN]
+    yield from (path for path in candidates if path.is_file())

@@ -1,0 +1,97 @@
+"""Writes the claims page: ``report.html`` and ``plots/``, from ``claims.json`` and the runs' small files alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from testbed.checks.verify import read_json
+from testbed.claims import plots
+from testbed.claims.judged import Judged
+from testbed.report import style, words
+from testbed.report.page_templates import page_templates
+
+_HERE = Path(__file__).parent / "templates"
+_SHARED = Path(__file__).parent.parent / "report" / "templates"
+_KINDS = {"claim": "claim", "correction": "correction", "beyond": "beyond the source"}
+
+
+def write_report(folder: Path) -> Path:
+    """The page's path. The same folder gives the same bytes; BadInput where a file is missing or broken."""
+    document = read_json(folder / "claims.json")
+    provenance = folder / "provenance.json"
+    claims = [Judged.from_json(entry) for entry in document["claims"]]
+    drawn = [plot for plot in [plots.against_published(claims)] if plot is not None]
+    for name, run in document["runs"].items():
+        if run["folder"]:
+            drawn += plots.of_run(name, folder / run["folder"])
+    (folder / "plots").mkdir(exist_ok=True)
+    for plot in drawn:
+        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+    environment = page_templates(_HERE, _SHARED)
+    environment.filters.update(figure=words.figure)
+    page = folder / "report.html"
+    page.write_text(
+        environment.get_template("claims.html.j2").render(
+            css=Markup((_SHARED / "report.css").read_text(encoding="utf-8")),
+            all=document,
+            machine=_machine(read_json(provenance) if provenance.is_file() else {}),
+            groups=[
+                (source, [_shown(claim, folder) for claim in claims if claim.source == key])
+                for key, source in document["sources"].items()
+                if any(claim.source == key for claim in claims)
+            ],
+            plots=[
+                {
+                    "svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description,
+                    "wide": not p.name.endswith("-shares"),
+                }
+                for p in drawn
+            ],
+        ),
+        encoding="utf-8",
+    )  # fmt: skip
+    return page
+
+
+def _shown(claim: Judged, folder: Path) -> dict[str, Any]:
+    """A claim as the page has it; what is not in the folder is named, not linked."""
+    word, status = claim.verdict.replace("-", " "), {"holds": "pass", "fails": "fail"}.get(claim.verdict, "")
+    if claim.verdict == "fails" and not claim.reproduces:
+        word, status = "does not reproduce, as known", "known"
+    elif claim.as_known is False:
+        word += ", otherwise than known"
+    report = claim.report if claim.report and (folder / claim.report).is_file() else ""
+    return {
+        **claim.as_json(), "word": word, "status": status or claim.verdict, "kind": _KINDS[claim.kind],
+        "report": report, "intervals": _intervals(claim),
+    }  # fmt: skip
+
+
+def _intervals(claim: Judged) -> list[str]:
+    """Where several figures decide, each with its interval; one alone is in ``measured``."""
+    if len(claim.figures) < 2:
+        return []
+    found = []
+    for name, value in claim.figures.items():
+        interval = claim.intervals.get(name)
+        text = f"{name}: {words.figure(value)}"
+        found.append(
+            text + (f" [{words.figure(interval[0])}, {words.figure(interval[1])}]" if interval else "")
+        )
+    return found
+
+
+def _machine(provenance: dict[str, Any]) -> list[tuple[str, str]]:
+    kernel = provenance.get("kernel", {})
+    facts = {
+        "Commit": provenance.get("commit", "")
+        + (", with changes that are not committed" if provenance.get("uncommitted_changes") else ""),
+        "Kernel": kernel.get("release", ""),
+        "Machine": provenance.get("machine", ""),
+        "Python": provenance.get("python", ""),
+        "Written": provenance.get("written", ""),
+    }
+    return [(name, str(value)) for name, value in facts.items() if value]

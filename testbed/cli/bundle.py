@@ -1,0 +1,40 @@
+"""``bundle``: results with everything that is needed to check them, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.cli.verify import ResultFolders
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("bundle")
+    def bundle(
+        folders: ResultFolders,
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", help="The file; without it, in results/bundles/.")
+        ] = None,
+    ) -> None:
+        """Pack results with all that is needed to check them elsewhere into one file."""
+        from testbed import paths
+        from testbed.bundle.kinds import kind_of
+        from testbed.bundle.pack import pack
+        from testbed.cli.outcome import shown
+
+        for folder in folders:
+            kind_of(folder)  # bad input ends here, before anything is made
+        first = folders[0].resolve()
+        more = f"-and-{len(folders) - 1}-more" if len(folders) > 1 else ""
+        file = output or paths.results() / "bundles" / f"{first.parent.name}-{first.name}{more}.zip"
+        if output is None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        description = pack(folders, file)
+        for run in description["runs"]:
+            print(f"  {run['kind']:<11} {run['name']}: {run['verdict']}")
+        print(f"{shown(file.resolve())}, {file.stat().st_size / 2**20:.1f} MiB")
+        print(f"To check it, in any checkout: ./run.sh verify {file.name}")

@@ -1,0 +1,116 @@
+"""``interop``: the agent against npm's implementations of NCP, as a matrix."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from testbed.cli.options import LinkOption, SeedOption, SetOption
+from testbed.cli.outcome import EXIT_OF_VERDICT, ended_early, shown
+from testbed.cli.run import Asked
+from testbed.errors import BadInput, CannotRun
+from testbed.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
+from testbed.interop.plans import load_network
+from testbed.runner.middle_choice import choose_middle, refuse_what_the_middle_cannot_do
+from testbed.units import UnitError, parse_fraction
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("interop")
+    def interop(
+        quick: Annotated[
+            bool, typer.Option("--quick", help="1 and 4 connections, a shorter transfer, no references.")
+        ] = False,
+        peer: Annotated[
+            list[str],
+            typer.Option("--peer", metavar="VERSION", help="Only this version of @nkn/ncp (repeatable)."),
+        ] = [],  # noqa: B006 (typer copies it)
+        connections: Annotated[
+            str, typer.Option("--connections", metavar="N,…", help="Numbers of connections, like 1,4 or 1-4.")
+        ] = "",
+        loss: Annotated[
+            str,
+            typer.Option(
+                "--loss", metavar="P%,…", help="Losses of the links in both directions, like 0%,1%."
+            ),
+        ] = "0%,1%",
+        references: Annotated[
+            bool | None,
+            typer.Option(
+                "--references/--no-references",
+                help="Also ours to ours and the latest peer to itself.",
+            ),
+        ] = None,
+        set_: SetOption = [],  # noqa: B006
+        seed: SeedOption = None,
+        link: LinkOption = "auto",
+    ) -> None:
+        """Try the agent against npm's @nkn/ncp, both ways, and judge what both ends say and what their packets show.
+
+        The last line is PASS, FAIL or UNTRUSTED; results/interop/ has the rest. Takes up to 10 minutes.
+        """  # fmt: skip
+        peers = chosen_peers(peer)
+        counts = chosen_connections(connections or ("1,4" if quick else "1-4"))
+        with_references = not (quick or peer) if references is None else references
+        chosen = matrix(pairs(peers, references=with_references), counts, _losses(loss))
+        raise typer.Exit(_run(chosen, set_, Asked("process", link, seed, quick)))
+
+
+def _losses(text: str) -> list[float]:
+    found = []
+    for part in text.split(","):
+        try:
+            found.append(parse_fraction(part.strip()))
+        except UnitError as error:
+            raise BadInput(f"--loss {text}: {error}") from error
+        if not 0 <= found[-1] <= 0.2:
+            raise BadInput(f"--loss {text}: {part} is outside 0% to 20%, with which TCP still gets on")
+    return list(dict.fromkeys(found))
+
+
+def _run(chosen: list[Cell], set_: list[str], asked: Asked) -> int:
+    losses = list(dict.fromkeys(cell.loss for cell in chosen))
+    loaded = {loss: load_network(set_, loss=loss, quick=asked.quick) for loss in losses}
+    if os.geteuid() != 0:
+        raise CannotRun("interop needs root, for network namespaces", "Try: sudo ./run.sh interop")
+    from testbed import build
+    from testbed.bench.table import text_table
+    from testbed.cli.leftovers import remove_leftovers
+    from testbed.doctor import make_ready
+    from testbed.interop.life import NAME, Matrix
+    from testbed.interop.life import Asked as AskedMatrix
+    from testbed.interop.report import LEGEND
+    from testbed.plan.resolve import new_run_id, resolve
+    from testbed.runner.progress import Progress
+
+    progress = Progress()
+    make_ready(progress, "interop", "process")
+    middle = choose_middle(asked.link)
+    with progress.step("build"):
+        binaries = build.build_programs()
+    policies, run_id = build.policy_facts(binaries["ncp-agent"]), new_run_id()
+    plans = {loss: resolve(loaded[loss], policies, asked.choices(middle), run_id) for loss in losses}
+    for plan in plans.values():
+        refuse_what_the_middle_cannot_do(plan)
+    namespace = plans[losses[0]]["namespace"]
+    progress.say(f"{NAME} {run_id}: {len(chosen)} cells, links by {middle}")
+    remove_leftovers(progress.say)
+    matrix = Matrix(AskedMatrix(run_id, namespace, plans, chosen, loaded[losses[0]].text), binaries, progress)
+    try:
+        outcome = matrix.execute()
+    except CannotRun:
+        raise
+    except Exception as error:
+        return ended_early(error, f"{NAME} {run_id}", matrix.folder)
+    print(text_table(*outcome.table()))
+    print(LEGEND)
+    for reason in outcome.trust.reasons:
+        print(f"  untrusted   {reason}")
+    print(f"  {outcome.summary}")
+    print(f"  report      {shown(matrix.folder / 'interop.html')}")
+    print(f"{outcome.verdict.upper()} {NAME} {run_id}")
+    return EXIT_OF_VERDICT[outcome.verdict]

@@ -1,0 +1,58 @@
+"""How a verb ends: its last lines and exit code, for a verdict and for a run that broke down."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from testbed.checks.result import Verdict
+from testbed.errors import Exit
+
+EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
+
+
+def tell(verdict: Verdict, folder: Path) -> int:
+    """Print the checks, the report's place and the verdict; returns the exit code."""
+    for check in verdict.checks:
+        print(f"  {check.status:<11} {check.name}: {check.reason}")
+    for reason in verdict.trust.reasons:
+        print(f"  {'untrusted':<11} {reason}")
+    print(f"  report      {shown(folder / 'report.html')}")
+    print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}")
+    return EXIT_OF_VERDICT[verdict.verdict]
+
+
+def shown(path: Path) -> str:
+    """A path as a user would type it here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def ended_early(error: Exception, name: str, folder: Path) -> int:
+    """Say why a run broke down, and its last line; returns the exit code."""
+    from testbed.runner.calibration import LinksOff
+    from testbed.runner.interrupts import Interrupted
+
+    say_error(error, folder)
+    off = isinstance(error, LinksOff)
+    print(f"{'UNTRUSTED' if off else 'FAIL'} {name}")
+    if off:
+        return Exit.UNTRUSTED
+    return int(error.code) if isinstance(error, Interrupted) else Exit.FAIL
+
+
+def say_error(error: Exception, folder: Path) -> None:
+    """Say on stderr what went wrong and where the data gathered so far is."""
+    from testbed.errors import TestbedError
+
+    message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
+    print(f"error: {message}", file=sys.stderr)
+    hint = error.hint if isinstance(error, TestbedError) and error.hint else ""
+    print(f"{hint + ' ' if hint else ''}Data and logs so far: {shown(folder)}", file=sys.stderr)
+    if not isinstance(error, TestbedError):
+        import traceback
+
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
+        (folder / "logs" / "error.txt").write_text("".join(traceback.format_exception(error)))

@@ -1,0 +1,39 @@
+"""``report``: the pages of result folders anew, also on paper."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from testbed.cli.verify import ResultFolders
+from testbed.errors import BadInput
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("report")
+    def report(
+        folders: ResultFolders,
+        pdf: Annotated[
+            bool, typer.Option("--pdf", help="And report.pdf, by Chromium or Chrome where there is one.")
+        ] = False,
+    ) -> None:
+        """Write plots and report.html of result folders anew, without running anything."""
+        from testbed.browser import Browser, NoBrowser, find
+        from testbed.report.pages import write_page
+
+        for folder in folders:
+            if not folder.is_dir():
+                raise BadInput(f"{folder}: there is no such result folder")
+        if pdf and find() is None:
+            raise NoBrowser
+        pages = [write_page(folder) for folder in folders]
+        for page in pages:
+            print(page)
+        if pdf:
+            with Browser() as browser:
+                for page in pages:
+                    browser.pdf(page, page.with_suffix(".pdf"))
+                    print(page.with_suffix(".pdf"))

@@ -1,0 +1,33 @@
+"""``sweep``: parameters × policies × seeds in virtual time, to a table, plots and a verdict."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from testbed.cli.options import QuickOption, SetOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("sweep")
+    def sweep(
+        name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name, or a YAML file.")],
+        set_: SetOption = [],  # noqa: B006 (typer copies it)
+        quick: QuickOption = False,
+        dry_run: bool = typer.Option(False, "--dry-run", help="Tell the runs and do nothing."),
+    ) -> None:
+        """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
+        from testbed.sweep import sweep_run
+        from testbed.sweep.load import load
+
+        loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
+        if dry_run:
+            sweep_run.tell(loaded)
+            raise typer.Exit(0)
+        from testbed.cli.outcome import tell
+
+        verdict, folder = sweep_run.run(loaded)
+        raise typer.Exit(tell(verdict, folder))

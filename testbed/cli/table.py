@@ -1,0 +1,70 @@
+"""``table``: many runs, row by column by repetition, to one verdict."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SetOption
+
+if TYPE_CHECKING:
+    from testbed.matrix.load import LoadedTable
+    from testbed.matrix.table_run import Asked
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("table")
+    def table(
+        name: Annotated[str, typer.Argument(metavar="TABLE", help="A table's name, or a YAML file.")],
+        repeat: Annotated[
+            int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell.")
+        ] = None,
+        rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows.")] = "",
+        columns: Annotated[
+            str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns.")
+        ] = "",
+        set_: SetOption = [],  # noqa: B006 (typer copies it)
+        quick: QuickOption = False,
+        runtime: RuntimeOption = "docker",
+        link: LinkOption = "auto",
+        engine: EngineOption = "mininet",
+        resume: Annotated[
+            str,
+            typer.Option("--resume", metavar="RUN", help="Go on with a table that was stopped; or 'latest'."),
+        ] = "",
+        dry_run: bool = typer.Option(False, "--dry-run", help="Tell the cells and do nothing."),
+    ) -> None:
+        """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
+        from testbed.matrix import table_run
+        from testbed.matrix.load import load
+
+        loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
+        asked = table_run.Asked(repeat, rows, columns, runtime, link, engine, quick, resume)
+        if dry_run:
+            table_run.tell(loaded, asked)
+            raise typer.Exit(0)
+        if engine == "mininet" and os.geteuid() != 0:
+            from testbed.errors import CannotRun
+
+            raise CannotRun("running needs root, for network namespaces", f"Try: sudo ./run.sh {name}")
+        raise typer.Exit(tell_run(loaded, asked))
+
+
+def tell_run(loaded: LoadedTable, asked: Asked) -> int:
+    """Run it and print its checks and its verdict; returns the exit code."""
+    from testbed.cli.outcome import EXIT_OF_VERDICT
+    from testbed.matrix import table_run
+
+    verdict = table_run.run(loaded, asked)
+    for check in verdict.checks:
+        print(f"  {check.status:<11} {check.name}: {check.reason}")
+    for reason in verdict.trust.reasons:
+        print(f"  {'untrusted':<11} {reason}")
+    print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}")
+    sys.stdout.flush()
+    return EXIT_OF_VERDICT[verdict.verdict]

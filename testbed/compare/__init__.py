@@ -1,0 +1,1 @@
+"""Groups of runs side by side: did a change help?"""

@@ -1,0 +1,110 @@
+"""The figures that runs are compared by: what is better, and which difference is large enough to matter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from testbed.checks.evidence import CannotJudge
+from testbed.checks.result import Verdict
+from testbed.checks.verify import read_json, read_verdict
+from testbed.sweep.figures import JUDGED_PART, measure
+
+Better = Literal["higher", "lower"] | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """``better`` None: no direction is known, so a difference is only shown. A difference of less than
+    ``least_relative`` of the first group's mean and less than ``least_absolute`` is none that matters."""
+
+    title: str
+    unit: str
+    better: Better
+    least_relative: float
+    least_absolute: float = 0.0
+
+
+FIGURES: Mapping[str, Figure] = {
+    "goodput_mib_s": Figure("Goodput", "MiB/s", "higher", 0.005),
+    "settled_s": Figure("Until the windows are in the links' ratio, ±20%", "s", "lower", 0.02, 0.2),
+    "law_error": Figure("Largest error against the law", "share", "lower", 0.0, 0.002),
+    "rtt_ms": Figure("Median RTT, largest of the connections", "ms", "lower", 0.02, 0.2),
+    "resent_share": Figure("Resent", "share of what was sent", "lower", 0.05, 0.001),
+    "completion_ms": Figure("Completion", "ms", "lower", 0.005),
+    "throughput_mbps": Figure("Throughput", "Mbit/s", "higher", 0.005),
+    "goodput_mbps": Figure("Goodput", "Mbit/s", "higher", 0.005),
+    "retransmissions": Figure("Retransmissions", "", "lower", 0.05, 1.0),
+    "checks_held": Figure("Checks that hold", "share", "higher", 0.0, 0.001),
+    "completed": Figure("Came to its end, payload intact", "share of runs", "higher", 0.0, 0.001),
+}
+"""In the order that they are shown in; what a verdict brings beyond these follows, without a direction."""
+
+OF_NCP = ("goodput_mib_s", "settled_s", "rtt_ms", "resent_share")
+NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run's figures. ``never``: names of figures that were not reached; their value is then when the look
+    for it ended, the least that it can be."""
+
+    values: dict[str, float]
+    never: frozenset[str] = frozenset()
+    why_none: str = ""
+
+
+def figure_of(name: str) -> Figure:
+    """The figure; one that is not listed has its name for a title and no direction."""
+    return FIGURES.get(name) or Figure(name, "", None, 0.01)
+
+
+def measured(folder: Path) -> Measured:
+    """A run's figures from its result folder; BadInput where a file is missing or broken."""
+    plan, verdict = read_json(folder / "plan.json"), read_verdict(folder)
+    values: dict[str, float] = {**_of_verdict(folder), **_of_checks(verdict)}
+    never: set[str] = set()
+    why = verdict.broken or ""
+    if not why and plan.get("traffic", "ncp") == "ncp" and "carrier" not in plan["sessions"][0]:
+        try:
+            found = measure(plan, folder)
+        except CannotJudge as error:
+            why = str(error)
+        else:
+            values |= {name: float(found[name]) for name in OF_NCP if found.get(name) is not None}
+            if found["settled_s"] is None and len(plan["sessions"][0]["connections"]) > 1:
+                never.add("settled_s")
+                values["settled_s"] = round(JUDGED_PART * float(found["duration_s"]), 6)
+    values["completed"] = 0.0 if why else 1.0
+    return Measured(values, frozenset(never), why)
+
+
+def _of_verdict(folder: Path) -> dict[str, float]:
+    """The figures that the verdict itself names."""
+    document: Any = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    figures = document.get("figures") or {}
+    # One and the same goodput in two units would be told twice.
+    left_out = {"goodput_bps"} if "goodput_mib_s" in figures else set()
+    return {
+        name: float(value)
+        for name, value in figures.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and name not in left_out
+    }
+
+
+def _of_checks(verdict: Verdict) -> dict[str, float]:
+    asked = [check for check in verdict.checks if check.status != "not-asked"]
+    found = {}
+    if asked:
+        found["checks_held"] = sum(check.status == "pass" for check in asked) / len(asked)
+    errors = [
+        float(check.measured)
+        for check in asked
+        if check.judge == "follows_law" and isinstance(check.measured, (int, float))
+    ]
+    if errors:
+        found["law_error"] = max(errors)
+    return found

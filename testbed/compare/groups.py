@@ -1,0 +1,149 @@
+"""Groups of runs: result folders, tables and what the command line says of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.verify import read_json, read_verdict
+from testbed.compare.figures import Measured, measured
+from testbed.errors import BadInput
+
+
+@dataclass(frozen=True)
+class RunOf:
+    """One run of a group. ``case`` is its setting (the scenario, or a table's row and column)."""
+
+    folder: Path
+    case: str
+    seed: int
+    trusted: bool
+    measured: Measured
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """Its plan."""
+        return read_json(self.folder / "plan.json")
+
+    @cached_property
+    def checks(self) -> dict[str, str]:
+        """The status of each check by name."""
+        return {check.name: check.status for check in read_verdict(self.folder).checks}
+
+
+@dataclass
+class Group:
+    """Runs that belong together, of one version of what is compared."""
+
+    name: str
+    runs: list[RunOf] = field(default_factory=list)
+
+    @property
+    def trusted(self) -> list[RunOf]:
+        """The runs whose links and machine were good enough."""
+        return [run for run in self.runs if run.trusted]
+
+    @property
+    def cases(self) -> list[str]:
+        """The settings of the trusted runs, in their order."""
+        return list(dict.fromkeys(run.case for run in self.trusted))
+
+
+def read_run(folder: Path, case: str = "") -> RunOf:
+    """A run from its result folder; BadInput where a file is missing or broken."""
+    plan, verdict = read_json(folder / "plan.json"), read_verdict(folder)
+    return RunOf(
+        folder, case or str(plan["scenario"]), int(plan["seed"]), verdict.trust.trusted, measured(folder)
+    )
+
+
+def recorded(name: str, places: Sequence[str]) -> Group:
+    """The group of all runs in the given folders: runs, tables, or folders of runs."""
+    group = Group(name)
+    for place in places:
+        folders = (
+            [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
+        )
+        found = [run for folder in folders if folder.is_dir() for run in _runs_in(folder)]
+        if not found:
+            raise BadInput(f"{place}: there is no result folder of a run or table there")
+        group.runs += found
+    return group
+
+
+def _runs_in(folder: Path) -> Iterator[RunOf]:
+    if (folder / "plan.json").is_file():
+        yield read_run(folder.resolve())
+    elif (folder / "matrix.json").is_file():
+        yield from _of_table(folder.resolve())
+    else:
+        seen = set()
+        for path in sorted(folder.rglob("verdict.json")):
+            run = path.parent.resolve()
+            if (run / "plan.json").is_file() and run not in seen:
+                seen.add(run)
+                yield read_run(run)
+
+
+def _of_table(folder: Path) -> Iterator[RunOf]:
+    """The runs that a table counts: the last attempt of each repetition."""
+    document = json.loads((folder / "matrix.json").read_text(encoding="utf-8"))
+    for row in document["rows"]:
+        for column in document["columns"]:
+            for repetition in range(1, int(document["repeat"]) + 1):
+                runs = sorted((folder / "cells" / row / column / str(repetition)).glob("*/verdict.json"))
+                runs = [path for path in runs if not path.parent.is_symlink()]
+                if runs:
+                    yield read_run(runs[-1].parent, f"row {row} {column}")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A version that is to be run: the scenario, what is changed in it, and the commit whose agent is used (None:
+    the checkout as it is)."""
+
+    name: str
+    scenario: str
+    assignments: tuple[str, ...]
+    commit: str | None
+
+
+def variant(text: str, scenario: str) -> Variant:
+    """``NAME:KEY=VALUE,KEY=VALUE`` with a scenario, ``SCENARIO:KEY=VALUE,…`` without; either may stand alone.
+
+    ``commit=REV`` among the keys chooses whose agent it is. Raises BadInput.
+    """
+    name, _, rest = text.partition(":")
+    if not name or "=" in name:
+        raise BadInput(
+            f"{text!r}: neither a result folder nor NAME:KEY=VALUE",
+            "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate",
+        )
+    # A comma that no key follows belongs to the value before it.
+    parts = [part for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", rest) if part]
+    for part in parts:
+        if "=" not in part:
+            raise BadInput(f"{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate")
+    commits = [part.partition("=")[2] for part in parts if part.startswith("commit=")]
+    if len(commits) > 1:
+        raise BadInput(f"{text!r}: one commit at most")
+    assignments = tuple(part for part in parts if not part.startswith("commit="))
+    return Variant(name if scenario else text, scenario or name, assignments, commits[0] if commits else None)
+
+
+def named_places(text: str) -> tuple[str, list[str]]:
+    """``NAME=PLACE,PLACE`` of ``--group``; BadInput where it is none."""
+    name, equals, places = text.partition("=")
+    if not equals or not name or not places:
+        raise BadInput(f"--group {text}: should be NAME=FOLDER,FOLDER, e.g. old=results/startup/latest")
+    return name, [place for place in places.split(",") if place]
+
+
+def is_recorded(text: str) -> bool:
+    """Whether an argument names result folders that there are."""
+    return all(Path(place).is_dir() or ("*" in place and "/" in place) for place in text.split(","))

@@ -1,0 +1,57 @@
+"""Compares a comparison's groups again, from the runs in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.verify import differences as document_differences
+from testbed.checks.verify import read_json
+from testbed.compare.difference import differences
+from testbed.compare.groups import Group, RunOf, read_run
+from testbed.compare.result import Comparison
+
+
+def verify_comparison(folder: Path) -> tuple[list[str], list[str], list[str]]:
+    """The words by the runs, what differs from ``compare.json``, and notes on runs that are elsewhere.
+
+    Raises BadInput where a file is missing or broken.
+    """
+    document = read_json(folder / "compare.json")
+    notes: list[str] = []
+    groups = [_group(folder, entry, notes) for entry in document["groups"]]
+    only = list(dict.fromkeys(entry["figure"] for entry in document["differences"]))
+    trusted = all(group.trusted for group in groups)
+    confidence = float(document["confidence"])
+    found = differences(groups[0], groups[1:], confidence, only) if trusted else []
+    again = Comparison(document["name"], groups, found, confidence, document["command"])
+    told = list(
+        document_differences(
+            "", {key: document[key] for key in ("words", "differences")},
+            {"words": again.words, "differences": [d.as_json() for d in found]},
+        )
+    )  # fmt: skip
+    return [f"{group} {word}" for group, word in again.words.items()], told, notes
+
+
+def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
+    group = Group(str(entry["name"]))
+    elsewhere = 0
+    for run in entry["runs"]:
+        place = folder / run["folder"]
+        if (place / "plan.json").is_file():
+            group.runs.append(read_run(place, run["case"]))
+        else:
+            elsewhere += 1
+            group.runs.append(_as_recorded(place, run))
+    if elsewhere:
+        notes.append(f"{elsewhere} runs of {group.name} are not in the folder: their figures are as recorded")
+    return group
+
+
+def _as_recorded(place: Path, run: Mapping[str, Any]) -> RunOf:
+    from testbed.compare.figures import Measured
+
+    measured = Measured(dict(run["figures"]), frozenset(run["never"]), run["without_figures"])
+    return RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured)

@@ -1,0 +1,1 @@
+"""One scenario on two engines, side by side: each is the other's test."""

@@ -1,0 +1,28 @@
+"""Probes of the kernels that a guest may have."""
+
+from __future__ import annotations
+
+import os
+
+from testbed.doctor.finding import Probed
+from testbed.vkernel import kernel
+
+
+def any_kernel() -> Probed:
+    """Whether there is a kernel for a guest, or what it takes to build one."""
+    lacking = kernel.why_not_buildable()
+    if kernel.built() or kernel.stock() or not lacking:
+        return Probed(True, "there, or can be built")
+    return Probed(False, f"none, and none can be built. {lacking}", by_hand=os.geteuid() != 0)
+
+
+def virtual_time() -> Probed:
+    """The kernel with virtual time: built, ready to be built, or what stands in for it."""
+    if program := kernel.built():
+        return Probed(True, f"built: {program}")
+    if not (lacking := kernel.why_not_buildable()):
+        return Probed(
+            False, "not built yet: --engine vkernel or doctor --build does it, once, in some minutes"
+        )
+    instead = "Debian's user-mode-linux in real time instead" if kernel.stock() else "and no user-mode-linux"
+    return Probed(False, f"can't be built, {instead}. {lacking}")

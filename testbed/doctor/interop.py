@@ -1,0 +1,63 @@
+"""Probes of what the real peers need: Node, and npm's packages as their lock files pin them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+from testbed import paths
+from testbed.doctor.finding import Probed
+
+OLDEST_NODE = 18
+OLDEST_NODE_FOR_NDNTS = 20
+NCP_PEERS, NDN_PEERS = "interop", "ndn-peers"
+"""Folders with a ``package.json``."""
+
+
+def node() -> Probed:
+    """Node, new enough for the peer program of NCP."""
+    return _node(OLDEST_NODE)
+
+
+def node_for_ndnts() -> Probed:
+    """Node, new enough for NDNts."""
+    return _node(OLDEST_NODE_FOR_NDNTS)
+
+
+def _node(oldest: int) -> Probed:
+    if shutil.which("node") is None:
+        return Probed(False, "not installed")
+    said = subprocess.run(
+        ["node", "--version"], capture_output=True, text=True, check=False, timeout=10
+    ).stdout.strip()
+    version = re.match(r"v(\d+)\.", said)
+    ok = version is not None and int(version.group(1)) >= oldest
+    return Probed(ok, said if ok else f"{said or 'no version'}, older than {oldest}")
+
+
+def packages(folder: str = NCP_PEERS) -> Probed:
+    """What ``npm ci`` installs beside a folder's lock file, by npm's own record of it."""
+    wanted = _integrity(folder, "package-lock.json")
+    try:
+        found = _integrity(folder, "node_modules/.package-lock.json")
+    except (OSError, ValueError):
+        return Probed(False, "not installed")
+    wrong = [name for name, integrity in wanted.items() if found.get(name) != integrity]
+    if wrong:
+        return Probed(
+            False, f"not as pinned: {', '.join(name.removeprefix('node_modules/') for name in wrong)}"
+        )
+    return Probed(True, f"as in {folder}/package-lock.json")
+
+
+def ndn_packages() -> Probed:
+    """NDNts, as pinned."""
+    return packages(NDN_PEERS)
+
+
+def _integrity(folder: str, file: str) -> dict[str, str]:
+    """Each installed package's checksum."""
+    packages = json.loads((paths.CHECKOUT / folder / file).read_text())["packages"]
+    return {name: str(entry["integrity"]) for name, entry in packages.items() if name}

@@ -1,0 +1,177 @@
+"""One cell of the matrix for real: both ends on their hosts, a capture at each, and the verdict from all of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunFailed
+from testbed.interop.cells import OURS, PEERS, Cell
+from testbed.interop.judge import ENDS, Evidence, Judgement, judge
+from testbed.interop.plans import FOLDER, CellPlans, cell_plans
+from testbed.plan.resolve import Plan
+from testbed.runner.agents import AgentPlace, ProcessAgent
+from testbed.runner.network import Network
+from testbed.runner.packets import SETTLE_S, Capture
+from testbed.runner.progress import Progress, Step
+from testbed.runner.transfer import await_ready, watch_transfer
+
+READY_S = 20.0
+TRACE_S = 120.0
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A cell that was run."""
+
+    cell: Cell
+    judgement: Judgement
+    evidence: Evidence
+
+    @property
+    def goodput_bps(self) -> float | None:
+        """Payload bits per second from the first data packet to the last acknowledgement, as the sender's packets
+        show them; None where they don't."""
+        facts = (self.evidence.packets or {}).get("sender_end")
+        if not facts or not facts["lasted_ms"]:
+            return None
+        return float(facts["payload_bytes"]) * 8000 / float(facts["lasted_ms"])
+
+    def as_json(self) -> dict[str, Any]:
+        """The cell in ``interop.json``."""
+        cell = self.cell
+        return {
+            "sender": cell.sender, "receiver": cell.receiver, "connections": cell.connections, "loss": cell.loss,
+            "status": self.judgement.status, "reasons": self.judgement.reasons, "goodput_bps": self.goodput_bps,
+            "transfer_bytes": self.evidence.transfer_bytes, "folder": f"cells/{cell.folder}",
+            "ends": {end: _without_samples(self.evidence.results[end]) for end in ENDS},
+            "packets": self.evidence.packets,
+        }  # fmt: skip
+
+
+def _without_samples(result: Any) -> Any:
+    return {key: value for key, value in result.items() if key != "samples"} if result else None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where cells are run: a network that is up, and the programs."""
+
+    network: Network
+    plan: Plan
+    binaries: dict[str, Path]
+    own: Path
+    """Folder of the control sockets."""
+    folder: Path
+    """Of the cells' folders."""
+    failures: Sequence[Callable[[], str | None]]
+    """What became of the parts that every cell depends on."""
+
+
+def run_cell(cell: Cell, place: Place, progress: Progress, step: Step) -> CellResult:
+    """Run a cell to its verdict; an end that fails is a verdict too. Nothing of it runs on when this returns."""
+    folder = place.folder / cell.folder
+    folder.mkdir(parents=True)
+    plans = cell_plans(place.plan, cell)
+    [session] = plans.sender["sessions"]
+    ends = _ends(cell, plans, place.own, folder)
+    failure = ""
+    with ExitStack() as parts:
+        captures = _start_captures(parts, place.network, ends, folder)
+        started: list[ProcessAgent] = []
+        try:
+            # The receiver first: npm's sender offers its handshake once, and a TCP connection is made once.
+            for end in reversed(ENDS):
+                host_pid = place.network.pid(ends[end].host)
+                started.append(_start(getattr(cell, end), place.binaries["ncp-agent"], host_pid, ends[end]))
+                parts.callback(started[-1].stop)
+                await_ready(started[-1:], timeout_s=READY_S)
+            watch_transfer(plans.sender, started, place.failures, progress, step)
+        except RunFailed as error:
+            failure = error.message
+        finally:
+            for agent in started:
+                agent.stop()
+        lost = _end_captures(captures)
+    if broken := next((said for part in place.failures if (said := part())), None):
+        raise RunFailed(broken)  # not the cell's fault: no further cell can be run
+    packets, why = _packets(place.binaries["ncp-trace"], cell, folder, lost)
+    results = {end: ends[end].result() for end in ENDS}
+    evidence = Evidence(session["transfer_bytes"], results, packets, failure, why)
+    for end in ENDS:
+        shutil.rmtree(ends[end].control)
+    result = CellResult(cell, judge(evidence), evidence)
+    (folder / "cell.json").write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n")
+    return result
+
+
+def _ends(cell: Cell, plans: CellPlans, own: Path, folder: Path) -> dict[str, AgentPlace]:
+    [session] = plans.sender["sessions"]
+    ends = {}
+    for end, file in zip(ENDS, plans.write(folder), strict=True):
+        ends[end] = AgentPlace(
+            host=session[f"{end}_host"], role=end, session=cell.session, plan=file, directory=folder / end,
+            control=own / f"{cell.session}-{end}", credentials=None, log=folder / f"{end}.log",
+        )  # fmt: skip
+        ends[end].prepare()
+    return ends
+
+
+def _start(implementation: str, agent: Path, host_pid: int, place: AgentPlace) -> ProcessAgent:
+    if implementation == OURS:
+        return ProcessAgent(agent, host_pid, place)
+    package = PEERS[implementation]
+    return ProcessAgent(
+        FOLDER, host_pid, place, lambda seen: ["node", str(seen / "peer.js"), "--package", package]
+    )
+
+
+def _start_captures(
+    parts: ExitStack, network: Network, ends: dict[str, AgentPlace], folder: Path
+) -> dict[str, Capture]:
+    namespaces = network.namespaces()
+    captures = {}
+    for end in ENDS:
+        capture = Capture(
+            end, namespaces[ends[end].host], folder / f"{end}.pcap", folder / f"{end}-capture.log"
+        )
+        parts.callback(capture.stop)
+        captures[end] = capture
+    for capture in captures.values():
+        capture.await_ready()
+    return captures
+
+
+def _end_captures(captures: dict[str, Capture]) -> dict[str, int]:
+    """Frames that each capture missed."""
+    time.sleep(SETTLE_S)
+    for capture in captures.values():
+        capture.stop()
+    return {end: capture.lost() for end, capture in captures.items()}
+
+
+def _packets(trace: Path, cell: Cell, folder: Path, lost: dict[str, int]) -> tuple[Any, str]:
+    """What the packets show, or None and why that can't be told."""
+    for end, frames in lost.items():
+        if frames:
+            return None, f"the capture at the {end} missed {frames} frames"
+    command = [str(trace), "--session", cell.session]
+    for end in ENDS:
+        command += [f"--{end}-plan", str(folder / f"{end}-plan.json")]
+        command += [f"--{end}-capture", str(folder / f"{end}.pcap")]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TRACE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"ncp-trace took longer than {TRACE_S:g} s"
+    if done.returncode:
+        return None, done.stderr.strip()
+    return json.loads(done.stdout), ""

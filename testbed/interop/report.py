@@ -1,0 +1,61 @@
+"""Writes ``interop.json``, ``interop.md`` and ``interop.html`` into a run's folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from markupsafe import Markup
+
+from testbed.bench.table import markdown_table
+from testbed.interop.verdict import NOT_RUN, Outcome
+from testbed.report.folder import pretty
+from testbed.report.page_templates import page_templates
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_CSS = Path(__file__).parent.parent / "report" / "templates" / "report.css"
+
+LEGEND = (
+    "✓: both ends and the packets at both ends say that the payload arrived whole and that the protocol was kept; "
+    "the figure is MiB/s of payload. ✕: one of them does not. ?: the packets can't be told. –: not run."
+)
+
+
+def write_report(outcome: Outcome, folder: Path) -> None:
+    """The three files; the same outcome gives the same bytes."""
+    document = outcome.as_json()
+    (folder / "interop.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    (folder / "interop.md").write_text(as_markdown(outcome))
+    environment = page_templates(_TEMPLATES)
+    environment.filters.update(pretty=pretty)
+    columns, rows = outcome.table()
+    page = environment.get_template("interop.html.j2").render(
+        css=Markup(_CSS.read_text(encoding="utf-8")),
+        outcome=outcome, columns=columns, rows=[_linked(outcome, row, number) for number, row in enumerate(rows)],
+        cells=document["cells"], titles=[result.cell.title for result in outcome.results], legend=LEGEND,
+    )  # fmt: skip
+    (folder / "interop.html").write_text(page, encoding="utf-8")
+
+
+def as_markdown(outcome: Outcome) -> str:
+    """Table, legend and what went wrong."""
+    columns, rows = outcome.table()
+    failed = [result for result in outcome.results if result.judgement.reasons]
+    parts = [
+        f"**{outcome.verdict.upper()}** interop {outcome.run}: {outcome.summary}.",
+        markdown_table(columns, rows),
+    ]
+    parts.append(LEGEND)
+    parts += [f"- {result.cell.title}: {'; '.join(result.judgement.reasons)}" for result in failed]
+    parts += [f"- not to be trusted: {reason}" for reason in outcome.trust.reasons]
+    parts += [f"- broke down: {outcome.broken}"] if outcome.broken else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _linked(outcome: Outcome, row: list[str], number: int) -> list[tuple[str, str]]:
+    """A row's entries, each with the folder of its cell (empty where there is none)."""
+    pair = list(dict.fromkeys((cell.sender, cell.receiver) for cell in outcome.asked))[number]
+    across = list(dict.fromkeys((cell.loss, cell.connections) for cell in outcome.asked))
+    folders = {(c.sender, c.receiver, c.loss, c.connections): c.folder for c in outcome.asked}
+    links = [folders[(pair[0], pair[1], loss, count)] for loss, count in across]
+    return [(text, "" if text == NOT_RUN else link) for text, link in zip(row, ["", *links], strict=True)]

@@ -1,0 +1,79 @@
+"""The verdict over the whole matrix, as ``interop.json`` has it, and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.checks.result import Trust
+from testbed.interop.cell_run import CellResult
+from testbed.interop.cells import Cell, loss_words
+
+MARKS = {"pass": "✓", "fail": "✕", "unjudged": "?"}
+NOT_RUN = "–"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of a run of the matrix."""
+
+    run: str
+    verdict: str
+    summary: str
+    asked: Sequence[Cell]
+    results: Sequence[CellResult]
+    trust: Trust
+    broken: str
+
+    @classmethod
+    def of(
+        cls, run: str, asked: Sequence[Cell], results: Sequence[CellResult], trust: Trust, broken: str
+    ) -> Outcome:
+        """The verdict: ``untrusted`` where links or machine can't be trusted or packets can't be told, ``pass``
+        only if every cell was run and passes."""
+        by_status = {status: [r for r in results if r.judgement.status == status] for status in MARKS}
+        reasons = list(trust.reasons)
+        reasons += [f"{r.cell.title}: {' '.join(r.judgement.reasons)}" for r in by_status["unjudged"]]
+        trust = Trust(trusted=not reasons, reasons=reasons)
+        summary = f"{len(by_status['pass'])} of {len(asked)} cells pass"
+        for status, words in (("fail", "fail"), ("unjudged", "can't be judged")):
+            if by_status[status]:
+                summary += f", {len(by_status[status])} {words}"
+        if len(results) < len(asked):
+            summary += f", {len(asked) - len(results)} were not run"
+        verdict = "pass" if len(by_status["pass"]) == len(asked) else "fail"
+        if not trust.trusted:
+            verdict = "untrusted"
+        return cls(run, verdict, summary, asked, results, trust, broken)
+
+    def as_json(self) -> dict[str, Any]:
+        """``interop.json``."""
+        columns, rows = self.table()
+        return {
+            "schema": 1, "run": self.run, "verdict": self.verdict, "summary": self.summary,
+            "trust": self.trust.model_dump(), "broken": self.broken or None,
+            "columns": columns, "rows": rows, "cells": [result.as_json() for result in self.results],
+        }  # fmt: skip
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Who sends to whom, down; connections and loss, across; ✓, ✕ or ? and MiB/s in each cell."""
+        done = {result.cell: result for result in self.results}
+        across = list(dict.fromkeys((cell.loss, cell.connections) for cell in self.asked))
+        down = list(dict.fromkeys((cell.sender, cell.receiver) for cell in self.asked))
+        cells = {(c.sender, c.receiver, c.loss, c.connections): c for c in self.asked}
+        columns = ["sender → receiver", *(f"{count}, {loss_words(loss)}" for loss, count in across)]
+        rows = [
+            [f"{sender} → {receiver}"]
+            + [entry(done.get(cells[sender, receiver, loss, count])) for loss, count in across]
+            for sender, receiver in down
+        ]
+        return columns, rows
+
+
+def entry(result: CellResult | None) -> str:
+    """A cell of the table."""
+    if result is None:
+        return NOT_RUN
+    goodput = f" {result.goodput_bps / 8 / 2**20:.2f}" if result.goodput_bps else ""
+    return MARKS[result.judgement.status] + goodput

@@ -1,0 +1,157 @@
+"""Checks of a table that look at several rows at once: a row over another, a line through all cells, a rise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from testbed import intervals
+from testbed.checks.result import CheckResult, Status, rounded
+from testbed.figures import unit_of, with_unit
+from testbed.intervals import Found, Interval
+from testbed.matrix.model import RisesCheck, RowRatioCheck, SlopeCheck
+from testbed.matrix.outcome import Spread
+from testbed.matrix.summary import RowSummary
+
+LEAST_POINTS = 3
+"""Two points lie on a line whatever they are."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A line through points, by least squares: y = ``slope`` × x + ``intercept``."""
+
+    slope: float
+    intercept: float
+    r2: float
+    """The share of y's variance that it explains."""
+    points: tuple[tuple[float, float], ...]
+
+    def at(self, x: float) -> float:
+        """The line's value."""
+        return self.slope * x + self.intercept
+
+
+def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> Fit | None:
+    """The line through the cells' medians; None with fewer than three, or with all x alike."""
+    pairs = [
+        (row.median(column, check.x), row.median(column, figure)) for row in rows for column in check.columns
+    ]
+    points = tuple((x, y) for x, y in pairs if x is not None and y is not None)
+    if len(points) < LEAST_POINTS or len({x for x, _ in points}) == 1:
+        return None
+    x, y = np.array(points).T
+    slope, intercept = np.polyfit(x, y, 1)
+    left = float(np.sum((y - slope * x - intercept) ** 2))
+    whole = float(np.sum((y - y.mean()) ** 2))
+    return Fit(float(slope), float(intercept), 1 - left / whole if whole else 1.0, points)
+
+
+def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+    """The fitted slope against what is asked; open where there are too few cells."""
+    figure = check.figure or first_figure
+    wanted = f"{check.min:g} to {check.max:g}"
+    line = fit(check, rows, figure)
+    if line is None:
+        reason = f"Not decided: a line takes {LEAST_POINTS} cells with values, of different {check.x}."
+        return CheckResult(
+            name=check.name, judge=check.judge, status="not-covered", expected=wanted, reason=reason
+        )
+    inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
+    r2_asked = f" (at least {check.least_r2:g})" if check.least_r2 else ""
+    return CheckResult(
+        name=check.name,
+        judge=check.judge,
+        status="pass" if inside else "fail",
+        measured=rounded(line.slope),
+        expected=wanted,
+        reason=(
+            f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
+            f"{len(line.points)} cells, which explains {line.r2:.4f} of the variance{r2_asked}; asked {wanted}."
+        ),
+        figures={
+            "slope": rounded(line.slope), "intercept": rounded(line.intercept), "r2": rounded(line.r2),
+            "points": [[rounded(x), rounded(y)] for x, y in line.points], "x": check.x, "figure": figure,
+        },
+    )  # fmt: skip
+
+
+def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+    """One row's medians over another's, in each column; open where a value is missing.
+
+    Where three runs or more of both count it is the ratio's interval that has to lie inside what is asked.
+    """
+    figure = check.figure or first_figure
+    by_name = {row.name: row for row in rows}
+    none = Spread.of([])
+    ratios: dict[str, float] = {}
+    found_intervals: dict[str, list[float]] = {}
+    founds: list[Found] = []
+    told: list[str] = []
+    for column in check.columns:
+        one, other = (
+            by_name[name].spread(column, figure) if name in by_name else none
+            for name in (check.row, check.over)
+        )
+        if one.median is None or not other.median:
+            continue
+        ratios[column] = one.median / other.median
+        interval = intervals.of_ratio(one.values, other.values)
+        if interval is not None:
+            found_intervals[column] = [rounded(end) for end in interval]
+        founds.append((interval or Interval(ratios[column], ratios[column])).against(check.min, check.max))
+        told.append(
+            f"{column} {ratios[column]:.3f}"
+            + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
+        )
+    missing = [column for column in check.columns if column not in ratios]
+    reason = f"Row {check.row} over row {check.over}: {', '.join(told)}." if told else ""
+    if missing:
+        reason += f" Not decided: no values that count in column {', '.join(missing)}."
+    status: Status = "not-covered" if missing else "pass"
+    if "outside" in founds:
+        status = "fail"
+    elif "straddles" in founds:
+        status = "undecided"
+    return CheckResult(
+        name=check.name,
+        judge=check.judge,
+        status=status,
+        measured=rounded(next(iter(ratios.values()))) if len(ratios) == 1 else ", ".join(told) or None,
+        expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
+        reason=reason.strip(),
+        figures={column: rounded(ratio) for column, ratio in ratios.items()}
+        | ({"intervals": found_intervals} if found_intervals else {}),
+    )
+
+
+def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+    """Whether the difference of two columns' medians is larger in each row than in the one before."""
+    figure = check.figure or first_figure
+    told: list[tuple[RowSummary, float]] = []
+    for row in rows:
+        one, other = row.median(check.column, figure), row.median(check.over, figure)
+        if one is not None and other is not None:
+            told.append((row, one - other))
+    falls = [f"{b.label} after {a.label}" for (a, x), (b, y) in pairwise(told) if y <= x]
+    missing = len(rows) - len(told)
+    status: Status = "not-covered" if len(told) < LEAST_POINTS or missing else "pass"
+    if falls:
+        status = "fail"
+    reason = f"{check.column} less {check.over}, {with_unit(figure)}: "
+    reason += ", ".join(f"row {row.label} {value:.4g}" for row, value in told) + "."
+    reason += f" It does not rise in row {'; '.join(falls)}." if falls else ""
+    reason += f" Not decided for {missing} of {len(rows)} rows: no values that count." if missing else ""
+    reason += f" A rise takes {LEAST_POINTS} rows." if not missing and len(told) < LEAST_POINTS else ""
+    return CheckResult(
+        name=check.name,
+        judge=check.judge,
+        status=status,
+        measured=", ".join(f"{value:.4g}" for _, value in told) or None,
+        expected="each larger than the one before",
+        reason=reason,
+        figures={row.name: rounded(value) for row, value in told} | {"unit": unit_of(figure)},
+    )

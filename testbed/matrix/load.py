@@ -1,0 +1,164 @@
+"""Reads a table file, and makes the scenario of each of its cells."""
+
+from __future__ import annotations
+
+import copy
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+
+from testbed import paths
+from testbed.errors import BadInput
+from testbed.matrix.model import Column, Row, Table
+from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.model import Scenario
+from testbed.scenario.overrides import apply_override, split_assignment
+
+TABLES = paths.SCENARIOS / "tables"
+KEPT_AS = "table.yaml"
+"""A table in its result folder, as it was run: with what ``--quick`` and ``--set`` changed."""
+
+
+@dataclass(frozen=True)
+class LoadedTable:
+    """A validated table, its file, and its document with what ``--quick`` and ``--set`` changed."""
+
+    table: Table
+    path: Path
+    document: CommentedMap
+    overrides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A column as it is run: ``policies: all`` has become one for each."""
+
+    name: str
+    column: Column
+    set: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run to be made: a place in the table and its repetition from 1."""
+
+    row: str
+    column: str
+    repetition: int
+
+    @property
+    def folder(self) -> Path:
+        """Where its run goes, in the table's result folder."""
+        return Path("cells") / self.row / self.column / str(self.repetition)
+
+
+def available() -> list[Path]:
+    """The table files that the testbed ships, by name."""
+    return sorted(TABLES.glob("*.yaml"))
+
+
+def is_table(name: str) -> bool:
+    """Whether it is a table's name, or the path of a table file."""
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        path = Path(name)
+        return path.is_file() and bool(re.search(r"^rows:", path.read_text(errors="replace"), re.MULTILINE))
+    return (TABLES / f"{name}.yaml").is_file()
+
+
+def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedTable:
+    """Read, override and validate; raises :class:`BadInput`. ``assignments`` change the cells' scenario."""
+    path = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else TABLES / f"{name}.yaml"
+    if not path.is_file():
+        names = ", ".join(known.stem for known in available())
+        raise BadInput(f"there is no table {name!r}", f"Tables: {names}")
+    document = parse(
+        path, path.read_text(encoding="utf-8"), "a table is a mapping with name, cells, rows, columns"
+    )
+    applied: list[str] = []
+    changes = document.get("quick") or {}
+    if quick and isinstance(changes, dict):
+        for key, value in changes.items():
+            if key in Table.model_fields:  # one that the table itself may leave out
+                document[key] = value
+            else:
+                apply_override(document, str(key), value, origin=f"{path}: quick")
+            applied.append(f"{key}={value}")
+    table = validated(Table, path, document, applied)
+    split = [split_assignment(text) for text in assignments]
+    for row in document["rows"]:
+        # After what the row sets, so that --set has the last word.
+        row.setdefault("set", CommentedMap())
+        for key, value in split:
+            row["set"][key] = value
+    return LoadedTable(table, path, document, (*applied, *assignments))
+
+
+def keep(loaded: LoadedTable, folder: Path) -> None:
+    """Write the table into its result folder, to be judged again by what it asked when it was run."""
+    with (folder / KEPT_AS).open("w", encoding="utf-8") as file:
+        YAML().dump(loaded.document, file)  # in its own order, which tables keep to
+
+
+def contenders(table: Table, policies: Sequence[str]) -> list[Contender]:
+    """The columns, with one for each policy where all are asked for."""
+    found = []
+    for column in table.columns:
+        if column.policies:
+            found += [Contender(name, column, {**column.set, "ncp.policy": name}) for name in policies]
+        else:
+            found.append(Contender(str(column.name), column, dict(column.set)))
+    names = [contender.name for contender in found]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise BadInput(f"two columns are named {twice.pop()!r}; give each a name of its own")
+    return found
+
+
+def scenario_of(loaded: LoadedTable, row: Row, contender: Contender) -> LoadedScenario:
+    """The scenario of a cell; raises :class:`BadInput` that names row and column."""
+    document = copy.deepcopy(loaded.document["cells"])
+    if not isinstance(document, CommentedMap):
+        raise BadInput(f"{loaded.path}: cells should be a scenario without name and title")
+    row_document = next(r for r in loaded.document["rows"] if str(r["name"]) == row.name)
+    origin = f"{loaded.path}: row {row.name}, column {contender.name}"
+    applied = []
+    changes: list[tuple[str, Any]] = [*(row_document.get("set") or {}).items(), *contender.set.items()]
+    for key, value in changes:
+        apply_override(document, str(key), value, origin=origin)
+        if not isinstance(value, (list, dict)):
+            applied.append(f"{key}={value}")
+    document["name"] = loaded.table.name
+    document["title"] = f"{loaded.table.title}: {row.label or row.name}, {contender.name}"
+    document["source"] = loaded.table.source
+    try:
+        scenario = validated(Scenario, loaded.path, document)
+    except BadInput as error:
+        raise BadInput(f"{error.message} (row {row.name}, column {contender.name})", error.hint) from error
+    text = io.StringIO()
+    YAML(typ="safe").dump(plain(document), text)
+    return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
+
+
+def cells(rows: Sequence[str], columns: Sequence[str], repeat: int) -> Iterator[Cell]:
+    """All cells in the order that they are run in: whole tables one after the other, so that what changes on
+    the machine meanwhile meets all rows and columns alike."""
+    for repetition in range(1, repeat + 1):
+        for row in rows:
+            for column in columns:
+                yield Cell(row, column, repetition)
+
+
+def select(what: str, asked: str, known: Sequence[str]) -> list[str]:
+    """``1,3`` of what there is, in the table's order; all without anything. BadInput names what there is not."""
+    wanted = [part.strip() for part in asked.split(",") if part.strip()]
+    for name in wanted:
+        if name not in known:
+            raise BadInput(
+                f"--{what}: there is no {what.removesuffix('s')} {name!r}; {what}: {', '.join(known)}"
+            )
+    return [name for name in known if not wanted or name in wanted]

@@ -1,0 +1,108 @@
+"""What became of a cell, read from its run's result folder."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from testbed import intervals
+from testbed.checks.evidence import agent_results
+from testbed.checks.figures import figures_of
+from testbed.checks.verify import read_verdict
+from testbed.runner.interrupts import STOPPED
+
+Word = Literal["pass", "fail", "untrusted", "unsupported"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One cell: its verdict, and its figures (units in their names) and seconds where it came to its end."""
+
+    row: str
+    column: str
+    repetition: int
+    verdict: Word
+    figures: Mapping[str, float]
+    seconds: float | None
+    why: str
+    run: str
+    attempts: int = 1
+    checks: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """Of each of the run's own checks, by name: status, measured, expected, tolerance."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether its values may be relied on."""
+        return self.verdict == "pass"
+
+    def as_json(self) -> dict[str, Any]:
+        """The cell's entry in ``table.json``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median and range of the values that count, and they themselves; ``n`` may be 0, median and range are then None.
+
+    ``interval`` is the median's, at 95%, from three values on (:mod:`testbed.intervals`).
+    """
+
+    n: int
+    median: float | None
+    low: float | None
+    high: float | None
+    interval: Sequence[float] | None = None
+    values: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of any values, none included."""
+        if not values:
+            return cls(0, None, None, None)
+        ordered = sorted(values)  # the resampling draws by place, and the order says nothing
+        return cls(
+            len(values), float(statistics.median(values)), ordered[0], ordered[-1], intervals.of_median(ordered),
+            tuple(ordered),
+        )  # fmt: skip
+
+
+def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: int = 1) -> Outcome:
+    """From a run's folder; BadInput where it has no verdict."""
+    verdict = read_verdict(run)
+    results = agent_results(run / "agents")
+    seconds = next((r.get("duration_s") for r in results if r.get("role") == "receiver"), None)
+    if verdict.unsupported:
+        return unsupported(row, column, repetition, str(verdict.broken), run.name, attempts)
+    return Outcome(
+        row, column, repetition, verdict.verdict,
+        {} if verdict.broken else verdict.figures or figures_of(results),
+        round(seconds, 6) if seconds else None,
+        "" if verdict.verdict == "pass" else "; ".join(verdict.trust.reasons) or verdict.summary,
+        run.name, attempts,
+        {c.name: c.model_dump(include={"status", "measured", "expected", "tolerance"}) for c in verdict.checks},
+    )  # fmt: skip
+
+
+def unsupported(
+    row: str, column: str, repetition: int, why: str, run: str = "", attempts: int = 0
+) -> Outcome:
+    """A cell that this machine can't run; ``run`` is the one that found out."""
+    return Outcome(row, column, repetition, "unsupported", {}, None, why, run, attempts)
+
+
+def finished(folder: Path) -> list[Path]:
+    """The runs of a cell that have a verdict, in the order that they were made in; one that the user stopped has none
+    that tells of the cell."""
+    runs = sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
+    return [run for run in runs if not (read_verdict(run).broken or "").startswith(STOPPED)]
+
+
+def write_json(path: Path, document: Any) -> None:
+    """A JSON file, whole or not at all."""
+    temporary = path.with_suffix(path.suffix + ".new")
+    temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.rename(path)

@@ -1,0 +1,100 @@
+"""The picture of a table: a bar for each row and column, with the bound and what others measured drawn in."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from testbed.figures import title_of, unit_of
+from testbed.matrix.summary import RowSummary
+from testbed.report import style
+from testbed.report.plots import Plot
+
+MOST_RATIO = 50
+"""Of the largest value to the smallest, on an axis that is not logarithmic."""
+_MARKERS = ("D", "o", "s", "^")
+
+
+def pictures(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Plot]:
+    """One per figure: ``table``, ``table-2``, …"""
+    figures = list(summaries[0].cells) if summaries else []
+    return [
+        _picture("table" if number == 1 else f"table-{number}", figure, summaries, columns)
+        for number, figure in enumerate(figures, start=1)
+    ]
+
+
+def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
+    bounded = any(measured in s.bounds for s in summaries)
+    known_there = [k for s in summaries for k in s.known if k.figure == measured]
+    description = (
+        f"{title_of(measured)} by row and column: bars are medians with their 95% interval (the range of "
+    )
+    description += "fewer than three)"
+    description += ", lines what the links carry at most" if bounded else ""
+    description += ", marks what others say." if known_there else "."
+    with mpl.rc_context(style.SETTINGS):
+        figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+        axes = figure.subplots()
+        width = 0.84 / len(columns)
+        sources = list(dict.fromkeys(k.by for k in known_there))
+        for number, column in enumerate(columns):
+            colour = style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
+            axes.plot([], [], "s", markersize=7, color=colour, label=column)
+            for place, summary in enumerate(summaries):
+                x = place - 0.42 + (number + 0.5) * width
+                spread = summary.spread(column, measured)
+                if spread.median is not None and spread.low is not None and spread.high is not None:
+                    axes.bar(x, spread.median, 0.9 * width, color=colour)
+                    low, high = spread.interval or (spread.low, spread.high)
+                    axes.vlines(x, low, high, color=style.INK, linewidth=1)
+                for known in summary.known:
+                    if (known.column, known.figure) == (column, measured):
+                        marker = _MARKERS[sources.index(known.by) % len(_MARKERS)]
+                        axes.plot(
+                            x, known.value, marker, markersize=4.5, color=style.PAPER,
+                            markeredgecolor=style.INK, markeredgewidth=1,
+                        )  # fmt: skip
+        for place, summary in enumerate(summaries):
+            if measured in summary.bounds:
+                bound = summary.bounds[measured]
+                axes.hlines(bound, place - 0.46, place + 0.46, color=style.MUTED, linewidth=1.2)
+        if bounded:
+            axes.plot([], [], color=style.MUTED, linewidth=1.2, label="what the links carry")
+        for number, source in enumerate(sources):
+            axes.plot(
+                [], [], _MARKERS[number % len(_MARKERS)], markersize=4.5, color=style.PAPER,
+                markeredgecolor=style.INK, markeredgewidth=1, label=source,
+            )  # fmt: skip
+        axes.set_title(title_of(measured), pad=26)
+        axes.set_ylabel(unit_of(measured))
+        axes.ticklabel_format(axis="y", style="plain", useOffset=False)
+        axes.set_xticks(range(len(summaries)), [_tick(s) for s in summaries], fontsize=7.5)
+        axes.grid(visible=False, axis="x")
+        axes.set_xlim(-0.5, len(summaries) - 0.5)
+        shown = [s.median(c, measured) for s in summaries for c in columns] + [k.value for k in known_there]
+        _set_scale(axes, [value for value in shown if value is not None])
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=8, columnspacing=1.2, handlelength=1.4
+        )
+        return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def _set_scale(axes: Axes, shown: Sequence[float]) -> None:
+    """From 0; logarithmic where the smallest could not be seen beside the largest, and says so."""
+    if not shown or min(shown) <= 0 or max(shown) / min(shown) < MOST_RATIO:
+        axes.set_ylim(0, None)
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_ylim(min(shown) / 2, None)
+    axes.set_ylabel(f"{axes.get_ylabel()}, logarithmic".lstrip(", "))
+
+
+def _tick(summary: RowSummary) -> str:
+    return "\n".join([summary.label, *textwrap.wrap(summary.title, 17)])

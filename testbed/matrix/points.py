@@ -1,0 +1,52 @@
+"""A finished table in the database, for its dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from influxdb.line_protocol import make_lines
+
+from testbed.influx.client import Client, QueryFailed
+from testbed.influx.endpoint import Endpoint
+
+
+def store(endpoint: Endpoint, document: Mapping[str, Any], at_ns: int) -> None:
+    """Write the points of ``table.json``; where the database is away, the file has them all."""
+    with suppress(QueryFailed), Client(endpoint, "admin") as writer:
+        writer.write(table_lines(document, at_ns))
+
+
+def table_lines(document: Mapping[str, Any], at_ns: int) -> list[str]:
+    """Points of the measurement ``table_cell`` (tags run, scenario: the table's name, row, column, figure; fields
+    median, lowest, highest, bound, n, in the figure's unit) at ``at_ns`` (Unix nanoseconds).
+
+    What others measured is in columns named ``<who>: <column>``, with n 0. Cells without a value have no point.
+    """
+    tags = {"run": document["run"], "scenario": document["name"]}
+    points = [
+        {
+            "measurement": "table_cell",
+            "tags": {**tags, "row": row["name"], "column": column, "figure": figure},
+            "fields": fields | ({"bound": float(row["bounds"][figure])} if figure in row["bounds"] else {}),
+            "time": at_ns,
+        }
+        for row in document["rows"]
+        for figure in document["figures"]
+        for column, fields in _cells(row, figure)
+    ]
+    return str(make_lines({"points": points})).splitlines() if points else []
+
+
+def _cells(row: Mapping[str, Any], figure: str) -> Iterator[tuple[str, dict[str, float | int]]]:
+    for column, spread in row["cells"][figure].items():
+        if spread["n"]:
+            fields = {
+                word: float(spread[key])
+                for word, key in (("median", "median"), ("lowest", "low"), ("highest", "high"))
+            }
+            yield column, fields | {"n": int(spread["n"])}
+    for known in row["known"]:
+        if known["figure"] == figure:
+            yield f"{known['by']}: {known['column']}", {"median": float(known["value"]), "n": 0}

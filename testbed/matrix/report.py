@@ -1,0 +1,152 @@
+"""Writes a table's ``report.html`` and its picture, from its ``table.json`` and ``verdict.json`` alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from testbed.checks.verify import read_json, read_verdict
+from testbed.figures import with_unit
+from testbed.matrix import gains, lines, picture
+from testbed.matrix.document import current
+from testbed.matrix.outcome import Spread
+from testbed.matrix.summary import KnownValue, RowSummary
+from testbed.report import style, words
+from testbed.report.page_templates import page_templates
+from testbed.report.plots import Plot
+
+_HERE = Path(__file__).parent / "templates"
+_SHARED = Path(__file__).parent.parent / "report" / "templates"
+
+
+def write_report(folder: Path) -> Path:
+    """The page's path. The same folder gives the same bytes; BadInput where a file is missing or broken."""
+    document, verdict = current(read_json(folder / "table.json")), read_verdict(folder)
+    summaries = summaries_of(document)
+    columns: list[str] = document["columns"]
+    (folder / "plots").mkdir(exist_ok=True)
+    plots = [*pictures(document), *lines.plots(verdict)]
+    for plot in plots:
+        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+    environment = page_templates(_HERE, _SHARED)
+    environment.filters.update(figure=words.figure)
+    page = folder / "report.html"
+    page.write_text(
+        environment.get_template("table.html.j2").render(
+            css=Markup((_SHARED / "report.css").read_text(encoding="utf-8")),
+            table=document,
+            verdict=verdict,
+            columns=columns,
+            sources=list(dict.fromkeys(k.by for s in summaries for k in s.known)),
+            figures=[
+                {
+                    "title": with_unit(figure),
+                    "rows": [_shown(s, columns, document["ratios"], figure) for s in summaries],
+                    "bounded": any(figure in s.bounds for s in summaries),
+                }
+                for figure in document["figures"]
+            ],
+            gains=[plot["name"] for plot in document.get("plots", [])],
+            ratios=[f"{a} / {b}" for a, b in document["ratios"]],
+            plots={
+                p.name: {"svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description}
+                for p in plots
+            },
+            findings=[filled_in(text, summaries) for text in document["findings"]],
+            words={
+                "pass": "holds", "fail": "fails", "not-covered": "not covered", "not-asked": "not asked",
+                "undecided": "undecided",
+                "error": "can't be judged",
+            },
+        ),
+        encoding="utf-8",
+    )  # fmt: skip
+    return page
+
+
+def pictures(document: Mapping[str, Any]) -> list[Plot]:
+    """The pictures of a ``table.json``."""
+    asked, summaries = document.get("plots", []), summaries_of(document)
+    return gains.pictures(asked, summaries) if asked else picture.pictures(summaries, document["columns"])
+
+
+def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
+    """The rows of a ``table.json``."""
+    return [_row(row) for row in current(document)["rows"]]
+
+
+def _row(document: Mapping[str, Any]) -> RowSummary:
+    cells = {
+        figure: {column: Spread(**spread) for column, spread in by_column.items()}
+        for figure, by_column in document["cells"].items()
+    }
+    known = [KnownValue(**value) for value in document["known"]]
+    return RowSummary(**{**document, "cells": cells, "known": known})
+
+
+def _shown(
+    summary: RowSummary, columns: Sequence[str], ratios: Sequence[Sequence[str]], figure: str
+) -> dict[str, Any]:
+    known: dict[str, dict[str, float]] = {}
+    bound = summary.bounds.get(figure)
+    for value in (k for k in summary.known if k.figure == figure):
+        known.setdefault(value.by, {})[value.column] = value.value
+    cells = []
+    for column in columns:
+        spread = summary.spread(column, figure)
+        cells.append({
+            "state": summary.states[column],
+            "median": _number(spread.median),
+            "range": _range(spread),
+            "n": spread.n,
+            "share": f"{spread.median / bound:.1%}" if spread.median is not None and bound else "",
+            "known": [(by, _number(values[column])) for by, values in known.items() if column in values],
+        })  # fmt: skip
+    return {
+        "label": summary.label,
+        "title": summary.title,
+        "bound": _number(bound),
+        "cells": cells,
+        "ratios": [ratio_text(summary, a, b, figure) for a, b in ratios],
+    }
+
+
+def _range(spread: Spread) -> str:
+    """The interval where there is one, else the range of two."""
+    if spread.interval is not None:
+        return f"[{_number(spread.interval[0])}, {_number(spread.interval[1])}]"
+    return f"{_number(spread.low)}–{_number(spread.high)}" if spread.n > 1 else ""
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3f}"
+
+
+def ratio_text(summary: RowSummary, over: str, under: str, figure: str | None = None) -> str:
+    """Of two columns' medians; – where one is missing."""
+    one, other = summary.median(over, figure), summary.median(under, figure)
+    return "–" if one is None or not other else f"{one / other:.2f}"
+
+
+def filled_in(text: str, summaries: Sequence[RowSummary]) -> str:
+    """A finding with its figures: ``{1.nkp24}`` is a median of the first, ``{1.nkp24/previous}`` a ratio,
+    ``{1.nkp24:rtt_ms}`` a median of another."""
+    rows = {summary.name: summary for summary in summaries}
+
+    def value(match: re.Match[str]) -> str:
+        row, column, under, figure = match["row"], match["column"], match["under"], match["figure"]
+        if row not in rows or (figure and figure not in rows[row].cells):
+            return "(not run)"
+        if under:
+            return ratio_text(rows[row], column, under, figure)
+        return _number(rows[row].median(column, figure))
+
+    name = r"[a-z0-9-]+"
+    place = rf"(?P<row>{name})\.(?P<column>{name})(?:/(?P<under>{name}))?(?::(?P<figure>[a-z0-9_.-]+))?"
+    return re.sub(rf"\{{{place}\}}", value, text)

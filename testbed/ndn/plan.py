@@ -1,0 +1,165 @@
+"""The plan's parts that only NDN has: a node per host with its faces, and the fetch in the shape of a session."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from testbed.ndn.section import Ndn
+from testbed.plan.links import LinkPlan
+from testbed.plan.resolved import Topology
+from testbed.plan.sessions import connection_of
+
+PORT = 6363
+"""NDN's, for UDP and TCP (registered with IANA)."""
+FACE_MTU_BYTES = 8800
+"""Largest link-layer packet of a UDP face, as in the field's forwarders: what is above the path's MTU is fragmented
+by IP, not by NDNLPv2."""
+ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, TCP_BYTES, MTU_BYTES = 14, 20, 8, 32, 1500
+DATA_OVERHEAD_BYTES = 90
+"""Of a Data packet beyond its content: name, MetaInfo with FinalBlockId, SHA-256 signature; a few bytes more or less
+with the name's length."""
+START_UP_S = 1.0
+"""What a fetch takes beside the time at the bottleneck's full rate, about."""
+
+Node = dict[str, Any]
+
+
+def wire_bytes(segment_bytes: int, transport: str) -> float:
+    """A Data packet with that much content on the wire, as Ethernet frames without FCS."""
+    data_bytes = segment_bytes + DATA_OVERHEAD_BYTES
+    if transport == "udp":
+        datagram_bytes = data_bytes + UDP_BYTES
+        fragments = math.ceil(datagram_bytes / ((MTU_BYTES - IPV4_BYTES) // 8 * 8))
+        return datagram_bytes + fragments * (ETHERNET_BYTES + IPV4_BYTES)
+    # A stream: full segments, whatever packets are in them.
+    per_segment_bytes = MTU_BYTES - IPV4_BYTES - TCP_BYTES
+    return data_bytes * (MTU_BYTES + ETHERNET_BYTES) / per_segment_bytes
+
+
+def session_of(ndn: Ndn, topology: Topology) -> dict[str, Any]:
+    """The plan's one session: the producer sends, the consumer receives."""
+    path = topology.sessions[0][0]
+    connection = connection_of(topology, path, 1, (PORT, PORT))
+    bottleneck = next(link for link in topology.links if link.name == connection["link"])
+    on_wire = wire_bytes(ndn.segment_bytes, ndn.transport)
+    segments = math.ceil(ndn.object_bytes / ndn.segment_bytes)
+    reaction = "ignores marks" if ndn.consumer.ignore_marks else "reacts to marks"
+    return {
+        "name": "s1",
+        "start_s": 0.0,
+        "sender_host": path.sender,
+        "receiver_host": topology.layout.receiver(path),
+        "policy": ndn.policy,
+        "policy_facts": {
+            "name": ndn.policy,
+            "rule": f"{ndn.consumer.algorithm.upper()} by Interests in flight, {reaction}",
+        },
+        "transport": ndn.transport,
+        "transfer_bytes": ndn.object_bytes,
+        # Of content in a full frame.
+        "segment_bytes": round(bottleneck.frame_bytes * ndn.segment_bytes / on_wire, 3),
+        "expected_s": round(segments * on_wire * 8 / bottleneck.rate_bps + START_UP_S, 3),
+        "in_words": (
+            f"{topology.layout.receiver(path)} fetches {ndn.prefix} from {path.sender}: {segments:,} segments of "
+            f"{ndn.segment_bytes:,} bytes over {ndn.transport.upper()} faces, by {ndn.consumer.algorithm.upper()} that "
+            f"{reaction}. Forwarders mark by {_marking_in_words(ndn)}."
+        ),
+        "connections": [connection],
+    }
+
+
+def _marking_in_words(ndn: Ndn) -> str:
+    mode = ndn.marking.mode
+    if mode == "off":
+        return "nothing"
+    return f"mode {mode}, above {ndn.threshold_bytes:,} bytes of backlog"
+
+
+def section_of(ndn: Ndn, topology: Topology) -> dict[str, Any]:
+    """The plan's ``ndn``: a node for each host of the chain, the consumer's first."""
+    hosts = topology.layout.hosts
+    nodes: list[Node] = []
+    for place, host in enumerate(hosts):
+        faces = list(_faces(ndn, topology.links, place))
+        node: Node = {"host": host, "role": "forwarder", "faces": faces}
+        if place == 0:
+            node |= {"role": "consumer", "consumer": _consumer(ndn)}
+        elif place == len(hosts) - 1:
+            node["role"] = "producer"
+        else:
+            node |= {
+                "routes": [{"prefix": ndn.prefix, "face": faces[-1]["name"]}],
+                "content_store_packets": ndn.content_store_packets,
+                "marking": _marking(ndn),
+            }
+        nodes.append(node)
+    return {
+        "prefix": ndn.prefix,
+        "object_bytes": ndn.object_bytes,
+        "segment_bytes": ndn.segment_bytes,
+        "transport": ndn.transport,
+        "congestion_control": ndn.congestion_control,
+        "nodes": nodes,
+    }
+
+
+def _faces(ndn: Ndn, links: list[LinkPlan], place: int) -> Iterator[Node]:
+    """Of the host at ``place``: to the host before it, then to the one after it. The side that Data comes from
+    listens, so that the kernel's choices for accepted connections are those for Data."""
+    sides = [(links[place - 1], "b", "a", True)] if place else []
+    sides += [(links[place], "a", "b", False)] if place < len(links) else []
+    # The kernel doubles what a program asks for.
+    buffer = {} if ndn.send_buffer_bytes is None else {"send_buffer_bytes": ndn.send_buffer_bytes // 2}
+    if ndn.send_queue_bytes is not None:
+        buffer["send_queue_bytes"] = ndn.send_queue_bytes
+    for link, near, far, listens in sides:
+        here, there = getattr(link, near), getattr(link, far)
+        yield {
+            "name": f"{here.host}-{there.host}",
+            "transport": ndn.transport,
+            "local": f"{here.address}:{PORT}",
+            "remote": f"{there.address}:{PORT}",
+            "listen": listens,
+            "mtu_bytes": FACE_MTU_BYTES,
+            **buffer,
+        }
+
+
+def _consumer(ndn: Ndn) -> dict[str, Any]:
+    asked = ndn.consumer
+    return {
+        "algorithm": asked.algorithm,
+        "ignore_marks": asked.ignore_marks,
+        "rto_min_ms": asked.rto_min_ms,
+        "initial_cwnd": asked.initial_window,
+        "aimd_step": asked.step,
+        "aimd_beta": asked.beta,
+    }
+
+
+def _marking(ndn: Ndn) -> dict[str, Any]:
+    asked = ndn.marking
+    if asked.mode == "off":
+        return {"mode": "off"}
+    common = {"mode": asked.mode, "threshold_bytes": ndn.threshold_bytes}
+    if asked.mode == "nfd":
+        return {**common, "interval_ms": asked.interval_ms}
+    return {**common, "tcp_queue_packets": asked.tcp_queue_packets}
+
+
+def sockets(plan: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """The faces' sockets as ``ncp-collect`` looks for them: of each link, the side that sends Data and the other."""
+    for node in plan["ndn"]["nodes"]:
+        for face in node["faces"]:
+            yield {
+                "protocol": face["transport"],
+                "flow": face["name"],
+                "session": plan["sessions"][0]["name"],
+                "connection": "",
+                "role": "sender" if face["listen"] else "receiver",
+                "host": node["host"],
+                "local": face["local"],
+                "remote": face["remote"],
+            }

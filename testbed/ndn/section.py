@@ -1,0 +1,87 @@
+"""The ``ndn:`` section of a scenario: what is fetched, how the consumer reacts, and what forwarders mark."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from testbed.scenario.quantities import DelayMilliseconds, SizeBytes
+from testbed.scenario.section import Section
+
+Prefix = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._=-]{1,64}){1,8}$")]
+
+HACKATHON_BYTES, NFD_BYTES = 50_000, 65_536
+DEFAULT_THRESHOLD_BYTES = {"hackathon": HACKATHON_BYTES, "nfd": NFD_BYTES, "off": 0}
+
+
+class Consumer(Section):
+    """The host at the near end, ``h1``: one Interest per segment, a window of them at a time."""
+
+    algorithm: Literal["aimd", "cubic"] = "aimd"
+    ignore_marks: bool = False
+    """Whether congestion marks change nothing; losses cut the window all the same."""
+    rto_min_ms: DelayMilliseconds = Field(200.0, alias="rto_min", gt=0)
+    initial_window: float = Field(1.0, ge=1)
+    """Interests."""
+    step: float = Field(1.0, gt=0)
+    """AIMD's growth per round trip, in Interests."""
+    beta: float = Field(0.5, gt=0, lt=1)
+    """What AIMD's cut leaves of the window."""
+
+
+class Marking(Section):
+    """When a forwarder marks what it sends, by the backlog of the face's socket.
+
+    ``hackathon``: every packet while the backlog is above the threshold, over TCP also while more packets wait for
+    the socket. ``nfd``: once it has been above for an interval, then ever faster. ``off``: never.
+    """
+
+    mode: Literal["hackathon", "nfd", "off"] = "hackathon"
+    threshold_bytes: SizeBytes | None = Field(None, alias="threshold")
+    """Without it the mode's own: 50,000 B, 65,536 B."""
+    tcp_queue_packets: int = Field(10, ge=1, alias="tcp_queue")
+    """``hackathon`` only."""
+    interval_ms: DelayMilliseconds = Field(100.0, alias="interval", gt=0)
+    """``nfd`` only."""
+
+
+class Ndn(Section):
+    """One object fetched from the last host of a chain to the first; the hosts between forward."""
+
+    transport: Literal["udp", "tcp"] = "udp"
+    """Of every face: datagrams, or one TCP connection between neighbours."""
+    object_bytes: SizeBytes = Field(alias="object", ge=1)
+    segment_bytes: SizeBytes = Field(4400, alias="segment", ge=64, le=8000)
+    """Content per Data packet."""
+    prefix: Prefix = "/ncp-testbed/file"
+    consumer: Consumer = Field(default_factory=lambda: Consumer.model_validate({}))
+    marking: Marking = Field(default_factory=lambda: Marking.model_validate({}))
+    content_store_packets: int = Field(0, ge=0, le=1_000_000, alias="content_store")
+    """Data packets that a forwarder keeps."""
+    send_buffer_bytes: SizeBytes | None = Field(None, alias="send_buffer", ge=4096)
+    """Of the faces' sockets as the kernel counts it, with what it takes itself for each packet; without it the
+    system's default."""
+    send_queue_bytes: SizeBytes | None = Field(None, alias="send_queue", ge=4096)
+    """What may wait for a TCP face's socket in its agent; more is dropped. Without it 64 MiB."""
+    congestion_control: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
+    """The kernel's, of TCP faces."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Ndn:
+        if self.object_bytes < self.segment_bytes:
+            raise ValueError(
+                f"object ({self.object_bytes} B) is smaller than one segment ({self.segment_bytes} B)"
+            )
+        return self
+
+    @property
+    def threshold_bytes(self) -> int:
+        """Above which a face's backlog counts as congestion."""
+        asked = self.marking.threshold_bytes
+        return DEFAULT_THRESHOLD_BYTES[self.marking.mode] if asked is None else asked
+
+    @property
+    def policy(self) -> str:
+        """What runs are told apart by, as NCP's are by their window policy."""
+        return f"{self.transport}-{'ignore' if self.consumer.ignore_marks else 'react'}"

@@ -1,0 +1,181 @@
+"""A scenario over a Mininet topology of the user's own: its links are the scenario's, its paths the sessions'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from testbed.errors import BadInput, CannotRun
+from testbed.plan.layout import Ambiguous, Edge, Layout, Node, Path
+from testbed.plan.links import interface_name
+from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
+from testbed.scenario.links import Link
+from testbed.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from topologies.custom import Graph
+
+MOST_INTERFACE_CHARACTERS = 15
+
+
+def custom(scenario: Scenario, resolver: Resolver) -> Topology:
+    """Nodes that send or receive are hosts; the others, switches as well, are routers that pass packets on.
+
+    A queue is at the sender where only senders use a link, else in the middle, where it drops. Raises
+    :class:`BadInput`.
+    """
+    graph = _read(scenario, resolver.file)
+    edges = _edges(scenario.links, graph, resolver.file)
+    sessions, others = _paths(scenario, graph, edges, resolver.file)
+    paths = [path for own in sessions for path in own] + others
+    layout = _layout(scenario, graph, edges, paths)
+    asked = [_link(link, paths, layout, resolver.file) for link in scenario.links]
+    try:
+        layout.routes()
+    except Ambiguous as error:
+        raise BadInput(f"{resolver.file}: sessions: {error}") from error
+    links = resolver.links(asked, edges)
+    return Topology(layout, links, links, {}, sessions=sessions, cross_traffic=others)
+
+
+def _read(scenario: Scenario, scenario_file: FilePath) -> Graph:
+    try:
+        from topologies.custom import TopoError, read_topo
+    except ImportError as error:
+        raise CannotRun(
+            f"{scenario_file}: topology.file: a topology of your own needs Mininet: {error}",
+            "See ./run.sh doctor.",
+        ) from error
+    asked = scenario.topology
+    assert asked.file is not None
+    assert asked.class_name is not None
+    try:
+        graph = read_topo(scenario_file.parent / asked.file, asked.class_name, asked.options)
+    except TopoError as error:
+        raise BadInput(f"{scenario_file}: topology.{error.field}: {error}") from error
+    for name in graph.nodes:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+            raise BadInput(f"{scenario_file}: topology.class: node {name!r}: use letters, digits, - and _")
+        if len(interface_name(name, len(graph.links))) > MOST_INTERFACE_CHARACTERS:
+            most = MOST_INTERFACE_CHARACTERS - len(interface_name("", len(graph.links)))
+            raise BadInput(
+                f"{scenario_file}: topology.class: node {name!r}: its interfaces' names would be longer than Linux "
+                f"allows; use {most} characters at most"
+            )
+    return graph
+
+
+def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, ...]:
+    """The topology's links in the order of the scenario's: by name, or by their order if none has one."""
+    names = [name for name, _, _ in graph.links if name is not None]
+    shown = ", ".join(
+        f"{name or number} ({a}–{b})" for number, (name, a, b) in enumerate(graph.links, start=1)
+    )
+    where = f"{file}: links"
+    if names and len(names) != len(graph.links):
+        raise BadInput(
+            f"{file}: topology.class: {len(names)} of {len(graph.links)} links have a name (key=…); give all of "
+            f"them one, or none: {shown}"
+        )
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(
+            f"{file}: topology.class: two links are named {twice!r} (key=…); each needs a name of its own"
+        )
+    if not names:
+        if len(links) != len(graph.links):
+            raise BadInput(
+                f"{where}: {len(links)} links for the {len(graph.links)} of the topology, which are matched in "
+                f"order: {shown}"
+            )
+        return tuple(Edge(link.name, a, b) for link, (_, a, b) in zip(links, graph.links, strict=True))
+    ends = {name: (a, b) for name, a, b in graph.links}
+    for link in links:
+        if link.name not in ends:
+            raise BadInput(f"{where}.{link.name}: the topology has no link of that name; it has {shown}")
+    described = {link.name for link in links}
+    if missing := [name for name in names if name not in described]:
+        raise BadInput(
+            f"{where}: the topology's {', '.join(missing)} is not described; give it a rate and a delay"
+        )
+    return tuple(Edge(link.name, *ends[link.name]) for link in links)
+
+
+def _paths(
+    scenario: Scenario, graph: Graph, edges: Sequence[Edge], file: FilePath
+) -> tuple[list[list[Path]], list[Path]]:
+    by_name = {edge.name: edge for edge in edges}
+    found: dict[str, list[list[Path]]] = {"sessions": [], "cross_traffic": []}
+    for key, all_of_it in found.items():
+        for number, entry in enumerate(getattr(scenario, key), start=1):
+            where = f"{file}: {key}.{getattr(entry, 'name', number)}"
+            for role in ("sender", "receiver"):
+                if getattr(entry, role) not in graph.nodes:
+                    nodes = ", ".join(graph.nodes)
+                    raise BadInput(
+                        f"{where}.{role}: there is no host {getattr(entry, role)!r}; nodes: {nodes}"
+                    )
+            all_of_it.append([])
+            for place, names in enumerate(entry.paths, start=1):
+                at = f"{where}.{entry.key_of_paths}" + (f".{place}" if key == "sessions" else "")
+                _walk(names, str(entry.sender), str(entry.receiver), by_name, at)
+                all_of_it[-1].append(Path(str(entry.sender), tuple(names)))
+    return found["sessions"], [path for own in found["cross_traffic"] for path in own]
+
+
+def _walk(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Edge], where: str) -> None:
+    """Raises :class:`BadInput` where the links do not lead from sender to receiver."""
+    at, been = sender, [sender]
+    for name in names:
+        if name not in edges:
+            raise BadInput(f"{where}: there is no link {name!r}; links: {', '.join(edges)}")
+        edge = edges[name]
+        if at not in (edge.a, edge.b):
+            here = ", ".join(known.name for known in edges.values() if at in (known.a, known.b))
+            raise BadInput(
+                f"{where}: {name} is between {edge.a} and {edge.b}, and the path is at {at}: {here}"
+            )
+        at = edge.b if at == edge.a else edge.a
+        if at in been:
+            raise BadInput(f"{where}: {name} leads back to {at}; a path comes to each node once")
+        been.append(at)
+    if at != receiver:
+        raise BadInput(f"{where}: it ends at {at}, and the receiver is {receiver}")
+
+
+def _layout(scenario: Scenario, graph: Graph, edges: tuple[Edge, ...], paths: list[Path]) -> Layout:
+    agents = {host for session in scenario.sessions for host in (session.sender, session.receiver)}
+    others = {host for flow in scenario.cross_traffic for host in (flow.sender, flow.receiver)}
+    return Layout(
+        tuple(name for name in graph.nodes if name in agents),
+        tuple(Node(name, forwards=name not in others) for name in graph.nodes if name not in agents),
+        edges,
+        tuple(paths),
+    )
+
+
+def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> Link:
+    where = f"{file}: links.{link.name}"
+    crossing = [path for path in paths if link.name in path.edges]
+    if not crossing:
+        raise BadInput(f"{where}: no path crosses it; add it to one, or leave it out of the topology")
+    forwards = {node.name for node in layout.nodes if node.forwards}
+    for path in crossing:
+        if inner := [node for node in _inside(path, layout) if node not in forwards]:
+            raise BadInput(
+                f"{file}: sessions: the path {', '.join(path.edges)} goes through {inner[0]}, which sends or receives "
+                "itself; only other nodes pass packets on"
+            )
+    at_senders = all(path.edges[0] == link.name for path in crossing)
+    return link if at_senders else queued_in_the_middle(link, where)
+
+
+def _inside(path: Path, layout: Layout) -> Iterator[str]:
+    """The nodes between a path's ends."""
+    at = path.sender
+    for name in path.edges[:-1]:
+        edge = layout.edges[layout.index(name) - 1]
+        at = edge.b if at == edge.a else edge.a
+        yield at

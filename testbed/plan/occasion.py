@@ -1,0 +1,22 @@
+"""What a run is part of, which dashboards and alerts tell nightly runs from others by."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from testbed.errors import BadInput
+
+
+def occasion() -> str:
+    """What the run is part of: ``NCP_TESTBED_OCCASION``, else ``manual``.
+
+    Raises:
+        BadInput: not a short word.
+    """
+    text = os.environ.get("NCP_TESTBED_OCCASION", "manual")
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", text):
+        raise BadInput(
+            f"NCP_TESTBED_OCCASION={text}: should be a word of at most 20 small letters and digits, like nightly"
+        )
+    return text

@@ -1,0 +1,68 @@
+"""A topology whose links are resolved, and how a scenario's link becomes one of a layout's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+from testbed.errors import BadInput
+from testbed.plan.layout import Edge, Layout, Path
+from testbed.plan.links import LinkPlan, resolve_link
+from testbed.scenario.links import Link
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A layout with its links resolved, in the order of their indices."""
+
+    layout: Layout
+    links: list[LinkPlan]
+    named: list[LinkPlan]
+    """The links as the scenario names and describes them: what its timeline acts on."""
+    hops: Mapping[str, Sequence[LinkPlan]]
+    """The links that a named one consists of, where it is not a link itself."""
+    sessions: list[list[Path]]
+    """The paths of each session's connections."""
+    cross_traffic: list[Path] = field(default_factory=list)
+    """The paths of what else is sent."""
+
+    def connections_over(self, link: str) -> int:
+        """How many of the sessions' connections cross a link."""
+        return sum(link in path.edges for paths in self.sessions for path in paths)
+
+
+@dataclass(frozen=True)
+class Resolver:
+    """Resolves links of the scenario in ``file``."""
+
+    file: FilePath
+    seed: int
+    frame_bytes: int
+
+    def link(self, link: Link, place: int, edge: Edge) -> LinkPlan:
+        """All that was asked of a link, between the ends of an edge."""
+        return resolve_link(
+            place, edge.name, edge.a, edge.b, link.rate,
+            delay_ms=link.delay_ms, loss=link.loss, queue=link.queue.limit, queue_mode=link.queue.mode,
+            frame_bytes=self.frame_bytes, seed=self.seed, impairments=link.impairments(self.file.parent),
+            least_burst_bytes=link.burst_bytes or 0,
+        )  # fmt: skip
+
+    def links(self, links: Sequence[Link], edges: Sequence[Edge]) -> list[LinkPlan]:
+        return [
+            self.link(link, place, edge)
+            for place, (link, edge) in enumerate(zip(links, edges, strict=True), start=1)
+        ]
+
+
+def queued_in_the_middle(link: Link, where: str) -> Link:
+    """A link that a router sends into: drop-tail, if nothing else is asked."""
+    if link.queue.mode != "backpressure":
+        return link
+    if "mode" in link.queue.model_fields_set:
+        raise BadInput(
+            f"{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
+            "use droptail, drophead or codel"
+        )
+    return link.model_copy(update={"queue": link.queue.model_copy(update={"mode": "droptail"})})

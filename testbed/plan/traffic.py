@@ -1,0 +1,78 @@
+"""What a scenario sends, as the plan has it: NCP's sessions, or one transfer of another protocol in their shape."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from testbed.ndn import plan as ndn_plan
+from testbed.plan.layout import Path
+from testbed.plan.links import ncp_frame_bytes
+from testbed.plan.resolved import Topology
+from testbed.plan.sessions import PolicyFacts, connection_of, sessions_of
+from testbed.scenario.load import LoadedScenario
+from testbed.scenario.model import Scenario
+from testbed.scenario.sessions import Session
+from testbed.tcp.section import Role
+
+TCP_FRAME_BYTES = 14 + 1500
+"""A full segment as an Ethernet frame without FCS."""
+TCP_SEGMENT_BYTES = 1500 - 20 - 32
+"""Payload of it: less IPv4's and TCP's header with its timestamps."""
+
+Runtime = Literal["docker", "process", "virtual"]
+
+
+def frame_bytes(scenario: Scenario) -> int:
+    """A full data packet of the scenario's traffic on the wire, which packets per second are counted in."""
+    return TCP_FRAME_BYTES if scenario.ncp is None else ncp_frame_bytes(scenario.ncp.mtu_bytes)
+
+
+def runtime_of(scenario: Scenario, asked: Runtime) -> Runtime:
+    """The kernel's TCP needs no agent, so no container."""
+    return "process" if scenario.tcp is not None and asked == "docker" else asked
+
+
+def plan_sessions(
+    loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int
+) -> list[dict[str, Any]]:
+    """The plan's ``sessions``; raises :class:`BadInput` for an unknown policy."""
+    if loaded.scenario.tcp is not None:
+        return [_tcp_session(loaded.scenario, topology)]
+    if loaded.scenario.ndn is not None:
+        return [ndn_plan.session_of(loaded.scenario.ndn, topology)]
+    return sessions_of(loaded, topology, policies, seed)
+
+
+def section_of(scenario: Scenario, topology: Topology) -> dict[str, Any]:
+    """The plan's keys that only this traffic has: ``tcp``, as the scenario's section was understood; ``ndn``, with
+    a node for each host."""
+    if scenario.ndn is not None:
+        return {"ndn": ndn_plan.section_of(scenario.ndn, topology)}
+    return {"tcp": scenario.tcp.model_dump(mode="json")} if scenario.tcp is not None else {}
+
+
+def _tcp_session(scenario: Scenario, topology: Topology) -> dict[str, Any]:
+    tcp, entry = scenario.tcp, (scenario.sessions or [Session.model_validate({"name": "s1"})])[0]
+    assert tcp is not None
+    path: Path = topology.sessions[0][0]
+    connection = connection_of(topology, path, 1, (tcp.sender_port, tcp.receiver_port))
+    links = {link.name: link for link in topology.links}
+    rtt_s = 2 * sum(links[name].delay_ms for name in path.edges) / 1000
+    roles: tuple[Role, ...] = ("sender", "receiver")
+    asked_bytes = tcp.transfer_bytes()
+    return {
+        "name": entry.name,
+        "start_s": 0.0,
+        "sender_host": path.sender,
+        "receiver_host": topology.layout.receiver(path),
+        # What NCP's runs are told apart by is the window policy; here it is the congestion control.
+        "policy": tcp.congestion_control,
+        "policy_facts": {"name": tcp.congestion_control, "rule": "the kernel's congestion control"},
+        "transport": "tcp",
+        "segment_bytes": TCP_SEGMENT_BYTES,
+        **({} if asked_bytes is None else {"transfer_bytes": asked_bytes}),
+        "sysctls": {role: tcp.sysctls_of(role) for role in roles},
+        "expected_s": round(tcp.expected_s(rtt_s, links[connection["link"]].rate_bps), 3),
+        "does": tcp.does(),
+        "connections": [connection],
+    }

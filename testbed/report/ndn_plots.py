@@ -1,0 +1,129 @@
+"""Plots of an NDN run: the consumer's log as round trips over time, its window, and the forwarder's backlog."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from testbed.checks.evidence import Evidence
+from testbed.ndn.results import SEGMENTS
+from testbed.report import style
+from testbed.report.folder import ResultFolder
+from testbed.report.plot import Plot
+
+MOST_DOTS = 2500
+"""Of the consumer's log, evenly over it: more would make the page heavy, and not tell more."""
+
+
+def ndn_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
+    """What the run's log and samples allow."""
+    session = folder.sessions[0]["name"]
+    found = [
+        _round_trips(folder.path / SEGMENTS),
+        _lines(
+            evidence, session, "ndn-window", "Window and Interests in flight", "Interests",
+            "The consumer's window and its Interests in flight over time.",
+            {"window": ("ndn_window", "h1"), "in flight": ("ndn_in_flight", "h1")},
+        ),
+        _backlog(folder.plan, evidence, session),
+        _lines(
+            evidence, session, "ndn-goodput", "Goodput", "Mbit/s",
+            "Content per second that arrived, over the last second.", {"goodput": ("ndn_goodput_bps", "h1")}, per=1e6,
+        ),
+    ]  # fmt: skip
+    return [plot for plot in found if plot is not None]
+
+
+def _round_trips(log: Path) -> Plot | None:
+    if not log.exists():
+        return None
+    rows = list(_read_log(log))
+    if not rows:
+        return None
+    every = -(-len(rows) // MOST_DOTS)
+    name, description = "ndn-rtt", "Each segment's round trip over time, as the consumer logs it"
+    description += "." if every == 1 else f"; one of {every} is drawn."
+    with style.new_plot("Round trips", "ms") as (figure, axes):
+        for marked, label, colour, sign in (
+            (False, "without a mark", style.SERIES_COLOURS[0], "o"),
+            (True, "with a mark", style.SERIES_COLOURS[1], "x"),
+        ):
+            drawn = np.array([row[:2] for row in rows[::every] if row[2] == marked]).reshape(-1, 2)
+            if drawn.size:
+                axes.plot(
+                    drawn[:, 0], drawn[:, 1], sign, color=colour, markersize=2, linestyle="none", label=label
+                )
+        axes.set_ylim(0, None)
+        axes.set_xlim(0, rows[-1][0] or None)
+        _legend(axes)
+        return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def _read_log(log: Path) -> Iterator[tuple[float, float, bool]]:
+    """Seconds, milliseconds of round trip and whether it was marked, of each segment asked for once."""
+    with log.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["rtt_ms"]:
+                yield float(row["t_ms"]) / 1000, float(row["rtt_ms"]), row["marked"] in ("1", "true")
+
+
+def _lines(
+    evidence: Evidence, session: str, name: str, title: str, unit: str, description: str,
+    lines: Mapping[str, tuple[str, str]], *, per: float = 1.0,
+) -> Plot | None:  # fmt: skip
+    """Series by label, each with the group of it that is drawn, in units of ``per``."""
+    samples = {
+        label: found[group]
+        for label, (series, group) in lines.items()
+        if group in (found := evidence.samples(series, session))
+    }
+    if not any(s.t_s.size for s in samples.values()):
+        return None
+    with style.new_plot(title, unit) as (figure, axes):
+        for number, (label, s) in enumerate(samples.items()):
+            axes.plot(s.t_s, s.values / per, **_look(number), label=label)
+        axes.set_ylim(0, None)
+        axes.set_xlim(0, max(float(s.t_s[-1]) for s in samples.values() if s.t_s.size) or None)
+        _legend(axes)
+        return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def _backlog(plan: Mapping[str, Any], evidence: Evidence, session: str) -> Plot | None:
+    """Of the forwarder's face to the consumer, with the threshold above which it marks."""
+    forwarder = plan["ndn"]["nodes"][1]
+    face = forwarder["faces"][0]["name"]
+    found = evidence.samples("ndn_backlog_max_bytes", session)
+    if face not in found or not found[face].t_s.size:
+        return None
+    name, samples = "ndn-backlog", found[face]
+    description = (
+        f"Largest backlog of the socket of face {face} in each interval, with the threshold for marks."
+    )
+    threshold_bytes = forwarder["marking"].get("threshold_bytes")
+    with style.new_plot("Backlog of the forwarder's socket", "kB") as (figure, axes):
+        axes.plot(samples.t_s, samples.values / 1000, **_look(0), label=face)
+        if threshold_bytes:
+            axes.axhline(
+                threshold_bytes / 1000,
+                color=style.INK,
+                linewidth=0.9,
+                linestyle=(0, (2, 2)),
+                label="threshold",
+            )
+        axes.set_ylim(0, None)
+        axes.set_xlim(0, float(samples.t_s[-1]) or None)
+        _legend(axes)
+        return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def _look(number: int) -> dict[str, Any]:
+    return {"color": style.SERIES_COLOURS[number], "linestyle": style.LINE_STYLES[number]}
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.8)

@@ -1,0 +1,19 @@
+"""Jinja as every page of this project uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+
+def page_templates(*folders: Path) -> Environment:
+    """The templates in these folders, the first with a name before the others: text is escaped, a missing value is
+    an error."""
+    return Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,66 @@
+"""Plots of a run of the kernel's TCP: what the sender's socket said of itself (TCP_INFO), every 50 ms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from testbed.checks.evidence import Evidence, Timed
+from testbed.report import style
+from testbed.report.folder import ResultFolder
+from testbed.report.plot import Plot
+
+
+def tcp_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
+    """What the run's samples allow; a transfer that was over between two samples has none."""
+    session = folder.sessions[0]["name"]
+    found = [
+        _lines(
+            evidence, session, "tcp-advertised", "Advertised window", "KiB",
+            "The window that the receiver advertises, as the sender has it.",
+            {"advertised": "sender_peer_window_bytes"}, scale=1 / 1024,
+        ),
+        _lines(
+            evidence, session, "tcp-cwnd", "Congestion window", "segments",
+            "The congestion window, what is in flight of it, and the slow-start threshold where it is not infinite.",
+            {
+                "window": "sender_cwnd_packets", "in flight": "sender_in_flight_packets",
+                "threshold": "sender_ssthresh_packets",
+            },
+        ),
+        _lines(
+            evidence, session, "tcp-rtt", "Round trip", "ms", "The smoothed round-trip time, and the least so far.",
+            {"smoothed": "sender_rtt_ms", "least": "sender_min_rtt_ms"},
+        ),
+        _lines(
+            evidence, session, "tcp-delivery", "Delivery rate", "Mbit/s",
+            "The rate of delivery as the sender measures it, from its acknowledgements.",
+            {"delivered": "sender_delivery_bps"}, scale=1e-6,
+        ),
+    ]  # fmt: skip
+    return [plot for plot in found if plot is not None]
+
+
+def _lines(
+    evidence: Evidence, session: str, name: str, title: str, unit: str, description: str, lines: Mapping[str, str],
+    scale: float = 1.0,
+) -> Plot | None:  # fmt: skip
+    """Series by label."""
+    samples = {label: _of_the_sender(evidence, series, session) for label, series in lines.items()}
+    drawn = {label: timed for label, timed in samples.items() if timed is not None and timed.t_s.size}
+    if not drawn:
+        return None
+    with style.new_plot(title, unit) as (figure, axes):
+        for number, (label, timed) in enumerate(drawn.items()):
+            axes.plot(
+                timed.t_s, timed.values * scale, label=label, color=style.SERIES_COLOURS[number],
+                linestyle=style.LINE_STYLES[number], marker="." if timed.t_s.size == 1 else None,
+            )  # fmt: skip
+        axes.set_ylim(0, None)
+        axes.set_xlim(0, max(float(timed.t_s[-1]) for timed in drawn.values()) or None)
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4)
+        return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def _of_the_sender(evidence: Evidence, series: str, session: str) -> Timed | None:
+    """The samples of the session's one connection."""
+    return next(iter(evidence.samples(series, session).values()), None)

@@ -1,0 +1,31 @@
+"""Which middle delays a run's links, and whether it can do all that they ask for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from testbed.errors import CannotRun
+from testbed.plan.resolve import Plan
+
+
+def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "relay"]:
+    """What delays the links: netem where this kernel has it, unless the user chose."""
+    from topologies.middle import has_netem
+
+    if link == "relay":
+        return "relay"
+    if has_netem():
+        return "netem"
+    if link == "netem":
+        raise CannotRun("this kernel has no netem (sch_netem)", "Use --link relay or --link auto.")
+    return "relay"
+
+
+def refuse_what_the_middle_cannot_do(plan: Plan) -> None:
+    """Raise :class:`CannotRun` where netem, or the relay, lacks what a link asks for; nothing is ignored."""
+    from testbed.runner.network import links_of
+    from topologies.middle import refusals
+
+    refused = refusals(links_of(plan), plan["middle"])
+    if refused:
+        raise CannotRun("\n".join(refused))

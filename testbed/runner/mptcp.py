@@ -1,0 +1,296 @@
+"""The peer that a user would pick instead of NCP: the kernel's MPTCP with iperf3, over the same links.
+
+A run as any other (network, calibration, collectors, trust, verdict), but instead of agents an iperf3 that
+``mptcpize`` turns to MPTCP: its first subflow goes over the first link, the server announces its addresses on the
+others (RFC 8684, ADD_ADDR), and the client joins to each.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from influxdb.line_protocol import make_lines
+
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Plan
+from testbed.runner.agents import Agent, AgentPlace
+from testbed.runner.life import Run
+from testbed.runner.network import Network
+from testbed.runner.processes import Supervised, last_words
+from testbed.runner.progress import Step
+from testbed.tcp.host_settings import BUFFERS
+from topologies.commands import CommandFailed, in_namespace, run
+
+PORT = 5201
+BEYOND_BYTES = 4 << 20
+"""Sent beyond what is asked, as iperf3 ends when the last byte is in the socket: at most tcp_wmem's largest."""
+MOST_LINKS = 8
+"""Addresses that the kernel's path manager keeps at most (MPTCP_PM_ADDR_MAX)."""
+SAMPLE_S = 0.25
+SETTINGS = tuple(f"{name}={value}" for name, value in BUFFERS.items())
+
+RULE = "the kernel's MPTCP; its packet scheduler and congestion control are in provenance.json"
+
+
+def why_unsupported() -> str | None:
+    """Why this machine can't run MPTCP, or None."""
+    enabled = Path("/proc/sys/net/mptcp/enabled")
+    if not enabled.exists():
+        return "this kernel has no MPTCP (CONFIG_MPTCP)"
+    if enabled.read_text().strip() != "1":
+        return "MPTCP is switched off (sysctl net.mptcp.enabled=1)"
+    for program in ("mptcpize", "iperf3"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed"
+    return None
+
+
+def mptcp_plan(plan: Plan, congestion_control: str | None) -> Plan:
+    """The plan of an NCP run as one of MPTCP: the same links and bytes, checks of its own."""
+    own = plan["sessions"][0]
+    # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
+    connections = [
+        {**connection, "receiver": f"{connection['receiver'].rsplit(':', 1)[0]}:{PORT}"}
+        for connection in own["connections"]
+    ]
+    session = {
+        **own,
+        "policy": "mptcp",
+        "policy_facts": {"name": "mptcp", "cap_packets": None, "rule": RULE},
+        "carrier": "mptcp",
+        "transport": "tcp",
+        "connections": connections,
+        "congestion_control": congestion_control,
+    }
+    checks = [
+        {"name": "every link carried a part", "judge": "mptcp_carried"},
+        {"name": "database", "judge": "points_stored"},
+    ]
+    return {**plan, "runtime": "process", "sessions": [session], "checks": checks}
+
+
+class MptcpRun(Run):
+    """One run of such a plan on this machine."""
+
+    def _places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
+        return []
+
+    def _transfer(
+        self,
+        network: Network,
+        started: Sequence[Agent],
+        failures: Sequence[Callable[[], str | None]],
+        step: Step,
+    ) -> None:
+        session = self.plan["sessions"][0]
+        hosts = {role: session[f"{role}_host"] for role in ("sender", "receiver")}
+        namespaces = network.namespaces()
+        client, server = namespaces[hosts["sender"]], namespaces[hosts["receiver"]]
+        self.provenance["mptcp"] = _prepare(client, server, session)
+        said = self._iperf3(client, server, failures, step)
+        results = _results(session, *said)
+        for role in ("sender", "receiver"):
+            document = json.dumps(results[role], indent=1) + "\n"
+            (self.folder / "agents" / f"{session['name']}-{role}.json").write_text(document)
+        self.provenance["mptcp"] |= {
+            "counters": _counters(client),
+            "subflows": results["sender"]["connections"],
+        }
+        self._write_events(results["receiver"])
+        step.note = f"{results['receiver']['goodput_bps'] / 8 / 2**20:.3f} MiB/s by MPTCP"
+
+    def _iperf3(
+        self, client: str, server: str, failures: Sequence[Callable[[], str | None]], step: Step
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]], int]:
+        """The server's own JSON, the subflows' last counters by local address, when it started (Unix ns)."""
+        session = self.plan["sessions"][0]
+        server_json, client_json = self.folder / "iperf3-server.json", self.folder / "iperf3-client.json"
+        listening = Supervised.start(
+            "iperf3 server",
+            ["mptcpize", "run", "iperf3", "--server", "--one-off", "--port", str(PORT), "--interval", "0.1", "--json"],
+            server_json, namespace=server,
+        )  # fmt: skip
+        sending = None
+        subflows: dict[str, dict[str, Any]] = {}
+        try:
+            _await_listening(server, listening)
+            chosen = session["congestion_control"]
+            started_ns = time.time_ns()
+            sending = Supervised.start(
+                "iperf3 client",
+                [
+                    "mptcpize", "run", "iperf3", "--client", _address(session, "receiver"), "--port", str(PORT),
+                    "--bytes", str(session["transfer_bytes"] + BEYOND_BYTES), "--interval", "0", "--json",
+                    *(("--congestion", chosen) if chosen else ()),
+                ],
+                client_json, namespace=client,
+            )  # fmt: skip
+            deadline = time.monotonic() + self.plan["limits"]["transfer_s"] + BEYOND_BYTES / 1e5
+            while sending.process.poll() is None or listening.process.poll() is None:
+                _sample(client, subflows)
+                for failure in failures:
+                    if told := failure():
+                        raise RunFailed(told)
+                if time.monotonic() > deadline:
+                    raise RunFailed(f"iperf3 over MPTCP did not end in time; see {client_json}")
+                self.progress.update(step, "MPTCP")
+                time.sleep(SAMPLE_S)
+        finally:
+            for process in (sending, listening):
+                if process is not None and process.process.poll() is None:
+                    process.end_group()
+        return _read(server_json, client_json), subflows, started_ns
+
+    def _write_events(self, receiver: Mapping[str, Any]) -> None:
+        tags = {"run": self.plan["run"], "scenario": self.plan["scenario"], "session": receiver["session"]}
+        points = [
+            {
+                "measurement": "event",
+                "tags": {**tags, "kind": kind},
+                "time": receiver[when],
+                "fields": {"at_s": at_s, "text": text},
+            }
+            for kind, when, at_s, text in (
+                ("transfer_start", "started_unix_ns", 0.0, "iperf3 over MPTCP starts"),
+                (
+                    "transfer_end",
+                    "finished_unix_ns",
+                    receiver["duration_s"],
+                    "the last byte asked for arrived",
+                ),
+            )
+        ]
+        with (self.spools / "events.lp").open("ab", buffering=0) as spool:
+            spool.write(make_lines({"points": points}).encode())
+
+
+def _address(session: Mapping[str, Any], role: str, connection: int = 0) -> str:
+    return str(session["connections"][connection][role]).rsplit(":", 1)[0]
+
+
+def _prepare(client: str, server: str, session: Mapping[str, Any]) -> dict[str, Any]:
+    """Buffers, path manager and announced addresses; returns what the kernel will use."""
+    others = len(session["connections"]) - 1
+    if others >= MOST_LINKS:
+        raise RunFailed(
+            f"the kernel's path manager keeps {MOST_LINKS} addresses; {others + 1} links are too many"
+        )
+    for namespace in (client, server):
+        run(in_namespace(namespace, ["sysctl", "-qw", "net.mptcp.enabled=1", *SETTINGS]))
+        limits = ["subflow", str(max(others, 1)), "add_addr_accepted", str(max(others, 1))]
+        run(in_namespace(namespace, ["ip", "mptcp", "limits", "set", *limits]))
+    for number in range(1, others + 1):
+        address = _address(session, "receiver", number)
+        run(in_namespace(server, ["ip", "mptcp", "endpoint", "add", address, "signal"]))
+    facts: dict[str, Any] = {"asked_congestion_control": session["congestion_control"]}
+    for name in ("net.mptcp.scheduler", "net.mptcp.path_manager", "net.ipv4.tcp_congestion_control"):
+        try:
+            facts[name] = run(in_namespace(client, ["sysctl", "-n", name])).strip()
+        except CommandFailed:
+            facts[name] = "not told by this kernel"
+    facts["settings"] = list(SETTINGS)
+    return facts
+
+
+def _await_listening(namespace: str, server: Supervised) -> None:
+    deadline = time.monotonic() + 5
+    while not run(in_namespace(namespace, ["ss", "-Htln", f"sport = :{PORT}"])).strip():
+        if server.process.poll() is not None or time.monotonic() > deadline:
+            raise RunFailed(f"iperf3's server does not listen{last_words(server.log)}")
+        time.sleep(0.05)
+
+
+_ENDS = re.compile(r"(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)\s+(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)")
+
+
+def _sample(namespace: str, subflows: dict[str, dict[str, Any]]) -> None:
+    """Note each subflow's counters, by local address and port."""
+    # A race with the end of a socket is no reason to end the run.
+    asked = in_namespace(namespace, ["ss", "-HtinO", f"dport = :{PORT}"])
+    told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    for line in told.splitlines():
+        ends, acked = _ENDS.search(line), re.search(r"bytes_acked:(\d+)", line)
+        if ends and acked:
+            algorithm = re.search(r"(\w+) wscale:", line)
+            subflows[f"{ends[1]}:{ends[2]}"] = {
+                "local": ends[1],
+                "remote": ends[3],
+                "acked_bytes": int(acked[1]),
+                "congestion_control": algorithm[1] if algorithm else "",
+            }
+
+
+def _read(server_json: Path, client_json: Path) -> dict[str, Any]:
+    for path in (client_json, server_json):
+        try:
+            document: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise RunFailed(f"iperf3 over MPTCP left no result ({error}); see {path}") from error
+        if document.get("error"):
+            raise RunFailed(f"iperf3 over MPTCP: {document['error']}; see {path}")
+    return document
+
+
+def completion_s(intervals: Sequence[Mapping[str, Any]], wanted_bytes: int) -> float | None:
+    """Seconds until ``wanted_bytes`` had arrived, by the server's intervals; None if they never did.
+
+    Within the interval in which they did, bytes count as arriving evenly.
+    """
+    before = 0
+    for interval in intervals:
+        got, start, end = int(interval["bytes"]), float(interval["start"]), float(interval["end"])
+        if before + got >= wanted_bytes:
+            return start + (end - start) * (wanted_bytes - before) / got
+        before += got
+    return None
+
+
+def _results(
+    session: Mapping[str, Any],
+    said: Mapping[str, Any],
+    subflows: Mapping[str, Mapping[str, Any]],
+    started_ns: int,
+) -> dict[str, dict[str, Any]]:
+    """What agents would have left: by role."""
+    wanted = int(session["transfer_bytes"])
+    intervals = [interval["sum"] for interval in said["intervals"]]
+    duration_s = completion_s(intervals, wanted)
+    if duration_s is None:
+        got = sum(int(interval["bytes"]) for interval in intervals)
+        raise RunFailed(f"{got:,} of {wanted:,} bytes arrived over MPTCP")
+    connections = []
+    for number, connection in enumerate(session["connections"]):
+        local = _address(session, "sender", number)
+        mine = [s for s in subflows.values() if s["local"] == local]
+        connections.append({
+            "index": connection["index"],
+            "link": connection["link"],
+            "acked_bytes": sum(int(s["acked_bytes"]) for s in mine),
+            # Of the socket with the data; iperf3's control connection keeps the default.
+            "congestion_control": max(mine, key=lambda s: int(s["acked_bytes"]))["congestion_control"] if mine else "",
+        })  # fmt: skip
+    common = {"session": session["name"], "policy": "mptcp", "bytes": wanted, "error": ""}
+    timing = {
+        "started_unix_ns": started_ns,
+        "finished_unix_ns": started_ns + round(duration_s * 1e9),
+        "duration_s": duration_s,
+        "goodput_bps": wanted * 8 / duration_s,
+    }
+    return {
+        "sender": {"role": "sender", **common, "connections": connections},
+        "receiver": {"role": "receiver", **common, **timing},
+    }
+
+
+def _counters(namespace: str) -> dict[str, int]:
+    """The kernel's MPTCP counters of a namespace that are not 0."""
+    lines = run(in_namespace(namespace, ["cat", "/proc/self/net/netstat"])).splitlines()
+    names, values = (line.split()[1:] for line in lines if line.startswith("MPTcpExt:"))
+    return {name: int(value) for name, value in zip(names, values, strict=True) if int(value)}

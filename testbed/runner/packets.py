@@ -1,0 +1,77 @@
+"""Captures TCP at a host while a transfer is on, by tcpdump in the host's network namespace."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from testbed.errors import RunFailed
+from testbed.runner.processes import Supervised, last_words
+
+START_S = 10.0
+SETTLE_S = 0.2
+"""How long what was captured last may take to be written."""
+BUFFER_KIB = 16384
+FRAME_BYTES = 2048
+"""Each frame takes that much of the buffer, however short: more than any has, as segmentation offload is off."""
+
+_COUNTS = re.compile(r"^(\d+) packets? (captured|received by filter|dropped by kernel)$", re.MULTILINE)
+
+
+class Capture:
+    """tcpdump on all of a host's interfaces, or one. The host's own namespace shows what it really sends and what
+    reaches it, whichever middle its links have; the process is root's, so that the peers can't touch it.
+
+    ``frame_bytes`` of each frame are kept. On all interfaces frames are "cooked" (LINUX_SLL2), on one they are its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        namespace: str,
+        file: Path,
+        log: Path,
+        *,
+        interface: str | None = None,
+        frame_bytes: int = FRAME_BYTES,
+    ) -> None:
+        self.file, self._log = file, log
+        where = ["-i", interface] if interface else ["-i", "any", "-y", "LINUX_SLL2"]
+        self._process = Supervised.start(
+            f"capture {name}",
+            [
+                "tcpdump", *where, "-n", "--immediate-mode", "-s", str(frame_bytes),
+                "-B", str(BUFFER_KIB), "-Z", "root", "-w", str(file), "tcp",
+            ],
+            log,
+            namespace=namespace,
+        )  # fmt: skip
+
+    def await_ready(self) -> None:
+        """Wait until frames are captured; raises :class:`RunFailed`."""
+        deadline = time.monotonic() + START_S
+        while "listening on" not in self._log.read_text(errors="replace"):
+            if failure := self._process.failure():
+                raise RunFailed(failure)
+            if time.monotonic() > deadline:
+                raise RunFailed(f"{self._process.name} does not begin{last_words(self._log)}")
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End the capture; safe to repeat."""
+        if self._process.process.poll() is None:
+            self._process.stop()
+
+    def lost(self) -> int:
+        """Frames that the kernel dropped before tcpdump, once it has ended; raises :class:`RunFailed` where it did
+        not say."""
+        return dropped(self._log.read_text(errors="replace"))
+
+
+def dropped(said: str) -> int:
+    """The frames that tcpdump, by what it says at its end, never saw."""
+    counts = {name: int(number) for number, name in _COUNTS.findall(said)}
+    if "dropped by kernel" not in counts:
+        raise RunFailed(f"tcpdump did not tell how many frames it missed: {said.strip()[-300:]}")
+    return counts["dropped by kernel"]

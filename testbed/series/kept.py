@@ -1,0 +1,29 @@
+"""Series of what is kept for ever: a verdict and the key figures of every run, without the run as a tag."""
+
+from __future__ import annotations
+
+from testbed.series.series import Series, Table
+
+RETENTION = "history"
+
+_VERDICT, _FIGURE = "run_verdict", "key_figure"
+
+PASSED = Series("history_passed", _VERDICT, "passed", "scenario", "Passed", "", (), RETENTION)
+TRUSTED = Series("history_trusted", _VERDICT, "trusted", "scenario", "Trusted", "", (), RETENTION)
+DURATION = Series("history_duration_s", _VERDICT, "duration_s", "scenario", "Transfer", "s", (), RETENTION)
+MEASURED = Series("history_measured", _FIGURE, "measured", "figure", "Measured", "", (), RETENTION)
+EXPECTED = Series("history_expected", _FIGURE, "expected", "figure", "Expected", "", (), RETENTION)
+GOODPUT = Series(
+    "history_goodput_bps", _FIGURE, "measured", "session", "Goodput", "bit/s", (("figure", "goodput_bps"),), RETENTION
+)  # fmt: skip
+DAILY_PASSED = Series(
+    "daily_passed", "verdict_daily", "passed", "scenario", "Passed in a day", "runs", (), RETENTION
+)
+DAILY_RUNS = Series("daily_runs", "verdict_daily", "runs", "scenario", "Runs in a day", "runs", (), RETENTION)
+
+VERDICTS = Table(
+    _VERDICT,
+    ("scenario", "policy", "engine", "variant", "run_id", "verdict", "duration_s", "summary"),
+    retention=RETENTION,
+)
+"""What became of runs, in words."""

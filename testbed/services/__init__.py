@@ -1,0 +1,1 @@
+"""InfluxDB and Grafana in containers (docker-compose.yml), where their images can be had."""

@@ -1,0 +1,88 @@
+"""Runs the services of docker-compose.yml by ``docker compose`` or ``docker-compose``, whichever is there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from testbed import paths
+from testbed.errors import CannotRun
+from testbed.services import environment
+
+PULL_TIMEOUT_S = 600
+START_TIMEOUT_S = 120
+
+
+class NoService(CannotRun):
+    """A service can't be had here; the text is one line that says why."""
+
+
+def command() -> list[str]:
+    """How compose is called here; NoService if it is not."""
+    if shutil.which("docker"):
+        plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+        if plugin.returncode == 0:
+            return ["docker", "compose"]
+    if shutil.which("docker-compose"):
+        return ["docker-compose"]
+    raise NoService("neither `docker compose` nor `docker-compose` is installed (Debian: docker-compose)")
+
+
+def have_image(service: str) -> None:
+    """Pull the service's image unless it is here; NoService if it can't be had."""
+    image = environment.image(service)
+    if (
+        subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False).returncode
+        == 0
+    ):
+        return
+    print(f"pulling {image} …", flush=True)
+    try:
+        done = subprocess.run(
+            ["docker", "pull", "--quiet", image],
+            capture_output=True, text=True, timeout=PULL_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise NoService(f"its image {image} was not here after {PULL_TIMEOUT_S} s of pulling") from None
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["docker pull failed"])[-1]
+        raise NoService(f"its image {image} can't be had: {why.rsplit(': ', 1)[-1]}")
+
+
+def start(service: str) -> None:
+    """Start one service; NoService if it can't be had or does not start."""
+    compose = command()
+    have_image(service)
+    _compose([*compose, "up", "--detach", "--no-build", service], START_TIMEOUT_S)
+
+
+def stop() -> bool:
+    """Stop and remove the services' containers, keeping their volumes; False when there were none."""
+    if not containers():
+        return False
+    _compose([*command(), "down"], START_TIMEOUT_S)
+    return True
+
+
+def containers(service: str = "") -> list[str]:
+    """Names of the running containers of the project, or of one of its services."""
+    if not shutil.which("docker"):
+        return []
+    labels = [f"com.docker.compose.project={environment.PROJECT}"]
+    labels += [f"com.docker.compose.service={service}"] if service else []
+    filters = [part for label in labels for part in ("--filter", f"label={label}")]
+    asked = ["docker", "ps", "--format", "{{.Names}}", *filters]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return done.stdout.split()
+
+
+def _compose(arguments: list[str], timeout_s: float) -> None:
+    try:
+        done = subprocess.run(
+            arguments, cwd=paths.CHECKOUT, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise NoService(f"`{' '.join(arguments)}` did not end within {timeout_s:.0f} s") from None
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+        raise NoService(f"`{' '.join(arguments)}` failed: {why}")

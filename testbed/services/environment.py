@@ -1,0 +1,62 @@
+"""``.env``, from which docker-compose.yml takes passwords, ports and paths."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from testbed import paths
+from testbed.influx import state as influx_state
+from testbed.influx.endpoint import Login, Role
+from testbed.influx.state import State
+from testbed.services import grafana
+
+FILE = paths.CHECKOUT / ".env"
+
+IMAGES = {
+    "influxdb": ("INFLUXDB_IMAGE", "influxdb:1.8.10"),
+    "grafana": ("GRAFANA_IMAGE", "grafana/grafana:9.3.16"),
+}
+"""Each service's variable and the image without it, as in docker-compose.yml."""
+
+PROJECT = "ncp-testbed"
+
+
+def image(service: str) -> str:
+    """The image of a service."""
+    variable, default = IMAGES[service]
+    return os.environ.get(variable, "") or default
+
+
+def write(influx_url: str, logins: dict[Role, Login]) -> None:
+    """Write ``.env`` for its owner only."""
+    values = {
+        "COMPOSE_PROJECT_NAME": PROJECT,
+        **{variable: image(service) for service, (variable, _) in IMAGES.items()},
+        "NCP_TESTBED_INFLUX_URL": influx_url,
+        "NCP_TESTBED_INFLUX_PORT": str(influx_state.port()),
+        "NCP_TESTBED_INFLUX_ADMIN": logins["admin"].username,
+        "NCP_TESTBED_INFLUX_ADMIN_PASSWORD": logins["admin"].password,
+        "NCP_TESTBED_INFLUX_READER": logins["reader"].username,
+        "NCP_TESTBED_INFLUX_READER_PASSWORD": logins["reader"].password,
+        "NCP_TESTBED_GRAFANA_PORT": str(grafana.port()),
+        "NCP_TESTBED_GRAFANA_PASSWORD": _grafana_password(State.here()),
+        "NCP_TESTBED_RESULTS": str(paths.results().resolve()),
+    }
+    lines = ["# Written by `./run.sh up`; changes here are lost.", *(f"{k}={v}" for k, v in values.items())]
+    _write_secret(FILE, "\n".join(lines) + "\n")
+
+
+def _grafana_password(state: State) -> str:
+    """Of Grafana's administrator; kept beside InfluxDB's, since Grafana's volume is the machine's as well."""
+    path = state.folder / "grafana-password"
+    if not path.exists():
+        _write_secret(path, secrets.token_urlsafe(24))
+    return path.read_text()
+
+
+def _write_secret(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)

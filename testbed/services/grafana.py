@@ -1,0 +1,35 @@
+"""Where Grafana is, and how to get to a dashboard of it."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import urlencode
+
+from testbed.errors import BadInput
+from testbed.series.tables import AFTER_MS, BEFORE_MS
+
+
+def port() -> int:
+    """Grafana's port: ``NCP_TESTBED_GRAFANA_PORT``, else 3000; BadInput for no port."""
+    text = os.environ.get("NCP_TESTBED_GRAFANA_PORT", "3000")
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise BadInput(f"NCP_TESTBED_GRAFANA_PORT={text}: should be a port number from 1 to 65535")
+    return int(text)
+
+
+def base_url() -> str:
+    """``NCP_TESTBED_GRAFANA_URL``, else the testbed's own Grafana on the loopback address."""
+    return os.environ.get("NCP_TESTBED_GRAFANA_URL", f"http://127.0.0.1:{port()}").rstrip("/")
+
+
+def run_url(dashboard: str, scenario: str, run: str, start_ms: int, end_ms: int) -> str:
+    """A dashboard (``convergence``, …) at a run whose transfer went from ``start_ms`` to ``end_ms`` (Unix)."""
+    query = urlencode(
+        {
+            "var-scenario": scenario,
+            "var-run": run,
+            "from": start_ms - BEFORE_MS,
+            "to": end_ms + AFTER_MS,
+        }
+    )
+    return f"{base_url()}/d/ncp-{dashboard}?{query}"

@@ -1,0 +1,72 @@
+"""A run in virtual time: the plan goes to ``ncp-sim``, its telemetry to the judge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.result import Trust
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Plan
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+from testbed.simulator import virtual_run
+from testbed.simulator.virtual_run import VirtualRun
+
+SOURCES = ("ncp-agent", "link/model", "link/plan", "link/record", "telemetry", "go.mod")
+"""What of the checkout a simulation's result can depend on."""
+
+
+def run_id(plan: Plan, code: bytes | None = None) -> str:
+    """``sim-<12 hexadecimal digits>``: the same for the same plan and the same sources; ``code`` stands for a
+    simulator that is not built from this checkout."""
+    return virtual_run.run_id("sim", plan, virtual_run.texts(SOURCES) if code is None else code)
+
+
+def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
+    """Run the folder's ``plan.json``, leave telemetry and results in it; returns the facts of ``sim.json``.
+
+    Raises:
+        RunFailed: the simulator says why; a transfer that doesn't end in time is one reason.
+    """
+    log = folder / "logs" / "ncp-sim.log"
+    command = [str(simulator), "--plan", str(folder / "plan.json"), "--dir", str(folder)]
+    with log.open("w") as said:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False
+        )
+    if done.returncode:
+        raise RunFailed(f"the simulator ended with {done.returncode}: {_last_line(log)}", f"Its log: {log}")
+    facts: dict[str, Any] = json.loads((folder / "sim.json").read_text())
+    return facts
+
+
+class SimulatedRun(VirtualRun):
+    """One run of a plan in the simulator."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        loaded: LoadedScenario,
+        simulator: Path,
+        progress: Progress,
+        results: Path | None = None,
+    ) -> None:
+        """``results``: where its result folder goes, without it that of the scenario's results."""
+        super().__init__(plan, loaded, progress, results)
+        self.simulator = simulator
+
+    def carry_out(self) -> tuple[Trust, dict[str, Any]]:
+        """Simulate. Nothing can be late or starved where there is no clock."""
+        with self.progress.step("simulate") as step:
+            facts = simulate(self.folder, self.simulator)
+            ratio = facts["virtual_s"] / max(facts["cpu_s"], 1e-9)
+            step.note = f"{facts['virtual_s']:.1f} virtual s in {facts['cpu_s']:.2f} s of CPU ({ratio:.0f} × real time)"
+        return Trust(trusted=True, reasons=[]), {"simulation": facts}
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"

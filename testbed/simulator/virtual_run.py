@@ -1,0 +1,117 @@
+"""A run in virtual time, whoever carries it out: its folder, its points, its verdict from the file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from testbed import paths
+from testbed.checks.result import Trust, Verdict
+from testbed.errors import TestbedError
+from testbed.plan.resolve import Plan
+from testbed.report import write_report
+from testbed.runner import provenance
+from testbed.runner.judging import judge_from, write_broken
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+from testbed.series import FromFile
+from testbed.simulator.database import Database
+
+NOT_OF_THE_QUESTION = ("run", "namespace")
+"""Keys of a plan that differ between two runs of one question."""
+
+
+def run_id(prefix: str, plan: Plan, code: bytes) -> str:
+    """``<prefix>-<12 hexadecimal digits>``: the same, on every machine, for the same plan and the same code.
+
+    What is exactly repeatable is not another run when it is repeated: it has the same name, the same folder and
+    the same points. Another rule in the code gives another name.
+    """
+    question = {key: value for key, value in plan.items() if key not in NOT_OF_THE_QUESTION}
+    digest = hashlib.sha256(json.dumps(question, sort_keys=True).encode())
+    digest.update(code)
+    return f"{prefix}-{digest.hexdigest()[:12]}"
+
+
+@cache
+def texts(sources: tuple[str, ...]) -> bytes:
+    """Names and texts of files and folders of the checkout (of folders Go's and Python's files but for tests), as
+    they were when this process first asked."""
+    return b"".join(
+        str(source.relative_to(paths.CHECKOUT)).encode() + b"\0" + source.read_bytes()
+        for source in sorted(_files(sources))
+    )
+
+
+def _files(sources: Sequence[str]) -> Iterator[Path]:
+    for name in sources:
+        place = paths.CHECKOUT / name
+        found = [place] if place.is_file() else [*place.rglob("*.go"), *place.rglob("*.py")]
+        yield from (path for path in found if not path.name.endswith("_test.go"))
+
+
+class VirtualRun(ABC):
+    """One run of a plan in virtual time."""
+
+    def __init__(
+        self, plan: Plan, loaded: LoadedScenario, progress: Progress, results: Path | None = None
+    ) -> None:
+        """``results``: where its result folder goes, without it that of the scenario's results."""
+        self.plan, self.loaded, self.progress = plan, loaded, progress
+        self.folder = (results or paths.results() / plan["scenario"]) / plan["run"]
+
+    def execute(self) -> Verdict:
+        """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
+        self._make_folder()
+        try:
+            return self._run()
+        except Exception as error:
+            message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
+            self._write_provenance({})
+            write_broken(self.plan, self.folder, None, message, [])
+            raise
+
+    @abstractmethod
+    def carry_out(self) -> tuple[Trust, dict[str, Any]]:
+        """Leave ``telemetry.lp`` and ``agents/`` in the folder; returns the trust and facts for the provenance."""
+
+    def _make_folder(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        (self.folder / "logs").mkdir(parents=True)
+        plan = json.dumps(self.plan, indent=1, ensure_ascii=False)
+        (self.folder / "plan.json").write_text(plan + "\n")
+        (self.folder / "scenario.yaml").write_text(self.loaded.text)
+        latest = self.folder.parent / "latest"
+        latest.unlink(missing_ok=True)
+        latest.symlink_to(self.plan["run"])
+
+    def _run(self) -> Verdict:
+        trust, facts = self.carry_out()
+        database = Database(self.plan, self.folder / "telemetry.lp")
+        with self.progress.step("database") as step:
+            points = database.store()
+            step.note = database.note
+        with self.progress.step("judge and report") as step:
+            self._write_provenance(facts)
+            reader = FromFile(self.folder / "telemetry.lp")
+            judged = judge_from(self.plan, self.folder, reader, trust, reader.count_points(), points)
+            database.store_judged(judged)
+            write_report(self.folder)
+            step.note = judged.verdict.summary
+        return judged.verdict
+
+    def _write_provenance(self, facts: dict[str, Any]) -> None:
+        document = {
+            **provenance.of_machine_and_code(),
+            "run": provenance.of_plan(self.plan),
+            **facts,
+            "seconds": self.progress.seconds,
+        }
+        text = json.dumps(document, indent=1, ensure_ascii=False)
+        (self.folder / "provenance.json").write_text(text + "\n")

@@ -1,0 +1,141 @@
+"""What is measured of each run of a sweep; every rule is that of a check or of a series."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from testbed import paths
+from testbed.checks import asked
+from testbed.checks.evidence import CannotJudge, Evidence, agent_results
+from testbed.checks.expected import law_for
+from testbed.checks.goodput import goodput_bps
+from testbed.checks.payload_intact import PayloadIntact, payload_intact
+from testbed.checks.quantities import RESOLVED
+from testbed.checks.ratio import Ratio, ratio
+from testbed.checks.result import rounded
+from testbed.checks.settles import Settles, settled_s, settles
+from testbed.plan.resolve import Plan
+from testbed.series import FromFile
+
+
+class Figure(NamedTuple):
+    """How a figure is told to people."""
+
+    title: str
+    unit: str
+
+
+FIGURES: Mapping[str, Figure] = {
+    "goodput_mib_s": Figure("Goodput", "MiB/s"),
+    "of_bound": Figure("Goodput over what the links carry", "share"),
+    "settled_s": Figure("Until the windows are in the links' ratio, ±20%", "s"),
+    "delivered_ratio": Figure("Delivered, first over second connection", "ratio"),
+    "rtt_ms": Figure("Median RTT, the largest of the connections", "ms"),
+    "resent_share": Figure("Resent", "share of what was sent"),
+    "duration_s": Figure("Transfer", "s"),
+}
+"""What plots may show. The table has, beside these, ``rtt_ms_<connection>`` and what the law expects."""
+
+JUDGED_PART = 0.9
+"""Windows are looked at until this part of the transfer: at its end a sender has nothing more to fill them with."""
+LEAST_STAY_S = 1.0
+LAST_S = 5.0
+"""The delivered ratio is that of the last seconds."""
+
+
+@cache
+def rules() -> str:
+    """A digest of the code that measures; figures by other rules are not the same figures."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for folder in ("checks", "series"):
+        for source in sorted((paths.CHECKOUT / "testbed" / folder).glob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def measure(plan: Plan, folder: Path) -> dict[str, Any]:
+    """All figures of a run whose telemetry is in ``folder``; None where there is none (``settled_s``: never).
+
+    Raises:
+        CannotJudge: the transfer didn't come to its end, or not all of its bytes did.
+    """
+    reader = FromFile(folder / "telemetry.lp", only=("ncp_connection", "event"))
+    evidence = Evidence(plan, reader, agent_results(folder / "agents"))
+    session = asked.session_of(plan, None)
+    intact = payload_intact(PayloadIntact(name="payload", judge="payload_intact"), evidence)
+    if intact.status != "pass":
+        raise CannotJudge(intact.reason)
+    goodput = goodput_bps(evidence, session)
+    bound = asked.bound_bps(plan, session)
+    sender = next(r for r in evidence.results if r["role"] == "sender" and r["session"] == session["name"])
+    rtts_ms = {
+        connection: rounded(float(np.median(samples.values)))
+        for connection, samples in evidence.samples("rtt_ms", session["name"]).items()
+        if samples.values.size
+    }
+    return {
+        "goodput_mib_s": rounded(goodput / 8 / 2**20),
+        "of_bound": rounded(goodput / bound),
+        **_settled(evidence, session, float(sender["duration_s"])),
+        "delivered_ratio": _delivered_ratio(evidence, session),
+        "rtt_ms": max(rtts_ms.values(), default=None),
+        "resent_share": _resent_share(sender),
+        "duration_s": rounded(sender["duration_s"]),
+        **{f"rtt_ms_{connection}": value for connection, value in rtts_ms.items()},
+    }
+
+
+def _settled(evidence: Evidence, session: Mapping[str, Any], duration_s: float) -> dict[str, float | None]:
+    """Until the first connection's window is in the links' ratio to each other one's, and when the law says so."""
+    law = law_for(evidence, session, 0.0, "plan")
+    found: dict[str, float | None] = {
+        "settled_s": None,
+        "tau_s": rounded(law.time_constant_s),
+        "law_settled_s": None,
+    }
+    to_s = JUDGED_PART * duration_s
+    first, *others = asked.connections(session)
+    if not others or to_s < 2 * LEAST_STAY_S:
+        return found
+    rates = asked.rates_pps(evidence.plan, session)
+    grid_s = np.arange(0.0, to_s, 0.01)
+    measured, expected = [], []
+    for other in others:
+        document = {
+            "name": "settles", "judge": "settles", "of": [first, other],
+            "within": to_s - LEAST_STAY_S, "to": to_s, "at_least": LEAST_STAY_S,
+        }  # fmt: skip
+        check = Settles.model_validate(document, context=RESOLVED)
+        result = settles(check, evidence)
+        measured.append(result.measured if result.status == "pass" else None)
+        shares = law.share(first, grid_s) / law.share(other, grid_s)
+        expected.append(settled_s(grid_s, shares, rates[first] / rates[other], check.tolerance))
+    return {**found, "settled_s": _latest(measured), "law_settled_s": _latest(expected)}
+
+
+def _latest(times_s: list[Any]) -> float | None:
+    numbers = [float(t) for t in times_s if isinstance(t, (int, float))]
+    return rounded(max(numbers)) if len(numbers) == len(times_s) else None
+
+
+def _delivered_ratio(evidence: Evidence, session: Mapping[str, Any]) -> float | None:
+    first, *others = asked.connections(session)
+    if not others:
+        return None
+    document = {
+        "name": "delivered", "judge": "ratio", "series": "delivered_pps", "of": [first, others[0]],
+        "min": 0.0, "max": 1e9, "last": LAST_S,
+    }  # fmt: skip
+    measured = ratio(Ratio.model_validate(document, context=RESOLVED), evidence).measured
+    return float(measured) if isinstance(measured, (int, float)) else None
+
+
+def _resent_share(sender: Mapping[str, Any]) -> float:
+    sent, resent = (sum(int(c[key]) for c in sender["connections"]) for key in ("sent", "resent"))
+    return rounded(resent / sent) if sent else 0.0

@@ -1,0 +1,82 @@
+"""The convergence law over a sweep: time until the ratio holds, over τ = W / Σ rate, as a fitted line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from testbed.checks.result import CheckResult, rounded
+from testbed.sweep.model import LawLine
+from testbed.sweep.table import Row
+
+
+class Line(NamedTuple):
+    """``y = intercept + slope·x`` by least squares, and R² (the part of y's variance that it explains)."""
+
+    slope: float
+    intercept: float
+    r_squared: float
+
+
+class Fit(NamedTuple):
+    """What was measured and what the law says, over the same τ (seconds); of each its line."""
+
+    tau_s: list[float]
+    measured_s: list[float]
+    expected_s: list[float]
+    measured: Line
+    expected: Line
+
+
+def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
+    """Over the policy's runs that settled; None with fewer than three different τ."""
+    used = [
+        row for row in rows
+        if row["policy"] == asked.policy and row.get("settled_s") is not None and row.get("law_settled_s") is not None
+    ]  # fmt: skip
+    tau_s = [float(row["tau_s"]) for row in used]
+    if len(set(tau_s)) < 3:
+        return None
+    measured_s, expected_s = ([float(row[key]) for row in used] for key in ("settled_s", "law_settled_s"))
+    return Fit(tau_s, measured_s, expected_s, _line(tau_s, measured_s), _line(tau_s, expected_s))
+
+
+def _line(x: Sequence[float], y: Sequence[float]) -> Line:
+    slope, intercept = (float(value) for value in np.polyfit(x, y, 1))
+    rest = np.asarray(y) - (slope * np.asarray(x) + intercept)
+    spread = float(np.var(y))
+    return Line(slope, intercept, 1 - float(np.var(rest)) / spread if spread else 1.0)
+
+
+def check_name(asked: LawLine) -> str:
+    """What the check is called."""
+    return f"law τ = W/Σrate, {asked.policy}"
+
+
+def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
+    """Whether the fitted slope is the law's; ``runs`` is how many of the policy there are."""
+    name = check_name(asked)
+    if found is None:
+        reason = "Not decided: too few runs settled within their transfer to fit a line."
+        return CheckResult(name=name, judge="law_slope", status="not-covered", reason=reason)
+    slope, law = found.measured.slope, found.expected.slope
+    off = slope / law - 1
+    return CheckResult(
+        name=name,
+        judge="law_slope",
+        status="pass" if abs(off) <= asked.tolerance else "fail",
+        measured=rounded(slope),
+        expected=rounded(law),
+        tolerance=asked.tolerance,
+        reason=(
+            f"{len(found.tau_s)} of {runs} runs settled; the fitted line is {found.measured.intercept:.2f} s + "
+            f"{slope:.3f}·τ (R² {found.measured.r_squared:.4f}), the law's slope is {law:.3f}: {off:+.1%}, "
+            f"asked within ±{asked.tolerance:.0%}."
+        ),
+        figures={
+            "intercept_s": rounded(found.measured.intercept),
+            "r_squared": rounded(found.measured.r_squared),
+        },
+    )

@@ -1,0 +1,129 @@
+"""Reads a sweep file, and makes the plan of each of its runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed import paths
+from testbed.checks import asked
+from testbed.errors import BadInput
+from testbed.plan.resolve import Choices, Plan, resolve
+from testbed.plan.sessions import PolicyFacts
+from testbed.scenario import load as scenarios
+from testbed.scenario.load import parse, plain, validated
+from testbed.simulator.refusals import refusals
+from testbed.simulator.run import run_id
+from testbed.sweep.model import Setting, Sweep, shown
+
+SWEEPS = paths.SCENARIOS / "sweeps"
+
+
+@dataclass(frozen=True)
+class LoadedSweep:
+    """A validated sweep, its file, and the lines of its parameters."""
+
+    sweep: Sweep
+    path: Path
+    lines: dict[str, int]
+    quick: bool
+    overrides: tuple[str, ...] = ()
+    """What ``--set`` changes in every run."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run to be made. ``values`` are the parameters' by key, as they are shown; ``set`` what they change."""
+
+    values: dict[str, Any]
+    set: dict[str, Any]
+    policy: str
+    seed: int
+
+
+def available() -> list[Path]:
+    """The sweep files that the testbed ships, by name."""
+    return sorted(SWEEPS.glob("*.yaml"))
+
+
+def is_sweep(name: str) -> bool:
+    """Whether it is a sweep's name, or the path of a sweep file."""
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        path = Path(name)
+        text = path.read_text(errors="replace") if path.is_file() else ""
+        return bool(re.search(r"^parameters:", text, re.MULTILINE))
+    return (SWEEPS / f"{name}.yaml").is_file()
+
+
+def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedSweep:
+    """Read and validate; raises :class:`BadInput`. ``assignments`` change the base scenario."""
+    path = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else SWEEPS / f"{name}.yaml"
+    if not path.is_file():
+        raise BadInput(
+            f"there is no sweep {name!r}", f"Sweeps: {', '.join(known.stem for known in available())}"
+        )
+    document = parse(
+        path, path.read_text(encoding="utf-8"), "a sweep is a mapping with name, scenario, parameters, plots"
+    )
+    changes = document.get("quick") or {}
+    if quick and isinstance(changes, dict):
+        for key in changes:
+            if key not in Sweep.model_fields or key in ("name", "quick"):
+                raise BadInput(f"{path}: quick.{key}: it replaces keys of the sweep, such as seeds")
+        document.update(changes)
+    sweep = validated(Sweep, path, document)
+    where = document["parameters"]
+    lines = {str(key): where.lc.key(key)[0] + 1 for key in where if key in (where.lc.data or {})}
+    return LoadedSweep(sweep, path, lines, quick, tuple(assignments))
+
+
+def points(sweep: Sweep, policies: Sequence[str]) -> Iterator[Point]:
+    """All runs, in the order of the file; ``policies`` are all that there are."""
+    chosen = policies if sweep.policies == "all" else sweep.policies
+    for values in itertools.product(*sweep.parameters.values()):
+        by_key = dict(zip(sweep.parameters, values, strict=True))
+        set_: dict[str, Any] = {}
+        for key, value in by_key.items():
+            set_ |= value.set if isinstance(value, Setting) else {key: value}
+        for policy in chosen:
+            for seed in range(sweep.seed, sweep.seed + sweep.seeds):
+                yield Point({key: shown(value) for key, value in by_key.items()}, set_, policy, seed)
+
+
+def plan_of(loaded: LoadedSweep, point: Point, policies: PolicyFacts) -> Plan:
+    """The plan of a run, with its id; raises :class:`BadInput` that names the file, line, key and value."""
+    sweep = loaded.sweep
+    set_ = {**sweep.set, **point.set, "ncp.policy": point.policy}
+    assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]
+    choices = Choices("virtual", "model", point.seed, loaded.quick, engine="sim")
+    try:
+        plan = _plan(sweep.scenario, [*assignments, *loaded.overrides], choices, policies)
+        if sweep.seconds is not None:
+            session = plan["sessions"][0]
+            packets = round(asked.bound_bps(plan, session) / 8 / session["mtu_bytes"] * sweep.seconds)
+            transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
+            plan = _plan(sweep.scenario, [*assignments, *loaded.overrides, transfer], choices, policies)
+    except BadInput as error:
+        raise BadInput(f"{_where(loaded, point, error.message)}: {error.message}", error.hint) from error
+    if refused := refusals(plan):
+        raise BadInput(f"{loaded.path}: {refused[0]}", "A sweep runs in virtual time.")
+    plan["run"] = run_id(plan)
+    return plan
+
+
+def _plan(scenario: str, assignments: Sequence[str], choices: Choices, policies: PolicyFacts) -> Plan:
+    return resolve(scenarios.load(scenario, assignments), policies, choices, "sim")
+
+
+def _where(loaded: LoadedSweep, point: Point, message: str) -> str:
+    """The file, with the parameter that a message is about, its line and its value."""
+    for key, value in loaded.sweep.parameters.items():
+        keys = value[0].set if isinstance(value[0], Setting) else [key]
+        if any(name in message for name in keys):
+            return f"{loaded.path}:{loaded.lines.get(key, 1)}: parameters.{key}: {point.values[key]!r}"
+    return f"{loaded.path}: set"

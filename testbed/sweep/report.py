@@ -1,0 +1,62 @@
+"""Writes a sweep's ``report.html`` and ``plots/``; the page needs no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from testbed.checks.result import Verdict
+from testbed.report import style, words
+from testbed.report.page_templates import page_templates
+from testbed.report.plot import Plot
+from testbed.sweep.figures import FIGURES
+from testbed.sweep.load import LoadedSweep
+from testbed.sweep.table import Row, spread, where
+
+_HERE = Path(__file__).parent / "templates"
+_SHARED = Path(__file__).parent.parent / "report" / "templates"
+
+
+def write_report(
+    folder: Path, loaded: LoadedSweep, rows: Sequence[Row], plots: Sequence[Plot], verdict: Verdict
+) -> Path:
+    """The page's path; the same table gives the same bytes."""
+    (folder / "plots").mkdir(exist_ok=True)
+    for plot in plots:
+        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+    environment = page_templates(_HERE, _SHARED)
+    environment.filters.update(figure=words.figure)
+    page = folder / "report.html"
+    keys = [*loaded.sweep.parameters, "policy"]
+    page.write_text(
+        environment.get_template("sweep.html.j2").render(
+            css=Markup((_SHARED / "report.css").read_text(encoding="utf-8")),
+            sweep=loaded.sweep, quick=loaded.quick, overrides=loaded.overrides, verdict=verdict,
+            keys=keys, figures=FIGURES, medians=_medians(rows, keys), runs=len(rows),
+            plots=[
+                {
+                    "svg": Markup(style.for_page(p.svg, p.name, p.description)),
+                    "description": p.description,
+                    "narrow": "a panel per" not in p.description,
+                }
+                for p in plots
+            ],
+            words={"pass": "holds", "fail": "fails", "not-covered": "not covered"},
+        ),
+        encoding="utf-8",
+    )  # fmt: skip
+    return page
+
+
+def _medians(rows: Sequence[Row], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each combination of settings: the settings, and the median over the seeds of each figure."""
+    settings = {tuple(str(row[key]) for key in keys): {key: row[key] for key in keys} for row in rows}
+    found = []
+    for texts, values in settings.items():
+        mine = where(rows, list(values.items()))
+        spreads = [spread(mine, figure) for figure in FIGURES]
+        found.append({"settings": texts, "n": len(mine), "figures": [s and s[0] for s in spreads]})
+    return found

@@ -1,0 +1,135 @@
+"""A sweep from its file to its verdict: plan, run what is missing, tabulate, fit, report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from testbed import build, paths
+from testbed.checks.result import CheckResult, Trust, Verdict
+from testbed.matrix.outcome import write_json
+from testbed.plan.resolve import Plan, expected_transfer_s
+from testbed.plan.sessions import PolicyFacts
+from testbed.runner.progress import Progress
+from testbed.sweep import law
+from testbed.sweep.execute import Outcome, execute, states
+from testbed.sweep.load import LoadedSweep, Point, plan_of, points
+from testbed.sweep.plots import law_plot, plot
+from testbed.sweep.report import write_report
+from testbed.sweep.table import Row, rows_of, write_csv, write_parquet
+
+ALL_ARRIVED = "every byte arrives"
+"""The name of the check that every sweep has."""
+
+
+def planned(loaded: LoadedSweep, policies: PolicyFacts) -> list[tuple[Point, Plan]]:
+    """Every run with its plan; raises :class:`BadInput` for what is wrong with any of them."""
+    return [(point, plan_of(loaded, point, policies)) for point in points(loaded.sweep, list(policies))]
+
+
+def facts(progress: Progress) -> tuple[Path, PolicyFacts]:
+    """The simulator, built, and the policies that it has."""
+    from testbed.doctor import make_ready
+
+    make_ready(progress, "run", engine="sim")
+    simulator = build.build_programs("ncp-sim")["ncp-sim"]
+    return simulator, build.policy_facts(simulator)
+
+
+def tell(loaded: LoadedSweep) -> None:
+    """Print the runs, with the virtual time that the transfer of each takes at least."""
+    _, policies = facts(Progress())
+    found = planned(loaded, policies)
+    for point, plan in found:
+        values = "  ".join(f"{key}={value}" for key, value in point.values.items())
+        print(
+            f"{plan['run']}  {values}  {point.policy} seed {point.seed}  {expected_transfer_s(plan):.0f} virtual s"
+        )
+    print(f"{len(found)} runs")
+
+
+def run(loaded: LoadedSweep) -> tuple[Verdict, Path]:
+    """Everything; returns the verdict and the result folder."""
+    progress = Progress()
+    with progress.step("build"):
+        simulator, policies = facts(progress)
+    with progress.step("plan") as step:
+        found = planned(loaded, policies)
+        step.note = f"{len(found)} runs"
+    plans = [plan for _, plan in found]
+    base = paths.results() / loaded.sweep.name
+    runs = [str(plan["run"]) for plan in plans]
+    name = sweep_id(loaded, runs)
+    progress.say(f"{loaded.sweep.name} {name}: {len(plans)} runs in virtual time, results in {base / name}")
+    try:
+        outcomes = execute(plans, simulator, base / "runs.jsonl", progress)
+    except BaseException:
+        progress.say("stopped; what is finished is kept. Go on with the same command.")
+        raise
+    with progress.step("table and report"):
+        verdict = write(loaded, base / name, rows_of([point for point, _ in found], runs, outcomes), outcomes)
+    latest = base / "latest"
+    latest.unlink(missing_ok=True)
+    latest.symlink_to(name)
+    return verdict, base / name
+
+
+def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:
+    """``sweep-<12 hexadecimal digits>``: the same for the same runs, told in the same way."""
+    document = json.dumps([loaded.sweep.model_dump(mode="json"), list(runs)], sort_keys=True)
+    return "sweep-" + hashlib.sha256(document.encode()).hexdigest()[:12]
+
+
+def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row], outcomes: Mapping[str, Outcome]) -> Verdict:
+    """``table.csv``, ``table.parquet``, ``plots/``, ``verdict.json`` and ``report.html``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(rows, folder / "table.csv")
+    write_parquet(rows, folder / "table.parquet")
+    plots = [plot(rows, asked, number) for number, asked in enumerate(loaded.sweep.plots, start=1)]
+    checks = [all_arrived(outcomes)]
+    if asked := loaded.sweep.law:
+        fit = law.fit(rows, asked)
+        checks.append(law.check(fit, asked, sum(row["policy"] == asked.policy for row in rows)))
+        if fit is not None:
+            plots.insert(0, law_plot(fit, asked.policy))
+    verdict = _verdict(loaded, folder.name, checks, rows)
+    write_json(folder / "verdict.json", verdict.to_json())
+    (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
+    write_report(folder, loaded, rows, plots, verdict)
+    return verdict
+
+
+def all_arrived(outcomes: Mapping[str, Outcome]) -> CheckResult:
+    """Whether every run came to its end with all of its bytes."""
+    failed = states(outcomes)
+    reason = (
+        f"{len(outcomes) - len(failed)} of {len(outcomes)} runs came to their end with the sender's SHA-256."
+    )
+    for run, why in list(failed.items())[:3]:
+        reason += f" {run}: {why}"
+    return CheckResult(
+        name=ALL_ARRIVED,
+        judge="payload_intact",
+        status="fail" if failed else "pass",
+        measured=len(outcomes) - len(failed),
+        expected=len(outcomes),
+        reason=reason,
+    )
+
+
+def _verdict(loaded: LoadedSweep, name: str, checks: Sequence[CheckResult], rows: Sequence[Row]) -> Verdict:
+    # As for a scenario: a quick one may leave a check open.
+    allowed = {"pass", "not-covered"} if loaded.quick else {"pass"}
+    held = sum(check.status == "pass" for check in checks)
+    return Verdict(
+        scenario=loaded.sweep.name,
+        run=name,
+        verdict="pass" if {check.status for check in checks} <= allowed else "fail",
+        summary=f"{held} of {len(checks)} checks hold over {len(rows)} runs.",
+        checks=list(checks),
+        trust=Trust(trusted=True, reasons=[]),  # nothing can be late where there is no clock
+        duration_s=None,
+        policy=", ".join(dict.fromkeys(str(row["policy"]) for row in rows)),
+    )

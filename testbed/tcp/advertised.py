@@ -1,0 +1,73 @@
+"""What a receiver's capture says of a bulk transfer once it is under way: the window advertised, and the rate.
+
+Judged is the second half of the transfer, so that neither slow start nor the growth of buffers counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from testbed.tcp.capture import Connection, Segment, Sender
+
+
+@dataclass(frozen=True)
+class Steady:
+    """The second half of a transfer."""
+
+    window_bytes: float
+    """What the receiver advertised for most of the time: the median over time."""
+    rate_bps: float
+    """Payload bits per second: the slope of the line through the bytes that had arrived."""
+
+
+class NoTransfer(ValueError):
+    """A connection that carried too little to tell."""
+
+
+LEAST_SEGMENTS = 8
+
+
+def steady(connection: Connection, data_from: Sender = "client") -> Steady:
+    """Of the connection's data from one end, as the other end saw it; raises :class:`NoTransfer`."""
+    data = [segment for segment in connection.sent_by(data_from) if segment.payload_bytes]
+    if len(data) < LEAST_SEGMENTS:
+        raise NoTransfer(
+            f"{len(data)} segments with data were captured; {LEAST_SEGMENTS} at least tell a rate"
+        )
+    middle_s, end_s = (data[0].t_s + data[-1].t_s) / 2, data[-1].t_s
+    acks = connection.sent_by("server" if data_from == "client" else "client")
+    return Steady(_window_bytes(acks, middle_s, end_s), _rate_bps(data, middle_s))
+
+
+def _rate_bps(data: Sequence[Segment], from_s: float) -> float:
+    """Of what is new: a line through staircases has the stairs' slope, wherever it begins and ends."""
+    arrived, t_s, total = [], [], 0
+    furthest = 0
+    for segment in data:
+        new = max(0, segment.seq + segment.payload_bytes - max(furthest, segment.seq))
+        furthest = max(furthest, segment.seq + segment.payload_bytes)
+        total += new
+        if segment.t_s >= from_s:
+            t_s.append(segment.t_s)
+            arrived.append(total)
+    if len(t_s) < LEAST_SEGMENTS or t_s[0] == t_s[-1]:
+        raise NoTransfer("too few segments with data were captured in the second half")
+    return float(8 * np.polyfit(t_s, arrived, 1)[0])
+
+
+def _window_bytes(acks: Sequence[Segment], from_s: float, to_s: float) -> float:
+    """The median over time of the windows between two times, each lasting until the next."""
+    t_s = np.array([ack.t_s for ack in acks])
+    windows = np.array([ack.window_bytes for ack in acks])
+    first = max(0, int(np.searchsorted(t_s, from_s, side="right")) - 1)
+    chosen = (t_s < to_s) & (np.arange(t_s.size) >= first)
+    if not chosen.any():
+        raise NoTransfer("no acknowledgements were captured in the second half")
+    starts = np.maximum(t_s[chosen], from_s)
+    lasted_s = np.diff(np.append(starts, to_s))
+    order = np.argsort(windows[chosen], kind="stable")
+    reached = np.cumsum(lasted_s[order])
+    return float(windows[chosen][order][int(np.searchsorted(reached, reached[-1] / 2))])

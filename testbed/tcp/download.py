@@ -1,0 +1,202 @@
+"""``kind: download``: one object over a new connection, timed until the sender's kernel has had all acknowledged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from testbed.errors import RunFailed, Unsupported
+from testbed.runner.processes import Supervised
+from testbed.scenario.quantities import SizeBytes
+from testbed.tcp.capture import NotACapture, read_connections
+from testbed.tcp.kind import Kind, Measured
+from testbed.tcp.receive_window import expected_rtts
+from testbed.tcp.section import TcpSection, which_host
+from testbed.tcp.sequence import Incomplete, TimeSequence, time_sequence, write_csv
+from topologies.commands import CommandFailed, in_namespace, run
+
+PORT = 5080
+LARGEST_OBJECT_BYTES = 256 << 20
+"""Both ends hold it in memory."""
+END_S = 10.0
+"""How long the server may take to end after the client: the last acknowledgement has to get there."""
+LINUX_INITIAL_WINDOW = 10
+"""Segments (RFC 6928), where a route does not say otherwise."""
+EDGES, DATA = "edges.csv", "data.csv"
+"""The time sequence at the sender's host, in the run's folder."""
+
+
+class Download(TcpSection):
+    """The second host asks for an object, and the first sends it."""
+
+    kind: Literal["download"]
+    object_bytes: Annotated[SizeBytes, Field(le=LARGEST_OBJECT_BYTES)] = Field(1 << 20, alias="object")
+    receive_buffer_bytes: SizeBytes | None = Field(None, alias="receive_buffer")
+    """SO_RCVBUF of the client before it connects, as asked, before Linux doubles it; without it the kernel tunes it."""
+    unlimited_window: bool = False
+    """Whether the case supposes a kernel whose initial receive window may be above 64 KiB."""
+    published: Literal["limited", "unlimited"] | None = None
+    """The row of ``published/initial-rwnd.csv`` that the run is to be seen beside."""
+    capture: Annotated[Literal["sender", "both"], BeforeValidator(which_host)] = "sender"
+
+    sender_port: ClassVar[int] = PORT
+
+    @field_validator("capture", mode="before")
+    @classmethod
+    def _at_the_sender(cls, capture: Any) -> Any:
+        if which_host(capture) not in ("sender", "both"):
+            raise ValueError(
+                f"{capture!r}: a download is judged from what the sender's host saw; use sender or both"
+            )
+        return capture
+
+    def transfer_bytes(self) -> int:
+        return self.object_bytes
+
+    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
+        return 12 * rtt_s + self.object_bytes * 8 / rate_bps
+
+    def does(self) -> str:
+        buffer = f" (SO_RCVBUF {self.receive_buffer_bytes:,})" if self.receive_buffer_bytes else ""
+        return f"sends one object of {self.object_bytes:,} bytes{buffer}"
+
+
+class DownloadTransfer(Kind):
+    """``tcp-download serve`` and ``get``; their results are ``download-server.json`` and ``download-client.json``."""
+
+    def start_server(self) -> Supervised:
+        self._kernel = self._probe()
+        asked = self.stage.asked
+        if asked["unlimited_window"] and self._kernel["limited"] is not False:
+            raise Unsupported(_why_limited(self._kernel))
+        server = self.stage.start(
+            "download server",
+            [
+                self._program, "serve", "--listen", f"{self.stage.address('sender')}:{PORT}",
+                "--bytes", str(asked["object_bytes"]), "--seed", str(self.stage.plan["seed"]), *self._in_time,
+            ],
+            "sender", self._said("server"),
+        )  # fmt: skip
+        self.stage.await_listening("sender", PORT, server)
+        return server
+
+    def start_client(self) -> Supervised:
+        asked = self.stage.asked
+        buffer = asked["receive_buffer_bytes"]
+        return self.stage.start(
+            "download client",
+            [
+                self._program, "get", "--server", f"{self.stage.address('sender')}:{PORT}",
+                "--from", self.stage.address("receiver"), "--bytes", str(asked["object_bytes"]),
+                *(["--receive-buffer", str(buffer)] if buffer else []), *self._in_time,
+            ],
+            "receiver", self._said("client"),
+            # Root may ask for a larger buffer than net.core.rmem_max.
+            unprivileged=not buffer,
+        )  # fmt: skip
+
+    def end_server(self, server: Supervised) -> None:
+        """It ends by itself when all has been acknowledged."""
+        with suppress(subprocess.TimeoutExpired):
+            server.process.wait(END_S)
+        super().end_server(server)
+
+    def measured(self) -> Measured:
+        server, client = _result(self._said("server")), _result(self._said("client"))
+        sequence = self._sequence()
+        write_csv(sequence, self.stage.folder / EDGES, self.stage.folder / DATA)
+        met = sequence.edges_met(self.stage.rtt_s, int(server["max_segment_size_bytes"]))
+        flight = sequence.first_flight()
+        completion_ms = float(server["acknowledged_ms"])
+        figures = {
+            "completion_ms": completion_ms,
+            "rtts": completion_ms / 1000 / self.stage.rtt_s,
+            "theory_rtts": self._theory_rtts(sequence),
+            "initial_window_bytes": float(sequence.initial_window_bytes),
+            "first_flight_bytes": float(sum(data.bytes for data in flight)),
+            "first_flight_ms": (flight[-1].t_s - flight[0].t_s) * 1000,
+            "edges_met": float(len(met)),
+            "segments_sent_again": float(server["segments_sent_again"]),
+        }
+        return Measured(
+            started_unix_ns=int(server["started_unix_ns"]),
+            finished_unix_ns=int(server["finished_unix_ns"]),
+            bytes=int(client["bytes"]),
+            figures=figures,
+            congestion_control=str(server["congestion_control"]),
+            details={
+                "sender": {**_own(server), "edges_met_bytes": [edge.right_edge_bytes for edge in met]},
+                "receiver": {**_own(client), "kernel_initial_window": self._kernel},
+            },
+        )
+
+    def _theory_rtts(self, sequence: TimeSequence) -> float:
+        asked = self.stage.asked
+        initial_window = int(asked["routes"]["sender"].get("initcwnd", LINUX_INITIAL_WINDOW))
+        return expected_rtts(
+            asked["object_bytes"], sequence.initial_window_bytes, initial_window, asked["congestion_control"]
+        )
+
+    @property
+    def _program(self) -> str:
+        return str(self.stage.binaries["tcp-download"])
+
+    @property
+    def _in_time(self) -> Sequence[str]:
+        return ["--timeout", f"{self.stage.plan['limits']['transfer_s']:.0f}s"]
+
+    def _said(self, end: str) -> Path:
+        return self.stage.folder / f"download-{end}.json"
+
+    def _probe(self) -> dict[str, Any]:
+        """What window this kernel offers in a new connection, by a connection within the receiver's host."""
+        try:
+            said = run(in_namespace(self.stage.namespaces["receiver"], [self._program, "window"]))
+        except CommandFailed as error:  # a kernel that does not tell (before 5.4)
+            return {"limited": None, "why": str(error)}
+        found: dict[str, Any] = json.loads(said)
+        return found
+
+    def _sequence(self) -> TimeSequence:
+        path = self.stage.capture("sender")
+        try:
+            connections = [c for c in read_connections(path) if c.server[1] == PORT]
+            if len(connections) != 1:
+                raise RunFailed(
+                    f"{path} has {len(connections)} connections with port {PORT}, not the download's one"
+                )
+            return time_sequence(connections[0])
+        except (NotACapture, Incomplete) as error:
+            raise RunFailed(f"the download's packets are not whole ({error}); see {path}") from error
+
+
+def _why_limited(kernel: Mapping[str, Any]) -> str:
+    if kernel["limited"] is None:
+        return f"what window this kernel offers in a new connection can't be told: {kernel['why']}"
+    return (
+        f"this kernel limits the initial receive window to 64 KiB: for a receive buffer of "
+        f"{kernel['asked_bytes']:,} bytes it offers {kernel['offered_bytes']:,}"
+    )
+
+
+def _result(path: Path) -> dict[str, Any]:
+    """What an end printed; raises :class:`RunFailed` where that is no result, or one of a failure."""
+    try:
+        result: dict[str, Any] = json.JSONDecoder().raw_decode(path.read_text())[0]
+    except (OSError, ValueError) as error:
+        raise RunFailed(f"tcp-download left no result ({error}); see {path}") from error
+    if result["error"]:
+        raise RunFailed(f"tcp-download: {result['error']}; see {path}")
+    return result
+
+
+def _own(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What the run's own entries about an end do not say already."""
+    theirs = {"role", "error", "started_unix_ns", "finished_unix_ns", "duration_s", "goodput_bps"}
+    return {name: value for name, value in result.items() if name not in theirs}

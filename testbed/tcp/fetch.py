@@ -1,0 +1,242 @@
+"""``kind: fetch``: a client fetches web objects from a server, each on a connection of its own."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from testbed.errors import RunFailed
+from testbed.runner.processes import Supervised
+from testbed.scenario.quantities import SizeBytes
+from testbed.tcp import slow_start
+from testbed.tcp.counters import Counters, read_counters
+from testbed.tcp.kind import Kind, Measured, Stage
+from testbed.tcp.section import OfHosts, TcpSection
+
+PORT = 8080
+KERNELS_INITIAL_WINDOW = 10
+"""Segments, where the route says nothing (RFC 6928)."""
+BETWEEN_ROUNDS_S = 0.1
+"""What starting the client takes."""
+_AGAIN = 'rounds=$1; shift; while [ "$rounds" -gt 0 ]; do "$@" || exit; rounds=$((rounds - 1)); done'
+
+
+class Fetch(TcpSection):
+    """The first host serves (ncp-web), the second fetches (curl) by HTTP/1.0."""
+
+    kind: Literal["fetch"]
+    objects_bytes: list[Annotated[SizeBytes, Field(ge=1, le=1 << 30)]] = Field(
+        alias="objects", min_length=1, max_length=64
+    )
+    """The bodies of a page's objects, in the order that they are asked for."""
+    parallel: bool = False
+    """All objects at once, in place of one after the other."""
+    header_apart: bool = False
+    """Whether the response's header is sent in a segment of its own, or in one with the object's first bytes."""
+    rounds: int = Field(1, ge=1, le=1000)
+    """How often the page is fetched."""
+
+    sender_port: ClassVar[int] = PORT
+
+    @model_validator(mode="after")
+    def _window_is_a_number(self) -> Fetch:
+        window = self.routes.sender.get("initcwnd", "10")
+        if not window.isdecimal() or not int(window):
+            raise ValueError(f"routes.sender.initcwnd: {window!r} is no number of segments; for example 10")
+        return self
+
+    @classmethod
+    def of_plan(cls, asked: Mapping[str, Any]) -> Fetch:
+        """The section as the plan has it, where quantities have become numbers."""
+        return cls.model_construct(**{**asked, "routes": OfHosts.model_validate(asked["routes"])})
+
+    @property
+    def initial_window_segments(self) -> int:
+        """Of the server."""
+        return int(self.routes.sender.get("initcwnd", KERNELS_INITIAL_WINDOW))
+
+    def page_s(self, rtt_s: float, rate_bps: float) -> float:
+        """Seconds that a page takes by slow start alone; objects in parallel as one, which they share the path as."""
+        path = slow_start.Path(rate_bps, rtt_s)
+        objects = [sum(self.objects_bytes)] if self.parallel else self.objects_bytes
+        return slow_start.page_s(objects, self.initial_window_segments, path, header_apart=self.header_apart)
+
+    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
+        return self.rounds * (self.page_s(rtt_s, rate_bps) + BETWEEN_ROUNDS_S)
+
+    def does(self) -> str:
+        many = len(self.objects_bytes)
+        objects = (
+            f"an object of {self.objects_bytes[0]:,} B"
+            if many == 1
+            else f"{many} objects of {sum(self.objects_bytes):,} B"
+        )
+        order = "" if many == 1 else " at once" if self.parallel else " one after the other"
+        again = "" if self.rounds == 1 else f", {self.rounds} times"
+        return (
+            f"serves {objects} by HTTP/1.0{order}, an initial window of {self.initial_window_segments}{again}"
+        )
+
+
+class FetchTransfer(Kind):
+    """``web-server.jsonl`` has the server's word on each connection, ``web-client.jsonl`` curl's on each object."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self._asked = Fetch.of_plan(stage.asked)
+        self._reachable: tempfile.TemporaryDirectory[str] | None = None
+        self._started_unix_ns = self._finished_unix_ns = 0
+        self._before = self._after = Counters({})
+
+    def start_server(self) -> Supervised:
+        # The checkout may be where only root can go, so the server's file is bound to one that it can reach.
+        self._reachable = tempfile.TemporaryDirectory(prefix="ncp-web-")
+        program = Path(self._reachable.name) / "ncp-web"
+        program.parent.chmod(0o755)
+        program.touch()
+        server = Supervised.start(
+            "web server",
+            [
+                str(program), "--listen", f"{self.stage.address('sender')}:{PORT}",
+                *(["--header-apart"] if self._asked.header_apart else []),
+            ],
+            self._notes, namespace=self.stage.namespaces["sender"], unprivileged=True,
+            bound={self.stage.binaries["ncp-web"]: program},
+        )  # fmt: skip
+        self.stage.await_listening("sender", PORT, server)
+        return server
+
+    def start_client(self) -> Supervised:
+        self._before = read_counters(self.stage.namespaces["sender"])
+        self._started_unix_ns = time.time_ns()
+        objects = [
+            part
+            for size in self._asked.objects_bytes
+            for part in ("--output", "/dev/null", f"http://{self.stage.address('sender')}:{PORT}/{size}")
+        ]
+        return self.stage.start(
+            "web client",
+            [
+                "sh", "-c", _AGAIN, "sh", str(self._asked.rounds),
+                "curl", "--disable", "--silent", "--show-error", "--no-progress-meter", "--fail", "--noproxy", "*",
+                "--http1.0", "--write-out", r"%{json}\n",
+                *(["--parallel", "--parallel-immediate"] if self._asked.parallel else []),
+                *objects,
+            ],
+            "receiver", self._times,
+        )  # fmt: skip
+
+    def end_server(self, server: Supervised) -> None:
+        self._finished_unix_ns = time.time_ns()
+        self._after = read_counters(self.stage.namespaces["sender"])
+        super().end_server(server)
+        if self._reachable is not None:
+            self._reachable.cleanup()
+
+    def measured(self) -> Measured:
+        fetched, connections = read_lines(self._times), read_lines(self._notes)
+        pages = pages_s(fetched, self._asked)
+        first = check_connections(connections, self._asked)
+        grown = self._after.since(self._before)
+        median_s = statistics.median(pages)
+        return Measured(
+            started_unix_ns=self._started_unix_ns,
+            finished_unix_ns=self._finished_unix_ns,
+            bytes=sum(self._asked.objects_bytes) * self._asked.rounds,
+            figures={
+                "page_ms": 1000 * median_s,
+                "page_s": median_s,
+                "page_lowest_ms": 1000 * min(pages),
+                "page_highest_ms": 1000 * max(pages),
+                "rounds": len(pages),
+                **self._beside_theory(median_s),
+                "initial_window_segments": float(first["initial_window_segments"]),
+                "retransmitted_segments": float(grown.get("Tcp.RetransSegs", 0)),
+            },
+            congestion_control=str(first["congestion_control"]),
+            details={
+                "sender": {"connections": len(connections), "mss_bytes": first["mss_bytes"], "counters": grown},
+                "receiver": {
+                    "pages_ms": [round(1000 * page_s, 3) for page_s in pages],
+                    "objects": [
+                        {"bytes": size, "ms": [round(1000 * float(f["time_total"]), 3) for f in fetched
+                                               if f["urlnum"] == place]}
+                        for place, size in enumerate(self._asked.objects_bytes)
+                    ],
+                },
+            },
+        )  # fmt: skip
+
+    def _beside_theory(self, median_s: float) -> dict[str, float]:
+        """Objects at once share the path, which the theory does not tell of."""
+        if self._asked.parallel:
+            return {}
+        rate_bps = min(float(link["rate_bps"]) for link in self.stage.plan["links"])
+        theory_s = self._asked.page_s(self.stage.rtt_s, rate_bps)
+        return {
+            "slow_start_ms": 1000 * theory_s,
+            "over_slow_start_percent": 100 * (median_s / theory_s - 1),
+        }
+
+    @property
+    def _notes(self) -> Path:
+        return self.stage.folder / "web-server.jsonl"
+
+    @property
+    def _times(self) -> Path:
+        return self.stage.folder / "web-client.jsonl"
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a file, one per line; raises :class:`RunFailed` where a line is something else."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            raise RunFailed(f"{path}: line {number} is not JSON: {line[:200]}") from None
+    return found
+
+
+def pages_s(fetched: Sequence[Mapping[str, Any]], asked: Fetch) -> list[float]:
+    """Seconds of each page, from curl's word on each object: objects one after the other add up, of those at once
+    the last tells. Raises :class:`RunFailed` where one is missing, or not as large as asked."""
+    many = len(asked.objects_bytes)
+    if len(fetched) != many * asked.rounds:
+        raise RunFailed(f"{len(fetched)} of {many * asked.rounds} objects were fetched")
+    for one in fetched:
+        wanted = asked.objects_bytes[one["urlnum"]]
+        if one["http_code"] != 200 or one["size_download"] != wanted:
+            raise RunFailed(
+                f"{one['url']}: answered {one['http_code']} with {one['size_download']} of {wanted} bytes"
+            )
+    pages = [
+        [float(one["time_total"]) for one in fetched[at : at + many]] for at in range(0, len(fetched), many)
+    ]
+    return [max(times) if asked.parallel else sum(times) for times in pages]
+
+
+def check_connections(connections: Sequence[Mapping[str, Any]], asked: Fetch) -> Mapping[str, Any]:
+    """The server's word on its first connection; raises :class:`RunFailed` where one began otherwise than asked."""
+    wanted = len(asked.objects_bytes) * asked.rounds
+    if len(connections) != wanted:
+        raise RunFailed(
+            f"{wanted} objects were fetched on {len(connections)} connections, not each on its own"
+        )
+    for one in connections:
+        for what, value in (
+            ("initial_window_segments", asked.initial_window_segments),
+            ("congestion_control", asked.congestion_control),
+        ):
+            if one[what] != value:
+                raise RunFailed(
+                    f"the connection of {one['client']} began with {what} {one[what]}, not {value}"
+                )
+    return connections[0]

@@ -1,0 +1,199 @@
+"""``kind: iperf3``: iperf3 between the two hosts for a time, with the window that ``-w`` asks for."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from collectors.iperf3 import Iperf3Flow, Point
+from testbed.errors import RunFailed
+from testbed.runner.processes import Supervised
+from testbed.scenario.quantities import DurationSeconds, SizeBytes
+from testbed.tcp.advertised import NoTransfer, steady
+from testbed.tcp.capture import Connection, read_connections
+from testbed.tcp.kind import Kind, Measured
+from testbed.tcp.section import Role, TcpSection, Where
+from testbed.tcp.socket_samples import read_samples
+
+PORT = 5201
+CLIENT_PORT = 5601
+"""Of the connection with the data; iperf3's other connection, for control, has any."""
+END_S = 10.0
+"""How long the server may take to end after the client."""
+
+
+class Iperf3(TcpSection):
+    """The first host sends to the second."""
+
+    kind: Literal["iperf3"]
+    window_bytes: SizeBytes | None = Field(None, alias="window")
+    """``-w``: SO_SNDBUF and SO_RCVBUF as asked, before Linux doubles them; without it the kernel tunes them."""
+    window_scaling: bool = True
+    """RFC 7323's option, at both hosts; without it no window is above 65,535 bytes."""
+    for_s: DurationSeconds = Field(10.0, alias="for", gt=0)
+    capture: Where = "receiver"
+    """The advertised window is read from it; without it from the sender's TCP_INFO."""
+
+    sender_port: ClassVar[int] = CLIENT_PORT
+    receiver_port: ClassVar[int] = PORT
+
+    @field_validator("for_s")
+    @classmethod
+    def _whole_seconds(cls, for_s: float) -> float:
+        if for_s % 1:
+            raise ValueError(f"{for_s:g} s: iperf3 counts whole seconds, for example 10s")
+        return for_s
+
+    def sysctls_of(self, role: Role) -> dict[str, str]:
+        return {"net.ipv4.tcp_window_scaling": str(int(self.window_scaling)), **super().sysctls_of(role)}
+
+    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
+        return self.for_s + 8 * rtt_s  # it connects twice, and exchanges parameters and results
+
+    def does(self) -> str:
+        window = f"-w {self.window_bytes}" if self.window_bytes else "no -w"
+        scaling = "on" if self.window_scaling else "off"
+        return f"sends by iperf3 for {self.for_s:g} s, {window}, window scaling {scaling}"
+
+
+class Iperf3Transfer(Kind):
+    """iperf3's two ends; their JSON is ``iperf3-server.json`` and ``iperf3-client.json`` in the run's folder."""
+
+    _data_since_ns: int | None = None
+
+    def start_server(self) -> Supervised:
+        command = ["iperf3", "--server", "--one-off", "--port", str(PORT), "--json"]
+        server = self.stage.start("iperf3 server", command, "receiver", self._json("server"))
+        self.stage.await_listening("receiver", PORT, server)
+        return server
+
+    def start_client(self) -> Supervised:
+        asked = self.stage.asked
+        window = ["--window", str(asked["window_bytes"])] if asked["window_bytes"] else []
+        return self.stage.start(
+            "iperf3 client",
+            [
+                "iperf3", "--client", self.stage.address("receiver"), "--bind", self.stage.address("sender"),
+                "--port", str(PORT), "--cport", str(CLIENT_PORT), "--time", f"{asked['for_s']:.0f}",
+                *window, "--json",
+            ],
+            "sender", self._json("client"),
+        )  # fmt: skip
+
+    def end_server(self, server: Supervised) -> None:
+        """It ends by itself, with its JSON, when it has told the client what it got."""
+        with suppress(subprocess.TimeoutExpired):
+            server.process.wait(END_S)
+        super().end_server(server)
+
+    def started_unix_ns(self) -> int | None:
+        """When the connection with the data was first seen: iperf3 has talked over its other one before."""
+        if self._data_since_ns is None:
+            samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
+            self._data_since_ns = samples[0].at_unix_ns if samples else None
+        return self._data_since_ns
+
+    def measured(self) -> Measured:
+        client, server = _said(self._json("client")), _said(self._json("server"))
+        received, sent = server["end"]["sum_received"], client["end"]["sum_sent"]
+        data = self._captured()
+        started_ns = round(data.start_unix_s * 1e9) if data else self.started_unix_ns()
+        if started_ns is None:
+            raise RunFailed(
+                f"no sample of the sender's socket tells when the data began; see {self._json('client')}"
+            )
+        told = [interval["sum"] for interval in server["intervals"]]
+        intervals = [float(interval["bits_per_second"]) / 1e6 for interval in told]
+        figures = {
+            "throughput_mbps": float(received["bits_per_second"]) / 1e6,
+            "end_mbps": statistics.mean(intervals[-max(1, len(intervals) // 4) :]),
+            "retransmissions": float(sent["retransmits"]),
+        }
+        return Measured(
+            started_unix_ns=started_ns,
+            finished_unix_ns=started_ns + round(float(received["seconds"]) * 1e9),
+            bytes=int(received["bytes"]),
+            figures=figures | self._of_the_window(figures["throughput_mbps"], data),
+            congestion_control=str(client["end"].get("sender_tcp_congestion", "")),
+            points=self._goodput(told, started_ns),
+        )
+
+    def _goodput(self, intervals: Sequence[Mapping[str, Any]], started_ns: int) -> list[Point]:
+        session = self.stage.session
+        flow = {"number": f"{session['name']}-1", "congestion_control": session["policy"]}
+        of_flow = Iperf3Flow(self.stage.plan, flow)
+        return [
+            of_flow.goodput(
+                float(interval["bits_per_second"]), started_ns + round(float(interval["end"]) * 1e9)
+            )
+            for interval in intervals
+        ]
+
+    def _captured(self) -> Connection | None:
+        """The connection with the data, where the receiver's frames were captured."""
+        capture = self.stage.capture("receiver")
+        if not capture.exists():
+            return None
+        found = [
+            c for c in read_connections(capture) if c.client == (self.stage.address("sender"), CLIENT_PORT)
+        ]
+        if not found:
+            raise RunFailed(f"{capture} has no connection from port {CLIENT_PORT}")
+        return found[0]
+
+    def _of_the_window(self, throughput_mbps: float, data: Connection | None) -> dict[str, float]:
+        """The window asked for and the one advertised, what each would give, and what the second half gave."""
+        rtt_s, asked_bytes = self.stage.rtt_s, self.stage.asked["window_bytes"]
+        samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
+        later = samples[len(samples) // 2 :]
+        found: dict[str, float] = {}
+        if later:
+            found["in_flight_bytes"] = statistics.median(
+                s.fields["in_flight_packets"] * s.fields["mss_bytes"] for s in later
+            )
+            found["rtt_ms"] = statistics.median(s.fields["rtt_ms"] for s in later)
+        if data is not None:
+            try:
+                second_half = steady(data)
+            except NoTransfer as error:
+                raise RunFailed(f"{self.stage.capture('receiver')}: {error}") from error
+            found |= {
+                "observed_window_bytes": second_half.window_bytes,
+                "steady_mbps": second_half.rate_bps / 1e6,
+            }
+        elif later:
+            found["observed_window_bytes"] = statistics.median(s.fields["peer_window_bytes"] for s in later)
+        if not rtt_s:
+            return found
+        if asked_bytes:
+            found["theory_asked_mbps"] = asked_bytes * 8 / rtt_s / 1e6
+        if observed_bytes := found.get("observed_window_bytes"):
+            theory_mbps = observed_bytes * 8 / rtt_s / 1e6
+            found |= {
+                "theory_observed_mbps": theory_mbps,
+                "throughput_over_theory": throughput_mbps / theory_mbps,
+            }
+            if "steady_mbps" in found:
+                found["steady_over_theory"] = found["steady_mbps"] / theory_mbps
+        return found
+
+    def _json(self, end: str) -> Path:
+        return self.stage.folder / f"iperf3-{end}.json"
+
+
+def _said(path: Path) -> dict[str, Any]:
+    """iperf3's JSON; raises :class:`RunFailed` where it left none or says what went wrong."""
+    try:
+        document: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise RunFailed(f"iperf3 left no result ({error}); see {path}") from error
+    if document.get("error"):
+        raise RunFailed(f"iperf3: {document['error']}; see {path}")
+    return document

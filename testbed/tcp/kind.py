@@ -1,0 +1,145 @@
+"""What a kind of TCP experiment brings: the programs at both ends, and what they measured."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunFailed
+from testbed.runner import live
+from testbed.runner.processes import Supervised, last_words
+from testbed.tcp.section import Role
+from topologies.commands import in_namespace, run
+
+LISTEN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Two prepared hosts and the run's folder."""
+
+    plan: Mapping[str, Any]
+    namespaces: Mapping[Role, str]
+    """Path of each host's network namespace."""
+    folder: Path
+    binaries: Mapping[str, Path]
+
+    @property
+    def session(self) -> Mapping[str, Any]:
+        """The plan's one session."""
+        session: Mapping[str, Any] = self.plan["sessions"][0]
+        return session
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The scenario's ``tcp`` section as the plan has it."""
+        asked: Mapping[str, Any] = self.plan["tcp"]
+        return asked
+
+    def address(self, role: Role) -> str:
+        """A host's address on the path."""
+        return address_of(self.session, role)
+
+    def interface(self, role: Role) -> str:
+        """The host's interface on the path."""
+        name = self.session["connections"][0]["path"][0 if role == "sender" else -1]
+        link = next(link for link in self.plan["links"] if link["name"] == name)
+        end = next(link[end] for end in ("a", "b") if link[end]["host"] == self.session[f"{role}_host"])
+        return str(end["interface"])
+
+    @property
+    def rtt_s(self) -> float:
+        """The path's round trip as asked."""
+        delays = {link["name"]: float(link["delay_ms"]) for link in self.plan["links"]}
+        return 2 * sum(delays[name] for name in self.session["connections"][0]["path"]) / 1000
+
+    def capture(self, role: Role) -> Path:
+        """The frames captured at a host (pcap, headers only), where the section asks for that."""
+        return self.folder / f"capture-{role}.pcap"
+
+    def spool(self, name: str) -> Path:
+        """A collector's spool of the run, like ``tcp_info.lp``."""
+        return self.folder / "spools" / name
+
+    def start(
+        self, name: str, command: Sequence[str], role: Role, output: Path, *, unprivileged: bool = True
+    ) -> Supervised:
+        """A program at one of the hosts, as a user without privileges; all that it says goes to ``output``."""
+        program, bound = Path(command[0]), {}
+        if program in self.binaries.values():
+            # The checkout may be where only root can go (/root).
+            seen = live.directory(self.plan["run"]) / program.name
+            seen.touch()
+            bound, command = {program: seen}, [str(seen), *command[1:]]
+        return Supervised.start(
+            name, command, output, namespace=self.namespaces[role], unprivileged=unprivileged, bound=bound
+        )
+
+    def await_listening(self, role: Role, port: int, server: Supervised) -> None:
+        """Wait until something listens on a TCP port of a host; raises :class:`RunFailed`."""
+        deadline = time.monotonic() + LISTEN_S
+        asked = in_namespace(self.namespaces[role], ["ss", "-Htln", f"sport = :{port}"])
+        while not run(asked).strip():
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                raise RunFailed(f"{server.name} does not listen on port {port}{last_words(server.log)}")
+            time.sleep(0.05)
+
+
+def address_of(session: Mapping[str, Any], role: Role) -> str:
+    """A host's address on the path of the plan's session."""
+    return str(session["connections"][0][role]).rsplit(":", 1)[0]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the two ends of a finished transfer know of it."""
+
+    started_unix_ns: int
+    finished_unix_ns: int
+    bytes: int
+    """Of payload, as the receiver got it."""
+    figures: Mapping[str, float]
+    """Flat, the unit in each name; what tables and checks are about."""
+    congestion_control: str = ""
+    """As the sending program read it from its socket; "" where it does not."""
+    details: Mapping[Role, Mapping[str, Any]] = field(default_factory=dict)
+    """Further entries of the ends' results."""
+    points: Sequence[Mapping[str, Any]] = ()
+    """Further telemetry, as ``influxdb.line_protocol`` takes points, with times within the transfer."""
+
+    @property
+    def duration_s(self) -> float:
+        return (self.finished_unix_ns - self.started_unix_ns) / 1e9
+
+
+class Kind(ABC):
+    """One transfer on a stage: server first, then client; the transfer is over when the client has ended."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.client_started_unix_ns: int | None = None
+
+    def started_unix_ns(self) -> int | None:
+        """When the transfer started, None before it did: asked while it is on, for what is timed from there."""
+        return self.client_started_unix_ns
+
+    @abstractmethod
+    def start_server(self) -> Supervised:
+        """Returns when it can be connected to."""
+
+    @abstractmethod
+    def start_client(self) -> Supervised:
+        """Starts the transfer."""
+
+    def end_server(self, server: Supervised) -> None:
+        """After the client has ended; without anything better, by SIGTERM."""
+        if server.process.poll() is None:
+            server.end_group()
+
+    @abstractmethod
+    def measured(self) -> Measured:
+        """After both have ended and captures are complete; raises :class:`RunFailed` where something is missing."""

@@ -1,0 +1,141 @@
+"""A download's time sequence, as the sender's host saw it: data sent, and the right edge that the receiver advertised.
+
+Times are seconds since the first data segment. Bytes count from the object's first: the first segment begins at 0, and
+a right edge of 64,512 lets the sender send 64,512 bytes of the object.
+"""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_right
+from dataclasses import asdict, dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from testbed.tcp.capture import Connection
+
+HELD_RTTS = 0.25
+"""How long an edge has to stay, the sender waiting at it, to be one that stopped the sender: within a round trip,
+acknowledgements move it all the time."""
+
+
+class Incomplete(ValueError):
+    """A capture that lacks what a time sequence needs; the message says what."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data segment that was sent."""
+
+    t_s: float
+    first_byte: int
+    bytes: int
+    again: bool
+    """Whether all of it had been sent before."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What an acknowledgement advertises."""
+
+    t_s: float
+    acked_bytes: int
+    window_bytes: int
+    right_edge_bytes: int
+
+
+@dataclass(frozen=True)
+class TimeSequence:
+    """One download; edges begin with the handshake's, before 0 s."""
+
+    data: list[Data]
+    edges: list[Edge]
+
+    @property
+    def initial_window_bytes(self) -> int:
+        """What the handshake's ACK advertised, scaled."""
+        return self.edges[0].window_bytes
+
+    @property
+    def object_bytes(self) -> int:
+        """The end of what was sent."""
+        return max(data.first_byte + data.bytes for data in self.data)
+
+    @property
+    def acknowledged_s(self) -> float | None:
+        """When the last byte was acknowledged; None if it was not while frames were captured."""
+        return next((edge.t_s for edge in self.edges if edge.acked_bytes >= self.object_bytes), None)
+
+    def first_flight(self) -> list[Data]:
+        """The data sent before the first of it was acknowledged."""
+        first_ack_s = next((edge.t_s for edge in self.edges if edge.acked_bytes > 0), float("inf"))
+        return [data for data in self.data if data.t_s < first_ack_s]
+
+    def edges_met(self, rtt_s: float, segment_bytes: int) -> list[Edge]:
+        """The edges at which the sender had to wait: less than a segment was left, for a while."""
+        ends = [data.first_byte + data.bytes for data in self.data]
+        times_s, sent = [data.t_s for data in self.data], [0, *accumulate(ends, max)]
+        raised: list[Edge] = []
+        for edge in self.edges:
+            if not raised or edge.right_edge_bytes > raised[-1].right_edge_bytes:
+                raised.append(edge)
+        met = []
+        for edge, following in pairwise(raised):
+            waits_from_s = following.t_s - HELD_RTTS * rtt_s
+            left = edge.right_edge_bytes - sent[bisect_right(times_s, waits_from_s)]
+            held = max(edge.t_s, 0.0) <= waits_from_s
+            if held and left < segment_bytes and edge.right_edge_bytes < sent[-1]:
+                met.append(edge)
+        return met
+
+
+def time_sequence(connection: Connection) -> TimeSequence:
+    """The sequence of a connection in which the server sent; raises :class:`Incomplete`."""
+    acknowledgements = [s for s in connection.sent_by("client") if s.ack is not None and "S" not in s.flags]
+    sent = [s for s in connection.sent_by("server") if s.payload_bytes]
+    if not acknowledgements:
+        raise Incomplete("the handshake's acknowledgement was not captured")
+    if not sent:
+        raise Incomplete("no data was captured")
+    zero_s, data, highest = sent[0].t_s, [], 0
+    for segment in sent:
+        end = segment.seq - 1 + segment.payload_bytes
+        data.append(Data(segment.t_s - zero_s, segment.seq - 1, segment.payload_bytes, end <= highest))
+        highest = max(highest, end)
+    edges = [
+        Edge(s.t_s - zero_s, (s.ack or 0) - 1, s.window_bytes, (s.ack or 0) - 1 + s.window_bytes)
+        for s in acknowledgements
+    ]
+    return TimeSequence(data, edges)
+
+
+def write_csv(sequence: TimeSequence, edges: Path, data: Path) -> None:
+    """``edges.csv`` and ``data.csv``, with times in milliseconds."""
+    for path, rows in ((edges, sequence.edges), (data, sequence.data)):
+        with path.open("w", newline="", encoding="utf-8") as file:
+            columns = [name for name in asdict(rows[0]) if name != "t_s"]
+            writer = csv.writer(file)
+            writer.writerow(["t_ms", *columns])
+            for row in rows:
+                values = asdict(row)
+                writer.writerow([f"{row.t_s * 1000:.3f}", *(int(values[name]) for name in columns)])
+
+
+def read_csv(edges: Path, data: Path) -> TimeSequence:
+    """What :func:`write_csv` wrote."""
+    with edges.open(newline="", encoding="utf-8") as file:
+        found = [
+            Edge(
+                float(r["t_ms"]) / 1000,
+                int(r["acked_bytes"]),
+                int(r["window_bytes"]),
+                int(r["right_edge_bytes"]),
+            )
+            for r in csv.DictReader(file)
+        ]
+    with data.open(newline="", encoding="utf-8") as file:
+        sent = [
+            Data(float(r["t_ms"]) / 1000, int(r["first_byte"]), int(r["bytes"]), r["again"] == "1")
+            for r in csv.DictReader(file)
+        ]
+    return TimeSequence(sent, found)

@@ -1,0 +1,231 @@
+"""Boots a guest kernel for one job and waits for its end. Needs no root."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from testbed import paths
+from testbed.errors import RunFailed
+from testbed.vkernel.kernel import Kernel
+
+INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
+MEMORY = "2G"
+"""Of the guest, its files included. What is not used is not taken."""
+EPOCH_S = 946_684_800
+"""The guest's clock at its start: 2000-01-01 UTC, as in the simulator."""
+SYSCALL_NS = 2000
+"""What a system call costs in virtual time; without a price, polling would stop the clock."""
+CLOCK_NS = 40
+"""What reading the clock costs in virtual time, up to the price of a system call; then it is one."""
+SPIN_MS = 1000
+"""CPU time without a system call after which a program is taken to wait for another, and time goes on."""
+END_S = 5.0
+
+CHECKOUT = Path("/checkout")
+"""Where the guest sees this checkout."""
+
+ENVIRONMENT = (
+    "exec env -i PATH=$PATH HOME=/root LANG=C.UTF-8 TERM=linux PYTHONPATH=/checkout PYTHONHASHSEED=0 "
+    "PYTHONDONTWRITEBYTECODE=1 NCP_TESTBED_STATE=/run/state NCP_TESTBED_RUN=/run/ncp-testbed "
+    "NCP_TESTBED_RESULTS=/results"
+)
+"""What a command of a job starts with: nothing of this machine's environment gets in."""
+
+_BOOT_JOB = '"mount -t hostfs none /mnt -o /proc/self/cwd; exec /bin/bash /mnt/init"'
+"""The job's folder is the kernel's working directory, so that the command line, which seeds the guest's random
+numbers, is the same for every job."""
+
+Environment = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder of this machine in the guest."""
+
+    outside: Path
+    inside: Path
+    writable: bool = False
+
+    def line(self, link: str) -> str:
+        """As the guest's process 1 reads it; ``link`` in the job's folder leads to the folder outside."""
+        return f"{'rw' if self.writable else 'ro'}\t/proc/self/cwd/{link}/.\t{self.inside}\n"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a guest came to its end."""
+
+    code: int
+    """The exit code of its command."""
+    spins: int
+    """How often the spin guard let time pass: depends on the machine's speed, so that nothing is repeatable."""
+    uptime_s: float
+    """In the guest's own time."""
+    wall_s: float
+
+
+def boot(
+    kernel: Kernel,
+    job: Path,
+    command: str,
+    *,
+    out: Path,
+    seed: int,
+    further: Sequence[Mount] = (),
+    limit_s: float,
+    told: Callable[[str], None] = lambda _line: None,
+) -> Ended:
+    """Run a line of shell as root in a guest; ``job`` keeps what it and its kernel said, ``out`` gets what it
+    leaves in ``/results``.
+
+    ``told`` is called with each line on its stderr, as it comes. Raises :class:`RunFailed` if the guest ends
+    before its command, or takes longer than ``limit_s`` seconds of wall time.
+    """
+    prepare(job, command, [*mounts(job, out), *further])
+    begun_s = time.monotonic()
+    with _core() as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*_pinned(core, kernel), *kernel_command(kernel, seed)],
+            cwd=job, env=environment(kernel, memory), stdin=subprocess.DEVNULL, stdout=log,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            _follow(process, job / "stderr", begun_s + limit_s, told)
+        finally:
+            _end(process)
+    wall_s = time.monotonic() - begun_s
+    if not (job / "exit-code").exists():
+        if wall_s >= limit_s:
+            raise RunFailed(f"the guest was ended after {limit_s:.0f} s; see {job}")
+        raise RunFailed(f"the guest ended before its command did; see {job / 'kernel.log'}")
+    code, spins, uptime_s = ((job / name).read_text() for name in ("exit-code", "spins", "uptime"))
+    return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s)
+
+
+def mounts(job: Path, out: Path) -> list[Mount]:
+    """What every guest has of this machine beside its programs."""
+    return [
+        Mount(paths.CHECKOUT, CHECKOUT),
+        Mount(job, Path("/job"), writable=True),
+        Mount(out, Path("/out"), writable=True),
+    ]
+
+
+def prepare(job: Path, command: str, places: Sequence[Mount]) -> None:
+    """Write what the guest's process 1 reads."""
+    (job / "uml").mkdir(parents=True, exist_ok=True)
+    for name in ("exit-code", "spins", "uptime"):
+        (job / name).unlink(missing_ok=True)
+    shutil.copyfile(INIT, job / "init")
+    lines = []
+    for number, place in enumerate(places):
+        # The guest is told no path of this machine: the time that it takes to read one would show.
+        link = job / f"place{number}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(place.outside.resolve())
+        lines.append(place.line(link.name))
+    (job / "places").write_text("".join(lines))
+    (job / "command").write_text(command + "\n")
+
+
+def kernel_command(kernel: Kernel, seed: int, console: str = "con=null con0=null,fd:1") -> list[str]:
+    """The kernel's own command line: constant but for the seed."""
+    arguments = [
+        f"mem={MEMORY}", "rootfstype=hostfs", "root=/dev/root", "ro", "rootflags=/", *console.split(),
+        "umid=guest", "uml_dir=uml", "noreboot", "quiet", "loglevel=3",
+    ]  # fmt: skip
+    if kernel.exact:
+        arguments += [
+            "time-travel=inf-cpu", f"time-travel-start={EPOCH_S * 10**9}", f"tt-syscall-ns={SYSCALL_NS}",
+            f"tt-clock-ns={CLOCK_NS}", f"tt-spin-ms={SPIN_MS}", f"rng-seed={seed}",
+            "random.trust_bootloader=1", "norandmaps",
+        ]  # fmt: skip
+    # -R: what the kernel below draws for its own layout shows in that of the guest's programs.
+    return ["setarch", "-R", str(kernel.program), *arguments, "init=/bin/sh", "--", "-c", _BOOT_JOB]
+
+
+def environment(kernel: Kernel, memory: Path) -> dict[str, str]:
+    shim = {"LD_PRELOAD": str(kernel.preload)} if kernel.preload else {}
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(memory), **shim}
+
+
+def _pinned(core: int, kernel: Kernel) -> list[str]:
+    """On one core a guest's system call costs half of what it does on two. Where time is real, the guest goes
+    before ordinary programs if that is allowed: what the machine does beside it must not look like a slow link."""
+    pinned = ["taskset", "-c", str(core)]
+    first = ["chrt", "--rr", "1"]
+    if (
+        not kernel.exact
+        and subprocess.run([*first, "true"], capture_output=True, check=False).returncode == 0
+    ):
+        return [*first, *pinned]
+    return pinned
+
+
+@contextlib.contextmanager
+def _core() -> Iterator[int]:
+    """The idlest core that this process may use and that has no guest of this user, else just the idlest."""
+    idle = psutil.cpu_times_percent(interval=0.2, percpu=True)
+    allowed = sorted(os.sched_getaffinity(0), key=lambda core: -idle[core].idle if core < len(idle) else 0.0)
+    for core in allowed:
+        path = Path(tempfile.gettempdir()) / f"ncp-guest-{os.getuid()}-core-{core}.lock"
+        with path.open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield core
+            return
+    yield allowed[0]
+
+
+@contextlib.contextmanager
+def memory_folder() -> Iterator[Path]:
+    """Where the file goes that is the guest's memory: memory of this machine if there is enough, else its disk."""
+    shared = Path("/dev/shm")
+    roomy = os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 3 << 30
+    with tempfile.TemporaryDirectory(prefix="ncp-guest-", dir=shared if roomy else None) as folder:
+        yield Path(folder)
+
+
+def _follow(
+    process: subprocess.Popen[bytes], said: Path, until_s: float, told: Callable[[str], None]
+) -> None:
+    """Until the guest has ended or its time is up, pass on what it says."""
+    place = 0
+    while True:
+        over = process.poll() is not None
+        if said.exists():
+            with said.open("rb") as file:
+                file.seek(place)
+                *lines, _ = file.read().split(b"\n")
+            place += sum(len(line) + 1 for line in lines)
+            for line in lines:
+                told(line.decode(errors="replace"))
+        if over or time.monotonic() > until_s:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the kernel and with it its processes."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)

@@ -1,0 +1,86 @@
+"""The guest's side of a run: the same runner, without a database and without the verdict, which is left to the host.
+
+``python -m testbed.vkernel.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from testbed import build, paths
+from testbed.doctor.kernel import kernel_facts
+from testbed.errors import TestbedError
+from testbed.runner.kinds import run_class
+from testbed.runner.progress import Progress
+
+PRELOADED = ("mininet.net", "mininet.log", "topologies.planned", "topologies.hosts")
+"""Modules that the runner loads when it comes to them."""
+OUT = Path("/out")
+RESULTS = Path("/results")
+START_S = 10
+"""When the run starts, in seconds of the guest's uptime: later than its programs need to be loaded, so that how
+they were doesn't show."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """The scenario file as it is kept with the results; the plan is what is run."""
+
+    text: str
+
+
+def main() -> int:
+    """Run the plan; what became of it is in ``guest.json``. Returns the exit code."""
+    plan = json.loads((OUT / "plan.json").read_text())
+    binaries = {name: paths.BINARIES / name for name in build.PROGRAMS}
+    scenario = Text((OUT / "scenario.yaml").read_text())
+    run = run_class(plan)(plan, scenario, binaries, Progress(), results=RESULTS)
+    document: dict[str, object] = {}
+    preload()
+    _sleep_until(START_S)
+    try:
+        document["trust"] = run.measure().model_dump()
+    except Exception as error:
+        document["reasons"] = getattr(error, "reasons", [])
+        if not isinstance(error, TestbedError):
+            document["error"] = f"{type(error).__name__}: {error}"
+            raise
+        document["error"] = error.message
+        return 1
+    finally:
+        document |= {
+            "provenance": run.provenance, "seconds": run.progress.seconds, "kernel": kernel_facts(),
+            "python": sys.version.split()[0], "processes": os.cpu_count(),
+        }  # fmt: skip
+        text = json.dumps(document, indent=1, ensure_ascii=False)
+        (OUT / "guest.json").write_text(text + "\n")
+    return 0
+
+
+def preload() -> None:
+    """Load all that the runner will load."""
+    for module in PRELOADED:
+        importlib.import_module(module)
+
+
+def _sleep_until(uptime_s: int) -> None:
+    """To that very nanosecond: a sleep for what is left would end as much later as it was begun later."""
+
+    class Timespec(ctypes.Structure):
+        _fields_ = (("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long))
+
+    absolute = 1
+    ctypes.CDLL(None).clock_nanosleep(
+        time.CLOCK_MONOTONIC, absolute, ctypes.byref(Timespec(uptime_s, 0)), None
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

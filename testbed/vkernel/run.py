@@ -1,0 +1,113 @@
+"""A run in a guest kernel: the plan goes in, telemetry and results come out and are judged here."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.result import Trust
+from testbed.errors import RunFailed
+from testbed.plan.resolve import Plan, expected_transfer_s, new_run_id
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+from testbed.simulator import virtual_run
+from testbed.simulator.virtual_run import VirtualRun
+from testbed.vkernel import guest, python_cache
+from testbed.vkernel.kernel import Kernel
+
+SOURCES = (
+    "ncp-agent", "link", "telemetry", "collectors", "topologies", "go.mod", "testbed/runner", "testbed/tcp",
+    "testbed/vkernel", "ndn-agent", "testbed/ndn",
+    "images/vkernel/engine-init",
+)  # fmt: skip
+"""What of the checkout a run's result can depend on."""
+MODEL = "network-only model: one core, CPU free"
+
+COMMAND = (
+    f"{guest.ENVIRONMENT} PYTHONPYCACHEPREFIX={python_cache.INSIDE}"
+    + " /checkout/.venv/bin/python -m testbed.vkernel.inside"
+)
+
+
+def run_id(plan: Plan, kernel: Kernel) -> str:
+    """``vk-<12 hexadecimal digits>``: the same for the same plan, sources and kernel; where time is real each run
+    is another one."""
+    if not kernel.exact:
+        return new_run_id()
+    return virtual_run.run_id("vk", plan, virtual_run.texts(SOURCES) + kernel.identity().encode())
+
+
+class GuestRun(VirtualRun):
+    """One run of a plan in a guest kernel."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        loaded: LoadedScenario,
+        kernel: Kernel,
+        progress: Progress,
+        results: Path | None = None,
+    ) -> None:
+        """``results``: where its result folder goes, without it that of the scenario's results."""
+        super().__init__(plan, loaded, progress, results)
+        self.kernel = kernel
+        self.exact = kernel.exact
+        """Whether it is repeatable; known after the run."""
+
+    def carry_out(self) -> tuple[Trust, dict[str, Any]]:
+        """Boot, run, take what came out. In virtual time nothing is late, and the CPU is never busy."""
+        job = self.folder / "logs" / "guest"
+        job.mkdir()
+        with self.progress.step("guest's Python"):
+            modules = guest.Mount(python_cache.compiled(self.kernel), python_cache.INSIDE)
+        with self.progress.step("guest") as step:
+            ended = guest.boot(
+                self.kernel, job, COMMAND, out=self.folder, seed=self.plan["seed"],
+                further=[modules, *_folders_in(self.plan)], limit_s=300 + 20 * expected_transfer_s(self.plan),
+                told=self.progress.say,
+            )  # fmt: skip
+            step.note = f"{ended.uptime_s:.1f} {'virtual' if self.kernel.exact else 'real'} s"
+            said = self._said(job, ended)
+        self.exact = self.kernel.exact and not ended.spins
+        if ended.spins:
+            self.progress.say(
+                f"  a program span without system calls {ended.spins} times: this run is not called repeatable"
+            )
+        facts = {
+            "engine": {
+                "model": MODEL, "kernel": str(self.kernel.program), "kernel_sha256": self.kernel.identity(),
+                "virtual_time": self.kernel.exact, "repeatable": self.exact, "spins": ended.spins,
+                "guest_s": ended.uptime_s, "wall_s": round(ended.wall_s, 2),
+            },
+            "guest": {"kernel": said["kernel"], "seconds": said["seconds"], **said["provenance"]},
+        }  # fmt: skip
+        return Trust(**said["trust"]), facts
+
+    def _said(self, job: Path, ended: guest.Ended) -> dict[str, Any]:
+        """The guest's account of the run; raises :class:`RunFailed` with its words if there was no run."""
+        file = self.folder / "guest.json"
+        if not file.exists():
+            lines = (job / "stderr").read_text(errors="replace").strip().splitlines()
+            said = lines[-1] if lines else "it said nothing"
+            raise RunFailed(f"the guest's runner ended with {ended.code}: {said}", f"Its log: {job}")
+        document: dict[str, Any] = json.loads(file.read_text())
+        file.unlink()
+        if "trust" not in document:
+            error = RunFailed(document.get("error", "the run broke down in the guest"), f"Its log: {job}")
+            error.reasons = document.get("reasons", [])  # type: ignore[attr-defined]
+            raise error
+        return document
+
+
+def _folders_in(plan: Plan) -> list[guest.Mount]:
+    """Folders of files that the plan names by their paths, where the guest would not have them."""
+    files = [plan["topology"].get("file")]
+    files += [link.get(key) for link in plan["links"] for key in ("jitter_file", "trace_file")]
+    folders = sorted({Path(file).parent for file in files if file})
+    return [guest.Mount(folder, folder) for folder in folders if not _is_programs(folder)]
+
+
+def _is_programs(folder: Path) -> bool:
+    return os.path.commonpath([folder, "/usr"]) == "/usr"

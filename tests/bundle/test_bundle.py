@@ -1,0 +1,222 @@
+"""Bundles: what was packed is confirmed elsewhere, and what was changed is found and named."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from rocrate.rocrate import ROCrate
+
+from testbed.bundle.pack import CRATE, DESCRIPTION, MANIFEST, pack
+from testbed.bundle.verify import unpacked, verify_bundle
+from testbed.cli.app import main
+from testbed.cli.simulate import prepare
+from testbed.errors import BadInput
+from testbed.matrix import load as tables
+from testbed.matrix import table_run
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+
+OLD = Path(__file__).parent / "old"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> dict[str, Path]:
+    """A run and a table in virtual time."""
+    place = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NCP_TESTBED_RESULTS", str(place))
+        patch.setenv("NCP_TESTBED_STATE", str(place / "state"))
+        patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+        loaded = load("startup", ["ncp.transfer=1MiB"])
+        simulation = prepare(loaded, Progress(), seed=None, quick=False)
+        simulation.execute()
+        table = tables.load("speed-table", ["ncp.transfer=1MiB"])
+        asked = table_run.Asked(repeat=1, rows="1,2", columns="nkp24,mptcp", engine="sim")
+        table_run.run(table, asked)
+    table_folder: Path = (place / "speed-table" / "latest").resolve()
+    return {"run": simulation.folder, "table": table_folder}
+
+
+@pytest.fixture(scope="module")
+def bundle(results, tmp_path_factory) -> Path:
+    file: Path = tmp_path_factory.mktemp("bundle") / "both.zip"
+    pack([results["run"], results["table"]], file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def single(results, tmp_path_factory) -> Path:
+    file: Path = tmp_path_factory.mktemp("bundle") / "single.zip"
+    pack([results["run"]], file)
+    return file
+
+
+def changed(bundle: Path, to: Path, end: str, change, *, cover: bool = False) -> Path:
+    """A copy whose file with that end is changed; ``cover``: and its checksum made to fit."""
+    with zipfile.ZipFile(bundle) as before:
+        files = {name: before.read(name) for name in before.namelist()}
+    (name,) = (name for name in files if name.endswith(end))
+    files[name] = change(files[name])
+    if cover:
+        lines = files[MANIFEST].decode().splitlines()
+        digest = hashlib.sha256(files[name]).hexdigest()
+        lines = [f"{digest}  {name}" if line.endswith(f"  {name}") else line for line in lines]
+        files[MANIFEST] = ("\n".join(lines) + "\n").encode()
+    with zipfile.ZipFile(to, "w") as after:
+        for place, data in files.items():
+            after.writestr(place, data)
+    return to
+
+
+def differences(file: Path) -> list[str]:
+    with unpacked(file) as place:
+        return [text for verified in verify_bundle(place) for text in verified.differences]
+
+
+def test_what_was_packed_is_confirmed_and_plots_are_drawn_again(bundle) -> None:
+    with unpacked(bundle) as place:
+        found = verify_bundle(place)
+    assert [v.differences for v in found] == [[], [], []]
+    assert found[1].name.startswith("startup sim-")
+    assert found[2].notes[0] == "2 runs were judged again, and the table from them"
+    drawn = [note for v in found for note in v.notes if "drawn again" in note]
+    assert drawn[0].startswith("6 plots")
+
+
+def test_the_same_results_make_the_same_bytes(bundle, results, tmp_path) -> None:
+    again = tmp_path / "again.zip"
+    pack([results["run"], results["table"]], again)
+    assert again.read_bytes() == bundle.read_bytes()
+
+
+def test_it_has_what_is_needed_to_check_it(bundle) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        names = set(archive.namelist())
+        description = json.loads(archive.read(DESCRIPTION))
+    assert {"LICENSE", "source/requirements.lock", "source/go.sum", CRATE, MANIFEST} <= names
+    run = description["runs"][0]
+    assert {
+        f"{run['path']}/{file}" for file in ("telemetry.lp", "plan.json", "scenario.yaml", "provenance.json")
+    } <= names
+    assert not any("latest" in name for name in names)
+
+
+def test_other_tools_read_its_metadata(bundle, tmp_path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(tmp_path)
+    crate = ROCrate(tmp_path)
+    actions = [entity for entity in crate.contextual_entities if entity.type == "CreateAction"]
+    assert len(actions) == 2
+    for action in actions:
+        assert action["instrument"]["name"] == "ncp-testbed"
+        assert action["object"]
+        for part in (*action["object"], *action["result"]):
+            data = (tmp_path / part.id).read_bytes()
+            assert part["sha256"] == hashlib.sha256(data).hexdigest()
+    assert str(crate.license).endswith("Apache-2.0")
+    context, graph = crate.metadata.generate().values()
+    assert "w3id.org/ro/crate" in str(context)
+    ids = [entity["@id"] for entity in graph]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("cover", [False, True])
+def test_a_changed_number_is_found_and_named(single, tmp_path, cover) -> None:
+    def faster(data: bytes) -> bytes:
+        document = json.loads(data)
+        document["duration_s"] += 1.0
+        return json.dumps(document).encode()
+
+    (run,) = [
+        n
+        for n in zipfile.ZipFile(single).namelist()
+        if n.startswith("runs/startup/") and n.endswith("/verdict.json")
+    ]
+    found = differences(changed(single, tmp_path / "changed.zip", run, faster, cover=cover))
+    assert any(text.startswith("duration_s: ") and "by the data" in text for text in found), found
+    assert any("was changed" in text and run in text for text in found) is not cover
+
+
+def test_changed_telemetry_of_a_cell_changes_the_table(bundle, tmp_path) -> None:
+    names = zipfile.ZipFile(bundle).namelist()
+    (cell,) = (n for n in names if "/cells/1/nkp24/" in n and n.endswith("-receiver.json"))
+
+    def doubled(data: bytes) -> bytes:
+        document = json.loads(data)
+        document["goodput_bps"] *= 2
+        document["duration_s"] /= 2
+        return json.dumps(document).encode()
+
+    found = differences(changed(bundle, tmp_path / "changed.zip", cell, doubled, cover=True))
+    assert any(text.startswith("cells/1/nkp24/1/") and "goodput_mib_s" in text for text in found), found
+
+
+def test_a_changed_plot_is_found(single, tmp_path) -> None:
+    found = differences(
+        changed(
+            single, tmp_path / "c.zip", "plots/rtt.svg", lambda d: d.replace(b"path", b"poth", 1), cover=True
+        )
+    )
+    assert found == ["plots/rtt.svg: is not what the data give"]
+
+
+def test_files_added_or_gone_are_named(single, tmp_path) -> None:
+    def without(data: bytes) -> bytes:
+        return b"".join(line + b"\n" for line in data.splitlines() if not line.endswith(b"LICENSE")) + (
+            b"0" * 64 + b"  gone.txt\n"
+        )
+
+    found = differences(changed(single, tmp_path / "c.zip", MANIFEST, without))
+    assert found == [
+        f"gone.txt: is listed in {MANIFEST}, but not there", f"LICENSE: is not listed in {MANIFEST}",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "/etc/outside.txt"])
+def test_a_name_that_leads_out_is_refused(tmp_path, name) -> None:
+    file = tmp_path / "bad.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, "x")
+    with pytest.raises(BadInput, match="no name of a file in a bundle"), unpacked(file):
+        pass
+
+
+def test_a_newer_schema_is_refused(single, tmp_path) -> None:
+    newer = changed(
+        single, tmp_path / "n.zip", DESCRIPTION, lambda d: d.replace(b'"schema": 1', b'"schema": 99')
+    )
+    with pytest.raises(BadInput, match="schema: 99; this checkout reads 1 to"), unpacked(newer):
+        pass
+
+
+def test_a_truncated_bundle_is_refused(single, tmp_path, monkeypatch, capsys) -> None:
+    cut = tmp_path / "cut.zip"
+    cut.write_bytes(single.read_bytes()[:-1000])
+    monkeypatch.setattr("sys.argv", ["run.sh", "verify", str(cut)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "neither a result folder nor a bundle" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", sorted(OLD.glob("*.zip")), ids=lambda file: file.stem)
+def test_bundles_of_earlier_versions_are_still_confirmed(file) -> None:
+    with unpacked(file) as place:
+        found = verify_bundle(place)
+    assert len(found) >= 2
+    assert [v.differences for v in found] == [[] for _ in found]
+
+
+def test_there_is_an_old_bundle_of_each_schema() -> None:
+    assert [file.stem for file in sorted(OLD.glob("*.zip"))] == ["schema-1"]
+
+
+@pytest.mark.parametrize("arguments", [["bundle", "/no/such"], ["verify", "/no/such"], ["bundle", "/tmp"]])
+def test_what_is_no_result_is_named(monkeypatch, capsys, arguments) -> None:
+    monkeypatch.setattr("sys.argv", ["run.sh", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert arguments[1] in capsys.readouterr().err

@@ -1,0 +1,130 @@
+"""Sessions beside each other: fair shares of a link, and whether it is put to use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from testbed.checks import Check, CheckResult, Trust, judge
+from testbed.checks.fair_share import jain
+from testbed.checks.registry import Parameters
+from testbed.series import FromFile
+
+ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
+START_NS = 1_795_000_000_000_000_000
+FRAME_BYTES = 1073
+FAIR = {"judge": "fair_share", "min": 0.9, "from_s": 2.0, "to_s": 8.0}
+FILLED = {"judge": "link_filled", "link": "core", "min": 0.9, "from_s": 2.0, "to_s": 8.0}
+
+
+def judged(
+    folder: Path,
+    check: dict[str, Any],
+    packets_per_s: dict[str, float],
+    *,
+    starts_s: dict[str, float] | None = None,
+    tcp_bps: float | None = None,
+) -> CheckResult:
+    """A check of sessions that each deliver so many packets a second for ten seconds, over a link of 512."""
+    starts_s = starts_s or {}
+    link = {"name": "core", "rate_bps": 512 * FRAME_BYTES * 8, "rate_pps": 512, "frame_bytes": FRAME_BYTES}
+    plan = {
+        "scenario": "s", "run": "r", "links": [link, {**link, "name": "other"}],
+        "sessions": [
+            {"name": name, "policy": "nkp24", "transfer_bytes": 1,
+             "connections": [{"index": 1, "link": "core", "path": ["core"]}]}
+            for name in packets_per_s
+        ],
+        "cross_traffic": [{"number": 1, "path": ["core"]}] if tcp_bps is not None else [],
+        "telemetry": {"interval_ms": 100}, "checks": [{"name": "c", **check}],
+    }  # fmt: skip
+    lines = []
+    for name, pps in packets_per_s.items():
+        start_s = starts_s.get(name, 0.0)
+        at_ns = START_NS + round(start_s * 1e9)
+        lines.append(f'event,run=r,kind=transfer_start,session={name} at_s=0,text="x" {at_ns}')
+        for tick in range(101):
+            time_ns = at_ns + tick * 100_000_000
+            lines += [
+                f"ncp_session,run=r,session={name},role=receiver bytes={round(pps * tick / 10 * 1024)}i {time_ns}",
+                f"ncp_connection,run=r,session={name},role=receiver,connection=1 delivered_pps={pps} {time_ns}",
+            ]
+    if tcp_bps is not None:
+        lines += [
+            f"iperf3,run=r,flow=1 goodput_bps={tcp_bps} {START_NS + tick * 500_000_000}" for tick in range(21)
+        ]
+    file = folder / "telemetry.lp"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    (result,) = judge(plan, FromFile(file), folder / "agents", Trust(trusted=True)).checks
+    return result
+
+
+def test_equal_shares_are_fair(tmp_path: Path) -> None:
+    result = judged(tmp_path, FAIR, {"a": 170, "b": 170, "c": 170})
+    assert (result.status, result.measured) == ("pass", 1.0)
+
+
+def test_one_that_takes_nearly_all_is_not_fair(tmp_path: Path) -> None:
+    result = judged(tmp_path, FAIR, {"a": 480, "b": 20})
+    assert result.status == "fail"
+    assert result.measured == pytest.approx(500**2 / (2 * (480**2 + 20**2)), abs=1e-3)
+    assert "a 3.932" in result.reason
+
+
+def test_only_the_sessions_named_and_flows_where_asked(tmp_path: Path) -> None:
+    rates = {"a": 100.0, "b": 100.0, "c": 1.0}
+    assert judged(tmp_path, FAIR | {"sessions": ["a", "b"]}, rates).status == "pass"
+    starved_tcp = judged(tmp_path, FAIR | {"sessions": ["a", "b"], "cross_traffic": True}, rates, tcp_bps=1e3)
+    assert starved_tcp.status == "fail"
+    assert "iperf3-1 0.001" in starved_tcp.reason
+    unknown = judged(tmp_path, FAIR | {"sessions": ["a", "x"]}, rates)
+    assert (unknown.status, "no session 'x'; sessions: a, b, c" in unknown.reason) == ("error", True)
+    assert judged(tmp_path, FAIR, {"a": 100.0}).status == "error"
+
+
+def test_a_session_that_is_not_there_all_the_time_can_not_be_judged(tmp_path: Path) -> None:
+    result = judged(tmp_path, FAIR, {"a": 100, "b": 100}, starts_s={"b": 5.0})
+    assert result.status == "error"
+    assert "session b is not there all the time from 2 s to 8 s: it has samples from 5.0 s" in result.reason
+
+
+def test_a_link_is_filled_by_sessions_and_tcp_together(tmp_path: Path) -> None:
+    alone = judged(tmp_path, FILLED, {"a": 200, "b": 56})
+    assert alone.status == "fail"
+    assert alone.measured == pytest.approx(0.5)
+    # Half of the link for TCP: 1448 bytes of payload in each frame of 1514.
+    half_bps = 256 * FRAME_BYTES * 8 * 1448 / 1514
+    both = judged(tmp_path, FILLED, {"a": 200, "b": 56}, tcp_bps=half_bps)
+    assert both.status == "pass"
+    assert both.measured == pytest.approx(1.0)
+    assert judged(tmp_path, FILLED | {"link": "other"}, {"a": 512}).measured == 0
+
+
+def test_more_than_a_links_rate_is_no_link(tmp_path: Path) -> None:
+    assert judged(tmp_path, FILLED, {"a": 600}).status == "fail"
+    unknown = judged(tmp_path, FILLED | {"link": "croe"}, {"a": 512})
+    assert "there is no link 'croe'; links: core, other" in unknown.reason
+
+
+@given(st.lists(st.floats(0.001, 1e9), min_size=1, max_size=20))
+def test_jains_index_is_from_one_nth_to_one(rates: list[float]) -> None:
+    assert 1 / len(rates) - 1e-9 <= jain(rates) <= 1 + 1e-9
+    assert jain([3 * rate for rate in rates]) == pytest.approx(jain(rates))
+
+
+@pytest.mark.parametrize(
+    ("check", "says"),
+    [
+        (FAIR | {"to_s": 1.0}, "has to be later than from"),
+        (FAIR | {"min": 1.5}, "less than or equal to 1"),
+        (FILLED | {"min": 0.9, "max": 0.8}, "has to be at least min"),
+    ],
+)
+def test_mistakes_in_parameters(check: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        ADAPTER.validate_python({"name": "c", **check}, context={"resolved": True})

@@ -1,0 +1,131 @@
+"""The workflows do nothing but .ci/run, and .ci/run does what it says."""
+
+import csv
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from testbed import paths
+
+WORKFLOWS = sorted((paths.CHECKOUT / ".github" / "workflows").glob("*.yml"))
+SCRIPT = paths.CHECKOUT / ".ci" / "run"
+
+
+def commands(workflow: Path) -> list[list[str]]:
+    """Every command of its steps, as words, with ``${{ … }}`` as one word."""
+    document: dict[str, Any] = YAML(typ="safe").load(workflow)
+    steps = [step for job in document["jobs"].values() for step in job["steps"]]
+    lines = [line for step in steps for line in str(step.get("run", "")).splitlines() if line.strip()]
+    return [shlex.split(re.sub(r"\$\{\{.*?\}\}", "EXPRESSION", line)) for line in lines]
+
+
+def verbs() -> set[str]:
+    """What .ci/run knows, by its own last lines."""
+    cases = SCRIPT.read_text().rpartition("case ${1:-test} in")[2]
+    return set(re.findall(r"^    ([a-z]+)\)", cases, re.MULTILINE))
+
+
+def test_there_are_the_two_workflows() -> None:
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_their_commands_are_those_of_the_script(workflow: Path) -> None:
+    found = commands(workflow)
+    assert found
+    for words in found:
+        rest = words[2:] if words[:2] == ["sudo", "--preserve-env=CI"] else words
+        assert rest[0] == ".ci/run", words
+        assert not rest[1:] or rest[1] in verbs(), words
+
+
+def test_the_nightly_covers_both_middles_and_virtual_time() -> None:
+    document = YAML(typ="safe").load(paths.CHECKOUT / ".github" / "workflows" / "nightly.yml")
+    how = document["jobs"]["claims"]["strategy"]["matrix"]["how"]
+    text = SCRIPT.read_text()
+    assert sorted(how) == ["netem", "relay", "sim"]
+    assert all(re.search(rf"^ +{name}\) .*\./run\.sh all --quick ", text, re.MULTILINE) for name in how)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout whose run.sh and gh write down what they are asked."""
+    shutil.copytree(paths.CHECKOUT / ".ci", tmp_path / ".ci")
+    said = tmp_path / "said"
+    for name, more in (
+        ("run.sh", 'if [ "$1" = all ]; then mkdir -p results/all/one; ln -sfn one results/all/latest; '
+                   "cp claims.json results/all/one/; echo page > results/all/one/report.html; exit ${CODE:-0}; fi"),
+        ("bin/gh", 'if [ "$2" = list ]; then echo "${OPEN:-}"; fi'),
+        ("bin/modprobe", "exit 0"),
+    ):  # fmt: skip
+        program = tmp_path / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(
+            f'#!/bin/sh\necho "$(basename "$0") $* ($NCP_TESTBED_OCCASION)" >> {said}\n{more}\n'
+        )
+        program.chmod(0o755)
+    claim = {"id": "a-claim", "verdict": "holds", "as_known": True, "measured": "8.0", "n": 3}
+    document = {"run": "one", "verdict": "pass", "claims": [claim]}
+    (tmp_path / "claims.json").write_text(json.dumps(document))
+    return tmp_path
+
+
+def run(checkout: Path, *arguments: str, **environment: str) -> tuple[int, list[str], str]:
+    path = f"{checkout / 'bin'}:{os.environ['PATH']}"
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("NCP_TESTBED_")}
+    done = subprocess.run(
+        [str(checkout / ".ci" / "run"), *arguments], env={**clean, "PATH": path, **environment},
+        capture_output=True, text=True, check=False, cwd="/",
+    )  # fmt: skip
+    said = checkout / "said"
+    return done.returncode, said.read_text().splitlines() if said.exists() else [], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "asked"), [("netem", "--link netem"), ("relay", "--link relay"), ("sim", "--engine sim")]
+)
+def test_a_night(checkout: Path, how: str, asked: str) -> None:
+    for _ in range(2):
+        code, said, out = run(checkout, "nightly", how)
+        assert code == 0, out
+    said = [line for line in said if line.startswith("run.sh")]
+    assert said[:3] == [
+        f"run.sh all --quick {asked} (nightly)",
+        f"run.sh bundle results/all/latest --output results/nightly/{how}.zip (nightly)",
+        f"run.sh verify results/nightly/{how}.zip (nightly)",
+    ]
+    with (checkout / "results" / "nightly" / "history.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["how"], row["claim"], row["verdict"]) for row in rows] == [
+        (how, "a-claim", "holds"), (how, "all", "pass"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "ended"), [("1", 1), ("2", 2), ("3", 0), ("4", 4)])
+def test_a_bad_night_keeps_its_results_and_ends_as_it_did(checkout: Path, code: str, ended: int) -> None:
+    found, _, out = run(checkout, "nightly", "relay", CODE=code)
+    assert found == ended, out
+    assert (checkout / "results" / "nightly" / "relay.html").is_file()
+    assert ("::warning::" in out) is (code == "3")
+
+
+def test_an_alert_opens_one_issue_and_then_adds_to_it(checkout: Path) -> None:
+    assert run(checkout, "alert", "all --quick")[0] == 0
+    code, said, _ = run(checkout, "alert", "all --quick", OPEN="17")
+    assert code == 0
+    asked = [line for line in said if "issue c" in line]
+    assert asked[0].startswith("gh issue create --label nightly --title Nightly: all --quick failed")
+    assert asked[1].startswith("gh issue comment 17 ")
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("nightly", "nonsense"), ("nightly",)])
+def test_what_it_does_not_know_ends_with_2(checkout: Path, arguments: tuple[str, ...]) -> None:
+    assert run(checkout, *arguments)[0] == 2

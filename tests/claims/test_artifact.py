@@ -1,0 +1,90 @@
+"""ARTIFACT.md and CITATION.cff say what is so."""
+
+import datetime
+import re
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl
+from ruamel.yaml import YAML
+
+from testbed import paths
+from testbed.claims.artifact import FILE, claims_table, with_table
+from testbed.claims.load import load
+
+
+def test_the_claims_table_is_that_of_the_claims() -> None:
+    text = FILE.read_text(encoding="utf-8")
+    again = with_table(text, claims_table(load()))
+    assert text == again, "write it anew: .venv/bin/python -m testbed.claims.artifact"
+
+
+def test_what_it_links_to_is_there() -> None:
+    text = FILE.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link]
+    assert links
+    assert [link for link in links if not (paths.CHECKOUT / link).exists()] == []
+
+
+class Strict(BaseModel):
+    """Keys of the Citation File Format 1.2.0 that are used, with its own names; another key is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=lambda name: name.replace("_", "-"))
+
+
+class Person(Strict):
+    family_names: str = Field(min_length=1)
+    given_names: str = Field(min_length=1)
+    affiliation: str = ""
+
+
+class Entity(Strict):
+    name: str = Field(min_length=1)
+
+
+Authors = Annotated[list[Person | Entity], Field(min_length=1)]
+
+
+class Reference(Strict):
+    type: Literal["article", "blog", "generic", "slides"]
+    title: str = Field(min_length=1)
+    authors: Authors
+    year: int | None = Field(None, ge=1969, le=datetime.date.max.year)
+    month: int | None = Field(None, ge=1, le=12)
+    url: HttpUrl | None = None
+    repository_code: HttpUrl | None = None
+    conference: Entity | None = None
+    journal: str = ""
+    volume: int | None = None
+    issue: int | None = None
+    notes: str = ""
+
+
+class Citation(Strict):
+    cff_version: Literal["1.2.0"]
+    message: str = Field(min_length=1)
+    type: Literal["software"]
+    title: str = Field(min_length=1)
+    abstract: str = Field(min_length=1)
+    version: str
+    license: Literal["Apache-2.0"]
+    authors: Authors
+    keywords: list[str] = Field(min_length=1)
+    references: list[Reference]
+
+
+@pytest.fixture
+def citation() -> Citation:
+    return Citation.model_validate(YAML(typ="safe").load(paths.CHECKOUT / "CITATION.cff"))
+
+
+def test_every_source_of_a_claim_is_cited(citation: Citation) -> None:
+    titles = {reference.title for reference in citation.references}
+    assert {source.title for source in load().sources.values()} <= titles
+    assert len(titles) == len(citation.references) >= 5
+
+
+def test_the_version_is_that_of_the_project(citation: Citation) -> None:
+    text = (paths.CHECKOUT / "pyproject.toml").read_text()
+    assert f'version = "{citation.version}"' in text
+    assert "Apache License" in (paths.CHECKOUT / "LICENSE").read_text()

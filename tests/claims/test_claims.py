@@ -1,0 +1,319 @@
+"""Claims: what the file may say, what becomes of a run's results, and the page that is made from small files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.checks.result import CheckResult, Trust, Verdict
+from testbed.claims import all_run, evidence, judged, reference
+from testbed.claims.execute import Made, Runs
+from testbed.claims.judged import WORDS, Judged
+from testbed.claims.load import load
+from testbed.claims.model import Claims
+from testbed.claims.report import write_report
+from testbed.errors import BadInput
+from testbed.matrix.outcome import Spread
+from testbed.runner.progress import Progress
+
+SMALL = """\
+sources:
+  them: {title: A paper, by: Somebody, where: in print}
+runs:
+  start: {run: startup, minutes: 1, disk_mb: 1, quick: {minutes: 0.5}}
+  table: {run: speed-table, columns: [nkp24], rows: ["1"], minutes: 1, disk_mb: 1, quick: {minutes: 0.5, repeat: 2}}
+  line: {run: converge-rate, minutes: 1, disk_mb: 1, quick: {whole: true, minutes: 1}}
+claims:
+  ratio:
+    {source: them, kind: claim, text: Eight., run: start, check: final window ratio, expected: 7 to 9, why: it is}
+  carries:
+    source: them
+    kind: beyond
+    text: It carries much.
+    run: table
+    judge: {judge: bound, columns: [nkp24], min: 0.9, max: 1, rows: ["1"]}
+    expected: 90%
+    why: it is
+  slope:
+    {source: them, kind: correction, text: A line., run: line, check: "law τ = W/Σrate, nkp24", expected: law, why: so}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "claims.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
+    claims = load()
+    assert claims.claims
+    assert {claim.kind for claim in claims.claims.values()} == {"claim", "correction", "beyond"}
+    for name in ("known", "within", "ratio"):  # a published value stands beside one figure
+        for claim in claims.claims.values():
+            if claim.value is not None and claim.judge and claim.judge["judge"] == name:
+                assert len(claim.judge.get("rows", ["one"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("run: startup,", "run: startupp,", "claims.ratio: run start: there is no scenario 'startupp'"),
+        ("final window ratio", "final ratio", "check 'final ratio': startup has no such check; it has windows"),
+        ("law τ = W/Σrate, nkp24", "law, nkp24", "check 'law, nkp24': converge-rate has no such check"),
+        ("max: 1, rows: [\"1\"]", "max: 1, rows: [\"9\"]", "there is no row '9' in speed-table"),
+        ("judge: bound", "judge: bond", "claims"),
+        ("source: them, kind: claim", "source: us, kind: claim", "there is no source 'us': them"),
+        ("run: line, check", "run: lines, check", "there is no run 'lines'"),
+        ("kind: claim, text", "kind: clam, text", "claims.ratio.kind: 'clam' is not right"),
+        ("check: final window ratio,", "", "give either check"),
+        ("expected: 90%", "expected: 90%\n    reproduces: false", "cause says why a claim does not reproduce"),
+        ("min: 0.9", "minimum: 0.9", "minimum"),
+        ("{run: startup,", "{run: startup, set: [polcy=x],", "claims.ratio: run start: .*polcy"),
+    ],
+)  # fmt: skip
+def test_what_points_at_nothing_is_named(file: Path, old: str, new: str, says: str) -> None:
+    assert old in SMALL
+    file.write_text(SMALL.replace(old, new, 1))
+    with pytest.raises(BadInput, match=says):
+        load(file)
+
+
+def test_only_some_claims_need_only_their_runs(file: Path) -> None:
+    some = load(file, only=["slope"])
+    assert (list(some.claims), list(some.runs)) == (["slope"], ["line"])
+    with pytest.raises(BadInput, match="--only: there is no claim 'slop'; did you mean 'slope'"):
+        load(file, only=["slop"])
+
+
+def arguments(claims: Claims, *, quick: bool, engine: Any = "mininet") -> dict[str, str]:
+    runs = Runs(claims.runs, Path(), engine, quick, Progress())
+    return {name: " ".join(runs.arguments(name, spec)) for name, spec in claims.runs.items()}
+
+
+def test_a_run_is_the_command_that_a_user_would_type(file: Path) -> None:
+    claims = load(file)
+    assert arguments(claims, quick=False) == {
+        "start": "startup",
+        "table": "speed-table --rows 1 --columns nkp24",
+        "line": "converge-rate",
+    }
+    assert arguments(claims, quick=True, engine="sim") == {
+        "start": "startup --quick --engine sim",
+        "table": "speed-table --rows 1 --columns nkp24 --repeat 2 --quick --engine sim",
+        "line": "converge-rate",
+    }
+
+
+def write_verdict(folder: Path, status: Any, measured: Any = 8.0, reasons: list[str] | None = None) -> None:
+    check = CheckResult(
+        name="final window ratio",
+        judge="ratio",
+        status=status,
+        measured=measured,
+        expected="7 to 9",
+        reason="So.",
+    )
+    trust = Trust(trusted=not reasons, reasons=reasons or [])
+    verdict = "untrusted" if reasons else "pass" if status == "pass" else "fail"
+    folder.mkdir(parents=True, exist_ok=True)
+    document = Verdict(
+        scenario="startup", run=folder.name, verdict=verdict, summary="s", checks=[check], trust=trust,
+        duration_s=1.0, policy="nkp24",
+    )  # fmt: skip
+    (folder / "verdict.json").write_text(json.dumps(document.to_json()))
+
+
+def made(state: Any = "judged", why: str = "") -> Made:
+    return Made("start", "./run.sh startup", state, why, "runs/start/startup/x" if state == "judged" else "")
+
+
+def judge(claims: Claims, folder: Path, run: Made) -> Judged:
+    return evidence.judge("ratio", claims.claims["ratio"], run, folder)
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "as_known"),
+    [
+        ("pass", "holds", True),
+        ("fail", "fails", False),
+        ("undecided", "undecided", None),
+        ("not-covered", "not-covered", None),
+        ("error", "broken", None),
+    ],
+)
+def test_a_claim_has_the_word_of_its_check(
+    file: Path, tmp_path: Path, status: str, word: str, as_known: bool | None
+) -> None:
+    write_verdict(tmp_path / "runs/start/startup/x", status)
+    found = judge(load(file), tmp_path, made())
+    assert (found.verdict, found.as_known, found.reason) == (word, as_known, "So.")
+    assert found.measured == "8.00"
+
+
+def test_what_only_a_full_run_decides_is_open_after_a_quick_one(file: Path, tmp_path: Path) -> None:
+    write_verdict(tmp_path / "runs/start/startup/x", "fail")
+    claims = load(file)
+    claim = claims.claims["ratio"].model_copy(update={"full_only": "it is too short"})
+    quick = evidence.judge("ratio", claim, replace(made(), shorter=True), tmp_path)
+    assert (quick.verdict, quick.reason) == ("not-covered", "Left open by a quick run: it is too short")
+    assert evidence.judge("ratio", claim, made(), tmp_path).verdict == "fails"
+
+
+def test_an_untrusted_run_decides_nothing(file: Path, tmp_path: Path) -> None:
+    write_verdict(tmp_path / "runs/start/startup/x", "pass", reasons=["the relay was late"])
+    found = judge(load(file), tmp_path, made())
+    assert (found.verdict, found.reason, found.as_known) == ("untrusted", "the relay was late", None)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"), [("unsupported", "unsupported"), ("left out", "not-covered"), ("broken", "broken")]
+)
+def test_a_run_that_was_not_made_says_why(file: Path, tmp_path: Path, state: str, word: str) -> None:
+    found = judge(load(file), tmp_path, made(state, "no kernel for it"))
+    assert (found.verdict, found.reason, found.report) == (word, "no kernel for it", "")
+
+
+def one(word: Any, *, reproduces: bool = True, name: str = "x") -> Judged:
+    return Judged(
+        id=name, source="them", kind="claim", text="t", verdict=word, reason="r", run="start", command="c", check="k",
+        published="", expected="e", tolerance="", why="w", reproduces=reproduces,
+    )  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from(WORDS), st.booleans()), min_size=1, max_size=8))
+def test_all_holds_when_something_is_decided_and_nothing_came_out_otherwise(
+    words: list[tuple[str, bool]],
+) -> None:
+    claims = [one(word, reproduces=known) for word, known in words]
+    surprised = any(word in ("holds", "fails") and (word == "holds") != known for word, known in words)
+    verdict = judged.verdict_of(claims)
+    assert (verdict == "fail") >= (surprised or any(word == "broken" for word, _ in words))
+    if verdict == "pass":
+        assert any(word in ("holds", "fails") for word, _ in words)
+        assert all(word != "untrusted" for word, _ in words)
+    assert judged.summary_of(claims).startswith(
+        f"{sum(w == 'holds' for w, _ in words)} of {len(words)} claims hold"
+    )
+
+
+def test_what_is_known_not_to_reproduce_does_not_fail_all_and_is_told() -> None:
+    claims = [one("holds"), one("fails", reproduces=False)]
+    assert judged.verdict_of(claims) == "pass"
+    assert "1 do not reproduce, as is known" in judged.summary_of(claims)
+    assert judged.verdict_of([*claims, one("holds", reproduces=False, name="odd")]) == "fail"
+    assert "otherwise than known: odd" in judged.summary_of([one("holds", reproduces=False, name="odd")])
+
+
+@pytest.fixture
+def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One quick run in virtual time, and two claims of it."""
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+    asked = all_run.Asked("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"))
+    verdict, found, folder = all_run.run(load(only=asked.only), asked, Progress())
+    assert (verdict, [claim.verdict for claim in found]) == ("pass", ["holds", "holds"])
+    return folder
+
+
+def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Path, tmp_path: Path) -> None:
+    asked = all_run.Asked("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"), resume="latest")
+    before = {path: path.stat().st_mtime_ns for path in result.rglob("telemetry.lp")}
+    assert len(before) == 1
+    assert all_run.run(load(only=asked.only), asked, Progress())[0] == "pass"
+    assert {path: path.stat().st_mtime_ns for path in result.rglob("telemetry.lp")} == before
+    other = all_run.Asked("sim", quick=False, only=asked.only, resume="latest")
+    with pytest.raises(BadInput, match="begun with another quick"):
+        all_run.run(load(only=asked.only), other, Progress())
+
+    with (result / "claims.csv").open() as table:
+        rows = list(csv.DictReader(table))
+    assert [(row["id"], row["verdict"]) for row in rows] == [
+        ("nkp24-startup-law", "holds"),
+        ("nkp24-startup-10s", "holds"),
+    ]
+    page = (result / "report.html").read_text()
+    assert not re.search(r"(src|href)=\"(https?:)?//|<script|@import|url\(http", page)
+    for target in re.findall(r'href="([^"#]+)"', page):
+        assert (result / target).is_file(), target
+
+    small = tmp_path / "small"
+    copies = reference.keep(result, small)
+    assert sum(path.stat().st_size for path in copies) < 200_000
+    assert not list(small.rglob("*.lp"))
+    write_report(small)
+    assert (small / "plots/startup-shares.svg").read_bytes() == (
+        result / "plots/startup-shares.svg"
+    ).read_bytes()
+    document = json.loads((result / "claims.json").read_text())
+    (result / "claims.json").write_text(json.dumps({**document, "complete": False}))
+    with pytest.raises(BadInput, match="stopped before its end"):
+        reference.keep(result, tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(reference.FOLDER.glob("*/claims.json")), ids=lambda path: path.parent.name
+)
+def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    reference.keep(path.parent, copy)
+    page = write_report(copy).read_text()
+    for claim in json.loads(path.read_text())["claims"]:
+        assert f'id="{claim["id"]}"' in page
+
+
+def spread(*values: float) -> dict[str, Any]:
+    return asdict(Spread.of(values))
+
+
+def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, tmp_path: Path) -> None:
+    cells = {"goodput_mib_s": {"nkp24": spread(0.93, 0.95, 0.97), "previous": spread(0.5, 0.5)}}
+    row = {
+        "name": "1", "label": "1", "title": "", "bounds": {"goodput_mib_s": 1.0}, "cells": cells,
+        "states": {"nkp24": "ok", "previous": "ok"},
+        "known": [{"by": "them", "column": "nkp24", "value": 0.9, "figure": "goodput_mib_s"}],
+    }  # fmt: skip
+    outcomes = [{"row": "1", "column": "nkp24", "verdict": "pass", "why": ""}]
+    table = {"schema": 2, "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes}
+    run = tmp_path / "runs/start/startup/x"
+    write_verdict(run, "pass")
+    (run / "table.json").write_text(json.dumps(table))
+    claims = load(file)
+
+    def found(**judge: Any) -> Judged:
+        claim = claims.claims["carries"].model_copy(
+            update={"judge": {"rows": ["1"], "columns": ["nkp24"], **judge}}
+        )
+        return evidence.judge("carries", claim, made(), tmp_path)
+
+    holds = found(judge="bound", min=0.9, max=1)
+    assert (holds.verdict, holds.n, holds.figures) == ("holds", 3, {"1 nkp24": 0.95})
+    assert holds.intervals == {"1 nkp24": (0.93, 0.97)}
+    assert holds.measured == "0.9500 [0.9300, 0.9700]"
+    assert found(judge="bound", min=0.94).verdict == "undecided"
+    assert found(judge="bound", min=0.98).verdict == "fails"
+    known = found(judge="known", tolerance=0.1)  # what was measured, not how far it is off
+    assert (known.verdict, known.figures, known.intervals) == (
+        "holds",
+        {"1 nkp24": 0.95},
+        {"1 nkp24": (0.93, 0.97)},
+    )
+    few = found(judge="within", columns=["previous"], max=0.6)
+    assert (few.verdict, few.n, few.intervals) == ("holds", 2, {})
+    assert "Judged by the median alone" in few.reason
+
+    cells["goodput_mib_s"]["nkp24"] = spread()
+    outcomes[0] |= {"verdict": "unsupported", "why": "no such kernel"}
+    (run / "table.json").write_text(json.dumps(table))
+    none = found(judge="bound", min=0.9)
+    assert (none.verdict, none.reason) == ("unsupported", "no such kernel")

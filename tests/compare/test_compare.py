@@ -1,0 +1,143 @@
+"""Versions that are run and compared, through the command line and on agents built from other sources."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testbed import paths
+from testbed.cli.app import main
+from testbed.compare.difference import conclusion, differences
+from testbed.compare.groups import Group, named_places, recorded, variant
+from testbed.compare.make import Asked, Version, choices_of, make
+from testbed.compare.programs import programs, programs_of_sources
+from testbed.errors import BadInput
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+
+NOISY = (
+    "links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1.5MiB", "ncp.send_window=1MiB",
+)  # fmt: skip
+"""Jitter by the seed: no two runs are alike, as on real packets."""
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+    return tmp_path
+
+
+def compare(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["run.sh", "compare", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Path) -> None:
+    """Over ten pairs of three runs each; no two groups share a seed."""
+    sources = tmp_path / "sources"
+    for part in ("ncp-agent", "link", "telemetry", "collectors"):
+        shutil.copytree(paths.CHECKOUT / part, sources / part, ignore=shutil.ignore_patterns("*_test.go"))
+    for file in ("go.mod", "go.sum"):
+        shutil.copy(paths.CHECKOUT / file, sources / file)
+    rule = sources / "ncp-agent" / "policy" / "nkp24.go"
+    text = rule.read_text()
+    assert text.count("p.windows[c]++") == 1
+    rule.write_text(text.replace("p.windows[c]++", "p.windows[c] += 0.5"))
+
+    pairs, runs = 10, 3
+    asked = Asked("sim", 2 * pairs * runs, False, NOISY)
+    loaded = load("startup", NOISY)
+    good = Version("good", loaded, programs(None, "sim"), choices_of(asked))
+    (twice,) = make([good], asked, tmp_path / "runs", Progress())
+    asked = Asked("sim", pairs * runs, False, NOISY)
+    # Its seeds are those of the first half, and are compared with the second.
+    wrong = Version("wrong", loaded, programs_of_sources(sources), choices_of(asked))
+    (regressed,) = make([wrong], asked, tmp_path / "runs", Progress())
+
+    for pair in range(pairs):
+        of = slice(pair * runs, (pair + 1) * runs)
+        again = Group("again", twice.runs[: pairs * runs][of])
+        base = Group("base", twice.runs[pairs * runs :][of])
+        same = differences(base, [again], 0.95)
+        assert conclusion(same) == "no difference shown", same
+        worse = differences(base, [Group("wrong", regressed.runs[of])], 0.95)
+        assert conclusion(worse) == "worse", worse
+        assert "law_error" in [d.figure for d in worse if d.word == "worse"]
+
+
+def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
+    code = compare(
+        monkeypatch,
+        "--scenario",
+        "startup",
+        "--quick",
+        "--seeds",
+        "3",
+        "old:policy=previous",
+        "new:policy=nkp24",
+    )
+    out = capsys.readouterr().out
+    assert code == 0, out
+    assert out.splitlines()[-1].startswith("BETTER new against old: goodput_mib_s +")
+    folder = own_place / "results" / "compare" / "latest"
+    document = json.loads((folder / "compare.json").read_text())
+    assert [group["name"] for group in document["groups"]] == ["old", "new"]
+    words = {d["figure"]: d["word"] for d in document["differences"]}
+    assert words["settled_s"] == words["goodput_mib_s"] == "better"
+    page = (folder / "report.html").read_text()
+    assert page.count("<svg") == 5
+    # The same runs again, from their folders.
+    runs = folder.resolve() / "runs"
+    assert compare(monkeypatch, str(runs / "new"), str(runs / "old")) == 1
+    again = capsys.readouterr().out.splitlines()[-1]
+    assert again.startswith("WORSE old against new: ")
+    assert "goodput_mib_s" in again
+
+
+def test_a_commit_s_agent_is_built_from_the_commit(own_place, monkeypatch, capsys) -> None:
+    if not (paths.CHECKOUT / ".git").exists():
+        pytest.skip("this checkout has no history")
+    head = ("--scenario", "startup", "--set", "ncp.transfer=1MiB", "--seeds", "3")
+    assert compare(monkeypatch, *head, "--commit", "HEAD", "--commit", ".") == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "NO DIFFERENCE SHOWN . against HEAD"
+    assert compare(monkeypatch, *head, "--commit", "no-such", "--commit", ".") == 2
+    assert "'no-such': this checkout has no such commit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing to compare"),
+        (["--scenario", "startup", "base:"], "there is only one group"),
+        (["--scenario", "startup", "a:policy=nkp24", "a:policy=previous"], "two groups are named 'a'"),
+        (["--scenario", "startup", "a:", "b:policy"], "'policy' should be KEY=VALUE"),
+        (["--scenario", "startup", "a:", "b:policy=reno"], "no policy 'reno'"),
+        (["--scenario", "startup", "a:", "b:nonsense=1"], "nonsense"),
+        (["--group", "a=/no/such", "--group", "b=/no/such"], "/no/such: there is no result folder"),
+        (["--commit", "a", "--commit", "b"], "--commit needs --scenario"),
+    ],
+)
+def test_bad_input_is_told_before_anything_is_made(
+    own_place, monkeypatch, capsys, arguments, message
+) -> None:
+    assert compare(monkeypatch, *arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not (own_place / "results").exists()
+
+
+def test_what_the_arguments_mean() -> None:
+    assert variant("startup:policy=nkp24", "").scenario == "startup"
+    found = variant("new:policy=nkp24,ncp.initial_windows=[1,2048],commit=main", "startup")
+    assert (found.name, found.scenario, found.commit) == ("new", "startup", "main")
+    assert found.assignments == ("policy=nkp24", "ncp.initial_windows=[1,2048]")
+    assert named_places("old=results/a,results/b") == ("old", ["results/a", "results/b"])
+    with pytest.raises(BadInput, match="NAME=FOLDER"):
+        named_places("results/a")
+    with pytest.raises(BadInput, match="no result folder"):
+        recorded("x", ["no/*/where"])

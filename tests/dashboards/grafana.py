@@ -1,0 +1,128 @@
+"""What Grafana does with a dashboard's queries before they reach InfluxDB, and with the answers.
+
+After templateSrv and formatRegistry (public/app/features/templating), rangeutil's intervals (packages/grafana-data)
+and the InfluxDB data source: its front end (Grafana 9.3) and its back end (later, and all alert rules).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.influx.client import Client
+
+Values = Sequence[str] | str
+
+ALL = "$__all"
+
+_ROUND_MS = [
+    (10, 1), (15, 10), (35, 20), (75, 50), (150, 100), (350, 200), (750, 500), (1_500, 1_000), (3_500, 2_000),
+    (7_500, 5_000), (12_500, 10_000), (17_500, 15_000), (25_000, 20_000), (45_000, 30_000), (90_000, 60_000),
+    (210_000, 120_000), (450_000, 300_000), (750_000, 600_000), (1_050_000, 900_000), (1_500_000, 1_200_000),
+    (2_700_000, 1_800_000), (5_400_000, 3_600_000), (9_000_000, 7_200_000), (16_200_000, 10_800_000),
+    (32_400_000, 21_600_000), (86_400_000, 43_200_000), (604_800_000, 86_400_000),
+]  # fmt: skip
+"""An interval below the first is rounded to the second."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A dashboard's span of time. ``relative`` is what was chosen (``now-15m``), if it was not two instants."""
+
+    from_ms: int
+    to_ms: int
+    relative: str = ""
+
+    def filter(self) -> str:
+        """``$timeFilter``."""
+        if self.relative:
+            return f"time >= now() - {self.relative.removeprefix('now-')} and time <= now()"
+        return f"time >= {self.from_ms}ms and time <= {self.to_ms}ms"
+
+    def interval(self, width_px: int, least_ms: int = 100) -> str:
+        """``$__interval`` for a panel as wide as that: a point for each pixel at most."""
+        exact = (self.to_ms - self.from_ms) / width_px
+        rounded = next((to for below, to in _ROUND_MS if exact < below), 604_800_000)
+        milliseconds = max(rounded, least_ms)
+        for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)):
+            if milliseconds % size == 0:
+                return f"{milliseconds // size}{unit}"
+        return f"{milliseconds}ms"
+
+
+def escaped(text: str) -> str:
+    """As ``${name:regex}`` escapes."""
+    return re.sub(r"[\\^$*+?.()|\[\]{}/]", lambda found: "\\" + found.group(), text)
+
+
+@dataclass
+class Variables:
+    """The variables of a dashboard: what is chosen, and what stands for all."""
+
+    chosen: dict[str, Values] = field(default_factory=dict)
+    all_values: dict[str, str] = field(default_factory=dict)
+
+    def but(self, **changes: Values) -> Variables:
+        """With other values, as in a repeated panel."""
+        return Variables({**self.chosen, **changes}, self.all_values)
+
+    def text_of(self, name: str, form: str) -> str:
+        value = self.chosen[name]
+        if value == ALL or list(value) == [ALL]:
+            return self.all_values[name]  # as it is, whatever the format
+        if form == "regex":
+            if isinstance(value, str):
+                return escaped(value)
+            parts = [escaped(part) for part in value]
+            return parts[0] if len(parts) == 1 else f"({'|'.join(parts)})"
+        return value if isinstance(value, str) else f"{{{','.join(value)}}}"
+
+    def replace(self, text: str) -> str:
+        """``$name``, ``${name}``, ``${name:format}`` and ``[[name]]``; what is no variable stays."""
+
+        def one(found: re.Match[str]) -> str:
+            name = found["braced"] or found["bare"] or found["old"]
+            return self.text_of(name, found["form"] or "") if name in self.chosen else found.group()
+
+        pattern = r"\$\{(?P<braced>\w+)(?::(?P<form>\w+))?\}|\$(?P<bare>\w+)|\[\[(?P<old>\w+)\]\]"
+        return re.sub(pattern, one, text)
+
+
+def interpolate(query: str, variables: Variables, span: Span, width_px: int = 590) -> str:
+    """The query as it reaches InfluxDB."""
+    text = query.replace("$timeFilter", span.filter()).replace("$__interval", span.interval(width_px))
+    return variables.replace(text)
+
+
+def opened(board: Mapping[str, Any], client: Client) -> Variables:
+    """The variables as they are when somebody opens the dashboard: each queried in turn, the first value chosen,
+    or all where that is possible."""
+    variables = Variables()
+    for variable in board["templating"]["list"]:
+        name = variable["name"]
+        if variable["type"] == "custom":
+            variables.chosen[name] = [variable["current"]["value"]]
+        elif variable.get("includeAll"):
+            variables.chosen[name] = [ALL]
+        else:
+            first = values_of(variable, variables, client)[0]
+            variables.chosen[name] = [first] if variable.get("multi") else first
+        variables.all_values[name] = variable.get("allValue") or ""
+    return variables
+
+
+def values_of(variable: Mapping[str, Any], variables: Variables, client: Client) -> list[str]:
+    """What a variable offers: the last column of the answer, without repetitions, in the variable's order."""
+    answer = client.query(variables.replace(variable["query"]))
+    found = {str(value) for part in answer for value in part.columns["value"]}
+    order = variable["sort"]
+    if order in (3, 4):
+        return sorted(found, key=lambda text: (int(re.sub(r"\D", "", text) or 0), text), reverse=order == 4)
+    return sorted(found, reverse=order == 2)
+
+
+def series_name(alias: str, tags: Mapping[str, str]) -> str:
+    """A series' name by its target's alias."""
+    return re.sub(r"\$tag_(\w+)", lambda found: tags[found[1]], alias)

@@ -1,0 +1,169 @@
+"""Tables about any figure: limits, rows against each other, lines through cells, and what earlier tables left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.checks.figures import figures_of
+from testbed.checks.result import Trust, Verdict
+from testbed.errors import BadInput
+from testbed.figures import GOODPUT, title_of, unit_of
+from testbed.matrix.across_rows import fit
+from testbed.matrix.judging import judge_one
+from testbed.matrix.load import load
+from testbed.matrix.model import RowRatioCheck, SlopeCheck, WithinCheck
+from testbed.matrix.outcome import Spread, read_outcome
+from testbed.matrix.report import filled_in, write_report
+from testbed.matrix.summary import RowSummary, summarise, write_csv
+
+SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)
+
+
+def row(name: str, **figures: float | list[float] | None) -> RowSummary:
+    spreads = {
+        figure: {"a": Spread.of([] if v is None else [v] if isinstance(v, float) else v)}
+        for figure, v in figures.items()
+    }
+    return RowSummary(name, name, "", {}, spreads, {"a": "ok"}, [])
+
+
+def test_a_figures_name_has_its_unit() -> None:
+    named = {
+        "throughput_mbps": "Mbit/s",
+        GOODPUT: "MiB/s",
+        "completion_ms": "ms",
+        "transfer_s": "s",
+        "marks": "",
+    }
+    assert {name: unit_of(name) for name in named} == named
+    assert title_of("observed_window_bytes") == "Observed window"
+
+
+@given(st.floats(0.1, 100), st.floats(0.1, 100), st.floats(0.1, 100))
+def test_within(value: float, low: float, high: float) -> None:
+    check = WithinCheck(name="x", judge="within", figure="b_ms", columns=["a"], min=low, max=high)
+    status = judge_one(check, [row("1", a_mbps=1.0, b_ms=value)], ["a"]).status
+    assert status == ("pass" if low <= value <= high else "fail")
+
+
+def test_within_by_the_interval_of_three_runs() -> None:
+    check = WithinCheck(name="x", judge="within", columns=["a"], min=1.0, max=2.0)
+    for values, status in (
+        ([1.1, 1.2, 1.3], "pass"),
+        ([0.9, 1.2, 1.3], "undecided"),
+        ([0.7, 0.8, 0.9], "fail"),
+    ):
+        assert judge_one(check, [row("1", t_mbps=values)], ["a"]).status == status
+
+
+def test_one_row_over_another() -> None:
+    check = RowRatioCheck(
+        name="x", judge="row_ratio", row="near", over="far", columns=["a"], min=1.9, max=2.1
+    )
+    rows = [row("near", t_mbps=6.2), row("far", t_mbps=3.1)]
+    found = judge_one(check, rows, ["a"])
+    assert (found.status, found.measured) == ("pass", 2.0)
+    assert judge_one(check, [row("near", t_mbps=6.2), row("far", t_mbps=2.0)], ["a"]).status == "fail"
+    assert judge_one(check, rows[:1], ["a"]).status == "not-covered"
+
+
+@given(st.floats(0.5, 2), st.floats(-1, 1), st.lists(st.floats(1, 50), min_size=3, max_size=12, unique=True))
+def test_a_line_is_found_again(slope: float, intercept: float, xs: list[float]) -> None:
+    if max(xs) - min(xs) < 0.5:
+        return
+    rows = [row(str(i), t_mbps=slope * x + intercept, theory_mbps=x) for i, x in enumerate(xs)]
+    line = fit(SLOPE, rows, "t_mbps")
+    assert line is not None
+    assert line.slope == pytest.approx(slope, abs=1e-6)
+    assert line.at(10.0) == pytest.approx(slope * 10 + intercept, abs=1e-4)
+
+
+def test_a_slope_is_judged_with_what_it_explains() -> None:
+    on_it = [row(str(x), t_mbps=1.01 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
+    assert judge_one(SLOPE, on_it, ["a"]).status == "pass"
+    steeper = [row(str(x), t_mbps=1.2 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
+    assert judge_one(SLOPE, steeper, ["a"]).status == "fail"
+    scattered = [
+        row(str(x), t_mbps=y, theory_mbps=x) for x, y in ((1.0, 3.0), (2.0, 0.5), (4.0, 6.0), (8.0, 8.0))
+    ]
+    assert judge_one(SLOPE, scattered, ["a"]).status == "fail"
+    assert judge_one(SLOPE, on_it[:2], ["a"]).status == "not-covered"
+
+
+def test_figures_of_several_sessions_have_its_name() -> None:
+    results = [
+        {"session": "s1", "role": "receiver", "goodput_bps": 8 * 2**20},
+        {"session": "s2", "role": "receiver", "goodput_bps": 16 * 2**20, "figures": {"rtt_ms": 5.0}},
+        {"session": "s1", "role": "sender", "goodput_bps": 1.0},
+    ]
+    found = figures_of(results)
+    assert (found[GOODPUT], found[f"s2.{GOODPUT}"], found["s2.rtt_ms"]) == (1.0, 2.0, 5.0)
+
+
+def test_a_run_that_the_machine_can_not_do_is_no_failure(tmp_path: Path) -> None:
+    verdict = Verdict(
+        scenario="s", run="r", verdict="fail", summary="", checks=[], trust=Trust(trusted=True), duration_s=None,
+        policy="vegas", broken="this kernel refuses a route with congctl vegas", unsupported=True,
+    )  # fmt: skip
+    (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
+    found = read_outcome("1", "vegas", 1, tmp_path)
+    assert (found.verdict, found.why, found.figures) == ("unsupported", verdict.broken, {})
+
+
+def test_known_values_by_several_columns_and_figures(tmp_path: Path) -> None:
+    table = load("bdp-window").table
+    names = [row.name for row in table.rows]
+    summaries = {s.name: s for s in summarise(table, names, ["cubic"], {n: {} for n in names}, [])}
+    known = {(k.figure, k.by): k.value for k in summaries["rtt-100"].known if k.column == "cubic"}
+    assert known == {
+        ("throughput_mbps", "published"): 5.16,
+        ("theory_asked_mbps", "theory of the post"): 5.24,
+    }
+    assert [k.value for k in summaries["rtt-900-auto"].known if k.figure == "end_mbps"] == [40.0, 40.0]
+    write_csv(list(summaries.values()), ["cubic"], tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text().count("\n") == 1 + len(names) * len(table.figures)
+
+
+def test_a_figure_that_a_table_is_not_about_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    text = Path(load("bdp-sweep").path).read_text()
+    path.write_text(text.replace("x: theory_observed_mbps", "x: theory_mbps", 1))
+    with pytest.raises(BadInput, match="'theory_mbps' is none of figures: steady_mbps"):
+        load(str(path))
+
+
+def test_findings_name_other_figures() -> None:
+    found = filled_in("{1.a:rtt_ms} {1.a} {1.a:none_ms}", [row("1", t_mbps=6.2, rtt_ms=100.0)])
+    assert found == "100.000 6.200 (not run)"
+
+
+def test_a_table_of_before_still_has_its_report(tmp_path: Path) -> None:
+    spread = {"n": 1, "median": 0.9, "low": 0.9, "high": 0.9}
+    document = {
+        "schema": 1, "name": "old", "run": "r", "title": "T", "source": "", "description": "", "unit": "MiB/s",
+        "engine": "mininet", "quick": False, "repeat": 1, "overrides": [], "columns": ["nkp24"], "ratios": [],
+        "findings": ["{1.nkp24}"],
+        "rows": [{
+            "name": "1", "label": "1", "title": "one", "bound_mib_s": 1.0, "cells": {"nkp24": spread},
+            "states": {"nkp24": "ok"}, "known": [{"by": "published", "column": "nkp24", "value": 0.91}],
+        }],
+        "outcomes": [{
+            "row": "1", "column": "nkp24", "repetition": 1, "verdict": "pass", "goodput_mib_s": 0.9, "seconds": 8.0,
+            "why": "", "run": "x", "attempts": 1,
+        }],
+    }  # fmt: skip
+    verdict = Verdict(
+        scenario="old", run="r", verdict="pass", summary="", checks=[], trust=Trust(trusted=True), duration_s=None,
+        policy="nkp24",
+    )  # fmt: skip
+    (tmp_path / "table.json").write_text(json.dumps(document))
+    (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
+    text = write_report(tmp_path).read_text()
+    assert "<b>0.900</b>" in text
+    assert "90.0%" in text
+    assert "published 0.910" in text

@@ -1,0 +1,90 @@
+"""What one column gains over another: its checks, its picture, and rows that are run less often than the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.matrix import gains, table_run
+from testbed.matrix.judging import judge_one
+from testbed.matrix.load import contenders, load
+from testbed.matrix.model import DifferenceCheck, RisesCheck
+from testbed.matrix.outcome import Spread
+from testbed.matrix.summary import KnownValue, RowSummary
+from testbed.matrix.table_run import Asked
+
+PLOT = {"name": "by-size", "title": "By size", "x": "bytes", "rows": ["a", "b"], "column": "iw3", "over": "iw10",
+        "figure": None}  # fmt: skip
+
+
+def row(
+    name: str, iw3: list[float], iw10: list[float], known: tuple[float, float] | None = None
+) -> RowSummary:
+    values = zip(("iw3", "iw10"), known or (), strict=False)
+    return RowSummary(
+        name, name, "", {}, {"page_s": {"iw3": Spread.of(iw3), "iw10": Spread.of(iw10)}}, {"iw3": "ok", "iw10": "ok"},
+        [KnownValue("published", column, value, "page_s") for column, value in values],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("iw3", "iw10", "status"),
+    [
+        ([2.5], [2.0], "pass"),
+        ([2.5], [1.0], "fail"),
+        ([2.5], [2.6], "fail"),
+        ([2.5, 2.6, 2.5], [2.0, 2.1, 2.0], "pass"),
+        ([2.5, 3.9, 2.4], [2.0, 2.1, 2.0], "undecided"),
+        ([2.5], [], "not-covered"),
+    ],
+)
+def test_a_difference_lies_inside_or_not(iw3: list[float], iw10: list[float], status: str) -> None:
+    check = DifferenceCheck(name="d", judge="difference", column="iw3", over="iw10", min=0.2, max=1.0)
+    assert judge_one(check, [row("a", iw3, iw10)], ["iw3", "iw10"]).status == status
+
+
+@given(st.lists(st.integers(0, 5), min_size=3, max_size=8))
+def test_a_rise_is_one_from_row_to_row(differences: list[int]) -> None:
+    rows = [row(f"r{n}", [10.0 + d], [10.0]) for n, d in enumerate(differences)]
+    result = judge_one(RisesCheck(name="r", judge="rises", column="iw3", over="iw10"), rows, ["iw3", "iw10"])
+    rises = all(b > a for a, b in pairwise(differences))
+    assert (result.status == "pass") is rises
+
+
+def test_a_rise_is_open_where_a_row_is_missing_and_names_where_it_falls() -> None:
+    check = RisesCheck(name="r", judge="rises", column="iw3", over="iw10")
+    up = [row("a", [2.0], [1.0]), row("b", [3.0], [1.0]), row("c", [4.0], [1.0])]
+    assert judge_one(check, up[:2], ["iw3", "iw10"]).status == "not-covered"
+    assert judge_one(check, [*up, row("d", [], [1.0])], ["iw3", "iw10"]).status == "not-covered"
+    fallen = judge_one(check, [up[0], up[2], up[1]], ["iw3", "iw10"])
+    assert fallen.status == "fail"
+    assert "b after c" in fallen.reason
+
+
+def test_a_gain_is_in_ms_and_percent_of_the_smaller() -> None:
+    assert gains.Gain.of(2.5, 2.0, 1000.0) == gains.Gain(500.0, 25.0)
+    assert gains.Gain.of(None, 2.0, 1.0) is None
+
+
+def test_the_picture_has_the_rows_that_were_run() -> None:
+    rows = [row("a", [2.5], [2.0], known=(2.4, 2.0)), row("c", [2.5], [2.0])]
+    (plot,) = gains.pictures([PLOT, {**PLOT, "name": "none", "rows": ["x"]}], rows)
+    assert plot.name == "by-size"
+    assert "published" in plot.svg
+    assert gains.pictures([PLOT], [replace(rows[0], known=[])])[0].svg.count("published, ms") == 0
+    assert plot.svg == gains.pictures([PLOT], rows)[0].svg
+
+
+def test_a_row_that_takes_long_is_run_less_often(tmp_path: Path) -> None:
+    loaded = load("initcwnd", (), quick=False)
+    assert [c.name for c in contenders(loaded.table, [])] == ["iw3", "iw10"]
+    chosen = table_run.select(loaded, Asked(rows="seg-3,bw-256"), {})
+    counts = {name: sum(cell.row == name for cell in chosen.cells()) for name in ("seg-3", "bw-256")}
+    assert counts == {"seg-3": 6, "bw-256": 2}
+    once = table_run.select(loaded, Asked(rows="seg-3,bw-256", repeat=1), {})
+    assert len(once.cells()) == 4

@@ -1,0 +1,106 @@
+"""A scenario that is repeated: its own checks over all runs, by interval or by vote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.errors import BadInput
+from testbed.matrix import table_run
+from testbed.matrix.each_run import judge_each_run
+from testbed.matrix.load import scenario_of
+from testbed.matrix.model import EachRunCheck
+from testbed.matrix.outcome import Outcome
+from testbed.matrix.repeated import first_run, repeated
+from testbed.matrix.table_run import Asked, select
+
+CHECK = EachRunCheck(name="law", judge="each_run", check="law")
+
+
+def runs(
+    *found: tuple[str, Any], verdict: Any = "pass", expected: Any = 0.0, tolerance: Any = 0.03
+) -> list[Outcome]:
+    return [
+        Outcome("r", "c", number, verdict, {}, 1.0, "", "x", 1, {
+            "law": {"status": status, "measured": measured, "expected": expected, "tolerance": tolerance}
+        })
+        for number, (status, measured) in enumerate(found, start=1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        ([("pass", 0.01), ("pass", 0.02), ("pass", 0.02)], "pass"),
+        ([("pass", 0.01), ("pass", 0.02), ("fail", 0.04)], "undecided"),
+        ([("fail", 0.05), ("fail", 0.04), ("fail", 0.06)], "fail"),
+        ([("pass", 0.01)] * 30 + [("fail", 0.04)], "pass"),  # the median's interval leaves one in thirty out
+        ([("pass", 0.01), ("fail", 0.04)], "undecided"),  # too few for an interval: by vote
+        ([("pass", 0.01)], "pass"),
+        ([("not-asked", None)] * 3, "not-asked"),
+        ([("not-covered", None)] * 3, "not-covered"),
+        ([("error", None)] * 3, "error"),
+        ([], "not-covered"),
+    ],
+)
+def test_a_figure_with_a_tolerance_is_judged_by_its_interval(
+    found: list[tuple[str, Any]], status: str
+) -> None:
+    assert judge_each_run(CHECK, runs(*found)).status == status
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [(["pass"] * 3, "pass"), (["pass", "fail", "pass"], "undecided"), (["fail"] * 3, "fail")],
+)
+def test_limits_in_words_are_judged_by_vote(found: list[str], status: str) -> None:
+    result = judge_each_run(CHECK, runs(*((s, 8.0) for s in found), expected="7 to 9", tolerance=None))
+    assert result.status == status
+    assert result.figures["interval"] == [8.0, 8.0]
+
+
+def test_runs_that_each_ask_for_something_else_are_judged_by_vote() -> None:
+    points = [*runs(("pass", 100), expected=100, tolerance=0), *runs(("pass", 90), expected=90, tolerance=0)]
+    points += runs(("pass", 110), expected=110, tolerance=0)
+    assert judge_each_run(CHECK, points).status == "pass"
+
+
+def test_untrusted_runs_have_no_vote() -> None:
+    good, late = runs(("pass", 0.01)), runs(("fail", 0.9), verdict="untrusted")
+    assert judge_each_run(CHECK, [*good, *late]).status == "pass"
+
+
+def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
+    table = repeated("startup", ["policy=previous"], quick=True, repeat=4, seed=7)
+    assert (table.table.repeat, table.table.seed) == (4, 7)
+    selection = select(table, Asked(), {"previous": {}})
+    (row,), (column,) = selection.rows.values(), selection.columns.values()
+    scenario = scenario_of(table, row, column).scenario
+    assert scenario.ncp is not None
+    assert (scenario.ncp.policy, scenario.ncp.transfer_bytes) == ("previous", 16 << 20)
+    assert len(selection.cells()) == 4
+    with pytest.raises(BadInput, match="polcy"):
+        repeated("startup", ["polcy=x"], quick=False, repeat=3, seed=None)
+
+
+def test_three_runs_in_virtual_time_come_to_one_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+    table = repeated("startup", [], quick=True, repeat=3, seed=None)
+    verdict = table_run.run(table, Asked(engine="sim", quick=True))
+    assert verdict.verdict == "pass", verdict.summary
+    assert {check.judge for check in verdict.checks} == {"each_run"}
+    folder = tmp_path / "results" / "startup" / verdict.run
+    document = json.loads((folder / "table.json").read_text())
+    assert [cell["repetition"] for cell in document["outcomes"]] == [1, 2, 3]
+    assert len(list(folder.glob("cells/repeated/runs/*/sim-*/telemetry.lp"))) == 3
+    first = first_run(folder)
+    assert first is not None
+    assert (first / "windows.csv").is_file()
+    assert "windows follow the law" in (folder / "report.html").read_text()

@@ -1,0 +1,100 @@
+"""What is sent: one section of a scenario, its mistakes, and its place in the plan."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import BadInput
+from testbed.plan.resolve import Choices, expected_transfer_s, resolve
+from testbed.plan.show import plan_text
+from testbed.runner.kinds import run_class, why_unsupported
+from testbed.runner.life import Run
+from testbed.runner.watch import watch_list
+from testbed.scenario.load import load
+from testbed.simulator.refusals import refusals
+from testbed.tcp.run import TcpRun
+
+POLICIES = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("nkp24", "previous")}
+WINDOW = """\
+name: window
+title: A window
+links:
+  - {name: path, rate: 50mbit, delay: 50ms}
+tcp:
+  kind: iperf3
+  window: 64KiB
+  for: 5s
+checks:
+  - {name: database, judge: points_stored}
+"""
+
+
+@pytest.fixture
+def plan_of(tmp_path: Path):
+    def plan_it(text: str = WINDOW, *assignments: str, **choices):
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return resolve(load(str(path), assignments), POLICIES, Choices(**choices), "20261122-000000-abcd")
+
+    return plan_it
+
+
+def test_a_tcp_scenario_has_a_session_in_the_shape_of_all(plan_of) -> None:
+    plan = plan_of()
+    (session,) = plan["sessions"]
+    assert (plan["traffic"], plan["runtime"], session["transport"]) == ("tcp", "process", "tcp")
+    assert session["policy"] == plan["tcp"]["congestion_control"] == "cubic"
+    assert session["connections"][0]["sender"] == "198.18.1.1:5601"
+    assert session["connections"][0]["receiver"] == "198.18.1.2:5201"
+    assert plan["links"][0]["frame_bytes"] == 1514
+    assert 5 < expected_transfer_s(plan) < plan["limits"]["transfer_s"]
+    assert "h1 sends by iperf3 for 5 s, -w 65536, window scaling on" in plan_text(plan)
+    assert plan["tcp"]["capture"] == "receiver"
+
+
+def test_window_scaling_is_a_setting_of_both_hosts(plan_of) -> None:
+    (session,) = plan_of(WINDOW, "tcp.window_scaling=false")["sessions"]
+    for role in ("sender", "receiver"):
+        assert session["sysctls"][role]["net.ipv4.tcp_window_scaling"] == "0"
+
+
+def test_the_port_that_data_comes_from_is_watched(plan_of) -> None:
+    watched = watch_list(plan_of(), {"h1": "/a", "h2": "/b"}, "/c")["sockets"]
+    assert [(s["role"], s["local"], s["remote"]) for s in watched] == [
+        ("sender", "198.18.1.1:5601", "198.18.1.2:5201"),
+        ("receiver", "198.18.1.2:5201", "198.18.1.1:5601"),
+    ]
+
+
+def test_the_traffic_chooses_what_runs_it(plan_of) -> None:
+    assert run_class(plan_of()) is TcpRun
+    assert run_class(resolve(load("startup"), POLICIES, Choices(), "20261122-000000-abcd")) is Run
+
+
+def test_virtual_time_has_no_kernel(plan_of) -> None:
+    plan = plan_of(WINDOW, engine="sim", runtime="virtual", middle="model")
+    assert "TCP, which the simulator has not" in str(why_unsupported(plan))
+    (refused,) = refusals(plan)
+    assert refused.startswith("tcp: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("tcp:", "ncp: {policy: nkp24, transfer: 1MiB}\ntcp:", "exactly one of ncp, tcp.*here is ncp and tcp"),
+        ("kind: iperf3", "kind: iperf", "tcp.*'iperf3'"),
+        ("for: 5s", "for: 5", "tcp.for: 5 has no unit"),
+        ("for: 5s", "for: 1500ms", "tcp.for: 1.5 s: iperf3 counts whole seconds"),
+        ("for: 5s", "fro: 5s", "tcp.fro: unknown key 'fro'; did you mean 'for'"),
+        ("for: 5s", "congestion_control: CUBIC", "tcp.congestion_control"),
+        ("for: 5s", "sysctls: {sender: {kernel.pid_max: 1}}", "'kernel.pid_max' is none of a network namespace"),
+        ("for: 5s", "routes: {receiver: {initrwd: 44}}", "'initrwd' is no option here; options: .*initrwnd"),
+        ("  - {name: path", "  - {name: a, rate: 1mbit}\n  - {name: path", "links has 2; tcp sends over one path"),
+        ("judge: points_stored", "judge: goodput, min: 0.5", "goodput is about ncp, not tcp"),
+        ("checks:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nchecks:", "pause_read is of NCP"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named(plan_of, old: str, new: str, says: str) -> None:
+    assert old in WINDOW
+    with pytest.raises(BadInput, match=says):
+        plan_of(WINDOW.replace(old, new, 1))

@@ -1,0 +1,105 @@
+"""docker-compose.yml, its ``.env``, and what is said where a service can't be had."""
+
+import re
+import shutil
+import stat
+
+import pytest
+from ruamel.yaml import YAML
+
+from testbed import paths
+from testbed.errors import BadInput
+from testbed.influx.endpoint import ROLES, Login, Role
+from testbed.services import compose, environment, grafana
+
+FILE = YAML(typ="safe").load(paths.CHECKOUT / "docker-compose.yml")
+LOGINS: dict[Role, Login] = {role: Login(role, f"secret-of-{role}") for role in ROLES}
+
+
+@pytest.fixture
+def written(monkeypatch, tmp_path):
+    """``.env`` in a folder of the test's own, as a mapping."""
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path))
+    monkeypatch.setattr(environment, "FILE", tmp_path / ".env")
+    (tmp_path / "influxdb").mkdir()
+    environment.write("http://127.0.0.1:8086", LOGINS)
+    lines = (tmp_path / ".env").read_text().splitlines()
+    return tmp_path, dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+
+
+def test_nothing_listens_beyond_the_loopback_address():
+    assert all(port.startswith("127.0.0.1:") for port in FILE["services"]["influxdb"]["ports"])
+    assert FILE["services"]["grafana"]["network_mode"] == "host"
+    assert FILE["services"]["grafana"]["environment"]["GF_SERVER_HTTP_ADDR"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("service", ["influxdb", "grafana"])
+def test_a_service_is_pinned_checked_and_keeps_its_data(service, monkeypatch):
+    variable, image = environment.IMAGES[service]
+    monkeypatch.delenv(variable, raising=False)
+    assert FILE["services"][service]["image"] == f"${{{variable}:-{image}}}"
+    assert re.fullmatch(r"[\w/-]+:\d+\.\d+\.\d+", environment.image(service))
+    assert FILE["services"][service]["healthcheck"]["test"]
+    assert any(volume.startswith(f"{service}:") for volume in FILE["services"][service]["volumes"])
+    monkeypatch.setenv(variable, "registry.example/mine:1")
+    assert environment.image(service) == "registry.example/mine:1"
+
+
+def test_viewing_needs_no_login_and_changes_nothing():
+    variables = FILE["services"]["grafana"]["environment"]
+    assert variables["GF_AUTH_ANONYMOUS_ENABLED"] == "true"
+    assert variables["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+    assert variables["GF_USERS_ALLOW_SIGN_UP"] == "false"
+    read_only = [v for v in FILE["services"]["grafana"]["volumes"] if not v.startswith("grafana:")]
+    assert len(read_only) == 3
+    assert all(volume.endswith(":ro") for volume in read_only)
+
+
+def test_what_the_file_asks_for_is_in_the_environment(written):
+    _, values = written
+    text = (paths.CHECKOUT / "docker-compose.yml").read_text()
+    assert set(re.findall(r"\$\{(\w+):\?", text)) <= {name for name, value in values.items() if value}
+    assert set(re.findall(r"\$\{(\w+):[?-]", text)) <= set(values)
+
+
+def test_the_environment_is_its_owners_only_and_never_committed(written):
+    folder, values = written
+    assert stat.S_IMODE((folder / ".env").stat().st_mode) == 0o600
+    assert "/.env" in (paths.CHECKOUT / ".gitignore").read_text().splitlines()
+    assert len(values["NCP_TESTBED_GRAFANA_PASSWORD"]) >= 32
+    assert (
+        "secret-of-agent" not in (folder / ".env").read_text()
+    )  # Grafana and the set-up of users need it not
+
+
+def test_grafanas_password_stays(written):
+    _, values = written
+    environment.write("http://127.0.0.1:8086", LOGINS)
+    again = dict(line.split("=", 1) for line in environment.FILE.read_text().splitlines()[1:])
+    assert again == values
+
+
+def test_without_compose_one_line_says_so(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(compose.NoService) as raised:
+        compose.command()
+    assert "docker-compose" in raised.value.message
+    assert "\n" not in raised.value.message
+    assert compose.containers("grafana") == []
+
+
+@pytest.mark.emulation
+@pytest.mark.skipif(shutil.which("docker") is None, reason="no Docker")
+def test_an_image_that_can_not_be_had_is_one_line(monkeypatch):
+    monkeypatch.setenv("GRAFANA_IMAGE", "localhost:1/no-such-registry:1.0.0")
+    with pytest.raises(compose.NoService) as raised:
+        compose.have_image("grafana")
+    assert "localhost:1/no-such-registry:1.0.0 can't be had" in raised.value.message
+    assert "\n" not in raised.value.message
+
+
+@pytest.mark.parametrize("port", ["", "0", "70000", "x"])
+def test_a_bad_port_is_bad_input(monkeypatch, port):
+    monkeypatch.setenv("NCP_TESTBED_GRAFANA_PORT", port)
+    with pytest.raises(BadInput, match="from 1 to 65535"):
+        grafana.port()

@@ -1,0 +1,86 @@
+"""What two engines may differ in, and how that is told."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from testbed import paths
+from testbed.checks.evidence import Evidence
+from testbed.cli import cross_check
+from testbed.cli.simulate import prepare
+from testbed.crosscheck import result
+from testbed.crosscheck.compare import compare
+from testbed.crosscheck.plot import share_plot
+from testbed.errors import CannotRun
+from testbed.report.folder import read_folder
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory):
+    """Runs a quick startup in virtual time, with other settings if asked; gives its evidence."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("cross-check")
+        patch.setenv("NCP_TESTBED_RESULTS", str(place / "results"))
+        patch.setenv("NCP_TESTBED_STATE", str(place / "state"))
+        patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+
+        def run(*settings: str) -> Evidence:
+            loaded = load("startup", [*settings], quick=True)
+            simulation = prepare(loaded, Progress(), seed=None, quick=True)
+            simulation.execute()
+            evidence = read_folder(simulation.folder).evidence
+            assert evidence is not None
+            return evidence
+
+        yield run
+
+
+def test_a_run_is_the_same_as_itself(simulated) -> None:
+    evidence = simulated()
+    differences = compare(evidence, evidence)
+    assert {d.figure for d in differences} == {"window share 1", "window share 2", "goodput", "convergence"}
+    assert all(d.same and d.off == 0 for d in differences)
+
+
+def test_another_rate_and_another_start_differ(simulated) -> None:
+    slower = compare(simulated(), simulated("links.fast.rate=960pps"))
+    assert not next(d for d in slower if d.figure == "goodput").same
+    elsewhere = compare(simulated(), simulated("ncp.initial_windows=[3000, 1096]"))
+    share = next(d for d in elsewhere if d.figure == "window share 1")
+    assert not share.same
+    assert share.off > 0.1
+
+
+def test_nothing_compared_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path))
+    # As an ordinary user real packets can't be had: that is told, and is not taken for a refusal.
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    app = typer.Typer()
+    cross_check.register(app)
+    ended = CliRunner().invoke(app, ["startup", "--quick"])
+    assert isinstance(ended.exception, CannotRun)
+    assert "PASS" not in ended.output
+    monkeypatch.setattr("testbed.scenario.load.available", lambda: [paths.SCENARIOS / "dumbbell.yaml"])
+    ended = CliRunner().invoke(app, [])
+    assert isinstance(ended.exception, CannotRun)
+    assert "nothing to compare" in str(ended.exception)
+
+
+def test_the_page_names_what_differs(simulated, tmp_path: Path) -> None:
+    first, second = simulated(), simulated("links.fast.rate=960pps")
+    plots = [share_plot(first.plan["sessions"][0], {"a": first, "b": second})]
+    same = result.Compared("startup", "Title", {}, compare(first, first), plots, [])
+    off = result.Compared("slower", "Title", {}, compare(first, second), plots, [])
+    starved = result.Compared("starved", "Title", {}, compare(first, second), plots, ["starved"])
+    assert [result.verdict_of(c) for c in ([same], [same, starved], [starved, off])] == [
+        "pass", "untrusted", "fail",
+    ]  # fmt: skip
+    page = result.write(tmp_path / "x", [same, off], {"dumbbell": "iperf3"}).read_text()
+    assert "differs" in page
+    assert "dumbbell: iperf3" in page
+    shutil.rmtree(tmp_path / "x")

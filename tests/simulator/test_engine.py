@@ -1,0 +1,104 @@
+"""The engine of virtual time through the command line, as a user without root has it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed import paths
+from testbed.cli.simulate import prepare
+from testbed.errors import CannotRun
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results of its own, and no database: neither this machine's nor one of the user's."""
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+    return tmp_path
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-X", "importtime", "-m", "testbed", *arguments]
+    return subprocess.run(command, cwd=paths.CHECKOUT, capture_output=True, text=True, check=False)
+
+
+def execute(name: str, *assignments: str, seed: int | None = None, quick: bool = False):
+    simulation = prepare(load(name, assignments, quick=quick), Progress(), seed=seed, quick=quick)
+    return simulation, simulation.execute()
+
+
+def test_startup_passes_without_mininet_or_a_database(own_place: Path) -> None:
+    done = run("startup", "--engine", "sim")
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1].startswith("PASS startup sim-")
+    imported = {
+        line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if "import time:" in line
+    }
+    assert "mininet" not in imported
+    folder = (own_place / "results" / "startup" / "latest").resolve()
+    assert {f.name for f in folder.iterdir()} >= {
+        "verdict.json", "telemetry.lp", "windows.csv", "events.csv", "report.html", "provenance.json", "plan.json",
+    }  # fmt: skip
+    verify = run("verify", str(folder))
+    assert verify.returncode == 0
+    assert "CONFIRMED PASS" in verify.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["extreme", "extreme-reversed", "link-break", "relays", "incast", "shared-edge"]
+)
+def test_scenarios_of_ncp_have_the_verdict_of_real_packets(name: str) -> None:
+    _, verdict = execute(name)
+    assert verdict.verdict == "pass", verdict.summary
+
+
+def test_the_same_question_has_the_same_answer_byte_for_byte() -> None:
+    lossy = ("links.fast.loss=2%", "ncp.transfer=4MiB")
+    first, _ = execute("startup", *lossy)
+    telemetry = (first.folder / "telemetry.lp").read_bytes()
+    second, _ = execute("startup", *lossy)
+    assert second.folder == first.folder
+    assert (second.folder / "telemetry.lp").read_bytes() == telemetry
+    other, _ = execute("startup", *lossy, seed=2)
+    assert other.folder != first.folder
+    fields = [line.split(" ")[1:] for line in telemetry.decode().splitlines()]
+    others = [line.split(" ")[1:] for line in (other.folder / "telemetry.lp").read_text().splitlines()]
+    assert fields != others, "another seed loses other packets"
+
+
+def test_timeline_events_are_exact(own_place: Path) -> None:
+    simulation, verdict = execute("link-break-carrier", "policy=delivery-rate")
+    rows = (simulation.folder / "events.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[0] for row in rows] == [row.split(",")[1] for row in rows]
+    assert verdict.trust.trusted
+
+
+def test_what_needs_a_kernel_is_refused_by_name(own_place: Path) -> None:
+    with pytest.raises(CannotRun, match=r"cross_traffic\.1: iperf3 needs a kernel's TCP"):
+        prepare(load("dumbbell", []), Progress(), seed=None, quick=False)
+    with pytest.raises(CannotRun, match=r"sessions\.s1: transport tcp .* where link fast has loss"):
+        prepare(
+            load("startup", ["ncp.transport=tcp", "links.fast.loss=1%"]), Progress(), seed=None, quick=False
+        )
+    done = run("dumbbell", "--engine", "sim")
+    assert done.returncode == 4
+    assert not (own_place / "results").exists()
+
+
+def test_a_transfer_without_end_fails_and_keeps_its_data() -> None:
+    simulation = prepare(
+        load("startup", ["limits.transfer_time=20s"]),
+        Progress(), seed=None, quick=False,
+    )  # fmt: skip
+    with pytest.raises(Exception, match=r"arrived within 20\.0 s"):
+        simulation.execute()
+    verdict = json.loads((simulation.folder / "verdict.json").read_text())
+    assert verdict["verdict"] == "fail"
+    assert "of 50331648 bytes" in verdict["broken"]
+    assert (simulation.folder / "telemetry.lp").exists()

@@ -1,0 +1,56 @@
+"""What NKP-0024 shows, in virtual time: the speed table, and cases that need no kernel's TCP."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from testbed.cli.simulate import prepare
+from testbed.matrix import table_run
+from testbed.matrix.load import load as load_table
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results of its own, and no database."""
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+    return tmp_path
+
+
+def statuses(name: str, *assignments: str) -> dict[str, str]:
+    verdict = prepare(load(name, assignments), Progress(), seed=None, quick=False).execute()
+    return {check.name: check.status for check in verdict.checks}
+
+
+def test_the_rows_without_loss_are_as_published_or_as_upstream_run_again(own_place: Path) -> None:
+    asked = table_run.Asked(
+        repeat=1, rows="1,2,3,4,5,6", columns="previous,nkp24,mptcp", engine="sim", runtime="process"
+    )
+    verdict = table_run.run(load_table("speed-table"), asked)
+    assert verdict.verdict == "pass", verdict.summary
+    assert {check.name: check.status for check in verdict.checks} == {
+        "each run's own checks": "pass",
+        "new at least as fast as previous": "pass",
+        "new 1.4 times previous where delays differ": "pass",
+        "at most what the links carry": "pass",
+        "as published or as upstream run again": "pass",
+        "as published or as upstream run again, with loss": "not-covered",
+    }
+    folder = own_place / "results" / "speed-table" / verdict.run
+    with (folder / "table.csv").open() as file:
+        states = {(row["row"], row["column"]): row["state"] for row in csv.DictReader(file)}
+    assert {state for (_, column), state in states.items() if column == "mptcp"} == {"unsupported"}
+    assert {state for (_, column), state in states.items() if column != "mptcp"} == {"ok"}
+
+
+def test_ten_times_the_delay_makes_no_difference_to_the_law() -> None:
+    assert set(statuses("startup-far").values()) <= {"pass", "not-asked"}
+
+
+def test_a_break_that_loses_packets_is_not_over_in_four_seconds_for_nkp24() -> None:
+    assert statuses("link-break-blackhole")["equal again 4 s after it"] == "fail"
+    assert statuses("link-break-blackhole", "policy=previous")["equal again 4 s after it"] == "pass"

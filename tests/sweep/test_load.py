@@ -1,0 +1,95 @@
+"""Which runs a sweep file stands for, and what is told of one that is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import BadInput
+from testbed.sweep.load import available, is_sweep, load, plan_of, points
+
+POLICIES = {name: {"name": name} for name in ("previous", "nkp24")}
+
+TEXT = """\
+name: tiny
+title: Two windows
+scenario: startup
+seconds: 3s
+set: {links.slow.delay: 10ms}
+parameters:
+  ncp.send_window: [1MiB, 2MiB]
+  loss:
+    - {label: none, set: {links.fast.loss: 0%}}
+    - {label: some, set: {links.fast.loss: 1%, links.slow.loss: 1%}}
+policies: [nkp24, previous]
+seeds: 2
+plots:
+  - {figure: of_bound, x: ncp.send_window, panels: loss}
+quick:
+  seeds: 1
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    file = folder / "tiny.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+def plan_all(file: str, *, quick: bool) -> None:
+    loaded = load(file, quick=quick)
+    for point in points(loaded.sweep, list(POLICIES)):
+        plan_of(loaded, point, POLICIES)
+
+
+def test_runs_are_all_combinations(tmp_path: Path) -> None:
+    loaded = load(written(tmp_path, TEXT))
+    found = list(points(loaded.sweep, list(POLICIES)))
+    assert len(found) == 2 * 2 * 2 * 2
+    assert found[0].values == {"ncp.send_window": "1MiB", "loss": "none"}
+    plans = [plan_of(loaded, point, POLICIES) for point in found]
+    assert len({plan["run"] for plan in plans}) == len(plans)
+    last = plans[-1]
+    assert [link["loss"] for link in last["links"]] == [0.01, 0.01]
+    assert last["sessions"][0]["send_window_bytes"] == 2 << 20
+    # 3 s of what 1024 and 128 packets/s carry, less the loss.
+    assert last["sessions"][0]["transfer_bytes"] == round(1152 * 0.99 * 3) * 1024
+    assert last["links"][1]["delay_ms"] == 10
+    assert len(list(points(load(written(tmp_path, TEXT), quick=True).sweep, list(POLICIES)))) == 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[1MiB, 2MiB]", "[1MiB, 2parsecs]", "tiny.yaml:7: parameters.ncp.send_window: '2parsecs'"),
+        ("  ncp.send_window: [1MiB", "  ncp.send_windo: [1MiB", "there is no parameter 'ncp.send_window'"),
+        ("x: ncp.send_window, panels: loss", "x: ncp.send_window", "loss is none of x, lines and panels"),
+        ("figure: of_bound", "figure: speed", "there is no figure 'speed'"),
+        ("[1MiB, 2MiB]", "[1MiB, 1MiB]", "ncp.send_window has a value twice"),
+        ("[1MiB, 2MiB]", "[]", "ncp.send_window has no values"),
+        ("seeds: 2", "seeds: 0", "tiny.yaml:12: seeds"),
+        ("seeds: 2", "seed_count: 2", "unknown key 'seed_count'"),
+        ("scenario: startup", "scenario: startupp", "Did you mean 'startup'"),
+        ("links.slow.delay", "links.slw.delay", "there is no 'slw'"),
+        ("[nkp24, previous]", "[nkp24, fastest]", "there is no policy 'fastest'"),
+        ("links.fast.loss: 1%", "links.fastest.loss: 1%", "links.fastest.loss"),
+        ("  seeds: 1", "  sed: 1", "quick.sed"),
+    ],
+)
+def test_a_mistake_is_located(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in TEXT
+    file = written(tmp_path, TEXT.replace(old, new))
+    with pytest.raises(BadInput) as caught:
+        plan_all(file, quick="sed" in new)
+    assert said in caught.value.message + caught.value.hint
+    assert "startup" in said or "tiny.yaml" in caught.value.message
+
+
+def test_those_shipped_are_known() -> None:
+    assert {path.stem for path in available()} >= {
+        "window-rtt",
+        "converge-rate",
+        "loss-policy",
+        "connections",
+    }
+    assert is_sweep("window-rtt")
+    assert not is_sweep("startup")

@@ -1,0 +1,122 @@
+"""A tiny sweep on the real simulator: its table, a stop, and its repetition."""
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from testbed import build
+from testbed.runner.progress import Progress
+from testbed.sweep import execute, sweep_run
+from testbed.sweep.law import check, fit
+from testbed.sweep.load import LoadedSweep, load
+from testbed.sweep.model import LawLine
+
+TEXT = """\
+name: tiny
+title: Two windows
+scenario: startup
+seconds: 8s
+parameters:
+  ncp.send_window: [512KiB, 1MiB, 2MiB]
+policies: [nkp24, delivery-rate]
+plots:
+  - {figure: settled_s, x: ncp.send_window}
+law: {policy: nkp24, tolerance: 10%}
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadedSweep:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    file = tmp_path / "tiny.yaml"
+    file.write_text(TEXT)
+    return load(str(file))
+
+
+def test_table_plots_law_and_repetition(sweep: LoadedSweep, tmp_path: Path) -> None:
+    verdict, folder = sweep_run.run(sweep)
+    assert verdict.verdict == "pass", verdict.summary
+    with (folder / "table.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["policy"] for row in rows] == ["nkp24", "delivery-rate"] * 3
+    for row in rows:
+        assert float(row["of_bound"]) > 0.9
+        assert 7 < float(row["delivered_ratio"]) < 9
+        assert float(row["rtt_ms"]) == max(float(row["rtt_ms_1"]), float(row["rtt_ms_2"]))
+    # The time to converge doubles with the window: τ = W/Σrate.
+    settled = [float(row["settled_s"]) for row in rows if row["policy"] == "nkp24"]
+    assert settled[2] - settled[1] == pytest.approx(2 * (settled[1] - settled[0]), rel=0.15)
+    law = next(found for found in verdict.checks if found.judge == "law_slope")
+    assert law.measured == pytest.approx(law.expected, rel=0.1)
+    parquet = pyarrow.parquet.read_table(folder / "table.parquet").to_pylist()
+    assert [row["run"] for row in parquet] == [row["run"] for row in rows]
+    assert parquet[0]["of_bound"] == float(rows[0]["of_bound"])
+    page = (folder / "report.html").read_text()
+    assert "fitted: slope" in page
+    assert "http" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    (folder.parent / "runs.jsonl").unlink()  # all of it once more
+    again, same = sweep_run.run(sweep)
+    assert (again, same) == (verdict, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulator = build.build_programs("ncp-sim")["ncp-sim"]
+    plans = [plan for _, plan in sweep_run.planned(sweep, build.policy_facts(simulator))]
+    file = sweep.path.parent / "runs.jsonl"
+    real = execute._in_parallel
+
+    def stopped(*arguments):
+        for number, found in enumerate(real(*arguments)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield found
+
+    monkeypatch.setattr(execute, "_in_parallel", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        execute.execute(plans, simulator, file, Progress())
+    first = execute.kept(file)
+    assert len(first) == 2
+    with file.open("a") as out:
+        out.write('{"run": "sim-cut')  # the machine went down in the middle of a line
+    asked: list[str] = []
+
+    def counted(todo, simulator):
+        asked.extend(plan["run"] for plan in todo)
+        return real(todo, simulator)
+
+    monkeypatch.setattr(execute, "_in_parallel", counted)
+    whole = execute.execute(plans, simulator, file, Progress())
+    assert set(asked) == {plan["run"] for plan in plans} - set(first)
+    assert execute.kept(file) == whole
+
+
+def test_figures_by_other_rules_are_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    file.write_text(json.dumps({"run": "sim-1", "rules": "other", "outcome": {"state": "ok"}}) + "\n")
+    assert execute.kept(file) == {}
+
+
+def test_a_slope_that_is_not_the_laws_fails() -> None:
+    rows = [
+        {"policy": "nkp24", "tau_s": tau, "settled_s": 3.5 * tau, "law_settled_s": 2.78 * tau}
+        for tau in (1, 2, 3)
+    ]
+    asked = LawLine(policy="nkp24", tolerance=0.1)
+    assert check(fit(rows, asked), asked, 3).status == "fail"
+    assert check(fit(rows[:2], asked), asked, 2).status == "not-covered"
+
+
+def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
+    simulator = build.build_programs("ncp-sim")["ncp-sim"]
+    changed = load(str(sweep.path), ["limits.transfer_time=2s"])
+    _, plan = sweep_run.planned(changed, build.policy_facts(simulator))[0]
+    _, outcome = execute.run_one(plan, simulator)
+    assert "bytes arrived within 2.0 s" in outcome["state"]
+    assert set(outcome) == {"state"}

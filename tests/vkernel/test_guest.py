@@ -1,0 +1,60 @@
+"""What goes into a guest and what comes out, with whichever kernel there is."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import RunFailed
+from testbed.vkernel import guest
+from testbed.vkernel.kernel import Kernel
+
+
+def boot(kernel: Kernel, folder: Path, command: str, seed: int = 1, limit_s: float = 120) -> guest.Ended:
+    (folder / "job").mkdir(parents=True, exist_ok=True)
+    (folder / "out").mkdir(exist_ok=True)
+    return guest.boot(
+        kernel, folder / "job", f"{guest.ENVIRONMENT} bash -c '{command}'", out=folder / "out", seed=seed,
+        limit_s=limit_s,
+    )  # fmt: skip
+
+
+def test_results_come_out_and_nothing_else_is_touched(any_kernel: Kernel, tmp_path: Path) -> None:
+    told = (
+        "mkdir -p /results/run && id -u > /results/run/user; pwd; touch /checkout/x /usr/x; "
+        "ls /home /root /tmp; exit 7"
+    )
+    ended = boot(any_kernel, tmp_path, told)
+    assert ended.code == 7
+    assert (tmp_path / "out" / "user").read_text() == "0\n"
+    said = (tmp_path / "job" / "stderr").read_text()
+    assert said.count("Read-only file system") == 2
+    stdout = (tmp_path / "job" / "stdout").read_text().split()
+    assert stdout == ["/results", "/home:", "/root:", "/tmp:"], "this machine's users have no files there"
+
+
+def test_a_guest_that_takes_too_long_is_ended(any_kernel: Kernel, tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match="was ended after 4 s"):
+        boot(
+            any_kernel,
+            tmp_path,
+            "while read -t 0.01 x </dev/zero; do :; done; while :; do :; done",
+            limit_s=4,
+        )
+
+
+def test_virtual_time_does_not_wait(exact_kernel: Kernel, tmp_path: Path) -> None:
+    ended = boot(exact_kernel, tmp_path, "sleep 3600")
+    assert ended.uptime_s >= 3600 > 10 * ended.wall_s
+
+
+def test_everything_of_chance_and_time_is_the_seeds(exact_kernel: Kernel, tmp_path: Path) -> None:
+    ask = (
+        'date +%s.%N; cat /proc/sys/kernel/random/uuid; python3 -c "import os; print(os.urandom(8), id(os))"'
+    )
+    said = {}
+    for place, seed in (("a", 1), ("a/much/deeper/down", 1), ("other", 2)):
+        boot(exact_kernel, tmp_path / place, ask, seed=seed)
+        said[place] = (tmp_path / place / "job" / "stdout").read_text().splitlines()
+    assert len(said["a"]) == 3
+    assert said["a"] == said["a/much/deeper/down"]
+    assert said["a"][1] != said["other"][1]

@@ -1,0 +1,109 @@
+"""Whole runs in a guest: the same bytes each time, whatever else the machine does and wherever it is."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from testbed import paths
+from testbed.cli.vkernel import prepare
+from testbed.errors import CannotRun
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+from testbed.vkernel.kernel import Kernel
+from testbed.vkernel.refusals import refusals
+from testbed.vkernel.run import GuestRun, run_id
+
+
+@pytest.fixture(autouse=True)
+def no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+
+
+def run(results: Path, monkeypatch: pytest.MonkeyPatch, seed: int | None = None) -> GuestRun:
+    """A quick startup, shorter still: a few seconds of transfer."""
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(results))
+    found = prepare(load("startup", ["ncp.transfer=2MiB"], quick=True), Progress(), seed=seed, quick=True)
+    found.execute()
+    return found
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """Every core has something else to do."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@pytest.mark.slow
+def test_the_same_bytes_each_time(
+    exact_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(tmp_path / "first", monkeypatch)
+    with busy_machine():
+        second = run(tmp_path / "second" / "deeper", monkeypatch)
+    another = run(tmp_path / "another", monkeypatch, seed=7)
+    assert first.kernel == exact_kernel
+    assert first.exact, "no program span"
+    hashes = [hashlib.sha256((r.folder / "telemetry.lp").read_bytes()).hexdigest() for r in (first, second)]
+    assert first.plan["run"] == second.plan["run"] != another.plan["run"]
+    assert hashes[0] == hashes[1]
+    for name in ("links.csv", "agents/s1-sender.json", "agents/s1-receiver.json"):
+        assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes(), name
+    one, other = ((r.folder / "agents" / "s1-receiver.json").read_text() for r in (first, another))
+    assert json.loads(one)["sha256"] != json.loads(other)["sha256"]
+    facts = json.loads((first.folder / "provenance.json").read_text())
+    assert facts["engine"]["repeatable"] is True
+    assert facts["engine"]["model"] == "network-only model: one core, CPU free"
+    assert facts["guest"]["kernel"]["netem"] is True
+
+
+def test_another_kernel_is_another_run(tmp_path: Path) -> None:
+    plan = {"run": "x", "namespace": "y", "seed": 1}
+    kernels = []
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+        kernels.append(Kernel(tmp_path / name, exact=True))
+    first, second = (run_id(plan, kernel) for kernel in kernels)
+    assert first == run_id({**plan, "run": "z"}, kernels[0])
+    assert first != second
+    real = Kernel(tmp_path / "one", exact=False)
+    assert run_id(plan, real) != run_id(plan, real), "where time is real no run is another one's repetition"
+
+
+def test_what_has_no_end_where_the_cpu_is_free_is_refused() -> None:
+    links = [{"name": "fast", "rate_bps": 0}, {"name": "slow", "rate_bps": 8}]
+    checks = [{"name": "idle", "series": "host_cpu"}, {"name": "windows", "series": "window_packets"}]
+    assert refusals({"links": links, "checks": checks}) == [
+        "links.fast: it has no rate, and where the CPU is free it would be infinitely fast",
+        "checks.idle: series host_cpu, and the CPU is free in the guest",
+    ]
+
+
+def test_containers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.cli.vkernel import refuse_options
+
+    refuse_options(runtime=None, link="auto")
+    with pytest.raises(CannotRun, match="--runtime docker"):
+        refuse_options(runtime="docker", link="auto")
+    with pytest.raises(CannotRun, match="--link relay"):
+        refuse_options(runtime=None, link="relay")
+
+
+def test_the_command_line_tells_what_was_asked_from_what_is_so_anyway(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "testbed", "startup", "--engine", "vkernel", "--runtime", "docker"]
+    done = subprocess.run(command, cwd=paths.CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr
+    assert "--runtime docker: the guest has no container engine" in done.stderr

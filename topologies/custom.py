@@ -1,0 +1,129 @@
+"""Mininet topologies of the user's own: read as a graph for a scenario, or given routes for ``mn --custom``."""
+
+from __future__ import annotations
+
+import difflib
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mininet.topo import Topo
+
+from testbed.plan.layout import Edge, Layout, Node
+from testbed.plan.layout import Path as LayoutPath
+from topologies.emulated_link import EmulatedLink
+from topologies.hosts import RoutedHost
+
+
+class TopoError(ValueError):
+    """A file is no Mininet topology; ``field`` is the part of ``{file, class, options}`` that is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The nodes of a topology, and its links in the order that they were added; a link without a key has no name."""
+
+    nodes: tuple[str, ...]
+    links: tuple[tuple[str | None, str, str], ...]
+
+
+def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
+    """Make a topology of the class in the file, as ``mn --custom`` does; raises :class:`TopoError`."""
+    topo_class = _class(file, class_name)
+    added: list[tuple[str | None, str, str]] = []
+
+    class Recorded(topo_class):  # type: ignore[misc, valid-type]
+        # Mininet's own list of links is sorted.
+        def addLink(self, node1: str, node2: str, *args: Any, **more: Any) -> Any:  # noqa: N802
+            key = super().addLink(node1, node2, *args, **more)
+            added.append((key if isinstance(key, str) else None, node1, node2))
+            return key
+
+    try:
+        topo = Recorded(**options)
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise TopoError(
+            "class", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}"
+        ) from error
+    return Graph(tuple(topo.nodes(sort=False)), tuple(added))
+
+
+def route(topo: Topo, *paths: Sequence[str]) -> None:
+    """For ``mn --custom``: give the nodes the routes that a scenario would give them, at the end of ``build``.
+
+    A path is a host and the keys of the links from there, in order. Emulated links get their numbers, hence
+    addresses, in the order of ``topo.links()``. Raises :class:`ValueError` for other links, and
+    :class:`~testbed.plan.layout.Ambiguous`.
+    """
+    links = topo.links(withKeys=True, withInfo=True)
+    edges = tuple(Edge(str(key), a, b) for a, b, key, _ in links)
+    for number, (a, b, key, info) in enumerate(links, start=1):
+        if info.get("cls") is not EmulatedLink:
+            raise ValueError(
+                f"link {key!r} between {a} and {b} is no EmulatedLink, so it has no address to route to; "
+                "give addLink cls=EmulatedLink"
+            )
+        info.update(index=number, name=str(key))
+    ends = {path[0] for path in paths}
+    nodes = tuple(Node(name) for name in topo.nodes() if name not in ends)
+    layout = Layout(tuple(ends), nodes, edges, tuple(LayoutPath(path[0], tuple(path[1:])) for path in paths))
+    receivers = {layout.receiver(path) for path in layout.paths}
+    routes = layout.routes()
+    for name in topo.hosts():
+        topo.nodeInfo(name).update(
+            cls=RoutedHost, ip=None, routes=[known for known in routes if known.host == name],
+            forwards=name not in ends | receivers,
+        )  # fmt: skip
+
+
+def _class(file: Path, name: str) -> type[Topo]:
+    """Runs the file as ``mn --custom`` does: in names of its own."""
+    names: dict[str, Any] = {}
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise TopoError(
+            "file", f"{file}: {reason}; it should be a Python file with a Mininet Topo"
+        ) from error
+    try:
+        exec(compile(text, str(file), "exec"), names)
+    except SyntaxError as error:
+        raise TopoError("file", f"{file}:{error.lineno}: not Python: {error.msg}") from error
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise TopoError("file", f"{file} can't be loaded: {said}{_line(file, error)}") from error
+    topos = [key for key, value in names.items() if _is_topo(value) and value is not Topo]
+    if name not in names:
+        near = difflib.get_close_matches(name, topos, n=1)
+        guess = f"; did you mean {near[0]!r}?" if near else ""
+        raise TopoError(
+            "class", f"{file} has no class {name!r}{guess} (its Topo classes: {', '.join(topos) or 'none'})"
+        )
+    if not _is_topo(names[name]):
+        raise TopoError("class", f"{name!r} in {file} is no Mininet Topo; derive it from mininet.topo.Topo")
+    found: type[Topo] = names[name]
+    return found
+
+
+def _is_topo(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Topo)
+
+
+def _call(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in options.items())
+
+
+def _line(file: Path, error: BaseException) -> str:
+    """`` (my_topo.py:12)``: the innermost line of the file that an error came through."""
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
+    ]
+    return f" ({file.name}:{lines[-1]})" if lines else ""

@@ -1,0 +1,59 @@
+// Command ncp-web serves web objects of exact sizes, GET /4500 with a body of 4500 bytes, and prints a line of JSON
+// about each connection. See docs/contracts.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ncp-testbed/web/objects"
+)
+
+// Exit codes, the same in all programs of the testbed.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitBad    = 2
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	flags := flag.NewFlagSet("ncp-web", flag.ContinueOnError)
+	listen := flags.String("listen", "", "address and port")
+	algorithm := flags.String("congestion-control", "", "the kernel's name of it; empty for the default")
+	apart := flags.Bool("header-apart", false, "send the header in a segment of its own")
+	if err := flags.Parse(args); err != nil {
+		return exitBad
+	}
+	if *listen == "" || flags.NArg() > 0 {
+		return told(exitBad, "usage: ncp-web --listen ADDRESS:PORT [--header-apart] [--congestion-control NAME]")
+	}
+	listener, err := objects.Listen(*listen, *algorithm, *apart, os.Stdout)
+	if err != nil {
+		return told(exitFailed, err)
+	}
+	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	server := &http.Server{Handler: objects.Handler(*apart), ReadHeaderTimeout: time.Minute}
+	go func() {
+		<-ended.Done()
+		_ = server.Close() // what is still being fetched is of no use to a run that ends
+	}()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return told(exitFailed, err)
+	}
+	return exitDone
+}
+
+func told(code int, what any) int {
+	fmt.Fprintln(os.Stderr, what)
+	return code
+}
