@@ -44,7 +44,6 @@ FIGURES: Mapping[str, Figure] = {
 """In the order that they are shown in; what a verdict brings beyond these follows, without a direction."""
 
 OF_NCP = ("goodput_mib_s", "settled_s", "rtt_ms", "resent_share")
-NEVER = "never"
 
 
 @dataclass(frozen=True)

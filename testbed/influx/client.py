@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import requests
 from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
@@ -37,14 +35,6 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.columns.get("time", ()))
-
-    def times_ns(self) -> npt.NDArray[np.int64]:
-        """Timestamps, Unix nanoseconds, shape (points,)."""
-        return np.asarray(self.columns["time"], dtype=np.int64)
-
-    def values(self, column: str) -> npt.NDArray[np.float64]:
-        """One column as floats, NaN where a point lacks it, shape (points,)."""
-        return np.array([np.nan if v is None else v for v in self.columns[column]], dtype=np.float64)
 
 
 class Client:

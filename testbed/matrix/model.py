@@ -12,7 +12,6 @@ from testbed.scenario.section import Name, Section
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
-ALL_POLICIES = "all"
 
 
 class Row(Section):

@@ -181,9 +181,6 @@ def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
     assert {link["delay_ms"] for link in plan["links"][1:]} == {1}
 
 
-TO_H2 = "{name: %s, sender: %s, receiver: h2}"
-
-
 @pytest.mark.parametrize(
     ("scenario", "assignments", "says"),
     [

@@ -1,9 +1,7 @@
 """The client against a real server: what is written can be read, counted and deleted, run by run."""
 
-import math
 import time
 
-import numpy as np
 import pytest
 
 from testbed import influx
@@ -44,11 +42,9 @@ def test_series_have_their_tags_exact_times_and_gaps(endpoint: influx.Endpoint) 
         (series,) = client.query("SELECT rate_bps, drops FROM link WHERE run = $run GROUP BY link", run="a")
     assert series.name == "link"
     assert series.tags == {"link": "fast"}
-    assert series.times_ns().tolist() == [time_ns, time_ns + 1]
+    assert series.columns["time"] == [time_ns, time_ns + 1]
     assert series.columns["drops"] == [7, 8]
-    rates = series.values("rate_bps")
-    assert rates[0] == 1.5
-    assert math.isnan(rates[1])
+    assert series.columns["rate_bps"] == [1.5, None]
 
 
 def test_more_points_than_one_batch_or_one_answer_holds(endpoint: influx.Endpoint) -> None:
@@ -57,7 +53,7 @@ def test_more_points_than_one_batch_or_one_answer_holds(endpoint: influx.Endpoin
         assert client.write(f"m,run=a v={i}i {NOW + i}" for i in range(count)) == count
         assert FromInflux(client, "a").count_points() == count
         (series,) = client.query("SELECT v FROM m")
-    assert np.array_equal(series.values("v"), np.arange(count))
+    assert series.columns["v"] == list(range(count))
 
 
 def test_a_quote_in_a_parameter_stays_text(endpoint: influx.Endpoint) -> None:
