@@ -34,7 +34,7 @@ def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
     word, reason = WORD_OF_STATUS[result.status], result.reason
     if table is None and not verdict.trust.trusted:
         word, reason = "untrusted", "; ".join(verdict.trust.reasons)
-    elif table is not None and word == "not-covered":
+    elif table is not None and result.status == "not-covered":
         word, reason = _why_open(table, reason)
     return _judged(name, claim, made, word, reason, result, table)
 
@@ -42,7 +42,7 @@ def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
 def _result(name: str, claim: Claim, verdict: Verdict, table: Mapping[str, Any] | None) -> CheckResult | None:
     asked = claim.table_check(name)
     if asked is not None and table is not None:
-        return judge_one(asked, table_report.summaries_of(table), table["columns"])
+        return judge_one(asked, table_report.summaries_of(table), table["columns"], engine=table["engine"])
     return next((check for check in verdict.checks if check.name == claim.check), None)
 
 

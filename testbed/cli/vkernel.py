@@ -11,6 +11,8 @@ from testbed.plan.resolve import Choices, resolve
 from testbed.scenario.load import LoadedScenario
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from testbed.runner.progress import Progress
     from testbed.vkernel.run import GuestRun
 
@@ -36,6 +38,8 @@ def run_in_guest(loaded: LoadedScenario, *, seed: int | None, quick: bool, dry_r
         progress.say(f"  {WHAT_STOCK_COSTS}")
     try:
         verdict = run.execute()
+    except CannotRun:
+        raise
     except Exception as error:
         say_error(error, run.folder)
         print(f"FAIL {plan['scenario']} {plan['run']}")
@@ -54,9 +58,16 @@ def refuse_options(*, runtime: str | None, link: str) -> None:
         )
 
 
-def prepare(loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool) -> GuestRun:
-    """The run of a scenario, built and not yet executed; raises :class:`CannotRun` where the guest can't carry
-    it."""
+def prepare(
+    loaded: LoadedScenario,
+    progress: Progress,
+    *,
+    seed: int | None,
+    quick: bool,
+    results: Path | None = None,
+) -> GuestRun:
+    """The run of a scenario, built and not yet executed; ``results`` is where its folder goes, if not to the
+    scenario's results. Raises :class:`CannotRun` where the guest can't carry it."""
     from testbed import build
     from testbed.doctor import make_ready
     from testbed.vkernel.build import ready_kernel
@@ -73,4 +84,4 @@ def prepare(loaded: LoadedScenario, progress: Progress, *, seed: int | None, qui
     plan["namespace"] = "ncp-" + plan["run"].rsplit("-", 1)[-1]
     if refused := refusals(plan):
         raise CannotRun("\n".join(refused), "Run it without --engine vkernel.")
-    return GuestRun(plan, loaded, kernel, progress)
+    return GuestRun(plan, loaded, kernel, progress, results)

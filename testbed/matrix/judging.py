@@ -45,12 +45,16 @@ class Measured(NamedTuple):
     text: str
 
 
+CPU_FREE = ("sim", "vkernel")
+"""Engines whose model is of the network only: what programs compute takes no time there."""
+
+
 def judge_table(
     table: Table, run: str, summaries: Sequence[RowSummary], columns: Sequence[str], outcomes: Sequence[Outcome],
-    *, partial: bool,
+    *, partial: bool, engine: str = "mininet",
 ) -> Verdict:  # fmt: skip
     """The verdict of a table. ``partial``: a quick one or a selection, which may leave checks open."""
-    results = [judge_one(check, summaries, columns, outcomes) for check in table.checks]
+    results = [judge_one(check, summaries, columns, outcomes, engine) for check in table.checks]
     if not all(isinstance(check, EachRunCheck) for check in table.checks):
         results.insert(0, _cells(outcomes))
     trust = _trust(outcomes)
@@ -82,8 +86,15 @@ def judge_one(
     summaries: Sequence[RowSummary],
     columns: Sequence[str],
     outcomes: Sequence[Outcome] = (),
+    engine: str = "mininet",
 ) -> CheckResult:
     """One check over the rows and columns that were run; only one of the runs' own checks needs their outcomes."""
+    if isinstance(check, KnownCheck) and check.cpu_time and engine in CPU_FREE:
+        reason = (
+            f"Not asked of a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
+            "CPU time of the machine that they are from."
+        )
+        return CheckResult(name=check.name, judge=check.judge, status="not-asked", reason=reason)
     if isinstance(check, EachRunCheck):
         return judge_each_run(check, [o for o in outcomes if check.rows is None or o.row in check.rows])
     rows = [s for s in summaries if check.rows is None or s.name in check.rows]

@@ -118,6 +118,8 @@ class KnownCheck(OfFigure):
     judge: Literal["known"]
     columns: list[str] = Field(min_length=1)
     tolerance: Fraction
+    cpu_time: bool = False
+    """Whether the known values contain a machine's CPU time: they are then not asked where the CPU is free."""
     least_n: int = Field(1, ge=1)
     """Medians of fewer runs leave the check open: where packets are lost by chance, one run tells little."""
 

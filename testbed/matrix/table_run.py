@@ -244,7 +244,7 @@ def write(
     )
     write_csv(summaries, columns, folder / "table.csv")
     partial = asked.quick or not selection.whole
-    verdict = judge_table(table, run_id, summaries, columns, outcomes, partial=partial)
+    verdict = judge_table(table, run_id, summaries, columns, outcomes, partial=partial, engine=asked.engine)
     if len(outcomes) == len(selection.cells()):
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict

@@ -9,8 +9,9 @@ from testbed.plan.resolve import Plan
 from testbed.runner import mptcp
 from testbed.runner.life import Run
 from testbed.runner.mptcp import MptcpRun
-from testbed.simulator.refusals import refusals
+from testbed.simulator.refusals import refusals as not_simulated
 from testbed.tcp.run import TcpRun
+from testbed.vkernel.refusals import refusals as not_in_a_guest
 
 RUNS: Mapping[str, type[Run]] = {"ncp": Run, "mptcp": MptcpRun, "tcp": TcpRun, "ndn": NdnRun}
 """By the plan's ``traffic``, or the ``carrier`` that takes NCP's place."""
@@ -32,7 +33,7 @@ def why_unsupported(plan: Plan) -> str | None:
     """Why it can't be run here, as far as that is known before it is tried; or None."""
     kind = kind_of(plan)
     if plan["engine"] == "sim":
-        return "; ".join(refusals(plan)) or None if kind == "ncp" else _NOT_SIMULATED
+        return "; ".join(not_simulated(plan)) or None if kind == "ncp" else _NOT_SIMULATED
     if plan["engine"] == "vkernel":  # its kernel has MPTCP, whatever this machine's has
-        return None
+        return "; ".join(not_in_a_guest(plan)) or None
     return mptcp.why_unsupported() if kind == "mptcp" else None

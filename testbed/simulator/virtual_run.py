@@ -13,7 +13,7 @@ from typing import Any
 
 from testbed import paths
 from testbed.checks.result import Trust, Verdict
-from testbed.errors import TestbedError
+from testbed.errors import TestbedError, Unsupported
 from testbed.plan.resolve import Plan
 from testbed.report import write_report
 from testbed.runner import provenance
@@ -74,7 +74,9 @@ class VirtualRun(ABC):
         except Exception as error:
             message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
             self._write_provenance({})
-            write_broken(self.plan, self.folder, None, message, [])
+            write_broken(
+                self.plan, self.folder, None, message, [], unsupported=isinstance(error, Unsupported)
+            )
             raise
 
     @abstractmethod

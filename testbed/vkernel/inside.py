@@ -16,7 +16,7 @@ from pathlib import Path
 
 from testbed import build, paths
 from testbed.doctor.kernel import kernel_facts
-from testbed.errors import TestbedError
+from testbed.errors import TestbedError, Unsupported
 from testbed.runner.kinds import run_class
 from testbed.runner.progress import Progress
 
@@ -53,6 +53,7 @@ def main() -> int:
             document["error"] = f"{type(error).__name__}: {error}"
             raise
         document["error"] = error.message
+        document["unsupported"] = isinstance(error, Unsupported)
         return 1
     finally:
         document |= {

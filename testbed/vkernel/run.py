@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.result import Trust
-from testbed.errors import RunFailed
+from testbed.errors import RunFailed, Unsupported
 from testbed.plan.resolve import Plan, expected_transfer_s, new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -86,7 +86,8 @@ class GuestRun(VirtualRun):
         return Trust(**said["trust"]), facts
 
     def _said(self, job: Path, ended: guest.Ended) -> dict[str, Any]:
-        """The guest's account of the run; raises :class:`RunFailed` with its words if there was no run."""
+        """The guest's account of the run; raises :class:`RunFailed` with its words if there was no run, and
+        :class:`Unsupported` if its kernel can't carry it."""
         file = self.folder / "guest.json"
         if not file.exists():
             lines = (job / "stderr").read_text(errors="replace").strip().splitlines()
@@ -94,6 +95,8 @@ class GuestRun(VirtualRun):
             raise RunFailed(f"the guest's runner ended with {ended.code}: {said}", f"Its log: {job}")
         document: dict[str, Any] = json.loads(file.read_text())
         file.unlink()
+        if document.get("unsupported"):
+            raise Unsupported(document["error"])
         if "trust" not in document:
             error = RunFailed(document.get("error", "the run broke down in the guest"), f"Its log: {job}")
             error.reasons = document.get("reasons", [])  # type: ignore[attr-defined]

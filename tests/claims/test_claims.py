@@ -284,7 +284,9 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         "known": [{"by": "them", "column": "nkp24", "value": 0.9, "figure": "goodput_mib_s"}],
     }  # fmt: skip
     outcomes = [{"row": "1", "column": "nkp24", "verdict": "pass", "why": ""}]
-    table = {"schema": 2, "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes}
+    table = {
+        "schema": 2, "engine": "mininet", "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes
+    }  # fmt: skip
     run = tmp_path / "runs/start/startup/x"
     write_verdict(run, "pass")
     (run / "table.json").write_text(json.dumps(table))

@@ -236,6 +236,18 @@ def test_a_median_of_too_few_runs_leaves_it_open() -> None:
     assert result.status == "not-covered"
 
 
+@pytest.mark.parametrize(
+    ("engine", "cpu_time", "status"),
+    [("mininet", True, "fail"), ("vkernel", True, "not-asked"), ("vkernel", False, "fail")],
+)
+def test_values_that_contain_cpu_time_are_not_asked_where_the_cpu_is_free(
+    engine: str, cpu_time: bool, status: str
+) -> None:
+    check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, cpu_time=cpu_time)
+    known = row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)
+    assert judge_one(check, [known], ["a"], engine=engine).status == status
+
+
 @given(positive)
 def test_more_than_the_links_carry_fails(median: float) -> None:
     check = BoundCheck(name="x", judge="bound", columns=["a"], max=1)
