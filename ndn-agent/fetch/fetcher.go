@@ -3,7 +3,6 @@
 package fetch
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -11,43 +10,6 @@ import (
 	"ncp-testbed/ndn-agent/packet"
 	"ncp-testbed/ndn-agent/tlv"
 )
-
-// The algorithms.
-const (
-	AIMD  = "aimd"
-	Cubic = "cubic"
-)
-
-// maxAhead bounds how many segments beyond the first missing one are asked
-// for, and so what waits in memory behind a gap.
-const maxAhead = 8192
-
-// maxWaitingBytes bounds the same, whatever size the segments have.
-const maxWaitingBytes = 128 << 20
-
-// Config is how an object is fetched.
-type Config struct {
-	Name        packet.Name
-	Discover    bool // Name may lack the version: learn the segments' names from the first answer
-	Algorithm   string
-	IgnoreMarks bool
-	RTOMin      time.Duration
-	InitialCwnd float64 // segments
-	AIMDStep    float64
-	AIMDBeta    float64
-	MaxRetries  int // of one segment
-	Lifetime    time.Duration
-	Seed        uint64 // of nonces
-}
-
-// Default gives the parameters of ndncatchunks' AIMD: an RTO of at least
-// 200 ms, a window of 1 that grows by 1 and is halved.
-func Default(name packet.Name) Config {
-	return Config{
-		Name: name, Algorithm: AIMD, RTOMin: 200 * time.Millisecond, InitialCwnd: 1, AIMDStep: 1, AIMDBeta: 0.5,
-		MaxRetries: 15, Lifetime: packet.DefaultLifetime,
-	}
-}
 
 // Arrival is one segment's.
 type Arrival struct {
@@ -209,46 +171,6 @@ func (f *Fetcher) Receive(now time.Duration, p lp.Packet) {
 	f.fill(now)
 }
 
-// refused notes a Nack. The segment is asked for again when its time is over,
-// as if the Interest had been lost.
-func (f *Fetcher) refused(p lp.Packet) {
-	i, err := packet.DecodeInterest(p.Network)
-	if err != nil {
-		f.stats.Refused++
-		return
-	}
-	segment, ok := f.segmentOf(i.Name)
-	if f.discovering && i.Name == f.base {
-		segment, ok = 0, true
-	}
-	if r := f.asked[segment]; ok && r != nil {
-		f.stats.Nacks++
-		r.lastNack = p.Nack
-	}
-}
-
-// segmentOf gives the number of a segment of the object.
-func (f *Fetcher) segmentOf(name packet.Name) (uint64, bool) {
-	if !name.HasPrefix(f.base) {
-		return 0, false
-	}
-	c, rest, ok := name[len(f.base):].First()
-	if !ok || rest != "" {
-		return 0, false
-	}
-	return c.Number(packet.ComponentSegment)
-}
-
-// discover learns the segments' names from the first Data.
-func (f *Fetcher) discover(name packet.Name) bool {
-	last, parent, ok := name.Last()
-	if _, numbered := last.Number(packet.ComponentSegment); !ok || !numbered || !name.HasPrefix(f.base) {
-		return false
-	}
-	f.discovering, f.base = false, parent
-	return true
-}
-
 func (f *Fetcher) arrived(now time.Duration, p lp.Packet) {
 	d, err := packet.DecodeData(p.Network)
 	if err != nil || f.discovering && !f.discover(d.Name) {
@@ -279,42 +201,6 @@ func (f *Fetcher) arrived(now time.Duration, p lp.Packet) {
 	}
 	f.account(now, segment, r, p.Mark != 0, len(d.Content))
 	f.store(segment, d.Content)
-}
-
-// rediscovered is for an answer to the discovery that is another segment than
-// the first: that one is asked for by its name now.
-func (f *Fetcher) rediscovered(now time.Duration, segment uint64) {
-	if r := f.asked[0]; r != nil && r.flies && segment != 0 && f.stats.Segments == 0 && len(f.asked) == 1 && f.config.Discover && r.retries == 0 {
-		r.retries++
-		f.ask(now, 0, r)
-	}
-}
-
-// finish learns how many segments there are; those beyond are no longer wanted.
-func (f *Fetcher) finish(last packet.Component) {
-	final, ok := last.Number(packet.ComponentSegment)
-	if !ok || f.hasFinal || final < f.delivered {
-		return
-	}
-	f.final, f.hasFinal = final, true
-	for segment := range f.asked {
-		if segment > final {
-			delete(f.asked, segment)
-		}
-	}
-	kept := f.again[:0]
-	for _, segment := range f.again {
-		if segment <= final {
-			kept = append(kept, segment)
-		}
-	}
-	f.again = kept
-	for segment, content := range f.waiting {
-		if segment > final {
-			f.waitingBytes -= len(content)
-			delete(f.waiting, segment)
-		}
-	}
 }
 
 // account moves timer and window, and counts.
@@ -349,100 +235,4 @@ func (f *Fetcher) account(now time.Duration, segment uint64, r *request, marked 
 	}
 }
 
-// drop takes a segment out of those to be asked for again.
-func (f *Fetcher) drop(segment uint64) {
-	for i, s := range f.again {
-		if s == segment {
-			f.again = append(f.again[:i], f.again[i+1:]...)
-			return
-		}
-	}
-}
-
-// cut is for a sign of congestion at a segment: one cut per round trip, so
-// segments that were under way at the last one are no sign of another.
-func (f *Fetcher) cut(now time.Duration, segment uint64) {
-	if segment < f.recovery {
-		return
-	}
-	f.recovery = f.next
-	f.stats.Cuts++
-	f.window.cut(now)
-}
-
-// store delivers what is in order and keeps the rest.
-func (f *Fetcher) store(segment uint64, content []byte) {
-	if segment != f.delivered {
-		f.waiting[segment] = append([]byte(nil), content...)
-		f.waitingBytes += len(content)
-		return
-	}
-	for ok := true; ok; content, ok = f.waiting[f.delivered] {
-		if f.delivered != segment {
-			delete(f.waiting, f.delivered)
-			f.waitingBytes -= len(content)
-		}
-		if err := f.deliver(content); err != nil {
-			f.fail(err)
-			return
-		}
-		f.delivered++
-	}
-	if f.hasFinal && f.delivered > f.final {
-		f.done = true
-	}
-}
-
 func (f *Fetcher) fail(err error) { f.done, f.err = true, err }
-
-// Expire takes segments whose time is over as lost. The queue is in the order
-// of sending, and the time-out is one for all.
-func (f *Fetcher) Expire(now time.Duration) {
-	for !f.done && len(f.order) > 0 {
-		first := f.order[0]
-		r := f.asked[first.segment]
-		current := r != nil && r.flies && r.at == first.at
-		if current && now-first.at < f.timer.rto {
-			break
-		}
-		f.order = f.order[1:]
-		if current {
-			f.timedOut(now, first.segment, r)
-		}
-	}
-	f.fill(now)
-}
-
-func (f *Fetcher) timedOut(now time.Duration, segment uint64, r *request) {
-	f.stats.Timeouts++
-	if r.retries >= f.config.MaxRetries {
-		f.fail(f.lost(segment, r))
-		return
-	}
-	r.retries++
-	r.flies = false
-	f.again = append(f.again, segment)
-	f.stats.Retransmissions++
-	f.cut(now, segment)
-	if now >= f.backedOff+f.timer.rto { // once for all that were lost together
-		f.backedOff = now
-		f.timer.backOff()
-	}
-}
-
-// lost says which segment never came.
-func (f *Fetcher) lost(segment uint64, r *request) error {
-	name := f.base
-	if !f.discovering {
-		name = name.AppendNumber(packet.ComponentSegment, segment)
-	}
-	why := ""
-	switch r.lastNack {
-	case lp.NackNone:
-	case lp.NackNoRoute:
-		why = "; the next hop has no route to it"
-	default:
-		why = fmt.Sprintf("; the next hop refused it for reason %d", r.lastNack)
-	}
-	return fmt.Errorf("%s did not come, asked for %d times%s", name, r.retries+1, why)
-}
