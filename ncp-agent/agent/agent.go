@@ -28,12 +28,9 @@ const (
 	Receiver = record.Receiver
 )
 
-// Times of an agent's end.
-const (
-	telemetryDrain   = 10 * time.Second
-	interruptedDrain = 4 * time.Second
-	awaitClose       = 5 * time.Second // a receiver that has all waits this long, beyond the linger, for the sender's close
-)
+// awaitClose is how long a receiver that has all waits, beyond the linger, for
+// the sender's close.
+const awaitClose = 5 * time.Second
 
 // Options are an agent's command line.
 type Options struct {
@@ -59,33 +56,18 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer control.close()
-	spool, err := telemetry.OpenSpool(filepath.Join(o.Dir, "telemetry.lp"))
+	output, err := push.OpenOutput(filepath.Join(o.Dir, "telemetry.lp"), o.Plan.Telemetry, o.Credentials, o.Log)
 	if err != nil {
 		return err
 	}
-	var pusher *push.Pusher
-	if o.Credentials != nil {
-		pusher = push.Start(o.Plan.Telemetry, *o.Credentials, o.Log, filepath.Join(o.Dir, "telemetry.lp"))
-	}
 
-	failed := transfer(ctx, o, links, control, spool, result)
+	failed := transfer(ctx, o, links, control, output, result)
 
-	if err := spool.Close(); err != nil && failed == nil {
+	var warnings []string
+	result.Telemetry, warnings, err = output.Close(ctx)
+	result.Warnings = append(result.Warnings, warnings...)
+	if failed == nil {
 		failed = err
-	}
-	result.Telemetry.Points = spool.Points()
-	if lost := spool.Lost(); lost > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("telemetry: %d points never got into the spool", lost))
-	}
-	if pusher != nil {
-		drain := telemetryDrain
-		if ctx.Err() != nil {
-			drain = interruptedDrain
-		}
-		result.Telemetry = pusher.Close(drain)
-		if err := pusher.Err(); err != nil {
-			result.Warnings = append(result.Warnings, err.Error())
-		}
 	}
 	if failed != nil {
 		result.Error = failed.Error()
@@ -97,7 +79,7 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // transfer opens the session and carries the payload across.
-func transfer(ctx context.Context, o Options, links []string, control *control, spool *telemetry.Spool, result *record.Result) error {
+func transfer(ctx context.Context, o Options, links []string, control *control, output *push.Output, result *record.Result) error {
 	var endpoints []drive.Endpoint
 	for _, c := range o.Plan.Session.Connections {
 		e := drive.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
@@ -122,7 +104,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 	for _, w := range result.Warnings {
 		fmt.Fprintln(o.Log, "ncp-agent:", w)
 	}
-	sampler := newSampler(o.Plan, o.Role, d, spool, o.Log)
+	sampler := newSampler(o.Plan, o.Role, d, output)
 	go sampler.run()
 	control.set(controlsocket.Ready, "", d)
 

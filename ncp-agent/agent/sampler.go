@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -11,16 +9,15 @@ import (
 	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/telemetry"
+	"ncp-testbed/telemetry/push"
 )
 
 // sampler records a session at whole steps of the wall clock from the
 // handshake on.
 type sampler struct {
 	driver   *drive.Driver
-	spool    *telemetry.Spool
+	output   *push.Output
 	interval time.Duration
-	log      io.Writer
-	failed   sync.Once
 
 	mu       sync.Mutex // events come from the transfer's goroutine
 	recorder *record.Recorder
@@ -29,10 +26,10 @@ type sampler struct {
 	stop, done chan struct{}
 }
 
-func newSampler(p *plan.Plan, role string, d *drive.Driver, spool *telemetry.Spool, log io.Writer) *sampler {
+func newSampler(p *plan.Plan, role string, d *drive.Driver, output *push.Output) *sampler {
 	names := record.Names{Run: p.Run, Scenario: p.Scenario, Session: p.Session.Name, Policy: p.Session.Policy}
 	return &sampler{
-		driver: d, spool: spool, interval: p.Telemetry.Interval(), log: log,
+		driver: d, output: output, interval: p.Telemetry.Interval(),
 		recorder: record.NewRecorder(names, role, len(p.Session.Connections)),
 		stop:     make(chan struct{}), done: make(chan struct{}),
 	}
@@ -46,17 +43,7 @@ func (s *sampler) run() {
 	case <-s.stop:
 		return
 	}
-	for {
-		now := time.Now()
-		next := now.Truncate(s.interval).Add(s.interval)
-		select {
-		case <-time.After(next.Sub(now)):
-			s.sample()
-		case <-s.stop:
-			s.sample()
-			return
-		}
-	}
+	telemetry.AtSteps(s.interval, s.stop, s.sample)
 }
 
 // close takes a last sample and waits for it.
@@ -69,7 +56,7 @@ func (s *sampler) event(kind string, at time.Time, sinceStart time.Duration, tex
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.recorder.Event(kind, at, sinceStart, text)
-	s.append()
+	s.output.Append(&s.recorder.Points)
 }
 
 func (s *sampler) sample() {
@@ -78,16 +65,8 @@ func (s *sampler) sample() {
 	at := time.Now()
 	s.driver.Stats(&s.stats)
 	s.recorder.Sample(at, s.driver.Start().Add(s.stats.EstablishedAt), &s.stats)
-	s.append()
+	s.output.Append(&s.recorder.Points)
 }
 
 // maxReorderBytes is the most that waited behind a gap; the sampler is closed.
 func (s *sampler) maxReorderBytes() uint64 { return s.recorder.MaxReorderBytes }
-
-// append writes what is recorded. It tells of the first failure only: a full
-// disk would fill the log too.
-func (s *sampler) append() {
-	if err := s.spool.Append(&s.recorder.Points); err != nil {
-		s.failed.Do(func() { fmt.Fprintln(s.log, "ncp-agent:", err) })
-	}
-}

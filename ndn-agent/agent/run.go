@@ -20,12 +20,6 @@ import (
 	"ncp-testbed/telemetry/push"
 )
 
-// Times of an agent's end.
-const (
-	telemetryDrain   = 10 * time.Second
-	interruptedDrain = 4 * time.Second
-)
-
 // Options are the command line of a node of a plan.
 type Options struct {
 	Plan        *plan.Plan
@@ -44,31 +38,15 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer control.close()
-	spoolFile := filepath.Join(o.Dir, "telemetry.lp")
-	spool, err := telemetry.OpenSpool(spoolFile)
+	output, err := push.OpenOutput(filepath.Join(o.Dir, "telemetry.lp"), o.Plan.Telemetry, o.Credentials, o.Log)
 	if err != nil {
 		return err
 	}
-	var pusher *push.Pusher
-	if o.Credentials != nil {
-		pusher = push.Start(o.Plan.Telemetry, *o.Credentials, o.Log, spoolFile)
-	}
-	failed := work(ctx, o, control, spool, result)
-	failed = errors.Join(failed, spool.Close())
-	result.Telemetry.Points = spool.Points()
-	if lost := spool.Lost(); lost > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("telemetry: %d points never got into the spool", lost))
-	}
-	if pusher != nil {
-		drain := telemetryDrain
-		if ctx.Err() != nil {
-			drain = interruptedDrain
-		}
-		result.Telemetry = pusher.Close(drain)
-		if err := pusher.Err(); err != nil {
-			result.Warnings = append(result.Warnings, err.Error())
-		}
-	}
+	failed := work(ctx, o, control, output, result)
+	var warnings []string
+	result.Telemetry, warnings, err = output.Close(ctx)
+	result.Warnings = append(result.Warnings, warnings...)
+	failed = errors.Join(failed, err)
 	if failed != nil {
 		result.Error = failed.Error()
 		control.set(controlsocket.Failed, result.Error)
@@ -79,7 +57,7 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // work makes the node and lets it work.
-func work(ctx context.Context, o Options, control *control, spool *telemetry.Spool, result *Result) (failed error) {
+func work(ctx context.Context, o Options, control *control, output *push.Output, result *Result) (failed error) {
 	engine := drive.New(ctx, func(reason error) { control.set(controlsocket.Waiting, reason.Error()) })
 	n, log, err := makeNode(engine, o)
 	if err != nil {
@@ -91,7 +69,7 @@ func work(ctx context.Context, o Options, control *control, spool *telemetry.Spo
 	if err := engine.Open(o.Plan.Faces)(); err != nil {
 		return err
 	}
-	sampler := newSampler(o.Plan, engine, n, spool, o.Log)
+	sampler := newSampler(o.Plan, engine, n, output)
 	go sampler.run()
 	begun := time.Now()
 	if c, ok := n.(*consumer); ok {

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"fmt"
-	"io"
 	"math"
 	"sync"
 	"time"
@@ -10,6 +8,7 @@ import (
 	"ncp-testbed/ndn-agent/drive"
 	"ncp-testbed/ndn-agent/plan"
 	"ncp-testbed/telemetry"
+	"ncp-testbed/telemetry/push"
 )
 
 // sampler records a node at whole steps of the wall clock.
@@ -17,9 +16,7 @@ type sampler struct {
 	plan   *plan.Plan
 	engine *drive.Engine
 	node   node
-	spool  *telemetry.Spool
-	log    io.Writer
-	failed sync.Once
+	output *push.Output
 
 	mu     sync.Mutex // events come from another goroutine
 	points telemetry.Points
@@ -35,9 +32,9 @@ type progress struct {
 	bytes uint64
 }
 
-func newSampler(p *plan.Plan, e *drive.Engine, n node, spool *telemetry.Spool, log io.Writer) *sampler {
+func newSampler(p *plan.Plan, e *drive.Engine, n node, output *push.Output) *sampler {
 	return &sampler{
-		plan: p, engine: e, node: n, spool: spool, log: log, tags: map[string]telemetry.Tags{},
+		plan: p, engine: e, node: n, output: output, tags: map[string]telemetry.Tags{},
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -45,18 +42,7 @@ func newSampler(p *plan.Plan, e *drive.Engine, n node, spool *telemetry.Spool, l
 // run samples until close is called, then once more.
 func (s *sampler) run() {
 	defer close(s.done)
-	interval := s.plan.Telemetry.Interval()
-	for {
-		now := time.Now()
-		next := now.Truncate(interval).Add(interval)
-		select {
-		case <-time.After(next.Sub(now)):
-			s.sample()
-		case <-s.stop:
-			s.sample()
-			return
-		}
-	}
+	telemetry.AtSteps(s.plan.Telemetry.Interval(), s.stop, s.sample)
 }
 
 // close takes a last sample and waits for it.
@@ -70,7 +56,7 @@ func (s *sampler) event(kind string, at time.Time, sinceStart time.Duration, tex
 	defer s.mu.Unlock()
 	tags := telemetry.MakeTags(map[string]string{"run": s.plan.Run, "scenario": s.plan.Scenario, "session": s.plan.Session, "kind": kind})
 	s.points.Add("event", tags, at, telemetry.Float("at_s", sinceStart.Seconds()), telemetry.Text("text", text))
-	s.append()
+	s.output.Append(&s.points)
 }
 
 func (s *sampler) sample() {
@@ -84,7 +70,7 @@ func (s *sampler) sample() {
 			s.sampleFace(at, state)
 		}
 	}
-	s.append()
+	s.output.Append(&s.points)
 }
 
 func (s *sampler) tagsOf(face string) telemetry.Tags {
@@ -153,12 +139,4 @@ func (s *sampler) sampleFace(at time.Time, f drive.State) {
 		fields = append(fields, telemetry.Int("unsent_bytes", f.Queue.UnsentBytes))
 	}
 	s.points.Add("ndn", s.tagsOf(f.Name), at, fields...)
-}
-
-// append writes what is recorded. It tells of the first failure only: a full
-// disk would fill the log too.
-func (s *sampler) append() {
-	if err := s.spool.Append(&s.points); err != nil {
-		s.failed.Do(func() { fmt.Fprintln(s.log, "ndn-agent:", err) })
-	}
 }
