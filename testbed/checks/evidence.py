@@ -64,6 +64,14 @@ class Evidence:
         found = self.reader.read(named(series), {"session": session})
         return {group: Timed.of(samples, start, end) for group, samples in found.items()}
 
+    def samples_of(self, series: str, session: str, connections: Sequence[str]) -> dict[str, Timed]:
+        """Those of some connections, in that order; CannotJudge if one has none."""
+        found = self.samples(series, session)
+        missing = [c for c in connections if c not in found or not found[c].t_s.size]
+        if missing:
+            raise CannotJudge(f"there are no samples of {series} for connection {', '.join(missing)}")
+        return {c: found[c] for c in connections}
+
 
 @dataclass(frozen=True)
 class Timed:

@@ -14,9 +14,12 @@ _SLOW_LINK = 0.9  # a link that delivers less than this part of its rate is wort
 
 
 def windows_and_links(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> str:
-    """Sentences about pinned windows and underused links in ``from_s``..``to_s``; "" if there are none."""
+    """Sentences about pinned windows and underused links in ``from_s``..``to_s``, each after a space; "" if there
+    are none."""
     pinned = _pinned_windows(evidence, session, from_s, to_s)
-    return " ".join([*pinned, *_underused_links(evidence, session, from_s, to_s)])
+    return "".join(
+        f" {sentence}" for sentence in [*pinned, *_underused_links(evidence, session, from_s, to_s)]
+    )
 
 
 def _pinned_windows(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> list[str]:

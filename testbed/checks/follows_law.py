@@ -83,8 +83,7 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
         if coverage.shortened:
             reason += f" Judged over the {coverage.to_s - coverage.from_s:.1f} s that the run covers."
         if status == "fail":
-            why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-            reason += f" {why}" if why else ""
+            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
     acknowledged = explain.acknowledged_pps(evidence, session, coverage.from_s, coverage.to_s)
     return CheckResult(
         name=parameters.name,

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
 from testbed.checks.coverage import Coverage, cover
-from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.parameters import CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
@@ -55,12 +55,8 @@ class Level(CheckParameters):
 def level(parameters: Level, evidence: Evidence) -> CheckResult:
     """Looks for the sample that is farthest from the middle of ``min`` and ``max``."""
     session = asked.session_of(evidence.plan, parameters.session)
-    found = evidence.samples(parameters.series, session["name"])
     wanted = parameters.connections or asked.connections(session)
-    missing = [c for c in wanted if c not in found or not found[c].t_s.size]
-    if missing:
-        raise CannotJudge(f"there are no samples of {parameters.series} for connection {', '.join(missing)}")
-    samples = {c: found[c] for c in wanted}
+    samples = evidence.samples_of(parameters.series, session["name"], wanted)
     coverage, judged = _judged(parameters, evidence, samples)
     middle = (parameters.min + parameters.max) / 2
     points = [
@@ -81,8 +77,7 @@ def level(parameters: Level, evidence: Evidence) -> CheckResult:
         if len(points) > 1:
             reason += f" That is the farthest of {len(points)} samples."
         if status == "fail" and parameters.at_s is None:
-            why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-            reason += f" {why}" if why else ""
+            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
     return CheckResult(
         name=parameters.name,
         judge=parameters.judge,

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
 from testbed.checks.coverage import Coverage, cover
-from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.parameters import CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
@@ -68,11 +68,7 @@ class Ratio(CheckParameters):
 def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
     """The median of the quotients of samples taken at the same tick."""
     session = asked.session_of(evidence.plan, parameters.session)
-    found = evidence.samples(parameters.series, session["name"])
-    missing = [c for c in parameters.connections if c not in found or not found[c].t_s.size]
-    if missing:
-        raise CannotJudge(f"there are no samples of {parameters.series} for connection {', '.join(missing)}")
-    pair = {c: found[c] for c in parameters.connections}
+    pair = evidence.samples_of(parameters.series, session["name"], parameters.connections)
     coverage = _coverage(parameters, evidence, pair)
     first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
     _, values = quotients(first, second, within_s=evidence.interval_s / 2)
@@ -91,8 +87,7 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
             f"(median of {values.size} samples, {span}); asked {expected}."
         )
         if status == "fail":
-            why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-            reason += f" {why}" if why else ""
+            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
     finite = median is not None and np.isfinite(median)
     return CheckResult(
         name=parameters.name,

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
 from testbed.checks.coverage import cover
-from testbed.checks.evidence import CannotJudge, Evidence
+from testbed.checks.evidence import Evidence
 from testbed.checks.parameters import CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.ratio import quotients
@@ -62,11 +62,7 @@ class Settles(CheckParameters):
 def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
     """The time of the first sample after the last one that is outside."""
     session = asked.session_of(evidence.plan, parameters.session)
-    found = evidence.samples(parameters.series, session["name"])
-    missing = [c for c in parameters.connections if c not in found or not found[c].t_s.size]
-    if missing:
-        raise CannotJudge(f"there are no samples of {parameters.series} for connection {', '.join(missing)}")
-    pair = {c: found[c] for c in parameters.connections}
+    pair = evidence.samples_of(parameters.series, session["name"], parameters.connections)
     least_s = parameters.within_s + parameters.at_least_s
     coverage = cover(evidence, pair, parameters.from_s, parameters.to_s, least_s)
     first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
@@ -90,8 +86,7 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
                 f"asked at most {parameters.within_s:g} s."
             )
         if status == "fail":
-            why = explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-            reason += f" {why}" if why else ""
+            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
     return CheckResult(
         name=parameters.name,
         judge=parameters.judge,
