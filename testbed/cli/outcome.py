@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from testbed.checks.result import Verdict
-from testbed.errors import Exit
+from testbed.errors import CannotRun, Exit
+
+if TYPE_CHECKING:
+    from testbed.simulator.virtual_run import VirtualRun
 
 EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
 
@@ -20,6 +24,23 @@ def tell(verdict: Verdict, folder: Path) -> int:
     print(f"  report      {shown(folder / 'report.html')}")
     print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}")
     return EXIT_OF_VERDICT[verdict.verdict]
+
+
+def to_verdict(run: VirtualRun) -> int:
+    """Carry out a run in virtual time and tell how it ended; returns the exit code.
+
+    Raises:
+        CannotRun: it can't be carried out on this machine.
+    """
+    try:
+        verdict = run.execute()
+    except CannotRun:
+        raise
+    except Exception as error:
+        say_error(error, run.folder)
+        print(f"FAIL {run.plan['scenario']} {run.plan['run']}")
+        return Exit.FAIL
+    return tell(verdict, run.folder)
 
 
 def shown(path: Path) -> str:

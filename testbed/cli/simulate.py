@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from testbed.cli.outcome import say_error, tell
+from testbed.cli.outcome import to_verdict
 from testbed.errors import CannotRun, Exit
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, resolve
@@ -28,13 +28,7 @@ def simulate(loaded: LoadedScenario, *, seed: int | None, quick: bool, dry_run: 
         print(plan_text(plan))
         return Exit.PASS
     progress.say(f"{plan['scenario']} {plan['run']}: policy {plan['sessions'][0]['policy']}, in virtual time")
-    try:
-        verdict = run.execute()
-    except Exception as error:
-        say_error(error, run.folder)
-        print(f"FAIL {plan['scenario']} {plan['run']}")
-        return Exit.FAIL
-    return tell(verdict, run.folder)
+    return to_verdict(run)
 
 
 def prepare(loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool) -> SimulatedRun:

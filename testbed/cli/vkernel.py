@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from testbed.cli.outcome import say_error, tell
+from testbed.cli.outcome import to_verdict
 from testbed.errors import CannotRun, Exit
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, resolve
@@ -36,15 +36,7 @@ def run_in_guest(loaded: LoadedScenario, *, seed: int | None, quick: bool, dry_r
     progress.say(f"  guest kernel in {time} time ({run.kernel.program}); {MODEL}")
     if not run.kernel.exact:
         progress.say(f"  {WHAT_STOCK_COSTS}")
-    try:
-        verdict = run.execute()
-    except CannotRun:
-        raise
-    except Exception as error:
-        say_error(error, run.folder)
-        print(f"FAIL {plan['scenario']} {plan['run']}")
-        return Exit.FAIL
-    return tell(verdict, run.folder)
+    return to_verdict(run)
 
 
 def refuse_options(*, runtime: str | None, link: str) -> None:
