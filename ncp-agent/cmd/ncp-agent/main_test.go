@@ -1,118 +1,38 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"ncp-testbed/ncp-agent/agent"
+	"ncp-testbed/ncp-agent/agenttest"
 	"ncp-testbed/ncp-agent/record"
 )
 
-// TestMain lets the test binary be the agent itself.
-func TestMain(m *testing.M) {
-	if os.Getenv("BE_NCP_AGENT") != "" {
-		os.Exit(run(os.Args[1:]))
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { agenttest.Main(m, run) }
 
-// process is one running agent.
-type process struct {
-	t       *testing.T
-	command *exec.Cmd
-	dir     string
-	errors  bytes.Buffer
-	client  http.Client
-}
-
-func start(t *testing.T, role, plan string, more ...string) *process {
+func start(t *testing.T, role, plan string, more ...string) *agenttest.Agent {
 	t.Helper()
-	p := &process{t: t, dir: t.TempDir()}
-	socket := filepath.Join(p.dir, "control")
-	args := append([]string{role, "--plan", plan, "--session", "s1", "--dir", p.dir, "--control", socket}, more...)
-	p.command = exec.Command(os.Args[0], args...)
-	p.command.Env = append(os.Environ(), "BE_NCP_AGENT=1")
-	p.command.Stderr = &p.errors
-	p.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}
-	if err := p.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.command.Process.Kill() })
-	return p
+	return agenttest.StartAgent(t, append([]string{role, "--plan", plan, "--session", "s1"}, more...)...)
 }
 
-// state asks until the agent is in a state.
-func (p *process) await(state string) agent.Status {
-	p.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		var status agent.Status
-		answer, err := p.client.Get("http://agent/state")
-		if err == nil {
-			err = json.NewDecoder(answer.Body).Decode(&status)
-			answer.Body.Close()
-		}
-		if err == nil && status.State == state {
-			return status
-		}
-		if time.Now().After(end) {
-			p.t.Fatalf("state %+v, %v, want %s; %s", status, err, state, p.errors.String())
-		}
-	}
+func await(a *agenttest.Agent, state string) agent.Status {
+	return agenttest.Await[agent.Status](a, state)
 }
 
-func (p *process) post(path string) int {
-	p.t.Helper()
-	answer, err := p.client.Post("http://agent"+path, "", nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	answer.Body.Close()
-	return answer.StatusCode
-}
-
-// end waits for the agent's end and reads its result.
-func (p *process) end(code int) record.Result {
-	p.t.Helper()
-	p.command.Wait()
-	if got := p.command.ProcessState.ExitCode(); got != code {
-		p.t.Fatalf("exit code %d, want %d: %s", got, code, p.errors.String())
-	}
-	var r record.Result
-	text, err := os.ReadFile(filepath.Join(p.dir, "result.json"))
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return r
-}
-
-func freePort(t *testing.T, host string) string {
+func result(t *testing.T, a *agenttest.Agent) record.Result {
 	t.Helper()
-	c, err := net.ListenPacket("udp", host+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	return c.LocalAddr().String()
+	return agenttest.ReadResult[record.Result](t, filepath.Join(a.Dir, "result.json"))
 }
 
 // writePlan writes a plan over loopback, after a change to its session.
@@ -121,7 +41,7 @@ func writePlan(t *testing.T, bytes int, url string, change func(session map[stri
 	var connections []any
 	for i, link := range []string{"fast", "slow"} {
 		connections = append(connections, map[string]any{"index": i + 1, "link": link, "send_buffer_packets": 64,
-			"sender": freePort(t, "127.0.0.1"), "receiver": freePort(t, "127.0.0.2")})
+			"sender": agenttest.FreePort(t, "udp", "127.0.0.1"), "receiver": agenttest.FreePort(t, "udp", "127.0.0.2")})
 	}
 	session := map[string]any{
 		"name": "s1", "policy": "nkp24", "transport": "udp", "transfer_bytes": bytes,
@@ -132,18 +52,10 @@ func writePlan(t *testing.T, bytes int, url string, change func(session map[stri
 	if change != nil {
 		change(session)
 	}
-	text, err := json.Marshal(map[string]any{
+	return agenttest.WritePlan(t, map[string]any{
 		"schema": 1, "run": "r", "scenario": "test", "seed": 3, "sessions": []any{session},
 		"telemetry": map[string]any{"interval_ms": 20, "url": url, "database": "d"},
 	})
-	file := filepath.Join(t.TempDir(), "plan.json")
-	if err == nil {
-		err = os.WriteFile(file, text, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 func TestTransfer(t *testing.T) {
@@ -167,15 +79,17 @@ func testTransfer(t *testing.T, transport string) {
 	plan := writePlan(t, size, influxdb, func(session map[string]any) { session["transport"] = transport })
 	receiver := start(t, "receiver", plan, "--credentials", login)
 	sender := start(t, "sender", plan, "--credentials", login)
-	receiver.await("ready")
-	sender.await("ready")
-	if code := receiver.post("/start"); code != http.StatusConflict {
+	await(receiver, "ready")
+	await(sender, "ready")
+	if code := receiver.Post("/start"); code != http.StatusConflict {
 		t.Errorf("starting a receiver answered %d", code)
 	}
-	if code := sender.post("/start"); code != http.StatusOK {
+	if code := sender.Post("/start"); code != http.StatusOK {
 		t.Errorf("starting the sender answered %d", code)
 	}
-	sent, received := sender.end(exitDone), receiver.end(exitDone)
+	sender.End(exitDone)
+	receiver.End(exitDone)
+	sent, received := result(t, sender), result(t, receiver)
 	if sent.SHA256 != received.SHA256 || sent.Bytes != size || received.Bytes != size || len(sent.SHA256) != 64 {
 		t.Errorf("sent %d bytes %s, received %d bytes %s", sent.Bytes, sent.SHA256, received.Bytes, received.SHA256)
 	}
@@ -197,7 +111,7 @@ func testTransfer(t *testing.T, transport string) {
 }
 
 // checkTelemetry finds every spooled line in what was pushed, and the events.
-func checkTelemetry(t *testing.T, sent, received record.Result, sender, receiver *process, lines chan string) {
+func checkTelemetry(t *testing.T, sent, received record.Result, sender, receiver *agenttest.Agent, lines chan string) {
 	t.Helper()
 	close(lines)
 	pushed := map[string]bool{}
@@ -205,8 +119,8 @@ func checkTelemetry(t *testing.T, sent, received record.Result, sender, receiver
 		pushed[line] = true
 	}
 	spooled := 0
-	for _, p := range []*process{sender, receiver} {
-		text, err := os.ReadFile(filepath.Join(p.dir, "telemetry.lp"))
+	for _, p := range []*agenttest.Agent{sender, receiver} {
+		text, err := os.ReadFile(filepath.Join(p.Dir, "telemetry.lp"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,19 +176,18 @@ func serve(t *testing.T, take func(body string)) (url string) {
 func TestTerminated(t *testing.T) {
 	plan := writePlan(t, 1<<40, "http://127.0.0.1:1", nil)
 	receiver, sender := start(t, "receiver", plan), start(t, "sender", plan)
-	receiver.await("ready")
-	sender.await("ready")
-	sender.post("/start")
-	for receiver.await("running").Bytes == 0 {
+	await(receiver, "ready")
+	await(sender, "ready")
+	sender.Post("/start")
+	for await(receiver, "running").Bytes == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	receiver.command.Process.Signal(syscall.SIGTERM)
-	r := receiver.end(exitFailed)
-	if r.Bytes == 0 || !strings.Contains(r.Error, "terminated") || r.Telemetry.Points == 0 {
+	receiver.Terminate(exitFailed)
+	if r := result(t, receiver); r.Bytes == 0 || !strings.Contains(r.Error, "terminated") || r.Telemetry.Points == 0 {
 		t.Errorf("the receiver's result is %+v", r)
 	}
-	sender.command.Process.Signal(syscall.SIGTERM)
-	if s := sender.end(exitFailed); s.Error == "" || s.SHA256 == "" {
+	sender.Terminate(exitFailed)
+	if s := result(t, sender); s.Error == "" || s.SHA256 == "" {
 		t.Errorf("the sender's result is %+v", s)
 	}
 }
@@ -291,11 +204,6 @@ func TestBadInput(t *testing.T) {
 		{[]string{"sender", "--plan", plan, "--session", "s1", "--dir", "/", "--control", "/x"}, "sessions[0].transfer_bytes: 0, want 1"},
 		{[]string{"receiver", "--plan", "/nowhere", "--session", "s1", "--dir", "/", "--control", "/x"}, "/nowhere"},
 	} {
-		command := exec.Command(os.Args[0], c.args...)
-		command.Env = append(os.Environ(), "BE_NCP_AGENT=1")
-		out, _ := command.CombinedOutput()
-		if code := command.ProcessState.ExitCode(); code != exitBad || !strings.Contains(string(out), c.want) {
-			t.Errorf("%v: exit code %d, said %q, want 2 and %q", c.args, code, out, c.want)
-		}
+		agenttest.Refuses(t, c.args, exitBad, c.want)
 	}
 }

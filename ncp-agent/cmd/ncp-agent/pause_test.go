@@ -13,14 +13,14 @@ func TestPauseRead(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			plan := writePlan(t, 1<<40, "http://127.0.0.1:1", func(session map[string]any) { session["transport"] = transport })
 			receiver := start(t, "receiver", plan)
-			if receiver.await("ready"); receiver.post("/pause-read?connection=1") != http.StatusConflict {
+			if await(receiver, "ready"); receiver.Post("/pause-read?connection=1") != http.StatusConflict {
 				t.Error("paused for no time")
 			}
 			sender := start(t, "sender", plan)
-			sender.await("ready")
-			sender.post("/start")
+			await(sender, "ready")
+			sender.Post("/start")
 			received := func() (first, second uint64) {
-				s := receiver.await("running")
+				s := await(receiver, "running")
 				return s.Connections[0].Received, s.Connections[1].Received
 			}
 			for second := uint64(0); second == 0; _, second = received() {
@@ -35,13 +35,13 @@ func TestPauseRead(t *testing.T) {
 				"/pause-read?connection=1&ms=1.5":     http.StatusOK,
 				"/pause-read?connection=2&ms=1000000": http.StatusConflict,
 			} {
-				if got := receiver.post(path); got != want {
+				if got := receiver.Post(path); got != want {
 					t.Errorf("%s answered %d, want %d", path, got, want)
 				}
 			}
 			const pause = time.Second
 			begun := time.Now()
-			if code := receiver.post("/pause-read?connection=2&ms=1000"); code != http.StatusOK {
+			if code := receiver.Post("/pause-read?connection=2&ms=1000"); code != http.StatusOK {
 				t.Errorf("pausing answered %d", code)
 			}
 			first, second := received()
@@ -55,13 +55,13 @@ func TestPauseRead(t *testing.T) {
 				t.Error("the other connection stood still too")
 			}
 			// Without an end, until told.
-			receiver.post("/pause?connection=2")
+			receiver.Post("/pause?connection=2")
 			_, second = received()
 			time.Sleep(200 * time.Millisecond)
 			if _, now := received(); now != second {
 				t.Error("packets arrived during a pause without end")
 			}
-			receiver.post("/resume?connection=2")
+			receiver.Post("/resume?connection=2")
 			for resumed := second; resumed == second; _, resumed = received() {
 				time.Sleep(5 * time.Millisecond)
 			}

@@ -4,34 +4,31 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
-	"encoding/json"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"ncp-testbed/ncp-agent/agenttest"
 	"ncp-testbed/ncp-agent/controlsocket"
+	"ncp-testbed/ndn-agent/agent"
 )
 
-func freePort(t *testing.T, transport, host string) string {
+func TestMain(m *testing.M) { agenttest.Main(m, run) }
+
+func startNode(t *testing.T, plan, host string) *agenttest.Agent {
 	t.Helper()
-	if transport == "tcp" {
-		l, err := net.Listen("tcp", host+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		return l.Addr().String()
-	}
-	c, err := net.ListenPacket("udp", host+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	return c.LocalAddr().String()
+	return agenttest.StartAgent(t, "run", "--plan", plan, "--node", host)
+}
+
+func await(a *agenttest.Agent, state string) agent.Status {
+	return agenttest.Await[agent.Status](a, state)
+}
+
+func result(t *testing.T, a *agenttest.Agent) agent.Result {
+	t.Helper()
+	return agenttest.ReadResult[agent.Result](t, filepath.Join(a.Dir, "result.json"))
 }
 
 type object = map[string]any
@@ -39,7 +36,8 @@ type object = map[string]any
 // writePlan writes the plan of a chain over loopback, after a change to it.
 func writePlan(t *testing.T, transport string, bytes int, change func(plan, ndn object)) string {
 	t.Helper()
-	a, b, c, d := freePort(t, transport, "127.0.0.1"), freePort(t, transport, "127.0.0.2"), freePort(t, transport, "127.0.0.2"), freePort(t, transport, "127.0.0.3")
+	port := func(host string) string { return agenttest.FreePort(t, transport, host) }
+	a, b, c, d := port("127.0.0.1"), port("127.0.0.2"), port("127.0.0.2"), port("127.0.0.3")
 	face := func(name, local, remote string, listen bool) object {
 		return object{"name": name, "transport": transport, "local": local, "remote": remote, "listen": listen}
 	}
@@ -56,15 +54,7 @@ func writePlan(t *testing.T, transport string, bytes int, change func(plan, ndn 
 	if change != nil {
 		change(plan, ndn)
 	}
-	text, err := json.Marshal(plan)
-	file := filepath.Join(t.TempDir(), "plan.json")
-	if err == nil {
-		err = os.WriteFile(file, text, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return agenttest.WritePlan(t, plan)
 }
 
 func TestChain(t *testing.T) {
@@ -78,19 +68,19 @@ func testChain(t *testing.T, transport string) {
 	const segments = (size + 4399) / 4400
 	plan := writePlan(t, transport, size, nil)
 	consumer, forwarder, producer := startNode(t, plan, "h1"), startNode(t, plan, "h2"), startNode(t, plan, "h3")
-	forwarder.await(controlsocket.Running)
-	producer.await(controlsocket.Running)
-	consumer.await(controlsocket.Ready)
-	if code := producer.post("/start"); code != http.StatusConflict {
+	await(forwarder, controlsocket.Running)
+	await(producer, controlsocket.Running)
+	await(consumer, controlsocket.Ready)
+	if code := producer.Post("/start"); code != http.StatusConflict {
 		t.Errorf("starting a producer answered %d", code)
 	}
-	if code := consumer.post("/start"); code != http.StatusOK {
+	if code := consumer.Post("/start"); code != http.StatusOK {
 		t.Errorf("starting the consumer answered %d", code)
 	}
-	consumer.end(exitDone)
-	forwarder.terminate(exitDone)
-	producer.terminate(exitDone)
-	got, passed, offered := consumer.result(), forwarder.result(), producer.result()
+	consumer.End(exitDone)
+	forwarder.Terminate(exitDone)
+	producer.Terminate(exitDone)
+	got, passed, offered := result(t, consumer), result(t, forwarder), result(t, producer)
 	if got.SHA256 != offered.SHA256 || len(got.SHA256) != 64 || got.Bytes != size || offered.Bytes != size || got.Segments != segments {
 		t.Errorf("fetched %d bytes %s, offered %d bytes %s", got.Bytes, got.SHA256, offered.Bytes, offered.SHA256)
 	}
@@ -107,18 +97,18 @@ func testChain(t *testing.T, transport string) {
 		t.Errorf("down %+v, up %+v, marks %d, %+v", down, up, got.Marks, offered.ProducerResult)
 	}
 	checkFiles(t, consumer, segments)
-	for _, n := range []*planned{forwarder, producer} {
+	for _, n := range []*agenttest.Agent{forwarder, producer} {
 		checkSpool(t, n, "ndn,face=h2,node=h3,role=producer,", "ndn,face=h3,node=h2,role=forwarder,")
 	}
 }
 
 // checkFiles looks at what a consumer leaves beside its result.
-func checkFiles(t *testing.T, n *planned, segments int) {
+func checkFiles(t *testing.T, n *agenttest.Agent, segments int) {
 	t.Helper()
 	checkSpool(t, n, "event,kind=transfer_start,run=r,scenario=test,session=s1 at_s=0,")
 	checkSpool(t, n, "event,kind=transfer_end,run=r,scenario=test,session=s1 at_s=")
 	checkSpool(t, n, "ndn,face=h2,node=h1,role=consumer,run=r,scenario=test,session=s1 ")
-	file, err := os.Open(filepath.Join(n.dir, "segments.csv"))
+	file, err := os.Open(filepath.Join(n.Dir, "segments.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +120,9 @@ func checkFiles(t *testing.T, n *planned, segments int) {
 }
 
 // checkSpool finds a line that begins with one of some texts, and all lines counted.
-func checkSpool(t *testing.T, n *planned, any ...string) {
+func checkSpool(t *testing.T, n *agenttest.Agent, any ...string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(n.dir, "telemetry.lp"))
+	text, err := os.ReadFile(filepath.Join(n.Dir, "telemetry.lp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +132,7 @@ func checkSpool(t *testing.T, n *planned, any ...string) {
 			found = found || strings.HasPrefix(line, prefix)
 		}
 	}
-	if points := n.result().Telemetry.Points; !found || points != strings.Count(string(text), "\n") {
+	if points := result(t, n).Telemetry.Points; !found || points != strings.Count(string(text), "\n") {
 		t.Errorf("%d points counted; a line begins with one of %q: %t", points, any, found)
 	}
 }
@@ -155,22 +145,22 @@ func TestTerminated(t *testing.T) {
 		ndn["nodes"].([]object)[0]["consumer"] = object{"aimd_step": 0.001}
 	})
 	forwarder, producer := startNode(t, plan, "h2"), startNode(t, plan, "h3")
-	forwarder.await(controlsocket.Running)
-	producer.await(controlsocket.Running)
+	await(forwarder, controlsocket.Running)
+	await(producer, controlsocket.Running)
 	consumer := startNode(t, plan, "h1")
-	consumer.await(controlsocket.Ready)
-	consumer.post("/start")
-	for consumer.await(controlsocket.Running).Segments == 0 {
+	await(consumer, controlsocket.Ready)
+	consumer.Post("/start")
+	for await(consumer, controlsocket.Running).Segments == 0 {
 	}
-	consumer.terminate(exitFailed)
-	r := consumer.result()
+	consumer.Terminate(exitFailed)
+	r := result(t, consumer)
 	if r.Segments == 0 || r.Bytes == size || !strings.Contains(r.Error, "terminated") || r.Telemetry.Points == 0 {
 		t.Errorf("%+v", r)
 	}
 	waiting := startNode(t, plan, "h1")
-	waiting.await(controlsocket.Ready)
-	waiting.terminate(exitFailed)
-	if r := waiting.result(); !strings.Contains(r.Error, "before the start") {
+	await(waiting, controlsocket.Ready)
+	waiting.Terminate(exitFailed)
+	if r := result(t, waiting); !strings.Contains(r.Error, "before the start") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -179,9 +169,9 @@ func TestTerminated(t *testing.T) {
 func TestWaitsForPeer(t *testing.T) {
 	plan := writePlan(t, "tcp", 1, nil)
 	consumer := startNode(t, plan, "h1")
-	for !strings.Contains(consumer.await(controlsocket.Waiting).Error, "face h2: ") {
+	for !strings.Contains(await(consumer, controlsocket.Waiting).Error, "face h2: ") {
 	}
-	consumer.terminate(exitFailed)
+	consumer.Terminate(exitFailed)
 }
 
 // Three nodes without a plan, the object in a file, its version discovered.
@@ -196,23 +186,23 @@ func TestAlone(t *testing.T) {
 		if err := os.WriteFile(in, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		put := start(t, "put", "--listen", transport+"://127.0.0.1:0", "--file", in, "/o/v=5")
-		producer := put.say("listening ")
-		put.say("ready")
-		forward := start(t, "forward", "--listen", transport+"://127.0.0.1:0", "--face", "p="+producer, "--route", "/o=p", "--mtu", "1400",
+		put := agenttest.Start(t, "put", "--listen", transport+"://127.0.0.1:0", "--file", in, "/o/v=5")
+		producer := put.Line("listening ")
+		put.Line("ready")
+		forward := agenttest.Start(t, "forward", "--listen", transport+"://127.0.0.1:0", "--face", "p="+producer, "--route", "/o=p", "--mtu", "1400",
 			"--marking", "nfd", "--report", report)
-		forwarder := forward.say("listening ")
-		forward.say("ready")
-		get := start(t, "get", "--face", forwarder, "--out", out, "--algorithm", "cubic", "/o")
+		forwarder := forward.Line("listening ")
+		forward.Line("ready")
+		get := agenttest.Start(t, "get", "--face", forwarder, "--out", out, "--algorithm", "cubic", "/o")
 		sum := sha256.Sum256(content)
-		get.say(`  "sha256": "` + hex.EncodeToString(sum[:]))
-		get.end(exitDone)
-		forward.terminate(exitDone)
-		put.terminate(exitDone)
+		get.Line(`  "sha256": "` + hex.EncodeToString(sum[:]))
+		get.End(exitDone)
+		forward.Terminate(exitDone)
+		put.Terminate(exitDone)
 		if got, err := os.ReadFile(out); err != nil || string(got) != string(content) {
 			t.Errorf("%s: %d bytes arrived, %v", transport, len(got), err)
 		}
-		if r := readResult(t, report); len(r.Faces) != 2 && transport == "udp" || r.PendingMax == 0 || r.Marking.Mode != "nfd" {
+		if r := agenttest.ReadResult[agent.Result](t, report); len(r.Faces) != 2 && transport == "udp" || r.PendingMax == 0 || r.Marking.Mode != "nfd" {
 			t.Errorf("%s: %+v", transport, r)
 		}
 	}
@@ -251,11 +241,6 @@ func TestBadInput(t *testing.T) {
 		{[]string{"forward", "--listen", "udp://127.0.0.1:0", "--route", "/a=x"}, "--route /a=x: want the name of a --face"},
 		{[]string{"forward", "--listen", "udp://127.0.0.1:0", "--marking", "red"}, `--marking "red", want off, hackathon or nfd`},
 	} {
-		command := exec.Command(os.Args[0], c.args...)
-		command.Env = asAgent()
-		out, _ := command.CombinedOutput()
-		if code := command.ProcessState.ExitCode(); code != exitBad || !strings.Contains(string(out), c.want) {
-			t.Errorf("%v: exit code %d, said %q, want 2 and %q", c.args, code, out, c.want)
-		}
+		agenttest.Refuses(t, c.args, exitBad, c.want)
 	}
 }
