@@ -75,6 +75,19 @@ func ReadCredentials(file string) (Credentials, error) {
 	return c, nil
 }
 
+// OptionalCredentials are those of a file, or nil without its name: then
+// nothing is pushed.
+func OptionalCredentials(file string) (*Credentials, error) {
+	if file == "" {
+		return nil, nil
+	}
+	c, err := ReadCredentials(file)
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
 func readJSON(file string, into any) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -32,16 +32,12 @@ func runRelay(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	var login *telemetry.Credentials
-	if *credentials != "" {
-		c, err := telemetry.ReadCredentials(*credentials)
-		if err == nil {
-			err = p.Telemetry.Validate(p.Path)
-		}
-		if err != nil {
-			return badInput{err}
-		}
-		login = &c
+	login, err := telemetry.OptionalCredentials(*credentials)
+	if err == nil && login != nil {
+		err = p.Telemetry.Validate(p.Path)
+	}
+	if err != nil {
+		return badInput{err}
 	}
 	return forward(p, *directory, *control, login)
 }

@@ -84,12 +84,8 @@ func transfer(role string, args []string) int {
 	if o.Plan, err = plan.Read(*file, *name); err != nil {
 		return bad(err)
 	}
-	if *credentials != "" {
-		login, err := telemetry.ReadCredentials(*credentials)
-		if err != nil {
-			return bad(err)
-		}
-		o.Credentials = &login
+	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
+		return bad(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

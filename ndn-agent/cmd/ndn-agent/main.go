@@ -72,12 +72,8 @@ func node(args []string) int {
 	if o.Plan, err = plan.Read(*file, *host); err != nil {
 		return bad(err)
 	}
-	if *credentials != "" {
-		login, err := telemetry.ReadCredentials(*credentials)
-		if err != nil {
-			return bad(err)
-		}
-		o.Credentials = &login
+	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
+		return bad(err)
 	}
 	return until(func(ctx context.Context) error { return agent.Run(ctx, o) })
 }
