@@ -1,8 +1,6 @@
 package measure_test
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,32 +14,13 @@ func TestLoadIsCountedAndTimed(t *testing.T) {
 		testnet.Link{Name: "one", Plan: map[string]any{"delay_ms": 5}},
 		testnet.Link{Name: "lossy", Plan: map[string]any{"ab": map[string]any{"loss": 0.5}}},
 	)
-	binary := filepath.Join(n.Dir, "ncp-link")
-	testnet.Run(t, "go", "build", "-o", binary, "ncp-testbed/link/cmd/ncp-link")
-	command := testnet.Enter(n.Fabric, binary, "relay", "--plan", n.Plan, "--dir", n.Dir)
-	process := exec.Command(command[0], command[1:]...)
-	out, err := process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-	})
-	line := make([]byte, 6)
-	if _, err := out.Read(line); err != nil || string(line) != "ready\n" {
-		t.Fatalf("the relay says %q (%v)", line, err)
-	}
+	n.Relay(t)
 	p, err := plan.Read(n.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found, err := measure.Load(p.Links, measure.LoadOptions{
-		Namespaces: map[string]string{"h1": testnet.Path(n.Hosts["h1"]), "h2": testnet.Path(n.Hosts["h2"])},
-		PPS:        500, Duration: time.Second,
+		Namespaces: n.Namespaces(), PPS: 500, Duration: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

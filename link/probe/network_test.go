@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,34 +17,12 @@ import (
 func relayed(t *testing.T, links ...testnet.Link) (*plan.Plan, probe.Options) {
 	t.Helper()
 	n := testnet.New(t, links...)
-	binary := filepath.Join(n.Dir, "ncp-link")
-	testnet.Run(t, "go", "build", "-o", binary, "ncp-testbed/link/cmd/ncp-link")
-	command := testnet.Enter(n.Fabric, binary, "relay", "--plan", n.Plan, "--dir", n.Dir)
-	process := exec.Command(command[0], command[1:]...)
-	out, err := process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-	})
-	line := make([]byte, 6)
-	if _, err := out.Read(line); err != nil || string(line) != "ready\n" {
-		t.Fatalf("the relay says %q (%v)", line, err)
-	}
+	n.Relay(t)
 	p, err := plan.Read(n.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespaces := map[string]string{}
-	for host, name := range n.Hosts {
-		namespaces[host] = testnet.Path(name)
-	}
-	return p, probe.Options{Namespaces: namespaces, Seconds: 1}
+	return p, probe.Options{Namespaces: n.Namespaces(), Seconds: 1}
 }
 
 func TestLossIsFoundInEitherDirection(t *testing.T) {

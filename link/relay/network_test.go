@@ -9,14 +9,12 @@ import (
 	"net"
 	"net/http/httptest"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"ncp-testbed/link/netns"
 	"ncp-testbed/link/plan"
 	"ncp-testbed/link/probe"
 	"ncp-testbed/link/relay"
@@ -82,25 +80,10 @@ func start(t *testing.T, links ...testnet.Link) *running {
 	return r
 }
 
-// inNamespace runs a function in a network namespace, on a thread that is not used again.
+// inNamespace runs a function in a network namespace.
 func inNamespace(t *testing.T, name string, f func() error) {
 	t.Helper()
-	failed := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		failed <- func() error {
-			fd, err := unix.Open(testnet.Path(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
-				return err
-			}
-			return f()
-		}()
-	}()
-	if err := <-failed; err != nil {
+	if err := netns.Within(testnet.Path(name), f); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -2,34 +2,17 @@ package relay
 
 import (
 	"net"
-	"runtime"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"ncp-testbed/link/netns"
 	"ncp-testbed/link/testnet"
 )
 
-// within runs a function in a network namespace, on a thread that is not used again.
+// within runs a function in a network namespace.
 func within(t *testing.T, name string, f func() error) {
 	t.Helper()
-	failed := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		failed <- func() error {
-			fd, err := unix.Open(testnet.Path(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
-				return err
-			}
-			return f()
-		}()
-	}()
-	if err := <-failed; err != nil {
+	if err := netns.Within(testnet.Path(name), f); err != nil {
 		t.Fatal(err)
 	}
 }
