@@ -21,9 +21,9 @@ PROGRAMS = {
     "ncp-push": "./telemetry/cmd/ncp-push",
     "ncp-sim": "./ncp-agent/cmd/ncp-sim",
     "ncp-trace": "./ncp-agent/cmd/ncp-trace",
-    "ncp-web": "./web/cmd/ncp-web",
+    "ncp-web": "./tcp/cmd/ncp-web",
     "ndn-agent": "./ndn-agent/cmd/ndn-agent",
-    "tcp-download": "./tcp-download/cmd/tcp-download",
+    "tcp-download": "./tcp/cmd/tcp-download",
 }
 IMAGES = "ncp-testbed"
 """What the images' names begin with; the program's name follows."""

@@ -26,7 +26,7 @@ SHELL_SCRIPTS = (
     "images/vkernel/kernel/build.sh",
 )
 
-GO_FOLDERS = ("collectors", "link", "ncp-agent", "ndn-agent", "tcp-download", "telemetry", "web")
+GO_FOLDERS = ("collectors", "link", "ncp-agent", "ndn-agent", "tcp", "telemetry")
 
 REAL_TIME = "emulation or slow"
 """Tests by their markers (pyproject.toml): of networks and guests, which a busy machine disturbs."""

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"ncp-testbed/web/objects"
+	"ncp-testbed/tcp/objects"
 )
 
 // Exit codes, the same in all programs of the testbed.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"ncp-testbed/tcp-download/download"
+	"ncp-testbed/tcp/download"
 )
 
 // Exit codes, the same in all programs of the testbed; the last one is for what this kernel can't do.

@@ -1,6 +1,6 @@
 """Measures how large the files are that web pages fetch of well-known front-end packages (``sizes.csv``).
 
-``python -m web.assets.measure FOLDER`` asks npm for the packages into the folder (about 23 MB) and writes the file
+``python -m tcp.assets.measure FOLDER`` asks npm for the packages into the folder (about 23 MB) and writes the file
 anew. The packages are named with their versions, so that it comes out the same.
 """
 
