@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
+from testbed.doctor.finding import Finding
 from testbed.errors import Exit
 
-NOT_FOR_RUNS = ("test tools", "mptcpize", "node", "npm packages", "ndnts packages")
+ENGINES = {
+    "mininet": "./run.sh SCENARIO, on real packets",
+    "sim": "./run.sh SCENARIO --engine sim",
+    "vkernel": "./run.sh SCENARIO --engine vkernel",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -17,30 +24,52 @@ def register(app: typer.Typer) -> None:
         fix: bool = typer.Option(False, "--fix", help="Install what is missing."),
         build: bool = typer.Option(False, "--build", help="Also build the Go programs and the guest kernel."),
     ) -> None:
-        """Check this machine: names what is missing and the fix. Ends with 4 if a run would not work."""
-        from testbed.build import build_programs
-        from testbed.doctor import make_ready, probe_all
+        """Check this machine: names what is missing and the fix.
+
+        Ends with 4 if a run would not work: as root on real packets, else in virtual time.
+        """
+        from testbed.doctor import lacking, make_ready, probe_all
         from testbed.runner.progress import Progress
 
         if fix:
             make_ready(Progress(), "table")
         if build:
-            from testbed.vkernel import kernel
-            from testbed.vkernel.build import build as build_kernel
+            _build()
+        findings = probe_all()
+        for finding in findings:
+            _tell(finding)
+        lacks = {engine: lacking(findings, engine) for engine in ENGINES}
+        for engine, command in ENGINES.items():
+            answer = f"no: {', '.join(lacks[engine])}" if lacks[engine] else "yes"
+            print(f"{command:<36} {answer}")
+        raise typer.Exit(
+            Exit.CANNOT_RUN if lacks["mininet" if os.geteuid() == 0 else "sim"] else Exit.PASS
+        )
 
-            print(f"built {', '.join(str(path) for path in build_programs().values())}")
-            if kernel.built() is None and not kernel.why_not_buildable():
-                build_kernel(Progress())
-        lacking = False
-        for finding in probe_all():
-            if finding.level == "fact":
-                mark = "fact"
-            else:
-                mark = "ok" if finding.ok else {"required": "MISSING", "optional": "low"}[finding.level]
-            # What tests, tables and other implementations need is no condition for running a scenario.
-            lacking = lacking or (mark == "MISSING" and finding.name not in NOT_FOR_RUNS)
-            print(f"  {mark:<8} {finding.name:<19} {finding.detail}")
-            if not finding.ok and finding.level != "fact":
-                print(f"  {'':<8} {'':<19} for: {finding.why}; fix: {finding.fix}")
-        print("This machine can't run a scenario yet." if lacking else "This machine can run scenarios.")
-        raise typer.Exit(Exit.CANNOT_RUN if lacking else Exit.PASS)
+
+def _build() -> None:
+    """Build the Go programs and the guest kernel, installing what builds them."""
+    from testbed.build import build_programs
+    from testbed.doctor import make_ready
+    from testbed.runner.progress import Progress
+    from testbed.vkernel import kernel
+    from testbed.vkernel.build import build as build_kernel
+
+    progress = Progress()
+    make_ready(progress, "show")
+    print(f"built {', '.join(str(path) for path in build_programs().values())}")
+    if kernel.built() is None:
+        make_ready(progress, "run", engine="vkernel")
+        if kernel.why_not_buildable():
+            return  # Debian's own kernel stands in; `virtual time` below says why
+        build_kernel(progress)
+
+
+def _tell(finding: Finding) -> None:
+    if finding.level == "fact":
+        mark = "fact"
+    else:
+        mark = "ok" if finding.ok else {"required": "MISSING", "optional": "low"}[finding.level]
+    print(f"  {mark:<8} {finding.name:<19} {finding.detail}")
+    if not finding.ok and finding.level != "fact":
+        print(f"  {'':<8} {'':<19} for: {finding.why}; fix: {finding.fix}")

@@ -1,6 +1,6 @@
 """What a machine needs to run the testbed: one list, read by ``doctor``, by set-up and before every run."""
 
-from testbed.doctor.check import Need, Requirement, missing, needs, probe_all
+from testbed.doctor.check import Need, Requirement, lacking, missing, needs, probe_all
 from testbed.doctor.finding import Finding, Level
 from testbed.doctor.kernel import kernel_facts
 from testbed.doctor.provisioning import Progress, SetupFailed, make_ready, setup
@@ -13,6 +13,7 @@ __all__ = [
     "Requirement",
     "SetupFailed",
     "kernel_facts",
+    "lacking",
     "make_ready",
     "missing",
     "needs",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
@@ -51,9 +51,24 @@ class Requirement:
         return Finding(self.name, probed.ok, probed.detail, fix, self.level, self.why, tag)
 
     def _remedy(self, tag: str | None) -> str:
-        command = "test" if self.need is Need.TESTS else "doctor --fix"
-        by_playbook = f"./run.sh {command} (playbook tag {tag})" if tag else ""
+        by_playbook = ""
+        if tag:
+            sudo = "sudo " if os.geteuid() != 0 and tag not in TAGS_WITHOUT_ROOT else ""
+            command = INSTALLED_BY.get(self.need, "doctor --fix")
+            by_playbook = f"{sudo}./run.sh {command} (playbook tag {tag})"
         return "; or ".join(text for text in (by_playbook, self.fix) if text)
+
+
+INSTALLED_BY = {
+    Need.TESTS: "test",
+    Need.NDN_PEERS: "test",
+    Need.PEERS: "interop",
+    Need.GUEST: "doctor --build",
+}
+"""Commands that install what most runs do without; ``doctor --fix`` installs all else."""
+
+TAGS_WITHOUT_ROOT = ("python", "go")
+"""Of the playbook: what goes into the checkout's own environment."""
 
 
 PYTHON, BUILD, EMULATION, TOOLS = Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS
@@ -189,6 +204,13 @@ def missing(for_verb: str, runtime: str = "docker", engine: str = "mininet") -> 
     wanted = needs(for_verb, runtime, engine)
     found = _check(tuple(r for r in REQUIREMENTS if r.need in wanted and r.level == "required"))
     return [finding for finding in found if not finding.ok]
+
+
+def lacking(findings: Iterable[Finding], engine: str) -> list[str]:
+    """The names, among the findings of all requirements, of what a run on an engine lacks."""
+    wanted = needs("run", engine=engine)
+    of_run = {r.name for r in REQUIREMENTS if r.need in wanted and r.level == "required"}
+    return [finding.name for finding in findings if not finding.ok and finding.name in of_run]
 
 
 def _check(requirements: tuple[Requirement, ...]) -> list[Finding]:

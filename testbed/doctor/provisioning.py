@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from threading import Timer
 from typing import IO, Any, Protocol
 
 from testbed import paths
-from testbed.doctor.check import missing
+from testbed.doctor.check import TAGS_WITHOUT_ROOT, missing
 from testbed.doctor.finding import Finding
 from testbed.errors import CannotRun
 
@@ -59,7 +60,8 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
         return
     tags = {finding.tag for finding in lacking if finding.tag is not None}
     by_hand = [finding for finding in lacking if finding.tag is None]
-    if by_hand or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
+    for_root = tags - set(TAGS_WITHOUT_ROOT)
+    if by_hand or (for_root and not _may_be_root()) or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
         raise CannotRun(_told("this machine can't run it", lacking))
     progress.say("\n".join(("Setting up what is missing:", *(f"  {f.name}: {f.detail}" for f in lacking))))
     setup(progress, tags)
@@ -67,6 +69,14 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
     still = missing(for_verb, runtime, engine)
     if still:
         raise CannotRun(_told("still missing after set-up", still), f"full log: {LOG}")
+
+
+def _may_be_root() -> bool:
+    """Whether the playbook's tasks can be root's: it has no terminal for a password."""
+    if os.geteuid() == 0:
+        return True
+    asked = ["sudo", "--non-interactive", "true"]
+    return shutil.which("sudo") is not None and subprocess.run(asked, capture_output=True).returncode == 0
 
 
 def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.yml") -> None:
