@@ -40,11 +40,19 @@ def register(app: typer.Typer) -> None:
             _tell(finding)
         lacks = {engine: lacking(findings, engine) for engine in ENGINES}
         for engine, command in ENGINES.items():
-            answer = f"no: {', '.join(lacks[engine])}" if lacks[engine] else "yes"
-            print(f"{command:<36} {answer}")
+            print(f"{command:<36} {_answer(lacks[engine])}")
         raise typer.Exit(
             Exit.CANNOT_RUN if lacks["mininet" if os.geteuid() == 0 else "sim"] else Exit.PASS
         )
+
+
+def _answer(lacks: list[Finding]) -> str:
+    from testbed.doctor import installable
+
+    if not lacks:
+        return "yes"
+    word = "yes, once it has installed" if installable(lacks) else "no; missing:"
+    return f"{word} {', '.join(finding.name for finding in lacks)}"
 
 
 def _build() -> None:

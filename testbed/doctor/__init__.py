@@ -3,7 +3,7 @@
 from testbed.doctor.check import Need, Requirement, lacking, missing, needs, probe_all
 from testbed.doctor.finding import Finding, Level
 from testbed.doctor.kernel import kernel_facts
-from testbed.doctor.provisioning import Progress, SetupFailed, make_ready, setup
+from testbed.doctor.provisioning import Progress, SetupFailed, installable, make_ready, setup
 
 __all__ = [
     "Finding",
@@ -12,6 +12,7 @@ __all__ = [
     "Progress",
     "Requirement",
     "SetupFailed",
+    "installable",
     "kernel_facts",
     "lacking",
     "make_ready",

@@ -67,7 +67,7 @@ INSTALLED_BY = {
 }
 """Commands that install what most runs do without; ``doctor --fix`` installs all else."""
 
-TAGS_WITHOUT_ROOT = ("python", "go")
+TAGS_WITHOUT_ROOT = frozenset({"python", "go"})
 """Of the playbook: what goes into the checkout's own environment."""
 
 
@@ -206,11 +206,11 @@ def missing(for_verb: str, runtime: str = "docker", engine: str = "mininet") -> 
     return [finding for finding in found if not finding.ok]
 
 
-def lacking(findings: Iterable[Finding], engine: str) -> list[str]:
-    """The names, among the findings of all requirements, of what a run on an engine lacks."""
+def lacking(findings: Iterable[Finding], engine: str) -> list[Finding]:
+    """Among the findings of all requirements, what a run on an engine lacks."""
     wanted = needs("run", engine=engine)
     of_run = {r.name for r in REQUIREMENTS if r.need in wanted and r.level == "required"}
-    return [finding.name for finding in findings if not finding.ok and finding.name in of_run]
+    return [finding for finding in findings if not finding.ok and finding.name in of_run]
 
 
 def _check(requirements: tuple[Requirement, ...]) -> list[Finding]:

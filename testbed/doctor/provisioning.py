@@ -59,9 +59,7 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
     if not lacking:
         return
     tags = {finding.tag for finding in lacking if finding.tag is not None}
-    by_hand = [finding for finding in lacking if finding.tag is None]
-    for_root = tags - set(TAGS_WITHOUT_ROOT)
-    if by_hand or (for_root and not _may_be_root()) or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
+    if not installable(lacking) or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
         raise CannotRun(_told("this machine can't run it", lacking))
     progress.say("\n".join(("Setting up what is missing:", *(f"  {f.name}: {f.detail}" for f in lacking))))
     setup(progress, tags)
@@ -69,6 +67,12 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
     still = missing(for_verb, runtime, engine)
     if still:
         raise CannotRun(_told("still missing after set-up", still), f"full log: {LOG}")
+
+
+def installable(lacking: Iterable[Finding]) -> bool:
+    """Whether this user can have the playbook install all of it."""
+    tags = {finding.tag for finding in lacking}
+    return None not in tags and (tags <= TAGS_WITHOUT_ROOT or _may_be_root())
 
 
 def _may_be_root() -> bool:
