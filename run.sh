@@ -8,8 +8,9 @@ venv=$root/.venv
 log=$root/.build/setup.log
 locks=("$root/requirements-setup.lock" "$root/requirements.lock")
 oldest=10 # of Python 3
-# What apt and pip say when they can't reach their registry.
+# What apt and pip say when they can't reach their registry, and where the disk is full.
 unreachable='(Temporary failure|NewConnectionError|NameResolutionError|SSLError|[Cc]onnection refused|[Tt]imed out).*'
+full='No space left on device'
 
 say() { printf '%s\n' "$*" >&2; }
 cannot() { say "ncp-testbed: $*"; exit 4; }
@@ -41,6 +42,9 @@ step() {
         return
     fi
     printf 'failed after %d s\n' "$((SECONDS - start))" >&2
+    if tail -n "+$first" "$log" | grep -q "$full"; then
+        cannot "\"$name\" failed: no space left on the disk of $root or of ${TMPDIR:-/tmp}; set-up takes about 1 GiB. Log: $log"
+    fi
     why=$(tail -n "+$first" "$log" | grep -Eo -m1 "$unreachable" || true)
     cannot "\"$name\" failed${why:+: the package registry could not be reached (${why:0:160})}. Log: $log"
 }
@@ -61,6 +65,7 @@ set_up() {
         cannot "can't write to $root/.build, where set-up keeps its log"
     fi
     exec 9>"$root/.build/setup.flock"
+    trap 'say; say "stopped; the same command goes on with the set-up"; exit 130' INT TERM
     flock 9 # another run.sh of this checkout may be doing the same
     if up_to_date; then return; fi
     : >"$log"
@@ -78,6 +83,7 @@ set_up() {
         --only-binary :all: --require-hashes -r "$root/requirements-setup.lock"
     step "Python packages (playbook, tag python)" playbook --tags python
     stamp >"$venv/stamp"
+    trap - INT TERM
     exec 9>&-
 }
 
@@ -96,5 +102,6 @@ if ! up_to_date; then
 fi
 
 export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # where `su` leaves them out
+export PYTHONUTF8=1 # whatever the locale: YAML, telemetry and reports are UTF-8
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 exec "$venv/bin/python" -m testbed "${arguments[@]}"

@@ -59,7 +59,7 @@ def build_programs(
         **os.environ,
         "CGO_ENABLED": "0",
         "GOTOOLCHAIN": "local",
-        "HOME": os.environ.get("HOME", "/root"),
+        "HOME": str(Path.home()),  # which some services leave unset
     }
     done = subprocess.run(
         [

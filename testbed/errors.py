@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 
 
@@ -47,3 +48,13 @@ class RunFailed(TestbedError):
     """A run broke down before it could be judged."""
 
     code = Exit.FAIL
+
+
+_OF_THE_MACHINE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+
+
+def of_the_machine(error: BaseException) -> str:
+    """What a full disk or a folder that can't be written says; "" for errors that are the program's own."""
+    if not isinstance(error, OSError) or error.errno not in _OF_THE_MACHINE:
+        return ""
+    return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"

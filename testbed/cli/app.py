@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 import typer
 
-from testbed.errors import BadInput, TestbedError
+from testbed.errors import BadInput, Exit, TestbedError, of_the_machine
 
 app = typer.Typer(
     name="./run.sh",
@@ -69,6 +69,8 @@ def main() -> None:
     for verb in verbs_of_their_own:
         verb.register(app)
     verbs = [command.name for command in app.registered_commands if command.name]
+    from testbed.cli import taking_turns
+
     try:
         app(with_verb(sys.argv[1:], verbs), prog_name="./run.sh")  # usage errors end with 2 in here
     except TestbedError as error:
@@ -76,9 +78,16 @@ def main() -> None:
         if error.hint:
             print(error.hint, file=sys.stderr)
         sys.exit(int(error.code))
+    except OSError as error:
+        if not (told := of_the_machine(error)):
+            raise
+        print(f"error: {told}", file=sys.stderr)
+        sys.exit(int(Exit.CANNOT_RUN))
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
+    finally:
+        taking_turns.give_to_the_owner()
 
 
 def with_verb(arguments: Sequence[str], verbs: Collection[str]) -> list[str]:
@@ -104,6 +113,6 @@ def with_verb(arguments: Sequence[str], verbs: Collection[str]) -> list[str]:
     near_scenario = difflib.get_close_matches(first, scenarios, n=1, cutoff=0.75)
     if near_verb and not near_scenario and "/" not in first:
         raise BadInput(f"there is no verb or scenario {first!r}; did you mean {near_verb[0]!r}?")
-    if near_scenario and is_table(near_scenario[0]) and first != near_scenario[0]:
-        raise BadInput(f"there is no scenario or table {first!r}; did you mean {near_scenario[0]!r}?")
+    if near_scenario and (is_table(near_scenario[0]) or is_sweep(near_scenario[0])):
+        raise BadInput(f"there is no scenario, table or sweep {first!r}; did you mean {near_scenario[0]!r}?")
     return ["run", *arguments]

@@ -41,9 +41,7 @@ def register(app: typer.Typer) -> None:
         lacks = {engine: lacking(findings, engine) for engine in ENGINES}
         for engine, command in ENGINES.items():
             print(f"{command:<36} {_answer(lacks[engine])}")
-        raise typer.Exit(
-            Exit.CANNOT_RUN if lacks["mininet" if os.geteuid() == 0 else "sim"] else Exit.PASS
-        )
+        raise typer.Exit(Exit.CANNOT_RUN if lacks["mininet" if os.geteuid() == 0 else "sim"] else Exit.PASS)
 
 
 def _answer(lacks: list[Finding]) -> str:

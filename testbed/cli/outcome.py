@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.checks.result import Verdict
-from testbed.errors import CannotRun, Exit
+from testbed.errors import CannotRun, Exit, of_the_machine
 
 if TYPE_CHECKING:
     from testbed.simulator.virtual_run import VirtualRun
@@ -56,6 +56,10 @@ def ended_early(error: Exception, name: str, folder: Path) -> int:
     from testbed.runner.calibration import LinksOff
     from testbed.runner.interrupts import Interrupted
 
+    if told := of_the_machine(error):
+        print(f"error: {told}", file=sys.stderr)
+        print(f"Results go to {shown(folder.parent)}; NCP_TESTBED_RESULTS moves them.", file=sys.stderr)
+        return Exit.CANNOT_RUN
     say_error(error, folder)
     off = isinstance(error, LinksOff)
     print(f"{'UNTRUSTED' if off else 'FAIL'} {name}")

@@ -65,8 +65,12 @@ def register(app: typer.Typer) -> None:
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     ) -> None:
         """Run a scenario and judge it. The last line is PASS, FAIL or UNTRUSTED; results/ has the rest."""
+        from testbed.matrix.load import is_table
         from testbed.scenario.load import load
+        from testbed.sweep.load import is_sweep
 
+        if is_table(scenario) or is_sweep(scenario):
+            raise BadInput(f"{scenario} is no scenario but a table or sweep", f"Try: ./run.sh {scenario}")
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         if engine is None:
             engine = _engine_here(loaded)
@@ -87,13 +91,15 @@ def register(app: typer.Typer) -> None:
         if resume:
             raise BadInput("--resume: only a repetition goes on; give --repeat as it was given")
         if engine == "sim":
-            from testbed.cli.simulate import simulate
-
-            raise typer.Exit(simulate(loaded, seed=seed, quick=quick, dry_run=dry_run))
-        if engine == "vkernel":
-            from testbed.cli.vkernel import refuse_options, run_in_guest
+            from testbed.cli.simulate import refuse_options, simulate
 
             refuse_options(runtime=runtime if _named(context, "runtime") else None, link=link)
+            raise typer.Exit(simulate(loaded, seed=seed, quick=quick, dry_run=dry_run))
+        if engine == "vkernel":
+            from testbed.cli.vkernel import refuse_options as refuse_options_of_guest
+            from testbed.cli.vkernel import run_in_guest
+
+            refuse_options_of_guest(runtime=runtime if _named(context, "runtime") else None, link=link)
             raise typer.Exit(run_in_guest(loaded, seed=seed, quick=quick, dry_run=dry_run))
         asked = Asked(runtime, link, seed, quick)
         raise typer.Exit(_dry_run(loaded, asked) if dry_run else run_scenario(loaded, asked))

@@ -31,6 +31,14 @@ def simulate(loaded: LoadedScenario, *, seed: int | None, quick: bool, dry_run: 
     return to_verdict(run)
 
 
+def refuse_options(*, runtime: str | None, link: str) -> None:
+    """Raise :class:`CannotRun` for options about real parts; ``runtime`` is None if not given."""
+    if runtime is not None:
+        raise CannotRun(f"--runtime {runtime}: in virtual time agents are neither containers nor processes")
+    if link != "auto":
+        raise CannotRun(f"--link {link}: in virtual time links are the model itself", "Leave --link out.")
+
+
 def prepare(loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool) -> SimulatedRun:
     """The run of a scenario, built and not yet executed; raises :class:`CannotRun` where virtual time can't
     carry it."""

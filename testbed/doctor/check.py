@@ -119,6 +119,10 @@ REQUIREMENTS = (
         "influxdb",
     ),
     Requirement(
+        "folders", "what is built, and results", machine.folders, BUILD,
+        "use a clone of your own; NCP_TESTBED_RESULTS names another folder for results",
+    ),
+    Requirement(
         "disk", "images, build cache and results", machine.disk, BUILD,
         "free 2 GiB, or move results with NCP_TESTBED_RESULTS",
     ),

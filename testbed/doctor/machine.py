@@ -150,6 +150,19 @@ def influxdb() -> Probed:
     return Probed(True, f"installed, starts when needed at {server.url}")
 
 
+def folders() -> Probed:
+    """Whether this user may write what is built and results."""
+    for folder in (paths.BINARIES, paths.results()):
+        nearest = _nearest(folder)
+        if not nearest.is_dir():
+            return Probed(False, f"{folder} can't be made: {nearest} is no folder")
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            return Probed(
+                False, f"user {os.geteuid()} can't write to {nearest} of user {nearest.stat().st_uid}"
+            )
+    return Probed(True, f"{paths.BINARIES} and {paths.results()} can be written")
+
+
 def disk() -> Probed:
     """Free space where results and machine state go."""
     state = Path(os.environ.get("NCP_TESTBED_STATE", "/var/lib/ncp-testbed"))

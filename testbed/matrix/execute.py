@@ -147,6 +147,15 @@ class Matrix:
                     raise
             return
 
+    def refuse_if_none_can_be_run(self, cells: Sequence[Cell]) -> None:
+        """Raise :class:`Unsupported` where it is known of every cell that it can't be run here."""
+        reasons = {self._why_unsupported(cell) for cell in cells}
+        if reasons and None not in reasons:
+            raise Unsupported(
+                f"no cell of this table can be run with --engine {self.choices.engine}: "
+                + "; ".join(sorted(str(reason) for reason in reasons))
+            )
+
     def _why_unsupported(self, cell: Cell) -> str | None:
         place = (cell.row, cell.column)
         if place not in self._unsupported:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from ruamel.yaml.comments import CommentedMap
 from testbed import paths
 from testbed.errors import BadInput
 from testbed.matrix.model import Column, Row, Table
-from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.load import LoadedScenario, has_key, parse, plain, read, unknown, validated
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 
@@ -66,8 +65,7 @@ def available() -> list[Path]:
 def is_table(name: str) -> bool:
     """Whether it is a table's name, or the path of a table file."""
     if name.endswith((".yaml", ".yml")) or "/" in name:
-        path = Path(name)
-        return path.is_file() and bool(re.search(r"^rows:", path.read_text(errors="replace"), re.MULTILINE))
+        return has_key(Path(name), "rows")
     return (TABLES / f"{name}.yaml").is_file()
 
 
@@ -75,11 +73,8 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """Read, override and validate; raises :class:`BadInput`. ``assignments`` change the cells' scenario."""
     path = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else TABLES / f"{name}.yaml"
     if not path.is_file():
-        names = ", ".join(known.stem for known in available())
-        raise BadInput(f"there is no table {name!r}", f"Tables: {names}")
-    document = parse(
-        path, path.read_text(encoding="utf-8"), "a table is a mapping with name, cells, rows, columns"
-    )
+        raise unknown("table", name, [known.stem for known in available()])
+    document = parse(path, read(path), "a table is a mapping with name, cells, rows, columns")
     applied: list[str] = []
     changes = document.get("quick") or {}
     if quick and isinstance(changes, dict):

@@ -118,6 +118,7 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
     cells = selection.cells()
     for cell in cells:
         matrix.plan(cell)  # what is wrong with any of them is told before anything is made
+    matrix.refuse_if_none_can_be_run(cells)
     bounds = _bounds(matrix, selection)
     run_id, folder = _folder(loaded, asked, selection)
     matrix.folder = folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,12 +51,17 @@ def find(name: str) -> Path:
     path = paths.SCENARIOS / f"{name}.yaml"
     if not path.is_file():
         names = [p.stem for p in available()]
-        close = difflib.get_close_matches(name, names, n=1)
-        guess = f" Did you mean {close[0]!r}?" if close else ""
-        raise BadInput(
-            f"there is no scenario {name!r}.{guess}", f"Scenarios: {', '.join(names)} (./run.sh list)"
-        )
+        raise unknown("scenario", name, names)
     return path
+
+
+def unknown(what: str, name: str, names: Sequence[str]) -> BadInput:
+    """The error for a name that there is not, with the nearest that there is."""
+    close = difflib.get_close_matches(name, names, n=1)
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    return BadInput(
+        f"there is no {what} {name!r}.{guess}", f"{what.capitalize()}s: {', '.join(names)} (./run.sh list)"
+    )
 
 
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedScenario:
@@ -65,8 +71,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """
     path, document, applied = document_of(name, assignments, quick=quick)
     scenario = validated(Scenario, path, document, applied)
-    text = path.read_text(encoding="utf-8")
-    return LoadedScenario(scenario, path, text, tuple(applied), changed=bool(assignments))
+    return LoadedScenario(scenario, path, read(path), tuple(applied), changed=bool(assignments))
 
 
 def document_of(
@@ -74,7 +79,7 @@ def document_of(
 ) -> tuple[Path, CommentedMap, list[str]]:
     """A scenario's file, its document with ``quick`` and ``assignments`` applied, and what was applied."""
     path = find(name)
-    text = path.read_text(encoding="utf-8")
+    text = read(path)
     document = parse(path, text, "a scenario is a mapping with name, title, links, ncp and checks")
     applied: list[str] = []
     quick_section = document.get("quick") or {}
@@ -87,6 +92,24 @@ def document_of(
         full_key = apply_override(document, key, value, origin="--set")
         applied.append(f"{full_key}={value}")
     return path, document, applied
+
+
+def read(path: Path) -> str:
+    """A file's text; raises :class:`BadInput`."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not a text in UTF-8, so no YAML") from error
+    except OSError as error:
+        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+
+
+def has_key(path: Path, key: str) -> bool:
+    """Whether a file looks like a mapping with such a key; what is wrong with it is told by :func:`read`."""
+    try:
+        return bool(re.search(f"^{key}:", path.read_text(errors="replace"), re.MULTILINE))
+    except OSError:
+        return False
 
 
 def parse(path: Path, text: str, should_be: str) -> CommentedMap:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from testbed.errors import BadInput
 from testbed.plan.resolve import Choices, Plan, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
-from testbed.scenario.load import parse, plain, validated
+from testbed.scenario.load import has_key, parse, plain, read, unknown, validated
 from testbed.simulator.refusals import refusals
 from testbed.simulator.run import run_id
 from testbed.sweep.model import Setting, Sweep, shown
@@ -54,9 +53,7 @@ def available() -> list[Path]:
 def is_sweep(name: str) -> bool:
     """Whether it is a sweep's name, or the path of a sweep file."""
     if name.endswith((".yaml", ".yml")) or "/" in name:
-        path = Path(name)
-        text = path.read_text(errors="replace") if path.is_file() else ""
-        return bool(re.search(r"^parameters:", text, re.MULTILINE))
+        return has_key(Path(name), "parameters")
     return (SWEEPS / f"{name}.yaml").is_file()
 
 
@@ -64,12 +61,8 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """Read and validate; raises :class:`BadInput`. ``assignments`` change the base scenario."""
     path = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else SWEEPS / f"{name}.yaml"
     if not path.is_file():
-        raise BadInput(
-            f"there is no sweep {name!r}", f"Sweeps: {', '.join(known.stem for known in available())}"
-        )
-    document = parse(
-        path, path.read_text(encoding="utf-8"), "a sweep is a mapping with name, scenario, parameters, plots"
-    )
+        raise unknown("sweep", name, [known.stem for known in available()])
+    document = parse(path, read(path), "a sweep is a mapping with name, scenario, parameters, plots")
     changes = document.get("quick") or {}
     if quick and isinstance(changes, dict):
         for key in changes:
