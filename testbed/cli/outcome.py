@@ -37,9 +37,7 @@ def to_verdict(run: VirtualRun) -> int:
     except CannotRun:
         raise
     except Exception as error:
-        say_error(error, run.folder)
-        print(f"FAIL {run.plan['scenario']} {run.plan['run']}")
-        return Exit.FAIL
+        return ended_early(error, f"{run.plan['scenario']} {run.plan['run']}", run.folder)
     return tell(verdict, run.folder)
 
 

@@ -220,6 +220,51 @@ def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> N
         doctor.setup(Told(), [], str(playbook))
 
 
+def test_each_fix_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {}
+    for need in (check.Need.TOOLS, check.Need.PEERS, check.Need.GUEST, check.Need.TESTS):
+        requirement = check.Requirement("x", "y", lambda: Probed(False, "no"), need, tag="system")
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        assert not requirement.check().fix.startswith("sudo")
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        told[need] = requirement.check().fix
+    assert told == {
+        check.Need.TOOLS: "sudo ./run.sh doctor --fix (playbook tag system)",
+        check.Need.PEERS: "sudo ./run.sh interop (playbook tag system)",
+        check.Need.GUEST: "sudo ./run.sh doctor --build (playbook tag system)",
+        check.Need.TESTS: "sudo ./run.sh test (playbook tag system)",
+    }
+
+
+def test_what_an_engine_lacks_is_what_its_runs_need() -> None:
+    def finding(name: str, *, ok: bool = False) -> doctor.Finding:
+        return doctor.Finding(name, ok, "", "", "required")
+
+    found = [finding("root"), finding("guest kernel"), finding("go", ok=True), finding("test tools")]
+    lacks = {e: [f.name for f in doctor.lacking(found, e)] for e in ("mininet", "sim", "vkernel")}
+    assert lacks == {"mininet": ["root"], "sim": [], "vkernel": ["guest kernel"]}
+
+
+def test_without_root_only_what_goes_into_the_checkout_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def finding(tag: str | None) -> doctor.Finding:
+        return doctor.Finding("x", False, "", "", "required", tag=tag)
+
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("shutil.which", lambda _program: None)  # no sudo
+    assert doctor.installable([finding("go"), finding("python")])
+    assert not doctor.installable([finding("go"), finding("system")])
+    assert not doctor.installable([finding(None)])
+
+
+def test_a_folder_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "some" / "results"))
+    assert machine.folders().ok
+    (tmp_path / "some").touch()
+    refused = machine.folders()
+    assert not refused.ok
+    assert f"{tmp_path}/some is no folder" in refused.detail
+
+
 def test_python_is_the_one_that_the_lock_was_installed_for() -> None:
     assert Path(sys.prefix).name == ".venv"
     assert machine.pinned("requirements.lock", "requirements-setup.lock")().ok
