@@ -156,6 +156,8 @@ def folders() -> Probed:
         nearest = _nearest(folder)
         if not nearest.is_dir():
             return Probed(False, f"{folder} can't be made: {nearest} is no folder")
+        if os.statvfs(nearest).f_flag & os.ST_RDONLY:
+            return Probed(False, f"{nearest} is on a read-only disk")
         if not os.access(nearest, os.W_OK | os.X_OK):
             return Probed(
                 False, f"user {os.geteuid()} can't write to {nearest} of user {nearest.stat().st_uid}"

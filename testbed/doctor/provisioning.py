@@ -26,6 +26,10 @@ TIME_LIMIT_S = 1200
 
 TASK = re.compile(r"^TASK \[(?P<name>.*)\] \**$")
 FATAL = re.compile(r"^(?:fatal|failed): \[[^\]]*\].*?=> (?P<result>\{.*)$")
+UNREACHABLE = re.compile(
+    r"(Temporary failure|NewConnectionError|NameResolutionError|SSLError|[Cc]onnection refused|[Tt]imed out).*"
+)
+"""What apt and pip say when they can't reach their registry."""
 OUTCOMES = {"ok": "nothing to do", "skipping": "not needed", "changed": "done", "fatal": "failed"}
 
 
@@ -158,7 +162,16 @@ def _error(line: str) -> list[str]:
         result, _ = json.JSONDecoder().raw_decode(match["result"])
     except json.JSONDecodeError:
         return [match["result"][:500]]
-    return [str(result.get("stderr") or result.get("msg") or result)[-500:]]
+    return [_cause(str(result.get("stderr") or result.get("msg") or result))]
+
+
+def _cause(said: str) -> str:
+    """What a program that failed said, with the usual causes in one line; as in run.sh."""
+    if "No space left on device" in said:
+        return "no space left on the disk"
+    if match := UNREACHABLE.search(said):
+        return f"the package registry could not be reached ({match[0][:160]})"
+    return said[-500:].strip()
 
 
 def _logged(output: IO[str], log: IO[str]) -> Iterator[str]:

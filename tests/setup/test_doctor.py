@@ -17,7 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from testbed import doctor, paths
-from testbed.doctor import check, kernel, machine
+from testbed.doctor import check, kernel, machine, provisioning
 from testbed.doctor.finding import Probed
 from testbed.errors import CannotRun, Exit
 
@@ -211,6 +211,25 @@ def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, se
     assert told.steps["A step that works"].note == "done"
     assert str(setup_log) in raised.value.hint
     assert "the disk is full" in setup_log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "WARNING: Retrying: Temporary failure in name resolution\nERROR: No matching distribution",
+            "registry",
+        ),
+        ("E: Failed to fetch http://deb.debian.org  Could not connect: Connection refused", "registry"),
+        ("ERROR: [Errno 28] No space left on device", "no space left"),
+        ("the disk is on fire", "on fire"),
+    ],
+)
+def test_the_usual_causes_of_a_failed_task_are_told_in_one_line(said: str, told: str) -> None:
+    line = f"fatal: [localhost]: FAILED! => {json.dumps({'stderr': said})}"
+    (cause,) = provisioning._error(line)
+    assert told in cause
+    assert "\n" not in cause
 
 
 def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
