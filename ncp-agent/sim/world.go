@@ -72,8 +72,11 @@ func (w *world) transfer(name string) *transfer {
 }
 
 // simulate goes from one time at which something happens to the next. At each,
-// packets that are due move first, then come sessions whose deadlines have
-// come, events, and what the applications and sockets of touched transfers do.
+// sessions whose deadlines have come are first, then packets that are due
+// move, then come events, and what the applications and sockets of touched
+// transfers do. A packet that arrives as a session looks what to acknowledge
+// is too late for that, as on every host: a socket takes time to read, and a
+// round trip of just two ACK intervals would else wait for no ACK at all.
 func (w *world) simulate() error {
 	for w.going > 0 && w.now < w.run.Until {
 		w.applyEvents()
@@ -91,13 +94,19 @@ func (w *world) simulate() error {
 			next = min(next, at)
 		}
 		w.now = max(w.now, next)
-		w.network.deliver(w.now)
 		w.agenda.due(w.now, w.touched)
-		for _, i := range w.touched.numbers {
-			w.transfers[i].advance(w.now)
-		}
+		w.advance()
+		w.network.deliver(w.now)
+		w.advance() // what has arrived may have made something due
 	}
 	return nil
+}
+
+// advance does what is due in the transfers that something has happened to.
+func (w *world) advance() {
+	for _, i := range w.touched.numbers {
+		w.transfers[i].advance(w.now)
+	}
 }
 
 func (w *world) touchAll() {
