@@ -1,30 +1,78 @@
-"""What all tests share: tests marked ``emulation`` need root and are skipped, with that reason, without; and a real
-InfluxDB of the test's own: a free port, a folder of its own, stopped at the end."""
+"""What all tests share: tests marked ``emulation`` need root and are skipped, with that reason, without; guests with
+virtual time and runs in them; and a real InfluxDB of the test's own: a free port, a folder of its own, stopped at the
+end."""
 
 import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from testbed import influx
+from testbed.cli.vkernel import prepare
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+from testbed.vkernel import kernel
+from testbed.vkernel.kernel import Kernel
+from testbed.vkernel.run import GuestRun
 
 # Time is judged in benchmarks: a busy machine must not fail a property.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 
+GUEST_LIMIT_S = 1200
+"""For a test in a guest. A busy machine changes nothing of its results, but makes each system call wait."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # What takes longest begins first, so that no worker ends long after the others.
+    items.sort(key=lambda item: "exact_kernel" not in getattr(item, "fixturenames", ()))
+    for item in items:
+        if "exact_kernel" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(GUEST_LIMIT_S))
     if os.geteuid() == 0:
         return
     skip = pytest.mark.skip(reason="needs root, for network namespaces")
     for item in items:
         if "emulation" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def exact_kernel() -> Kernel:
+    """The kernel with virtual time. Tests don't build it: that takes minutes and is a step of ``./run.sh test``."""
+    program = kernel.built()
+    if program is None:
+        reason = kernel.why_not_buildable() or "./run.sh doctor --build builds it"
+        pytest.skip(f"the guest kernel is not built. {reason}")
+    return Kernel(program, exact=True)
+
+
+@pytest.fixture
+def guest_run(
+    exact_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., GuestRun]:
+    """Carry out a scenario in a guest, to its verdict; without a database."""
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+
+    def run(
+        scenario: str, *changed: str, quick: bool = False, seed: int | None = None, results: str = "results"
+    ) -> GuestRun:
+        """``changed`` as for ``--set``; results go to that folder of the test's own."""
+        monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / results))
+        found = prepare(load(scenario, list(changed), quick=quick), Progress(), seed=seed, quick=quick)
+        assert found.kernel == exact_kernel
+        found.execute()
+        assert found.exact, "no program span"
+        return found
+
+    return run
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import typer
 
@@ -26,22 +27,25 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Check this machine: names what is missing and the fix.
 
-        Ends with 4 if a run would not work: as root on real packets, else in virtual time.
+        Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if what --build asked
+        for can't be built.
         """
         from testbed.doctor import lacking, make_ready, probe_all
         from testbed.runner.progress import Progress
 
         if fix:
             make_ready(Progress(), "table")
-        if build:
-            _build()
+        not_built = _build() if build else None
         findings = probe_all()
         for finding in findings:
             _tell(finding)
         lacks = {engine: lacking(findings, engine) for engine in ENGINES}
         for engine, command in ENGINES.items():
             print(f"{command:<36} {_answer(lacks[engine])}")
-        raise typer.Exit(Exit.CANNOT_RUN if lacks["mininet" if os.geteuid() == 0 else "sim"] else Exit.PASS)
+        if not_built:
+            print(f"The guest kernel with virtual time was not built. {not_built}", file=sys.stderr)
+        here = "mininet" if os.geteuid() == 0 else "sim"
+        raise typer.Exit(Exit.CANNOT_RUN if lacks[here] or not_built else Exit.PASS)
 
 
 def _answer(lacks: list[Finding]) -> str:
@@ -53,8 +57,9 @@ def _answer(lacks: list[Finding]) -> str:
     return f"{word} {', '.join(finding.name for finding in lacks)}"
 
 
-def _build() -> None:
-    """Build the Go programs and the guest kernel, installing what builds them."""
+def _build() -> str | None:
+    """Build the Go programs and the guest kernel, installing what builds them; tells what a kernel lacks that can't
+    be built."""
     from testbed.build import build_programs
     from testbed.doctor import make_ready
     from testbed.runner.progress import Progress
@@ -66,9 +71,10 @@ def _build() -> None:
     print(f"built {', '.join(str(path) for path in build_programs().values())}")
     if kernel.built() is None:
         make_ready(progress, "run", engine="vkernel")
-        if kernel.why_not_buildable():
-            return  # Debian's own kernel stands in; `virtual time` below says why
+        if lacks := kernel.why_not_buildable():  # Debian's own kernel stands in
+            return lacks
         build_kernel(progress)
+    return None
 
 
 def _tell(finding: Finding) -> None:

@@ -16,6 +16,16 @@ def any_kernel() -> Probed:
     return Probed(False, f"none, and none can be built. {lacking}", by_hand=os.uname().machine != "x86_64")
 
 
+def for_tests() -> Probed:
+    """Whether tests have the kernel with virtual time, or could have no more than this machine's distribution has."""
+    if kernel.built():
+        return Probed(True, "built")
+    lacking = kernel.why_not_buildable()
+    if lacking and not kernel.source_is_packaged():
+        return Probed(True, "not to be had here, tests that need it are skipped")
+    return Probed(not lacking, lacking or "can be built")
+
+
 def virtual_time() -> Probed:
     """The kernel with virtual time: built, ready to be built, or what stands in for it."""
     if program := kernel.built():

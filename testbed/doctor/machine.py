@@ -18,6 +18,7 @@ from packaging.requirements import Requirement as PinnedPackage
 from testbed import paths
 from testbed.browser import find as find_browser
 from testbed.build import go_tool
+from testbed.doctor import guest
 from testbed.doctor.finding import Probed
 from testbed.errors import TestbedError
 from testbed.influx import status as influx_status
@@ -51,10 +52,15 @@ def browser() -> Probed:
 
 
 def test_tools() -> Probed:
-    """The pinned linters and test runners, and the C compiler that Go's race detector needs."""
+    """The pinned linters and test runners, the C compiler that Go's race detector needs, and what the guest kernel
+    is built from, where the distribution has it."""
     packages = pinned("requirements-test.lock")()
     compiler = program("gcc", "--version")()
-    return Probed(packages.ok and compiler.ok, f"{packages.detail}; gcc: {compiler.detail}")
+    kernel = guest.for_tests()
+    return Probed(
+        packages.ok and compiler.ok and kernel.ok,
+        f"{packages.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}",
+    )
 
 
 def _not_as_pinned(lock: Path) -> list[str]:

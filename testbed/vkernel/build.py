@@ -48,6 +48,14 @@ def build(progress: Progress) -> Path:
     return target
 
 
+def main() -> None:
+    """``python -m testbed.vkernel.build``: for tests, where it can be built; they are skipped elsewhere."""
+    if kernel.built() is None and (lacking := kernel.why_not_buildable()):
+        print(f"not built: tests that need it are skipped. {lacking}")
+        return
+    ready_kernel(Progress())
+
+
 class _Estimate:
     """What the build is at, with the time that is left once it compiles."""
 
@@ -62,3 +70,7 @@ class _Estimate:
         done, every = int(match[1]), int(match[2])
         left_s = (time.monotonic() - self._since_s) * (every - done) / max(done, 1)
         return f"{done} of {every} files compiled, about {left_s / 60:.1f} min left"
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ def chosen() -> Kernel:
     """The kernel to use: the built one, else Debian's; raises :class:`CannotRun` where there is neither."""
     if program := built():
         return Kernel(program, exact=True)
-    if program := stock():
-        return Kernel(program, exact=False, preload=_shim())
+    if stock():
+        return stock_kernel()
     raise CannotRun(
         "there is no guest kernel: the one with virtual time is not built, and user-mode-linux is not installed",
         why_not_buildable() or "./run.sh doctor --build builds it.",
@@ -79,6 +80,13 @@ def stock() -> Path | None:
     """Debian's user-mode-linux, or None."""
     found = shutil.which(STOCK)
     return Path(found) if found and shutil.which("gcc") else None
+
+
+def stock_kernel() -> Kernel:
+    """Debian's user-mode-linux with what it needs to start; there must be one."""
+    program = stock()
+    assert program is not None
+    return Kernel(program, exact=False, preload=_shim())
 
 
 def own_cache() -> Path:
@@ -113,6 +121,17 @@ def source_version() -> str:
 
 
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "xz")
+
+
+def source_is_packaged() -> bool:
+    """Whether this machine's distribution has the source: Debian from 12 on, on x86-64."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return False
+    number = release.get("VERSION_ID", "")
+    newer = not number or int(number.split(".")[0]) >= 12  # testing and unstable have no number
+    return release.get("ID") == "debian" and newer and os.uname().machine == "x86_64"
 
 
 def why_not_buildable() -> str | None:

@@ -6,6 +6,7 @@ get it take time.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import platform
 import tempfile
@@ -27,6 +28,14 @@ def compiled(chosen: Kernel) -> Path:
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "python.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several runs may have been begun at once
+        if not folder.exists():
+            _compile(chosen, folder)
+    return folder
+
+
+def _compile(chosen: Kernel, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="python.") as scratch:
         job, out = Path(scratch, "job"), Path(scratch, "out")
         job.mkdir()
@@ -39,9 +48,7 @@ def compiled(chosen: Kernel) -> Path:
         if ended.code:
             raise RunFailed(f"the guest can't load the runner: {(job / 'stderr').read_text()[-300:]}")
         out.chmod(0o755)
-        if not folder.exists():
-            out.rename(folder)
-    return folder
+        out.rename(folder)
 
 
 def _digest() -> str:

@@ -81,3 +81,8 @@ def test_pytest_that_breaks_down_gets_no_second_try(
     write(checkout, "this is no Python")
     assert verb._run([verb.Suite("timed", COMMAND, AGAIN)]) == Exit.FAIL
     assert "once more" not in capfd.readouterr().out
+
+
+def test_the_guest_kernel_is_built_before_any_test_runs() -> None:
+    names = [suite.name for suite in verb.suites()]
+    assert names.index("guest kernel") < names.index("pytest") < names.index("pytest in real time")

@@ -82,4 +82,5 @@ def test_influxdb_killed_in_mid_run(
         if measurement == "ncp_connection" and ("role", "sender") in tags and ("connection", "1") in tags
         and killed_ns < time_ns < back_ns
     ]  # fmt: skip
-    assert len(sender) >= 0.8 * (back_ns - killed_ns) / interval_ns
+    # A machine that stops for a moment takes some away; waiting for the database would take all.
+    assert len(sender) >= 0.5 * (back_ns - killed_ns) / interval_ns

@@ -14,12 +14,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
 from testbed import doctor, paths
-from testbed.doctor import check, kernel, machine, provisioning
+from testbed.cli.doctor import register
+from testbed.doctor import check, guest, kernel, machine, provisioning
 from testbed.doctor.finding import Probed
 from testbed.errors import CannotRun, Exit
+from testbed.vkernel import kernel as guest_kernel
 
 
 class Told:
@@ -71,8 +75,7 @@ def test_a_probe_that_breaks_down_is_a_finding() -> None:
     assert finding.fix == "mend it"
 
 
-def test_only_runs_need_root_links_and_containers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NCP_TESTBED_TEST_KERNEL", raising=False)
+def test_only_runs_need_root_links_and_containers() -> None:
     assert doctor.needs("list") == {doctor.Need.PYTHON}
     assert doctor.Need.EMULATION not in doctor.needs("run", engine="sim")
     assert doctor.Need.CONTAINERS in doctor.needs("run", "docker")
@@ -142,6 +145,39 @@ def test_a_package_in_another_version_than_pinned_is_named(tmp_path: Path) -> No
     assert re.fullmatch(
         r"pytest==0\.0\.1 \(\S+\), no-such-package-here==1\.0 \(not installed\)", found.detail
     )
+
+
+@pytest.mark.parametrize(
+    ("packaged", "ok", "detail"),
+    [
+        (True, False, "As root: apt-get install flex"),
+        (False, True, "not to be had here, tests that need it are skipped"),
+    ],
+)
+def test_tests_want_the_guest_kernel_where_the_distribution_has_its_source(
+    monkeypatch: pytest.MonkeyPatch, packaged: bool, ok: bool, detail: str
+) -> None:
+    monkeypatch.setattr(guest_kernel, "built", lambda: None)
+    monkeypatch.setattr(guest_kernel, "why_not_buildable", lambda: "As root: apt-get install flex")
+    monkeypatch.setattr(guest_kernel, "source_is_packaged", lambda: packaged)
+    assert guest.for_tests()[:2] == (ok, detail)
+
+
+def test_a_kernel_that_was_to_be_built_and_can_not_be_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest_kernel, "built", lambda: None)
+    monkeypatch.setattr(guest_kernel, "why_not_buildable", lambda: "As root: apt-get install flex")
+    monkeypatch.setattr("testbed.build.build_programs", dict)
+    monkeypatch.setattr("testbed.doctor.make_ready", lambda *_, **__: None)
+    monkeypatch.setattr("testbed.doctor.probe_all", list)
+    application = typer.Typer()
+    application.callback()(lambda: None)
+    register(application)
+    done = CliRunner().invoke(application, ["doctor", "--build"])
+    assert done.exit_code == Exit.CANNOT_RUN
+    assert done.stderr == (
+        "The guest kernel with virtual time was not built. As root: apt-get install flex\n"
+    )
+    assert CliRunner().invoke(application, ["doctor"]).exit_code == Exit.PASS
 
 
 def test_a_held_influxdb_port_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

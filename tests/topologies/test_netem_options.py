@@ -1,4 +1,4 @@
-"""A link's properties as options of tc: pure text, so without a kernel. What the kernel makes of it: tests/kernel."""
+"""A link's properties as options of tc: pure text, so without a kernel. What the kernel makes of it: tests/netem."""
 
 from pathlib import Path
 from statistics import fmean, pstdev

@@ -1,4 +1,4 @@
-"""Live changes by the relay's control socket, on real namespaces; both middles side by side are in tests/kernel."""
+"""Live changes by the relay's control socket, on real namespaces; both middles side by side are in tests/netem."""
 
 import statistics
 
@@ -7,7 +7,7 @@ import pytest
 from testbed import build
 from testbed.plan.links import resolve_link
 from testbed.units import Rate
-from tests.kernel.lab import Lab, flow, lab
+from tests.netem.lab import Lab, flow, lab
 from topologies.commands import CommandFailed
 from topologies.relay_middle import RelayMiddle
 

@@ -1,15 +1,28 @@
-"""What goes into a guest and what comes out, with whichever kernel there is."""
+"""What goes into a guest and what comes out, with either kernel."""
 
 from pathlib import Path
 
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.vkernel import guest
+from testbed.vkernel import guest, kernel
 from testbed.vkernel.kernel import Kernel
+from tests.conftest import GUEST_LIMIT_S
 
 
-def boot(kernel: Kernel, folder: Path, command: str, seed: int = 1, limit_s: float = 120) -> guest.Ended:
+@pytest.fixture(params=["with virtual time", "Debian's"])
+def either_kernel(request: pytest.FixtureRequest) -> Kernel:
+    if request.param == "with virtual time":
+        found: Kernel = request.getfixturevalue("exact_kernel")
+        return found
+    if kernel.stock() is None:
+        pytest.skip("user-mode-linux is not installed, or no gcc for its shim")
+    return kernel.stock_kernel()
+
+
+def boot(
+    kernel: Kernel, folder: Path, command: str, seed: int = 1, limit_s: float = GUEST_LIMIT_S
+) -> guest.Ended:
     (folder / "job").mkdir(parents=True, exist_ok=True)
     (folder / "out").mkdir(exist_ok=True)
     return guest.boot(
@@ -18,12 +31,12 @@ def boot(kernel: Kernel, folder: Path, command: str, seed: int = 1, limit_s: flo
     )  # fmt: skip
 
 
-def test_results_come_out_and_nothing_else_is_touched(any_kernel: Kernel, tmp_path: Path) -> None:
+def test_results_come_out_and_nothing_else_is_touched(either_kernel: Kernel, tmp_path: Path) -> None:
     told = (
         "mkdir -p /results/run && id -u > /results/run/user; pwd; touch /checkout/x /usr/x; "
         "ls /home /root /tmp; exit 7"
     )
-    ended = boot(any_kernel, tmp_path, told)
+    ended = boot(either_kernel, tmp_path, told)
     assert ended.code == 7
     assert (tmp_path / "out" / "user").read_text() == "0\n"
     said = (tmp_path / "job" / "stderr").read_text()
@@ -32,10 +45,22 @@ def test_results_come_out_and_nothing_else_is_touched(any_kernel: Kernel, tmp_pa
     assert stdout == ["/results", "/home:", "/root:", "/tmp:"], "this machine's users have no files there"
 
 
-def test_a_guest_that_takes_too_long_is_ended(any_kernel: Kernel, tmp_path: Path) -> None:
+def test_it_is_another_kernel_with_netem_and_what_goes_with_it(either_kernel: Kernel, tmp_path: Path) -> None:
+    ask = (
+        "import os, sys; from topologies.capabilities import has_netem, kernel_has; "
+        "print(os.uname().release, has_netem(), *map(kernel_has, sys.argv[1:]))"
+    )
+    ended = boot(either_kernel, tmp_path, f'/checkout/.venv/bin/python -c "{ask}" htb codel nonesuch')
+    assert ended.code == 0, (tmp_path / "job" / "stderr").read_text()
+    release, *has = (tmp_path / "job" / "stdout").read_text().split()
+    assert release != Path("/proc/sys/kernel/osrelease").read_text().strip()
+    assert has == ["True", "True", "True", "False"]
+
+
+def test_a_guest_that_takes_too_long_is_ended(exact_kernel: Kernel, tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="was ended after 4 s"):
         boot(
-            any_kernel,
+            exact_kernel,
             tmp_path,
             "while read -t 0.01 x </dev/zero; do :; done; while :; do :; done",
             limit_s=4,

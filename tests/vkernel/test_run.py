@@ -5,34 +5,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from testbed import paths
-from testbed.cli.vkernel import prepare
 from testbed.errors import CannotRun
-from testbed.runner.progress import Progress
-from testbed.scenario.load import load
 from testbed.vkernel.kernel import Kernel
 from testbed.vkernel.refusals import refusals
 from testbed.vkernel.run import GuestRun, run_id
-
-
-@pytest.fixture(autouse=True)
-def no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
-
-
-def run(results: Path, monkeypatch: pytest.MonkeyPatch, seed: int | None = None) -> GuestRun:
-    """A quick startup, shorter still: a few seconds of transfer."""
-    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(results))
-    found = prepare(load("startup", ["ncp.transfer=2MiB"], quick=True), Progress(), seed=seed, quick=True)
-    found.execute()
-    return found
 
 
 @contextmanager
@@ -47,16 +30,12 @@ def busy_machine() -> Iterator[None]:
             loop.wait()
 
 
-@pytest.mark.slow
-def test_the_same_bytes_each_time(
-    exact_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = run(tmp_path / "first", monkeypatch)
+def test_the_same_bytes_each_time(guest_run: Callable[..., GuestRun]) -> None:
+    short = ("startup", "ncp.transfer=2MiB")  # a few seconds of transfer
+    first = guest_run(*short, quick=True, results="first")
     with busy_machine():
-        second = run(tmp_path / "second" / "deeper", monkeypatch)
-    another = run(tmp_path / "another", monkeypatch, seed=7)
-    assert first.kernel == exact_kernel
-    assert first.exact, "no program span"
+        second = guest_run(*short, quick=True, results="second/deeper")
+    another = guest_run(*short, quick=True, seed=7, results="another")
     hashes = [hashlib.sha256((r.folder / "telemetry.lp").read_bytes()).hexdigest() for r in (first, second)]
     assert first.plan["run"] == second.plan["run"] != another.plan["run"]
     assert hashes[0] == hashes[1]

@@ -7,8 +7,6 @@ import select
 import sys
 import time
 
-import pytest
-
 from testbed import paths
 from testbed.vkernel.kernel import Kernel
 
@@ -53,7 +51,6 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
-@pytest.mark.slow
 def test_control_c_ends_what_runs_and_the_exit_code_is_the_shells(exact_kernel: Kernel) -> None:
     terminal = Terminal()
     terminal.wait(PROMPT)

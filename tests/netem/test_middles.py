@@ -1,23 +1,28 @@
 """Both middles of a link, measured in one guest: what was asked is what there is, by netem as by the relay.
 
-Bounds on shares are such that one honest run in a million misses one. Delays are compared by medians: the
-guest shares a core with whatever else this machine does.
+The guest's time is virtual, so that nothing else delays a packet: delays are judged packet by packet. Draws are the
+same each time, too; bounds on their shares are such that one honest seed in a million misses one.
 """
 
 import itertools
 import math
+import re
 import statistics
 from typing import Any
 
 import pytest
 
-from tests.kernel.measure import SAMPLES_MS
+from tests.netem.measure import SAMPLES_MS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.xdist_group("middles")  # one worker has them all, so that only one guest is booted
 
 MIDDLES = ("netem", "relay")
 Z = 4.9
 """Standard deviations: a normal variable is farther off with a chance of one in a million."""
+LATE_MS = 0.15
+"""How late a packet may be: system calls have their price in virtual time, and several may be due at once."""
+EARLY_MS = 0.001
+"""How early, for the clock's sake: netem counts from when a packet was sent, which the sender notes before it."""
 
 Flow = dict[str, Any]
 
@@ -40,39 +45,32 @@ def inversions(flow: Flow) -> int:
     return sum(before > after for before, after in itertools.pairwise(numbers(flow)))
 
 
+def on_time(delays: list[float], asked_ms: float) -> bool:
+    """Whether there are delays, and each is what was asked."""
+    return bool(delays) and all(-EARLY_MS <= delay - asked_ms < LATE_MS for delay in delays)
+
+
 def is_share(count: int, of: int, share: float) -> bool:
     """Whether a count is what independent draws with this chance give."""
     return abs(count - of * share) <= Z * math.sqrt(of * share * (1 - share)) + 1
-
-
-def nearest(measured: dict[str, Any], middle: str, where: str, name: str, asked: float) -> float:
-    """Of the probe's readings the one nearest to what was asked: a disturbed guest only takes away from it."""
-    readings: list[float] = [probe[where][name] for probe in measured[middle]["probes"]]
-    return min(readings, key=lambda reading: abs(reading - asked))
 
 
 @pytest.mark.parametrize("direction", ["ab", "ba"])
 @pytest.mark.parametrize(
     ("link", "delay_ms", "rate_pps"), [("plain", 20, 512), ("lossy", 10, 128), ("droptail", 10, 256)]
 )
-def test_delay_and_rate_are_the_same(
-    measured: dict[str, Any], link: str, delay_ms: float, rate_pps: float, direction: str
+def test_delay_and_rate_are_what_was_asked(
+    found: dict[str, Any], link: str, delay_ms: float, rate_pps: float, direction: str
 ) -> None:
-    where = f"{link} {direction}"
-    delays = [nearest(measured, middle, where, "delay_ms", delay_ms) for middle in MIDDLES]
-    assert delays == pytest.approx([delay_ms] * 2, abs=1)
-    assert delays[0] == pytest.approx(delays[1], abs=1)
-    rate_bps = rate_pps * 1073 * 8
-    rates = [nearest(measured, middle, where, "rate_bps", rate_bps) for middle in MIDDLES]
-    assert rates == pytest.approx([rate_bps] * 2, rel=0.02)
-    assert rates[0] == pytest.approx(rates[1], rel=0.02)
+    reading = found["probe"][f"{link} {direction}"]
+    assert on_time([reading["delay_ms"], reading["delay_p99_ms"]], delay_ms)
+    assert reading["rate_bps"] == pytest.approx(rate_pps * 1073 * 8, rel=1e-4)
 
 
 def test_losses_are_independent_draws_of_the_share_asked(found: dict[str, Any]) -> None:
     for direction in ("ab", "ba"):
-        readings = [probe[f"lossy {direction}"] for probe in found["probes"]]
-        sent = sum(reading["sent"] for reading in readings)
-        lost = sent - sum(reading["received"] for reading in readings)
+        reading = found["probe"][f"lossy {direction}"]
+        sent, lost = reading["sent"], reading["sent"] - reading["received"]
         assert sent > 2000
         assert is_share(lost, sent, 0.05), f"{lost} of {sent}"
 
@@ -85,6 +83,7 @@ def test_no_loss_where_none_was_asked(found: dict[str, Any]) -> None:
 def test_losses_come_in_bursts(found: dict[str, Any]) -> None:
     enter, leave = 0.02, 0.25
     flow = found["bursts"]
+    assert on_time(delays_ms(flow), 5)
     arrived, sent = set(numbers(flow)), len(flow["sent_ns"])
     bursts = [
         len(list(run))
@@ -104,37 +103,39 @@ def test_jitter_keeps_the_order_unless_told_otherwise(measured: dict[str, Any]) 
     medians = []
     for middle in MIDDLES:
         flow = measured[middle]["uniform"]
+        delays = delays_ms(flow)
         assert inversions(flow) == 0
-        assert statistics.pstdev(delays_ms(flow)) > 1, "there is jitter"
-        assert statistics.quantiles(delays_ms(flow), n=20)[0] > 15
-        medians.append(statistics.median(delays_ms(flow)))
+        assert statistics.pstdev(delays) > 1, "there is jitter"
+        assert min(delays) >= 10
+        assert max(delays) < 30 + LATE_MS
+        assert statistics.quantiles(delays, n=20)[0] > 15
+        medians.append(statistics.median(delays))
         assert inversions(measured[middle]["normal"]) > 100
     # Frames that wait for those before them: more than the 20 ms asked, and alike.
     assert min(medians) > 22
-    assert medians[0] == pytest.approx(medians[1], abs=2)
+    assert medians[0] == pytest.approx(medians[1], abs=1)
 
 
 def test_normal_jitter_has_the_standard_deviation_asked(found: dict[str, Any]) -> None:
     delays = delays_ms(found["normal"])
-    assert statistics.median(delays) == pytest.approx(30, abs=1.5)
-    # By quartiles, so that a few late frames do not count.
-    low, _, high = statistics.quantiles(delays, n=4)
-    assert (high - low) / 1.349 == pytest.approx(5, rel=0.12)
+    assert statistics.fmean(delays) == pytest.approx(30, abs=Z * 5 / math.sqrt(len(delays)))
+    assert statistics.pstdev(delays) == pytest.approx(5, rel=Z / math.sqrt(2 * len(delays)))
 
 
 def test_jitter_is_drawn_from_a_file(found: dict[str, Any]) -> None:
     delays = delays_ms(found["samples"])
-    assert min(delays) > 10 + min(SAMPLES_MS) - 1
-    # A guest lets some frames go late, none early, and whatever they drew: those on time tell the shares.
-    on_time = [sum(-1 < delay - 10 - sample < 1.5 for delay in delays) for sample in SAMPLES_MS]
-    assert sum(on_time) > len(delays) / 3
-    for count in on_time:
-        assert is_share(count, sum(on_time), 1 / len(SAMPLES_MS)), on_time
+    drawn = [sum(on_time([delay], 10 + sample) for delay in delays) for sample in SAMPLES_MS]
+    assert sum(drawn) == len(delays), "and nothing else"
+    for count in drawn:
+        assert is_share(count, len(delays), 1 / len(SAMPLES_MS)), drawn
 
 
 def test_reordered_frames_skip_the_delay(found: dict[str, Any]) -> None:
-    early = sum(delay < 10 for delay in delays_ms(found["reorder"]))
-    assert is_share(early, 1500, 0.1)
+    delays = delays_ms(found["reorder"])
+    early = [delay for delay in delays if delay < 10]
+    assert on_time(early, 0)
+    assert on_time([delay for delay in delays if delay >= 10], 20)
+    assert is_share(len(early), 1500, 0.1)
     assert inversions(found["reorder"]) > 50
 
 
@@ -143,6 +144,7 @@ def test_duplicates_arrive_twice(found: dict[str, Any]) -> None:
     assert set(arrived) == set(range(1500))
     assert max(map(arrived.count, range(1500))) == 2
     assert is_share(len(arrived) - 1500, 1500, 0.1)
+    assert on_time(delays_ms(found["duplicate"]), 20)
 
 
 def test_corrupt_frames_are_refused_by_their_checksum(found: dict[str, Any]) -> None:
@@ -166,21 +168,24 @@ def test_a_change_takes_effect_and_drops_nothing(found: dict[str, Any]) -> None:
     # All but those of the blackhole arrive: what was on its way at a change of delay, up or down, as well.
     assert set(arrived) == set(range(1250)) | set(range(1500, 2000))
     assert inversions(flow) == 0
-    assert statistics.median(of(0, 250)) == pytest.approx(100, abs=2)
-    assert statistics.median(of(250, 500)) == pytest.approx(200, abs=2)
-    assert statistics.median(of(620, 1000)) == pytest.approx(20, abs=2)
-    assert statistics.median(of(1030, 1250)) < 2, "a delay of 0 is no delay"
-    assert statistics.median(of(1500, 2000)) == pytest.approx(10, abs=2)
+    assert on_time(of(0, 250), 100)
+    assert on_time(of(250, 500), 200)
+    # From 200 to 20 ms: the first packets wait for those before them, 90 packets long.
+    assert on_time(of(600, 1000), 20)
+    # From 20 to 0 ms: 10 packets long.
+    assert on_time(of(1020, 1250), 0), "a delay of 0 is no delay"
+    assert on_time(of(1500, 2000), 10)
     assert {number for number in set(arrived) if arrived.count(number) == 2} == set(range(1500, 1750))
 
 
 def test_less_delay_does_not_let_frames_overtake(found: dict[str, Any]) -> None:
     flow = found["live"]["packets"]
     arrived_ns = dict(flow["arrived"])
-    # The first after the change from 200 to 20 ms waits for the last before it, if that is still under way.
+    # The first after the change from 200 to 20 ms waits for the last before it, which is still under way.
     waits_ms = (arrived_ns[499] - flow["sent_ns"][500]) / 1e6
     took_ms = (arrived_ns[500] - flow["sent_ns"][500]) / 1e6
-    assert took_ms == pytest.approx(max(20, waits_ms), abs=5)
+    assert 190 < waits_ms < 200
+    assert took_ms == pytest.approx(waits_ms, abs=LATE_MS)
 
 
 def test_a_pulled_plug(found: dict[str, Any]) -> None:
@@ -196,54 +201,63 @@ def test_a_full_queue_drops_at_its_tail_or_head(found: dict[str, Any], name: str
     arrived = numbers(flow)
     sending_s = (flow["sent_ns"][-1] - flow["sent_ns"][0]) / 1e9
     expected = queue_packets + burst_packets + sending_s * rate_pps
-    assert len(arrived) == pytest.approx(expected, abs=4)
+    assert len(arrived) == pytest.approx(expected, abs=1)
     assert inversions(flow) == 0
     if name == "droptail":
         assert arrived[:queue_packets] == list(range(queue_packets))
     else:
         assert arrived[-queue_packets:] == list(range(150 - queue_packets, 150))
-    # The last waits for all before it; a guest that is held up lets frames go late, none early.
-    waits_ms = 1000 * queue_packets / rate_pps
-    assert max(delays_ms(flow)) > 10 + waits_ms - 12
+    # The last waits for all before it, but for the one that is being sent.
+    frame_ms = 1000 / rate_pps
+    waits_ms = queue_packets * frame_ms
+    assert 10 + waits_ms - frame_ms < max(delays_ms(flow)) < 10 + waits_ms + LATE_MS
     assert statistics.median(delays_ms(flow)) < 10 + waits_ms
+
+
+@pytest.mark.parametrize("name", ["droptail", "drophead"])
+def test_both_middles_drop_the_same_packets(measured: dict[str, Any], name: str) -> None:
+    netem, relay = (numbers(measured[middle][name]) for middle in MIDDLES)
+    assert netem == relay
 
 
 def test_codel_holds_an_overload_down_alike(measured: dict[str, Any]) -> None:
     flows = [measured[middle]["codel"] for middle in MIDDLES]
     # What neither drop-tail nor a long queue would do: 500 packets at 512 packets/s are 976 ms.
     longest_ms = [max(delays_ms(flow)) for flow in flows]
-    assert longest_ms[0] == pytest.approx(longest_ms[1], rel=0.15)
+    assert longest_ms[0] == pytest.approx(longest_ms[1], rel=0.01)
     assert max(longest_ms) < 940
     delivered = [len(flow["arrived"]) for flow in flows]
-    assert delivered[0] == pytest.approx(delivered[1], rel=0.03)
+    assert delivered[0] == pytest.approx(delivered[1], rel=0.005)
 
 
 def test_a_queue_drains_at_the_new_rate(found: dict[str, Any]) -> None:
     flow, changed_ns = found["faster"]["packets"], found["faster"]["changed_ns"]
     assert numbers(flow) == list(range(152)), "none of the queue is lost or overtaken"
     times_ns = [at_ns for _, at_ns in flow["arrived"]]
+    # What left before the change arrives up to the link's delay of 10 ms later.
     after = [b - a for a, b in itertools.pairwise(times_ns) if a > changed_ns + 15e6]
-    assert len(after) > 50
-    assert statistics.median(after) == pytest.approx(1e9 / (4 * 128), rel=0.05)
+    assert len(after) > 100
+    assert after == pytest.approx([1e9 / (4 * 128)] * len(after), rel=0.01)
+    assert statistics.median(after) == pytest.approx(1e9 / (4 * 128), rel=1e-3)
     assert 152 - len(after) > 3, "some left at the old rate"
 
 
 def test_many_small_changes_of_the_rate_add_nothing_to_it(found: dict[str, Any]) -> None:
     first_ns, *_, last_ns = changed_ns = found["ramp"]["changed_ns"]
-    assert len(changed_ns) >= 10
+    assert len(changed_ns) > 90
     delivered = sum(first_ns < at_ns < last_ns for _, at_ns in found["ramp"]["packets"]["arrived"])
     rate_pps = delivered / (last_ns - first_ns) * 1e9
-    assert 0.9 * 128 < rate_pps < 1.03 * 128
+    # 128 and 1% more in turns; a packet is 0.4% of what crosses in two seconds.
+    assert rate_pps == pytest.approx(1.005 * 128, rel=0.005)
 
 
 def test_each_change_has_bounds_on_when_it_took_effect(measured: dict[str, Any]) -> None:
     assert all(ms == 0 for ms in measured["relay"]["live"]["uncertainty_ms"].values())
-    assert all(ms > 0 for ms in measured["netem"]["live"]["uncertainty_ms"].values())
+    assert all(0 < ms < 5 for ms in measured["netem"]["live"]["uncertainty_ms"].values())
 
 
-def test_losses_without_a_seed_are_said_to_be(measured: dict[str, Any]) -> None:
+def test_losses_are_seeded_where_tc_can(measured: dict[str, Any]) -> None:
     assert measured["relay"]["facts"]["losses_seeded"] is True
-    facts = measured["netem"]["facts"]
-    # The guest's kernel is from before netem had seeds.
-    assert facts["losses_seeded"] is False
-    assert "6.6" in facts["reason"]
+    netem = measured["netem"]
+    major, minor = re.search(r"iproute2-(\d+)\.(\d+)", netem["tc"]).groups()  # type: ignore[union-attr]
+    assert netem["facts"]["losses_seeded"] is ((int(major), int(minor)) >= (6, 6))

@@ -1,19 +1,18 @@
 """Runs in the guest: the same links by both middles, measured in the same way. Prints JSON, by middle."""
 
-import itertools
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed import paths
 from testbed.plan.links import Impairments, LinkPlan, resolve_link
 from testbed.units import QueueLength, Rate
-from tests.kernel.lab import Lab, Packets, flow, lab
+from tests.netem.lab import Lab, flow, lab
 from topologies.relay_middle import links_only_plan
 
 SAMPLES_MS = (0.0, 4.0, 12.0)
@@ -158,16 +157,6 @@ def checksum_errors(net: Lab) -> int:
     return found
 
 
-def undisturbed(send: Callable[[], Packets], attempts: int = 4) -> Packets:
-    """A flow during which the guest itself was not held up, as far as the attempts allow."""
-    for _ in range(attempts - 1):
-        packets = send()
-        gaps_ns = (after - before for before, after in itertools.pairwise(packets.sent_ns))
-        if max(gaps_ns) < 20e6:
-            return packets
-    return send()
-
-
 def measure(kind: str, links: dict[str, LinkPlan], binary: Path, directory: Path) -> dict[str, Any]:
     """Everything, by one middle."""
     begun = time.monotonic()
@@ -176,10 +165,10 @@ def measure(kind: str, links: dict[str, LinkPlan], binary: Path, directory: Path
         print(f"{kind} {time.monotonic() - begun:.1f} s: {what}", file=sys.stderr, flush=True)
 
     with lab(kind, list(links.values()), binary) as net:
-        found: dict[str, Any] = {"facts": net.middle.facts()}
+        found: dict[str, Any] = {"facts": net.middle.facts(), "tc": net.fabric.run(["tc", "-V"]).strip()}
         progress("probe")
         probed = [links[name] for name in ("plain", "lossy", "droptail")]
-        found["probes"] = [probe(net, probed, binary, directory) for _ in range(2)]
+        found["probe"] = probe(net, probed, binary, directory)
         for name, packets, spacing_s in (
             ("bursts", 8000, 0.0007),
             ("uniform", 1500, 0.001),
@@ -187,16 +176,14 @@ def measure(kind: str, links: dict[str, LinkPlan], binary: Path, directory: Path
             ("samples", 1500, 0.001),
         ):
             progress(name)
-            found[name] = undisturbed(partial(flow, net, links[name], packets, spacing_s)).as_json()
+            found[name] = flow(net, links[name], packets, spacing_s).as_json()
         # Each on the same link in its turn, so that whatever does not go back to zero spoils the next.
         one = links["live"]
         for name in ("reorder", "duplicate", "corrupt"):
             progress(name)
             net.middle.change(one, "ab", {name: 0.1})
             before = checksum_errors(net)
-            sent = undisturbed(
-                partial(flow, net, one, 1500, 0.001, frame_bytes=1000), 1 if name == "corrupt" else 4
-            )
+            sent = flow(net, one, 1500, 0.001, frame_bytes=1000)
             found[name] = {**sent.as_json(), "refused": checksum_errors(net) - before}
             net.middle.change(one, "ab", {name: 0.0})
         net.middle.change(one, "ab", {"delay_ms": 100.0})
@@ -206,8 +193,9 @@ def measure(kind: str, links: dict[str, LinkPlan], binary: Path, directory: Path
         progress("queues")
         found["droptail"] = burst(net, links["droptail"], 150)
         found["drophead"] = burst(net, links["drophead"], 150)
-        overload = partial(flow, net, links["codel"], 2400, 1 / 800, frame_bytes=links["codel"].frame_bytes)
-        found["codel"] = overload(settle_s=1.5).as_json()
+        codel = links["codel"]
+        overload = flow(net, codel, 2400, 1 / 800, frame_bytes=codel.frame_bytes, settle_s=1.5)
+        found["codel"] = overload.as_json()
         progress("rates")
         found["faster"] = faster(net, links["rate"])
         net.middle.change(links["rate"], "ab", {"rate_bps": links["rate"].rate_bps})
@@ -217,7 +205,7 @@ def measure(kind: str, links: dict[str, LinkPlan], binary: Path, directory: Path
 
 
 def main() -> None:
-    binary = Path(sys.argv[1])
+    binary = paths.BINARIES / "ncp-link"
     with tempfile.TemporaryDirectory() as folder:
         links = all_links(Path(folder))
         found = {kind: measure(kind, links, binary, Path(folder)) for kind in ("netem", "relay")}

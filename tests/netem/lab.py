@@ -1,7 +1,4 @@
-"""Two hosts, links between them, either middle, and packets with known times; in the guest or on this machine.
-
-Standard library and the testbed's own modules only: packages load slowly in the guest.
-"""
+"""Two hosts, links between them, either middle, and packets with known times; in the guest or on this machine."""
 
 import ctypes
 import os
