@@ -181,7 +181,7 @@ func (g *generator) run(pps float64, duration time.Duration) error {
 		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: generatorPriority,
 	}, 0)
 	if err != nil {
-		return fmt.Errorf("sched_setattr: %w", err)
+		return fmt.Errorf("real-time priority (root's, in a control group that has some): sched_setattr: %w", err)
 	}
 	begun := time.Now()
 	rounds := int(duration.Seconds() * pps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -45,7 +46,7 @@ def suites() -> list[Suite]:
     from testbed.build import go_tool
 
     go, tool = go_tool(), str(Path(sys.executable).parent)
-    gofmt = Path(go).resolve().parent / "gofmt"
+    gofmt = shlex.quote(f"{_goroot(go)}/bin/gofmt")
     shell = [
         *SHELL_SCRIPTS,
         *(str(p.relative_to(paths.CHECKOUT)) for p in paths.CHECKOUT.glob("tests/**/*.sh")),
@@ -62,7 +63,11 @@ def suites() -> list[Suite]:
         Suite("ansible-lint", (f"{tool}/ansible-lint", "--offline", "playbooks")),
         Suite(
             "gofmt",
-            ("sh", "-c", f'test -z "$({gofmt} -l {" ".join(GO_FOLDERS)} | tee /dev/stderr)"'),
+            (
+                "sh",
+                "-c",
+                f'wrong=$({gofmt} -l {" ".join(GO_FOLDERS)}) && echo "$wrong" && test -z "$wrong"',
+            ),
         ),
         Suite("go vet", (go, "vet", "./...")),
         Suite("staticcheck", (go, "tool", "staticcheck", "./...")),
@@ -95,6 +100,11 @@ def suites() -> list[Suite]:
     if list(paths.CHECKOUT.glob(".github/workflows/*.yml")):
         found.insert(5, Suite("actionlint", (go, "tool", "actionlint")))
     return found
+
+
+def _goroot(go: str) -> str:
+    """Where the toolchain is: `go` itself may be a script elsewhere that starts it."""
+    return subprocess.run([go, "env", "GOROOT"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _python_files(*folders: str) -> list[str]:
