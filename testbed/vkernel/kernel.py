@@ -101,9 +101,10 @@ def target() -> Path:
     return own_cache() / "vkernel" / recipe_digest() / "linux"
 
 
-@cache
 def recipe_digest() -> str:
-    """16 hexadecimal digits that change with the patch, the configuration, the build script and the source."""
+    """16 hexadecimal digits that change with the patch, the configuration, the build script and the source.
+
+    Not kept: set-up may install the source while this process runs."""
     digest = hashlib.sha256()
     for path in (RECIPE / name for name in ("build.sh", "kernel.config", "time-travel.patch")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
