@@ -78,7 +78,7 @@ func (s *Session) acknowledge(now time.Duration, c *connection, position uint64)
 	for _, t := range g.sends {
 		carrier := &s.conns[t.conn]
 		ack := policy.Ack{Resent: t.waiting, Own: carrier == c, RTT: now - carrier.flights.at(t.order).sentAt}
-		s.policy.Acked(t.conn, ack)
+		s.policy.Acked(carrier.index, ack)
 		if ack.Own {
 			c.measure(ack.RTT, s.cfg.MaxRTO)
 		}

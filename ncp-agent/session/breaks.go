@@ -80,7 +80,7 @@ func (s *Session) abandon(c *connection, order uint64) bool {
 	c.inFlight--
 	g := s.sender.segments.at(f.position)
 	for i := range g.sends {
-		if g.sends[i].conn != c.index {
+		if g.sends[i].conn != int32(c.index) {
 			continue
 		}
 		// One that timed out waits already, or another connection has it.

@@ -1,15 +1,20 @@
 package session
 
-// buffers keeps packet buffers of one size for reuse.
-type buffers struct {
-	size int
+// Buffers keeps storage for packets' data, to be used again. Sessions that are
+// driven by one goroutine may share it (Config.Buffers): together they then
+// hold what they need at one time, and not each of them the most it ever needed.
+type Buffers struct {
+	size int // bytes of each
 	free [][]byte
 }
+
+// NewBuffers makes storage for packets of at most so many bytes of data.
+func NewBuffers(mtuBytes uint32) *Buffers { return &Buffers{size: int(mtuBytes)} }
 
 // get gives an empty buffer with room for n ≤ size bytes. Small ones are not
 // worth a whole buffer: many small packets would then hold far more memory
 // than the window allows.
-func (b *buffers) get(n int) []byte {
+func (b *Buffers) get(n int) []byte {
 	if n < b.size/4 {
 		return make([]byte, 0, n)
 	}
@@ -22,7 +27,7 @@ func (b *buffers) get(n int) []byte {
 }
 
 // put takes a buffer back.
-func (b *buffers) put(buf []byte) {
+func (b *Buffers) put(buf []byte) {
 	if cap(buf) == b.size && b.size > 0 {
 		b.free = append(b.free, buf)
 	}

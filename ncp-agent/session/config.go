@@ -40,6 +40,8 @@ type Config struct {
 	BytesReadThreshold   time.Duration // how old unreported reading must be
 	Linger               time.Duration // how long Close waits for acknowledgements
 	InitialRTO, MaxRTO   time.Duration
+
+	Buffers *Buffers // for packets of MTUBytes; nil: the session's own
 }
 
 // Default gives upstream's configuration for connections with these ids.
@@ -75,6 +77,9 @@ func (c *Config) validate() error {
 	}
 	if c.WindowBytes == 0 || c.MTUBytes == 0 || c.MTUBytes > c.WindowBytes {
 		return fmt.Errorf("session: window %d and MTU %d bytes, want 1 ≤ MTU ≤ window", c.WindowBytes, c.MTUBytes)
+	}
+	if c.Buffers != nil && c.Buffers.size != int(c.MTUBytes) {
+		return fmt.Errorf("session: buffers of %d bytes for an MTU of %d", c.Buffers.size, c.MTUBytes)
 	}
 	if c.MaxAckRanges < 1 || c.AckRepeats < 0 {
 		return fmt.Errorf("session: %d ack ranges, %d repeats, want at least 1 and 0", c.MaxAckRanges, c.AckRepeats)

@@ -10,7 +10,8 @@ import (
 // receiver holds the data received and not yet read.
 type receiver struct {
 	segments ring[arrival] // from the first unread packet on
-	buffers  buffers
+	buffers  *Buffers
+	mtu      int    // most bytes of a packet's data
 	window   uint32 // bytes
 	span     uint64 // how far beyond the first unread packet one may lie
 	used     uint32 // bytes held
@@ -32,8 +33,8 @@ type arrival struct {
 
 // receiveData keeps a packet's data and notes its acknowledgement on the
 // connection it came on. Data beyond the window is not acknowledged.
-func (r *receiver) receiveData(c *connection, p *wire.Packet, mtu int) error {
-	if len(p.Data) > mtu {
+func (r *receiver) receiveData(c *connection, p *wire.Packet) error {
+	if len(p.Data) > r.mtu {
 		c.outOfWindow++
 		return ErrTooLarge
 	}
@@ -95,6 +96,25 @@ func (s *Session) Read(now time.Duration, b []byte) (int, error) {
 	return 0, nil
 }
 
+// ReadTo is Read without a copy: it hands everything that has been received in
+// order to sink, part by part. A part is good until sink returns.
+func (s *Session) ReadTo(now time.Duration, sink func(part []byte)) (int, error) {
+	now = s.observe(now)
+	r := &s.receiver
+	n := 0
+	for a := r.head(); a != nil; a = r.head() {
+		part := a.data[a.taken:]
+		sink(part)
+		n += len(part)
+		r.release(a)
+	}
+	if n > 0 {
+		r.note(now, n)
+		return n, nil
+	}
+	return 0, s.ended()
+}
+
 // head gives the first unread packet if it has arrived.
 func (r *receiver) head() *arrival {
 	if r.segments.len() == 0 {
@@ -106,17 +126,21 @@ func (r *receiver) head() *arrival {
 	return nil
 }
 
-// take reads from the first unread packet into b, and gives back its storage
-// when that is all of it.
+// take reads from the first unread packet into b.
 func (r *receiver) take(a *arrival, b []byte) int {
 	n := copy(b, a.data[a.taken:])
 	a.taken += n
 	if a.taken == len(a.data) {
-		r.buffers.put(a.data)
-		*a = arrival{}
-		r.segments.pop()
+		r.release(a)
 	}
 	return n
+}
+
+// release gives the first unread packet's storage back: all of it is read.
+func (r *receiver) release(a *arrival) {
+	r.buffers.put(a.data)
+	*a = arrival{}
+	r.segments.pop()
 }
 
 // note counts bytes that the application has read.
@@ -157,7 +181,7 @@ func (r *receiver) reportDue(now, threshold time.Duration) bool {
 		r.repeatIn = max(r.repeatIn, threshold)
 		return now-r.unsaid >= threshold
 	}
-	if r.read == 0 || r.received+uint64(r.buffers.size) <= uint64(r.window) {
+	if r.read == 0 || r.received+uint64(r.mtu) <= uint64(r.window) {
 		return false
 	}
 	if r.repeatIn == 0 { // an acknowledgement told it

@@ -219,9 +219,10 @@ func (s *Session) arrival(g *segment) (first time.Duration, sure bool) {
 	first = Never
 	for _, t := range g.sends {
 		if t.fate == underway {
-			sentAt := s.conns[t.conn].flights.at(t.order).sentAt
-			first = min(first, s.brings.Scheduler.Arrival(t.conn, sentAt))
-			sure = sure || !s.brings.Scheduler.Doubtful(t.conn)
+			carrier := &s.conns[t.conn]
+			sentAt := carrier.flights.at(t.order).sentAt
+			first = min(first, s.brings.Scheduler.Arrival(carrier.index, sentAt))
+			sure = sure || !s.brings.Scheduler.Doubtful(carrier.index)
 		}
 	}
 	return first, sure

@@ -16,7 +16,7 @@ type sender struct {
 	flushAt   time.Duration
 	wroteAt   time.Duration // the application last wrote
 	idleSince time.Duration // the last segment was handed out or taken; for policies with Scheduler
-	buffers   buffers
+	buffers   *Buffers
 
 	window     uint64 // bytes
 	mtu        int
@@ -44,8 +44,8 @@ type segment struct {
 
 // transmission says that a connection has a segment in flight, or had.
 type transmission struct {
-	conn    int
 	order   uint64 // of its flight
+	conn    int32  // small: each packet in flight has one of these
 	waiting bool   // timed out, and this connection has not sent it again
 
 	// Only with a policy that has Recovery, which keeps a segment until it is
@@ -56,7 +56,7 @@ type transmission struct {
 }
 
 // fate is what became of a sending.
-type fate int
+type fate uint8
 
 const (
 	underway fate = iota
@@ -76,7 +76,7 @@ func (g *segment) underway() bool {
 
 func (g *segment) on(conn int) *transmission {
 	for i := range g.sends {
-		if g.sends[i].conn == conn {
+		if g.sends[i].conn == int32(conn) {
 			return &g.sends[i]
 		}
 	}
@@ -86,7 +86,6 @@ func (g *segment) on(conn int) *transmission {
 func (o *sender) start(window, mtu uint32, windowPackets float64, connections int) {
 	o.window = uint64(window)
 	o.mtu = int(mtu)
-	o.buffers.size = o.mtu
 	o.span = sendSpan(windowPackets, connections)
 	// What waits here counts in the send window: keep it a small part.
 	o.maxUnsent = uint64(min(max(windowPackets/64, 2), 1024))
@@ -213,6 +212,10 @@ func (s *Session) windowRoom(c *connection) bool {
 
 // nextData hands out a segment on a connection, if there is one for it.
 func (s *Session) nextData(now time.Duration, c *connection, p *wire.Packet) bool {
+	if s.sender.written == 0 { // an end that only receives need not ask its policy
+		c.starved = true
+		return false
+	}
 	if s.brings.Pacer != nil {
 		return s.nextPaced(now, c, p)
 	}
@@ -261,7 +264,7 @@ func (s *Session) launch(now time.Duration, c *connection, position uint64, g *s
 		if t != nil {
 			t.order, t.fate, t.again = h.order, underway, true
 		} else {
-			g.sends = append(g.sends, transmission{conn: c.index, order: h.order})
+			g.sends = append(g.sends, transmission{conn: int32(c.index), order: h.order})
 		}
 	}
 	if s.brings.Pacer != nil {
@@ -285,7 +288,7 @@ func (s *Session) unsend(c *connection, h handout) {
 	g := s.sender.segments.at(h.position)
 	c.sent--
 	for i := range g.sends {
-		if g.sends[i].conn != c.index {
+		if g.sends[i].conn != int32(c.index) {
 			continue
 		}
 		if h.first {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -70,7 +71,9 @@ func New(cfg Config) (*Session, error) {
 	}
 	s.receiver.window = cfg.WindowBytes
 	s.receiver.span = receiveSpan(float64(cfg.WindowBytes) / float64(cfg.MTUBytes))
-	s.receiver.buffers.size = int(cfg.MTUBytes)
+	s.receiver.mtu = int(cfg.MTUBytes)
+	buffers := cmp.Or(cfg.Buffers, NewBuffers(cfg.MTUBytes))
+	s.sender.buffers, s.receiver.buffers = buffers, buffers
 	return s, nil
 }
 
@@ -124,7 +127,7 @@ func (s *Session) Receive(now time.Duration, conn int, buf []byte) error {
 		s.advanceClose(now)
 	}
 	if p.Sequence > 0 {
-		return s.receiver.receiveData(c, p, int(s.cfg.MTUBytes))
+		return s.receiver.receiveData(c, p)
 	}
 	return nil
 }

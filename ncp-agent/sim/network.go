@@ -51,7 +51,7 @@ func newNetwork(run *Run) (*network, error) {
 			hooks := model.Hooks[*packet]{
 				Drop: func(p *packet, _ model.Cause) { n.recycle(p) },
 				Copy: func(p *packet) (*packet, bool) {
-					return n.packet(p.bytes, p.to, p.conn, p.route), true
+					return n.packet(append(n.storage(), p.bytes...), p.to, p.conn, p.route), true
 				},
 			}
 			d := model.NewDirection(p, cmp.Or(l.Seed, run.Seed), l.Name, []string{"ab", "ba"}[i], 0, hooks)
@@ -93,16 +93,20 @@ func (n *network) link(name string) int {
 	return -1
 }
 
-func (n *network) packet(bytes []byte, to *end, conn int, route []*direction) *packet {
-	var p *packet
-	if last := len(n.free) - 1; last >= 0 {
-		p = n.free[last]
-		n.free = n.free[:last]
-	} else {
-		p = &packet{}
+// storage gives room for the bytes of the packet that is made next.
+func (n *network) storage() []byte {
+	if len(n.free) == 0 {
+		n.free = append(n.free, &packet{})
 	}
-	p.bytes = append(p.bytes[:0], bytes...)
-	p.to, p.conn, p.route = to, conn, route
+	return n.free[len(n.free)-1].bytes[:0]
+}
+
+// packet makes a packet of bytes that were written into storage.
+func (n *network) packet(bytes []byte, to *end, conn int, route []*direction) *packet {
+	last := len(n.free) - 1
+	p := n.free[last]
+	n.free = n.free[:last]
+	*p = packet{bytes, to, conn, route}
 	return p
 }
 

@@ -18,7 +18,9 @@ type end struct {
 	routes   [][]*direction // per connection, from here
 	held     [][]*packet    // per connection: arrived while its reader was paused
 	pausedTo []time.Duration
-	stopped  []bool // per connection: by a full queue, and not yet woken
+	paused   time.Duration // the latest of these
+	waiting  int           // packets in held
+	stopped  []bool        // per connection: by a full queue, and not yet woken
 }
 
 // dataHeader is the most that NCP adds to a packet's data: two tags, a
@@ -28,6 +30,7 @@ const dataHeader = 13
 // transfer is one session and its application.
 type transfer struct {
 	config  *Transfer
+	sink    func([]byte)
 	ends    [2]*end
 	written int64
 	part    []byte // of the payload, not yet written
@@ -39,11 +42,15 @@ type transfer struct {
 
 func (w *world) newTransfer(index int) (*transfer, error) {
 	c := &w.run.Transfers[index]
-	t := &transfer{config: c}
+	t := &transfer{config: c, sink: c.Sink}
+	if t.sink == nil {
+		t.sink = func([]byte) {}
+	}
 	if len(c.Paths) != len(c.Sender.ClientIDs) || len(c.Paths) != len(c.Receiver.ClientIDs) {
 		return nil, fmt.Errorf("sim: %d paths for %d and %d connections", len(c.Paths), len(c.Sender.ClientIDs), len(c.Receiver.ClientIDs))
 	}
 	for i, cfg := range []session.Config{c.Sender, c.Receiver} {
+		cfg.Buffers = w.buffersOf(cfg.MTUBytes)
 		s, err := session.New(cfg)
 		if err != nil {
 			return nil, err
@@ -66,6 +73,14 @@ func (w *world) newTransfer(index int) (*transfer, error) {
 		t.ends[1].routes = append(t.ends[1].routes, back)
 	}
 	return t, nil
+}
+
+// buffersOf gives the storage that all sessions of an MTU share.
+func (w *world) buffersOf(mtuBytes uint32) *session.Buffers {
+	if w.buffers[mtuBytes] == nil {
+		w.buffers[mtuBytes] = session.NewBuffers(mtuBytes)
+	}
+	return w.buffers[mtuBytes]
 }
 
 // advance lets readers whose pause is over go on, and sessions do what is due.
@@ -102,15 +117,9 @@ func (t *transfer) step(w *world) {
 		t.part = t.part[n:]
 		t.written += int64(n)
 	}
-	for to.Readable() {
-		n, err := to.Read(w.now, w.read[:])
+	if to.Readable() {
+		n, _ := to.ReadTo(w.now, t.sink)
 		t.result.Received += int64(n)
-		if t.config.Sink != nil {
-			t.config.Sink(w.read[:n])
-		}
-		if n == 0 || err != nil {
-			break
-		}
 	}
 	if t.result.ReceivedAt == 0 && t.result.Received == t.config.Bytes {
 		t.result.ReceivedAt = w.now
@@ -140,6 +149,9 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 	next := session.Never
 	for _, e := range t.ends {
 		next = min(next, e.session.Deadline())
+		if e.paused <= now {
+			continue
+		}
 		for _, at := range e.pausedTo {
 			if at > now {
 				next = min(next, at)
@@ -162,11 +174,10 @@ func (e *end) pump(w *world) {
 				e.stopped[conn] = w.run.WakeHalfEmpty
 				break
 			}
-			buf, ok := e.session.NextPacket(w.now, conn, w.buf[:0])
+			buf, ok := e.session.NextPacket(w.now, conn, w.network.storage())
 			if !ok {
 				break
 			}
-			w.buf = buf
 			e.session.Sent(w.now, conn, 1)
 			if w.run.Observer.Packet != nil {
 				w.run.Observer.Packet(w.now, e.transfer, e.which, conn, buf)
@@ -179,13 +190,14 @@ func (e *end) pump(w *world) {
 // arrive takes a packet from the network.
 func (e *end) arrive(now time.Duration, p *packet) {
 	e.world.touched.add(e.transfer)
-	if now < e.pausedTo[p.conn] {
+	if now < e.paused && now < e.pausedTo[p.conn] {
 		limit := e.world.run.Transfers[e.transfer].ReceiveBufferPackets
 		if limit > 0 && len(e.held[p.conn]) >= limit {
 			e.world.network.recycle(p)
 			return
 		}
 		e.held[p.conn] = append(e.held[p.conn], p)
+		e.waiting++
 		return
 	}
 	e.receive(now, p)
@@ -198,8 +210,17 @@ func (e *end) receive(now time.Duration, p *packet) {
 	e.world.network.recycle(p)
 }
 
+// pause stops the reader of a connection.
+func (e *end) pause(conn int, until time.Duration) {
+	e.pausedTo[conn] = until
+	e.paused = max(e.paused, until)
+}
+
 // resume lets a reader whose pause is over take what has waited for it.
 func (e *end) resume(now time.Duration) {
+	if e.waiting == 0 {
+		return
+	}
 	for conn, until := range e.pausedTo {
 		if now < until || len(e.held[conn]) == 0 {
 			continue
@@ -207,6 +228,7 @@ func (e *end) resume(now time.Duration) {
 		for _, p := range e.held[conn] {
 			e.receive(now, p)
 		}
+		e.waiting -= len(e.held[conn])
 		e.held[conn] = e.held[conn][:0]
 	}
 }

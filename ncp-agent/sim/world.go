@@ -24,9 +24,8 @@ type world struct {
 	samples   []Sample
 	stats     Sample // reused
 	states    []record.State
-	buf       []byte
+	buffers   map[uint32]*session.Buffers // of all sessions, by MTU
 	zeros     [8192]byte
-	read      [8192]byte
 }
 
 func newWorld(run *Run) (*world, error) {
@@ -35,7 +34,7 @@ func newWorld(run *Run) (*world, error) {
 		return nil, err
 	}
 	w := &world{
-		run: run, network: n, events: slices.Clone(run.Events), byName: map[string]int{},
+		run: run, network: n, events: slices.Clone(run.Events), byName: map[string]int{}, buffers: map[uint32]*session.Buffers{},
 		agenda: newAgenda(len(run.Transfers), 0), touched: n.touched, going: len(run.Transfers),
 	}
 	slices.SortStableFunc(w.events, func(a, b Event) int { return int(a.At - b.At) })
@@ -142,7 +141,7 @@ func (w *world) applyEvents() {
 			w.network.apply(w.now, e)
 		}
 		if e.PauseRead > 0 {
-			w.transfer(e.Transfer).ends[1].pausedTo[e.Connection] = w.now + e.PauseRead
+			w.transfer(e.Transfer).ends[1].pause(e.Connection, w.now+e.PauseRead)
 			w.touched.add(w.byName[e.Transfer])
 		}
 		if w.run.Observer.Event != nil {
