@@ -51,6 +51,9 @@ type Direction[T any] struct {
 	pace   pace
 	meter  meter
 	cursor traceCursor
+	head   service // of the queue's head, if it is known
+
+	backPressure, codelling bool // the queue's mode
 
 	line        line[T]
 	lastArrival Time
@@ -72,7 +75,7 @@ func (d *Direction[T]) Counts() Counts { return d.counts }
 
 // Held is what the model has now: frames and bytes, waiting for the rate and on the line.
 func (d *Direction[T]) Held() (frames, bytes int) {
-	return d.queue.count + len(d.line.heap), d.queue.bytes + d.line.bytes
+	return d.queue.count + d.line.count(), d.queue.bytes + d.line.bytes
 }
 
 // Queued is the part of Held that waits for the rate.
@@ -90,6 +93,8 @@ func (d *Direction[T]) Set(now Time, c *Change) {
 func (d *Direction[T]) install(p Properties, now Time) {
 	old, oldTrace := d.pace, d.properties.Trace
 	d.properties = p
+	d.head.known = false
+	d.backPressure, d.codelling = p.Queue.Mode == QueueBackPressure, p.Queue.Mode == QueueCoDel
 	d.limits = newLimits(&p)
 	d.pace = newPace(&p)
 	begun := now
@@ -100,7 +105,7 @@ func (d *Direction[T]) install(p Properties, now Time) {
 	if !p.Trace.IsZero() && !sameTrace(p.Trace, oldTrace) {
 		d.cursor = traceCursor{start: now, left: TraceOpportunityBytes}
 	}
-	if p.Queue.Mode != QueueCoDel {
+	if !d.codelling {
 		d.codel = codel{}
 	}
 }
@@ -111,7 +116,7 @@ func sameTrace(a, b Trace) bool {
 
 // Room tells whether Push would take a frame of the given size; always so without back-pressure.
 func (d *Direction[T]) Room(bytes int) bool {
-	return d.properties.Queue.Mode != QueueBackPressure || !d.queue.full(d.limits, bytes)
+	return !d.backPressure || !d.queue.full(d.limits, bytes)
 }
 
 // Push takes a frame that arrived at the given time; false if back-pressure refuses it, and the frame stays
@@ -136,7 +141,7 @@ func (d *Direction[T]) Push(frame T, bytes int, arrival Time) bool {
 			return true
 		}
 		for d.queue.full(d.limits, bytes) {
-			d.drop(d.queue.pop().frame, QueueFull)
+			d.drop(d.dequeue().frame, QueueFull)
 		}
 	}
 	d.queue.push(waiting[T]{frame, bytes, arrival})
@@ -147,7 +152,7 @@ func (d *Direction[T]) Push(frame T, bytes int, arrival Time) bool {
 // Pop returns the next frame that is due by now.
 func (d *Direction[T]) Pop(now Time) (Delivery[T], bool) {
 	d.advance(now)
-	if len(d.line.heap) == 0 || d.line.heap[0].due > now {
+	if first := d.line.first(); first == nil || first.due > now {
 		return Delivery[T]{}, false
 	}
 	f := d.line.pop()
@@ -161,11 +166,11 @@ func (d *Direction[T]) Pop(now Time) (Delivery[T], bool) {
 func (d *Direction[T]) Next() (Time, bool) {
 	var next Time
 	ok := false
-	if len(d.line.heap) > 0 {
-		next, ok = d.line.heap[0].due, true
+	if first := d.line.first(); first != nil {
+		next, ok = first.due, true
 	}
 	if d.queue.count > 0 {
-		if leaves, _, _ := d.serveHead(); !ok || leaves < next {
+		if leaves := d.serveHead().leaves; !ok || leaves < next {
 			next, ok = leaves, true
 		}
 	}
@@ -175,31 +180,48 @@ func (d *Direction[T]) Next() (Time, bool) {
 // advance lets all leave the queue that leaves by now.
 func (d *Direction[T]) advance(now Time) {
 	for d.queue.count > 0 {
-		leaves, meter, cursor := d.serveHead()
-		if leaves > now {
+		served := d.serveHead()
+		if served.leaves > now {
 			return
 		}
 		queued := d.queue.bytes
-		head := d.queue.pop()
-		if d.properties.Queue.Mode == QueueCoDel &&
-			d.codel.drop(&d.properties.Queue, leaves, leaves-head.arrival, queued) {
+		head := d.dequeue()
+		if d.codelling && d.codel.drop(&d.properties.Queue, served.leaves, served.leaves-head.arrival, queued) {
 			d.drop(head.frame, QueueDelayed)
 			continue
 		}
-		d.meter, d.cursor = meter, cursor
-		d.enterLine(head, leaves)
+		d.meter, d.cursor = served.meter, served.cursor
+		d.enterLine(head, served.leaves)
 	}
 }
 
-// serveHead is when the head of the queue leaves it, and the state of the rate after that.
-func (d *Direction[T]) serveHead() (Time, meter, traceCursor) {
-	head := d.queue.front()
-	if !d.properties.Trace.IsZero() {
-		leaves, cursor := d.cursor.serve(d.properties.Trace, head.arrival, head.bytes)
-		return leaves, d.meter, cursor
+// dequeue takes the head out of the queue.
+func (d *Direction[T]) dequeue() waiting[T] {
+	d.head.known = false
+	return d.queue.pop()
+}
+
+// service is when the head of the queue leaves it, and the state of the rate after that.
+type service struct {
+	known  bool // else it is to be found out
+	leaves Time
+	meter  meter
+	cursor traceCursor
+}
+
+// serveHead finds out the head's service, once for each head and rate.
+func (d *Direction[T]) serveHead() *service {
+	if d.head.known {
+		return &d.head
 	}
-	leaves, meter := d.meter.serve(d.pace, head.arrival, head.bytes)
-	return leaves, meter, d.cursor
+	h := service{known: true, meter: d.meter, cursor: d.cursor}
+	if head := d.queue.front(); d.properties.Trace.IsZero() {
+		h.leaves, h.meter = d.meter.serve(d.pace, head.arrival, head.bytes)
+	} else {
+		h.leaves, h.cursor = d.cursor.serve(d.properties.Trace, head.arrival, head.bytes)
+	}
+	d.head = h
+	return &d.head
 }
 
 // enterLine sends a frame on its way at the given time.

@@ -10,8 +10,10 @@ type onLine[T any] struct {
 	flipBit      int32
 }
 
-// line is a heap of frames by due time.
+// line holds frames by due time. Those that are due no earlier than all before them stand in a row: most do, and
+// cost no search. The others are in a heap.
 type line[T any] struct {
+	row   ring[onLine[T]]
 	heap  []onLine[T]
 	order uint64
 	bytes int
@@ -21,10 +23,27 @@ func before[T any](a, b *onLine[T]) bool {
 	return a.due < b.due || a.due == b.due && a.order < b.order
 }
 
+func (l *line[T]) count() int { return l.row.count + len(l.heap) }
+
+// first is the frame that is due first; nil if there is none.
+func (l *line[T]) first() *onLine[T] {
+	switch {
+	case l.row.count == 0 && len(l.heap) == 0:
+		return nil
+	case len(l.heap) == 0 || l.row.count > 0 && before(l.row.front(), &l.heap[0]):
+		return l.row.front()
+	}
+	return &l.heap[0]
+}
+
 func (l *line[T]) push(f onLine[T]) {
 	f.order = l.order
 	l.order++
 	l.bytes += f.bytes
+	if l.row.count == 0 || f.due >= l.row.back().due {
+		l.row.push(f)
+		return
+	}
 	l.heap = append(l.heap, f)
 	h := l.heap
 	i := len(h) - 1
@@ -39,7 +58,13 @@ func (l *line[T]) push(f onLine[T]) {
 	h[i] = f
 }
 
+// pop removes the first frame.
 func (l *line[T]) pop() onLine[T] {
+	if l.row.count > 0 && l.first() == l.row.front() {
+		f := l.row.pop()
+		l.bytes -= f.bytes
+		return f
+	}
 	h := l.heap
 	first := h[0]
 	last := h[len(h)-1]

@@ -79,33 +79,19 @@ type waiting[T any] struct {
 	arrival Time
 }
 
-// fifo is a ring that grows when it must and allocates at no other time.
+// fifo is the queue.
 type fifo[T any] struct {
-	ring  []waiting[T]
-	head  int
-	count int
+	ring[waiting[T]]
 	bytes int
 }
 
 func (q *fifo[T]) push(w waiting[T]) {
-	if q.count == len(q.ring) {
-		larger := make([]waiting[T], max(64, 2*len(q.ring)))
-		n := copy(larger, q.ring[q.head:])
-		copy(larger[n:], q.ring[:q.head])
-		q.ring, q.head = larger, 0
-	}
-	q.ring[(q.head+q.count)&(len(q.ring)-1)] = w
-	q.count++
+	q.ring.push(w)
 	q.bytes += w.bytes
 }
 
-func (q *fifo[T]) front() *waiting[T] { return &q.ring[q.head] }
-
 func (q *fifo[T]) pop() waiting[T] {
-	w := q.ring[q.head]
-	q.ring[q.head] = waiting[T]{}
-	q.head = (q.head + 1) & (len(q.ring) - 1)
-	q.count--
+	w := q.ring.pop()
 	q.bytes -= w.bytes
 	return w
 }
