@@ -229,7 +229,7 @@ func (p *path) setPace(inFlight int) {
 	case steady, settling:
 		rate *= p.gain(p.target(), float64(inFlight)/rate)
 	}
-	p.pace = max(rate, 1)
+	p.pace, p.most = max(rate, 1), 0
 }
 
 // gain corrects the queue to its target within two round trips, and seeks more
@@ -261,9 +261,17 @@ func (p *path) shortfall(target, inFlight float64) float64 {
 	return 0
 }
 
-// cap bounds what is in flight: the path, a quarter more, and what waits to be
-// acknowledged, once more in case an acknowledgement is lost.
+// cap bounds what is in flight. It is asked for far more often than it changes.
 func (p *path) cap() int {
+	if p.most == 0 {
+		p.most = p.bound()
+	}
+	return p.most
+}
+
+// bound is the path, a quarter more, and what waits to be acknowledged, once
+// more in case an acknowledgement is lost.
+func (p *path) bound() int {
 	switch {
 	case p.silent > 0:
 		return 1

@@ -32,6 +32,7 @@ type path struct {
 	nextAt  time.Duration // when the next packet is due
 	pace    float64       // packets per second
 	news    bool          // the pace is to be set anew
+	most    int           // packets in flight, see cap; 0: not worked out since something changed
 	limited uint64        // until so many are delivered, packets were sent below the rate for want of data
 
 	estimate
@@ -98,6 +99,7 @@ func (p *path) rto() time.Duration {
 }
 
 func (p *path) goSilent() {
+	p.most = 0
 	if p.silent == 0 {
 		p.before = p.rates.value()
 	}
@@ -106,6 +108,7 @@ func (p *path) goSilent() {
 
 // wake ends a silence: the path is taken for what it was before.
 func (p *path) wake(now time.Duration) {
+	p.most = 0
 	if p.silent > 0 && p.before > 0 {
 		p.rates.set(now, p.before)
 		p.news = true

@@ -247,10 +247,12 @@ func (s *Session) Deadline() time.Duration {
 	if s.sender.waiting() {
 		for i := range s.conns[:s.paired] {
 			// Past ones need no call: the connection is ready already.
-			for _, at := range []time.Duration{s.conns[i].fullUntil, s.conns[i].pausedUntil} {
-				if at > s.now {
-					next = min(next, at)
-				}
+			c := &s.conns[i]
+			if c.fullUntil > s.now {
+				next = min(next, c.fullUntil)
+			}
+			if c.pausedUntil > s.now {
+				next = min(next, c.pausedUntil)
 			}
 		}
 	}
