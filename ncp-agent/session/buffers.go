@@ -11,6 +11,9 @@ type Buffers struct {
 // NewBuffers makes storage for packets of at most so many bytes of data.
 func NewBuffers(mtuBytes uint32) *Buffers { return &Buffers{size: int(mtuBytes)} }
 
+// Free is how many wait to be used again.
+func (b *Buffers) Free() int { return len(b.free) }
+
 // get gives an empty buffer with room for n ≤ size bytes. Small ones are not
 // worth a whole buffer: many small packets would then hold far more memory
 // than the window allows.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -35,4 +36,37 @@ func allocated(t *testing.T, policy string, bytes int64) uint64 {
 	}
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Sessions that follow each other use each other's storage: all of them need
+// no more than one does.
+func TestSessionsInTurnShareStorage(t *testing.T) {
+	one, four := buffersOfSessionsInTurn(t, 1), buffersOfSessionsInTurn(t, 4)
+	if one < 1000 || four > one+one/10 {
+		t.Errorf("storage for %d packets with four sessions in turn, for %d with one", four, one)
+	}
+}
+
+func buffersOfSessionsInTurn(t *testing.T, sessions int) int {
+	run := transferOver([]path{{4096, 20, 0}, {1024, 200, 0}}, dropTail, "nkp24", 16<<20)
+	for i := range run.Links {
+		run.Links[i].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
+	}
+	for i := 1; i < sessions; i++ {
+		next := run.Transfers[0]
+		next.Name, next.Start = fmt.Sprint("s", i), time.Duration(i)*20*time.Second
+		run.Transfers = append(run.Transfers, next)
+	}
+	run.SampleInterval = time.Second
+	w, err := newWorld(&run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.simulate(); err != nil {
+		t.Fatal(err)
+	}
+	if !w.result().Done() {
+		t.Fatal("not done")
+	}
+	return w.buffersOf(run.Transfers[0].Sender.MTUBytes).Free()
 }
