@@ -154,8 +154,8 @@ def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
     ]  # fmt: skip
     made.notes.append(
         "Telemetry is written in every run. A packet counts once per link that it is handed to, acknowledgements "
-        "too. Payload is drawn by ChaCha8 and hashed by SHA-256 at both ends, as agents do; without it the "
-        "telemetry is the same. Medians; of the CPU time also the smallest and the largest."
+        "too. Payload is drawn by AES-128 in counter mode and hashed by SHA-256 at both ends, as agents do; without "
+        "it the telemetry is the same. Medians; of the CPU time also the smallest and the largest."
     )
     return made
 
