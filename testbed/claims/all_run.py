@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from testbed import paths
 from testbed.claims import judged as table
+from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.evidence import judge
 from testbed.claims.execute import Made, Runs
 from testbed.claims.judged import Judged
@@ -22,6 +23,7 @@ from testbed.plan.resolve import new_run_id
 from testbed.runner import provenance
 from testbed.runner.interrupts import interruptible
 from testbed.runner.progress import Progress
+from testbed.vkernel.build import ready_kernel
 
 NAME = "all"
 SCHEMA = 1
@@ -57,6 +59,8 @@ def tell(claims: Claims, asked: Asked) -> None:
 
 def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[str, list[Judged], Path]:
     """The verdict, the claims and the result folder."""
+    if asked.engine == "vkernel":
+        ready_kernel(progress)
     run_id, folder = _folder(asked, claims)
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
     runs = Runs(claims.runs, folder, asked.engine, asked.quick, progress, asked.link)
@@ -65,6 +69,7 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[str, list[Jud
         f"{NAME} {run_id}: {len(claims.claims)} claims by {len(claims.runs)} runs, about {minutes:.0f} min, "
         f"results in {folder}"
     )
+    progress.say(f"  {TITLES[asked.engine]}: {MODELS[asked.engine]}")
     start_s = time.monotonic()
     made: dict[str, Made] = {}
 
@@ -77,11 +82,13 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[str, list[Jud
             runs.make(keep)
     except BaseException:
         progress.say(
-            f"stopped; what is finished is kept. To go on, add --resume {run_id} to the same command"
+            f"stopped; what is finished is kept. To go on: the same command with --engine {asked.engine} "
+            f"--resume {run_id}"
         )
         raise
     found = write(claims, asked, folder, run_id, made, complete=True)
-    progress.say(f"  {(time.monotonic() - start_s) / 60:.1f} min, report {write_report(folder)}")
+    write_report(folder)
+    progress.say(f"  {(time.monotonic() - start_s) / 60:.1f} min")
     return table.verdict_of(found), found, folder
 
 

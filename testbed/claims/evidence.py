@@ -15,12 +15,15 @@ from testbed.matrix import report as table_report
 from testbed.matrix.judging import judge_one
 from testbed.report import words
 
+_WORD_OF_STATE: Mapping[str, Word] = {
+    "unsupported": "unsupported", "not carried": "not-covered", "left out": "not-covered", "broken": "broken",
+}  # fmt: skip
+
 
 def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
     """``folder`` is that of all runs; what its files leave open is open, and says why."""
     if made.state != "judged":
-        word: Word = {"unsupported": "unsupported", "left out": "not-covered", "broken": "broken"}[made.state]  # type: ignore[assignment]
-        return _judged(name, claim, made, word, made.why)
+        return _judged(name, claim, made, _WORD_OF_STATE[made.state], made.why)
     if made.shorter and claim.full_only:
         return _judged(name, claim, made, "not-covered", f"Left open by a quick run: {claim.full_only}")
     run = folder / made.folder
@@ -111,12 +114,13 @@ def _measured(
 
 
 def _why_open(table: Mapping[str, Any], reason: str) -> tuple[Word, str]:
-    """A check of which no cell counts is unsupported or untrusted where its cells are."""
+    """A check of which no cell counts is untrusted or unsupported where its cells are; what the engine does not carry
+    is not covered."""
     outcomes: Sequence[Mapping[str, Any]] = table["outcomes"]
-    for word in ("unsupported", "untrusted"):
-        found = [outcome for outcome in outcomes if outcome["verdict"] == word]
-        if found and (word == "untrusted" or len(found) == len(outcomes)):
-            return word, found[0]["why"]
+    if untrusted := [outcome for outcome in outcomes if outcome["verdict"] == "untrusted"]:
+        return "untrusted", untrusted[0]["why"]
+    if outcomes and all(outcome["verdict"] == "unsupported" for outcome in outcomes):
+        return "unsupported" if table["engine"] == "mininet" else "not-covered", outcomes[0]["why"]
     return "not-covered", reason
 
 

@@ -9,25 +9,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from testbed import paths
 from testbed.claims.load import kind_of
 from testbed.claims.model import Engine, RunSpec
-from testbed.errors import CannotRun, Exit
+from testbed.errors import Exit
 from testbed.matrix.outcome import write_json
 from testbed.runner import live
-from testbed.runner.progress import Progress, Step
+from testbed.runner.attempts import attempts_of, until_trusted
+from testbed.runner.progress import Progress, QuietProgress, Step
+from testbed.runner.side_by_side import side_by_side, width_of
 
-ATTEMPTS = 3
-"""How often a scenario is run before it stays untrusted; a table repeats its cells itself."""
-WAIT_FOR_OTHERS_S = 900.0
 _VERBS = {"scenario": "run", "table": "table", "sweep": "sweep"}
 
-State = Literal["judged", "unsupported", "broken", "left out"]
+State = Literal["judged", "unsupported", "not carried", "broken", "left out"]
+"""``unsupported`` by this machine; ``not carried`` by the engine, on any machine."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,38 @@ class Runs:
     def make(self, done: Callable[[dict[str, Made]], object]) -> dict[str, Made]:
         """Every run by its name; ``done`` is called after each with those so far."""
         made: dict[str, Made] = {}
-        for number, (name, spec) in enumerate(self.specs.items(), start=1):
-            place = f"[{number}/{len(self.specs)}]"
-            kept = self._kept(name)
-            found = kept or self._make(name, spec, place)
-            if kept is None:
-                write_json(self._home(name) / "made.json", asdict(found))
+        todo: list[str] = []
+        width = width_of(self.engine)
+
+        def settle(name: str, found: Made, *, kept: bool = False) -> None:
             made[name] = found
-            left_min = self._left_minutes(list(self.specs)[number:])
-            self.progress.say(f"  {place} {name}: {_told(found, kept=kept is not None)}{_left(left_min)}")
-            done(made)
+            left_min = self._left_minutes([later for later in todo if later not in made]) / width
+            place = f"[{len(made)}/{len(self.specs)}]"
+            self.progress.say(f"  {place} {name}: {_told(found, kept=kept)}{_left(left_min)}")
+            done({name: made[name] for name in self.specs if name in made})
+
+        def ended(name: str, found: Made, seconds: float) -> None:
+            if found.state == "judged":
+                self._pace.append((seconds / 60, self._expected_min(name)))
+            write_json(self._home(name) / "made.json", asdict(found))
+            settle(name, found)
+
+        for name, spec in self.specs.items():
+            if kept := self._kept(name):
+                settle(name, kept, kept=True)
+            elif self.quick and spec.quick.leave_out:
+                settle(name, Made(name, self._shown(name), "left out", spec.quick.leave_out))
+            else:
+                todo.append(name)
+        step = Step("runs")
+
+        def on(running: Sequence[str]) -> None:
+            room = 70 // len(running)
+            said = (f"{name}: {_last_line(self._home(name) / 'log.txt', 0)[:room]}" for name in running)
+            self.progress.update(step, "; ".join(said))
+
+        one = replace(self, progress=QuietProgress()) if width > 1 else self
+        side_by_side(todo, one.make_one, ended, width=width, on=on)
         return made
 
     def _home(self, name: str) -> Path:
@@ -82,37 +105,43 @@ class Runs:
         path = self._home(name) / "made.json"
         return Made(**json.loads(path.read_text())) if path.is_file() else None
 
-    def _make(self, name: str, spec: RunSpec, place: str) -> Made:
-        arguments = self.arguments(name, spec)
-        shown = "./run.sh " + shlex.join(arguments)
+    def make_one(self, name: str) -> Made:
+        """One run, again while it is untrusted."""
+        spec = self.specs[name]
         self._home(name).mkdir(parents=True, exist_ok=True)
-        if self.quick and spec.quick.leave_out:
-            return Made(name, shown, "left out", spec.quick.leave_out)
-        expected_min = spec.expected_minutes(self.engine, quick=self.quick)
-        start_s = time.monotonic()
-        for _ in range(1 if kind_of(spec) == "table" else ATTEMPTS):
-            code, last = self._run(name, spec, arguments, f"{place} {name}", expected_min)
-            while code == Exit.CANNOT_RUN and last.endswith(live.BUSY):
-                self._wait_for_others()
-                code, last = self._run(name, spec, arguments, f"{place} {name}", expected_min)
-            if code != Exit.UNTRUSTED:
-                break
-        seconds = time.monotonic() - start_s
-        self._pace.append((seconds / 60, expected_min))
-        latest = self._home(name) / spec.run / "latest"
+        begun_s = time.monotonic()
+        code, last = until_trusted(
+            lambda: self._attempt(name),
+            lambda ended: ended[0] == Exit.UNTRUSTED,
+            1 if kind_of(spec) == "table" else attempts_of(self.engine),  # a table repeats its cells itself
+        )
         size = sum(path.stat().st_size for path in self._home(name).rglob("*") if path.is_file())
-        facts = {
-            "exit_code": code,
-            "seconds": round(seconds, 1),
-            "disk_mb": round(size / 1e6, 1),
-            "shorter": spec.shorter(quick=self.quick),
-        }
+        latest = self._home(name) / spec.run / "latest"
+        state: State = "judged"
         if code == Exit.CANNOT_RUN:
-            return Made(name, shown, "unsupported", last, **facts)  # type: ignore[arg-type]
-        if not (latest / "verdict.json").is_file():
-            return Made(name, shown, "broken", last, **facts)  # type: ignore[arg-type]
-        folder = str(latest.resolve().relative_to(self.folder.resolve()))
-        return Made(name, shown, "judged", "", folder, **facts)  # type: ignore[arg-type]
+            state = "unsupported" if self.engine == "mininet" else "not carried"
+        elif not (latest / "verdict.json").is_file():
+            state = "broken"
+        return Made(
+            name, self._shown(name), state, "" if state == "judged" else last,
+            str(latest.resolve().relative_to(self.folder.resolve())) if state == "judged" else "",
+            exit_code=code, seconds=round(time.monotonic() - begun_s, 1), disk_mb=round(size / 1e6, 1),
+            shorter=spec.shorter(quick=self.quick),
+        )  # fmt: skip
+
+    def _attempt(self, name: str) -> tuple[int, str]:
+        """The exit code of the run's command, and what it said last on stderr."""
+        while True:
+            code, last = self._run(name)
+            if code != Exit.CANNOT_RUN or not last.endswith(live.BUSY):
+                return code, last
+            live.wait_for_others(partial(self.progress.update, Step("waiting")))
+
+    def _shown(self, name: str) -> str:
+        return "./run.sh " + shlex.join(self.arguments(name, self.specs[name]))
+
+    def _expected_min(self, name: str) -> float:
+        return self.specs[name].expected_minutes(self.engine, quick=self.quick)
 
     def arguments(self, name: str, spec: RunSpec) -> list[str]:
         """As a user would give them to ``./run.sh``."""
@@ -134,16 +163,14 @@ class Runs:
             given += ["--link", self.link]
         return given
 
-    def _run(
-        self, name: str, spec: RunSpec, arguments: list[str], place: str, expected_min: float
-    ) -> tuple[int, str]:
-        """Its exit code, and what it said last on stderr."""
+    def _run(self, name: str) -> tuple[int, str]:
+        spec = self.specs[name]
         home = self._home(name)
-        command = [sys.executable, "-m", "testbed", _VERBS[kind_of(spec)], *arguments]
+        command = [sys.executable, "-m", "testbed", _VERBS[kind_of(spec)], *self.arguments(name, spec)]
         if (home / spec.run / "latest" / "matrix.json").is_file():
             command += ["--resume", "latest"]
         environment = {**os.environ, "NCP_TESTBED_RESULTS": str(home), "PYTHONPATH": str(paths.CHECKOUT)}
-        step = Step(place)
+        step = Step(name)
         log = home / "log.txt"
         said_from = log.stat().st_size if log.is_file() else 0
         with log.open("ab") as output:
@@ -153,9 +180,8 @@ class Runs:
             )  # fmt: skip
             try:
                 while child.poll() is None:
-                    self.progress.update(
-                        step, f"about {expected_min:.1f} min; {_last_line(log, said_from)[:70]}"
-                    )
+                    said = _last_line(log, said_from)[:70]
+                    self.progress.update(step, f"about {self._expected_min(name):.1f} min; {said}")
                     time.sleep(0.5)
             finally:
                 _end(child)
@@ -165,26 +191,10 @@ class Runs:
         )
         return int(child.returncode), error.removeprefix("error: ")
 
-    def _wait_for_others(self) -> None:
-        since_s = time.monotonic()
-        step = Step("waiting")
-        time.sleep(2)
-        while (holder := live.holder()) is not None:
-            if time.monotonic() - since_s > WAIT_FOR_OTHERS_S:
-                raise CannotRun(
-                    f"{holder} is still on after {WAIT_FOR_OTHERS_S / 60:.0f} minutes; {live.BUSY}"
-                )
-            self.progress.update(step, holder)
-            time.sleep(2)
-
     def _left_minutes(self, names: list[str]) -> float:
         taken, expected = (sum(pair[i] for pair in self._pace) for i in (0, 1))
         pace = min(3.0, max(0.3, taken / expected)) if expected else 1.0
-        return pace * sum(
-            self.specs[name].expected_minutes(self.engine, quick=self.quick)
-            for name in names
-            if self._kept(name) is None and not (self.quick and self.specs[name].quick.leave_out)
-        )
+        return pace * sum(self._expected_min(name) for name in names)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -195,6 +205,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _lines(log: Path, start: int) -> list[str]:
+    if not log.is_file():
+        return []
     with log.open("rb") as file:
         file.seek(start)
         return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
@@ -207,7 +219,8 @@ def _last_line(log: Path, start: int) -> str:
 
 def _told(made: Made, *, kept: bool) -> str:
     if made.state != "judged":
-        return f"{made.state}: {made.why[:160]}"
+        open_ = made.state in ("not carried", "left out")
+        return f"{'not covered' if open_ else made.state}: {made.why[:160]}"
     word = {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(
         Exit(made.exit_code), "ended"
     )

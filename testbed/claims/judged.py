@@ -44,6 +44,8 @@ class Judged:
     result: str = ""
     """The run's result folder, inside that of all."""
     report: str = ""
+    beside: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By engine: verdict, reason, measured, n, figures, intervals there, and what ours differ by."""
 
     @property
     def as_known(self) -> bool | None:
@@ -96,16 +98,22 @@ COLUMNS = (
     "id", "source", "kind", "verdict", "reproduces", "as_known", "published", "value", "expected", "tolerance",
     "measured", "n", "low", "high", "run", "check", "command", "result", "text", "reason",
 )  # fmt: skip
+OF_OTHERS = ("verdict", "measured", "n", "difference")
 
 
 def write_csv(claims: Sequence[Judged], path: Path) -> None:
-    """``claims.csv``: a row per claim; low and high are those of the interval where one figure decides."""
+    """``claims.csv``: a row per claim; low and high are those of the interval where one figure decides.
+
+    For each engine beside it there are further columns, such as ``vkernel_measured``."""
+    engines = list(dict.fromkeys(engine for claim in claims for engine in claim.beside))
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(COLUMNS)
+        writer.writerow([*COLUMNS, *(f"{engine}_{name}" for engine in engines for name in OF_OTHERS)])
         for claim in claims:
             low, high = (
                 next(iter(claim.intervals.values()), ("", "")) if len(claim.figures) == 1 else ("", "")
             )
             row = {**claim.as_json(), "low": low, "high": high}
-            writer.writerow(["" if row[name] is None else row[name] for name in COLUMNS])
+            found = [row[name] for name in COLUMNS]
+            found += [claim.beside.get(engine, {}).get(name) for engine in engines for name in OF_OTHERS]
+            writer.writerow(["" if value is None else value for value in found])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from markupsafe import Markup
 
 from testbed.checks.verify import read_json
 from testbed.claims import plots
+from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.judged import Judged
 from testbed.report import style, words
 from testbed.report.page_templates import page_templates
@@ -30,6 +32,8 @@ def write_report(folder: Path) -> Path:
     (folder / "plots").mkdir(exist_ok=True)
     for plot in drawn:
         (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+    besides = document.get("beside", [])
+    engines = [*(other["engine"] for other in besides), document["engine"]]
     environment = page_templates(_HERE, _SHARED)
     environment.filters.update(figure=words.figure)
     page = folder / "report.html"
@@ -37,9 +41,16 @@ def write_report(folder: Path) -> Path:
         environment.get_template("claims.html.j2").render(
             css=Markup((_SHARED / "report.css").read_text(encoding="utf-8")),
             all=document,
+            model=MODELS[document["engine"]],
+            besides=[
+                {**other, "title": TITLES[other["engine"]], "model": MODELS[other["engine"]]}
+                for other in besides
+            ],
+            engines=[TITLES[engine] for engine in engines],
+            wide=len(engines) > 1,
             machine=_machine(read_json(provenance) if provenance.is_file() else {}),
             groups=[
-                (source, [_shown(claim, folder) for claim in claims if claim.source == key])
+                (source, [_shown(claim, folder, engines) for claim in claims if claim.source == key])
                 for key, source in document["sources"].items()
                 if any(claim.source == key for claim in claims)
             ],
@@ -56,18 +67,42 @@ def write_report(folder: Path) -> Path:
     return page
 
 
-def _shown(claim: Judged, folder: Path) -> dict[str, Any]:
-    """A claim as the page has it; what is not in the folder is named, not linked."""
-    word, status = claim.verdict.replace("-", " "), {"holds": "pass", "fails": "fail"}.get(claim.verdict, "")
-    if claim.verdict == "fails" and not claim.reproduces:
-        word, status = "does not reproduce, as known", "known"
-    elif claim.as_known is False:
-        word += ", otherwise than known"
+def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any]:
+    """A claim as the page has it, on each of the engines, the last of which is the page's own.
+
+    What is not in the folder is named, not linked."""
+    word, status = _badge(claim.verdict, reproduces=claim.reproduces)
     report = claim.report if claim.report and (folder / claim.report).is_file() else ""
+    own = {"word": word, "status": status, "measured": claim.measured, "n": claim.n}
+    sides: list[dict[str, Any]] = []
+    for engine in engines[:-1]:
+        found = claim.beside.get(engine)
+        if found is None:
+            sides.append({**_NOTHING, "title": TITLES[engine]})
+            continue
+        word, status = _badge(found["verdict"], reproduces=claim.reproduces)
+        reason = found["reason"] if found["verdict"] != claim.verdict else ""
+        sides.append({**found, "title": TITLES[engine], "word": word, "status": status, "reason": reason})
+    sides.append({**_NOTHING, **own, "title": TITLES[engines[-1]]})
     return {
-        **claim.as_json(), "word": word, "status": status or claim.verdict, "kind": _KINDS[claim.kind],
+        **claim.as_json(), **own, "kind": _KINDS[claim.kind], "sides": sides,
         "report": report, "intervals": _intervals(claim),
     }  # fmt: skip
+
+
+_NOTHING: dict[str, Any] = {
+    "word": "not asked", "status": "not-asked", "measured": "", "n": None, "difference": "", "reason": "",
+}  # fmt: skip
+
+
+def _badge(verdict: str, *, reproduces: bool) -> tuple[str, str]:
+    """A verdict's words and its kind of badge."""
+    word, status = verdict.replace("-", " "), {"holds": "pass", "fails": "fail"}.get(verdict, verdict)
+    if verdict == "fails" and not reproduces:
+        return "does not reproduce, as known", "known"
+    if verdict in ("holds", "fails") and (verdict == "holds") != reproduces:
+        word += ", otherwise than known"
+    return word, status
 
 
 def _intervals(claim: Judged) -> list[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli.options import EngineOption, LinkOption
+from testbed.cli.options import LinkOption
 
 if TYPE_CHECKING:
+    from testbed.claims.all_run import Asked
     from testbed.claims.judged import Judged
+    from testbed.claims.model import Claims, Engine
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +25,14 @@ def register(app: typer.Typer) -> None:
         quick: Annotated[
             bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")
         ] = False,
-        engine: EngineOption = "mininet",
+        engine: Annotated[
+            str,
+            typer.Option(
+                "--engine",
+                metavar="ENGINE[,ENGINE]",
+                help="mininet, sim or vkernel as for a run; of several, results are put side by side.",
+            ),
+        ] = "mininet",
         link: LinkOption = "auto",
         only: Annotated[
             list[str] | None,
@@ -31,6 +41,14 @@ def register(app: typer.Typer) -> None:
         resume: Annotated[
             str, typer.Option("--resume", metavar="RUN", help="Go on with one that was stopped; or 'latest'.")
         ] = "",
+        beside: Annotated[
+            list[Path] | None,
+            typer.Option(
+                "--beside",
+                metavar="RESULT",
+                help="Put results of all claims on another engine, or a reference, beside these; may be given again.",
+            ),
+        ] = None,
         dry_run: bool = typer.Option(
             False, "--dry-run", help="Tell runs, claims and minutes, and do nothing."
         ),
@@ -38,32 +56,25 @@ def register(app: typer.Typer) -> None:
         """Decide every claim of the sources (published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.claims import all_run
         from testbed.claims.load import load
-        from testbed.cli.outcome import EXIT_OF_VERDICT, shown
-        from testbed.errors import CannotRun
+        from testbed.errors import BadInput, CannotRun
 
         claims = load(only=only or ())  # bad input ends here, before anything is set up
-        asked = all_run.Asked(engine, quick, tuple(only or ()), resume, link)
+        engines = _engines(engine)
+        if resume and len(engines) > 1:
+            raise BadInput(
+                "--resume goes on with one engine's runs", "Name it, and put the others' results --beside it."
+            )
+        asked = [all_run.Asked(one, quick, tuple(only or ()), resume, link) for one in engines]
         if dry_run:
-            all_run.tell(claims, asked)
+            for one in asked:
+                all_run.tell(claims, one)
             raise typer.Exit(0)
-        if engine == "mininet" and os.geteuid() != 0:
+        if "mininet" in engines and os.geteuid() != 0:
             raise CannotRun(
                 "running needs root, for network namespaces",
-                "Try: sudo ./run.sh all, or what virtual time can carry: ./run.sh all --engine sim",
+                "Try: sudo ./run.sh all, or without root: ./run.sh all --engine vkernel",
             )
-        from testbed.doctor import make_ready
-        from testbed.runner.progress import Progress
-
-        progress = Progress()
-        make_ready(progress, "table", "docker", engine)
-        verdict, found, folder = all_run.run(claims, asked, progress)
-        _print(found)
-        from testbed.claims.judged import summary_of
-
-        print(f"  {summary_of(found)}")
-        print(f"  report      {shown(folder / 'report.html')}")
-        print(f"{verdict.upper()} all {folder.name}")
-        raise typer.Exit(EXIT_OF_VERDICT[verdict])
+        raise typer.Exit(_run(claims, asked, beside or []))
 
     @app.command("reference")
     def reference(
@@ -84,30 +95,86 @@ def register(app: typer.Typer) -> None:
         print(f"{shown(FOLDER / name)}: {len(copies)} files, {size / 1e6:.1f} MB")
 
 
-def _print(found: list[Judged]) -> None:
-    """The claims table; columns as wide as what is in them, long texts cut."""
-    rows = [("claim", "verdict", "published", "expected", "measured", "N")]
+def _engines(text: str) -> list[Engine]:
+    from testbed.errors import BadInput
+
+    known: tuple[Engine, ...] = ("mininet", "sim", "vkernel")
+    found = [one for name in text.split(",") for one in known if one == name]
+    if len(found) != len(text.split(",")) or len(set(found)) != len(found):
+        raise BadInput(
+            f"--engine {text}: should be {', '.join(known)}, or several of them, like mininet,vkernel"
+        )
+    return found
+
+
+def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
+    """The runs of each engine, to one table; returns the exit code."""
+    from testbed.claims import all_run
+    from testbed.claims import beside as sides
+    from testbed.claims.judged import summary_of
+    from testbed.claims.report import write_report
+    from testbed.cli.outcome import EXIT_OF_VERDICT, shown
+    from testbed.doctor import make_ready
+    from testbed.runner.progress import Progress
+
+    given = [sides.Result.read(folder) for folder in beside]
+    for one in asked:
+        sides.check(one.engine, given)
+    progress = Progress()
+    words, folders = [], []
+    for one in asked:
+        make_ready(progress, "table", "docker", one.engine)
+        word, _, folder = all_run.run(claims, one, progress)
+        words.append(word)
+        folders.append(folder)
+    for folder in folders if given or len(folders) > 1 else ():
+        others = [sides.Result.read(other) for other in folders if other != folder]
+        sides.put(folder, [*given, *others])
+        write_report(folder)
+    for one, folder in zip(asked, folders, strict=True):
+        found = list(sides.Result.read(folder).claims.values())
+        if folder == folders[-1]:
+            _print(found, one.engine)
+        print(f"  {sides.TITLES[one.engine]:<13} {summary_of(found)}")
+        print(f"  {'report':<13} {shown(folder / 'report.html')}")
+    verdict = next(word for word in ("fail", "untrusted", "pass") if word in words)
+    print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}")
+    return EXIT_OF_VERDICT[verdict]
+
+
+def _print(found: Sequence[Judged], engine: str) -> None:
+    """The claims table, with what other engines measured before what ``engine`` did; columns as wide as what is in
+    them, long texts cut."""
+    from testbed.claims.beside import MODELS, TITLES
+
+    others = list(dict.fromkeys(other for claim in found for other in claim.beside))
+    head, limits = ["claim", "published", "expected"], [34, 26, 34]
+    for other in others:
+        head += [TITLES[other], "verdict"]
+        limits += [30, 16]
+    head += [TITLES[engine] if others else "measured", "N", "verdict"]
+    limits += [30 if others else 44, 3, 21]
+    head += [f"from {TITLES[other]}" for other in others]
+    limits += [28 for _ in others]
+    rows = [head]
     for claim in found:
+        row = [claim.id, claim.published, claim.expected]
+        for other in others:
+            there = claim.beside.get(other, {})
+            row += [there.get("measured") or "–", there.get("verdict", "")]
         word = claim.verdict + ("" if claim.as_known is not False else " (!)")
         if claim.verdict == "fails" and not claim.reproduces:
             word = "fails, as known"
-        measured = claim.measured or "–"
-        rows.append(
-            (
-                claim.id,
-                word,
-                claim.published,
-                claim.expected,
-                measured,
-                "" if claim.n is None else str(claim.n),
-            )
-        )
-    widths = [min(limit, max(len(row[i]) for row in rows)) for i, limit in enumerate((34, 16, 26, 34, 44, 3))]
+        row += [claim.measured or "–", "" if claim.n is None else str(claim.n), word]
+        row += [claim.beside.get(other, {}).get("difference", "") for other in others]
+        rows.append(row)
+    widths = [min(limit, max(len(row[i]) for row in rows)) for i, limit in enumerate(limits)]
     for row in rows:
-        cells = [_cut(text, width) for text, width in zip(row, widths, strict=True)]
-        print(
-            "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
-        )
+        cells = [f"{_cut(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
+        print("  " + "  ".join(cells).rstrip())
+    if others or engine != "mininet":
+        for name in (*others, engine):
+            print(f"  {TITLES[name]}: {MODELS[name]}")
 
 
 def _cut(text: str, width: int) -> str:

@@ -17,7 +17,7 @@ from testbed.compare.groups import Group, Variant, read_run
 from testbed.compare.programs import Programs, programs
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError
 from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id, resolve
-from testbed.runner.progress import Progress, Step
+from testbed.runner.progress import Progress, QuietProgress, Step
 from testbed.scenario.load import LoadedScenario, load
 from testbed.simulator.refusals import refusals
 from testbed.simulator.run import run_id
@@ -156,7 +156,6 @@ def simulate_one(plan: Plan, scenario: str, simulator: Path, folder: Path, facts
 
 def _emulated(found: Sequence[Version], asked: Asked, folder: Path, progress: Progress) -> Made:
     """One after the other, the versions in turn, so that what changes on the machine meets all of them alike."""
-    from testbed.matrix.execute import QuietProgress
     from testbed.runner.interrupts import Interrupted
     from testbed.runner.kinds import run_class
 

@@ -1,10 +1,10 @@
-"""Runs the cells of a table, one after the other; what is finished already is kept."""
+"""Runs the cells of a table, in virtual time side by side; what is finished already is kept."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from testbed.errors import CannotRun, TestbedError, Unsupported
@@ -15,34 +15,25 @@ from testbed.matrix.model import Row
 from testbed.matrix.outcome import Outcome
 from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
+from testbed.runner import live
+from testbed.runner.attempts import attempts_of, until_trusted
 from testbed.runner.interrupts import Interrupted
 from testbed.runner.kinds import run_class, why_unsupported
 from testbed.runner.life import Run
 from testbed.runner.mptcp import mptcp_plan
-from testbed.runner.progress import Progress, Step
+from testbed.runner.progress import Progress, QuietProgress, Step
+from testbed.runner.side_by_side import side_by_side, width_of
 from testbed.scenario.load import LoadedScenario
 from testbed.simulator.run import SimulatedRun
 from testbed.simulator.run import run_id as simulated_run_id
 from testbed.simulator.virtual_run import VirtualRun
 from testbed.vkernel import kernel
+from testbed.vkernel.kernel import is_exact
 from testbed.vkernel.run import GuestRun
 from testbed.vkernel.run import run_id as guest_run_id
 
-ATTEMPTS = 3
-"""How often a cell is run before it stays untrusted."""
-WAIT_FOR_OTHERS_S = 900.0
 OVERHEAD_S = 8.0
 """What a run takes beside its transfer, until runs of this table tell better."""
-
-
-class QuietProgress(Progress):
-    """For a cell: its steps are timed, not told."""
-
-    def update(self, step: Step, text: str) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 @dataclass
@@ -64,17 +55,38 @@ class Matrix:
 
     def run(self, cells: Sequence[Cell], done: Callable[[list[Outcome]], object]) -> list[Outcome]:
         """All cells' outcomes in order; ``done`` is called after each with those so far."""
-        outcomes: list[Outcome] = []
-        for number, cell in enumerate(cells, start=1):
-            kept = self._kept(cell)
-            found = kept or self._run_cell(cell, f"{number}/{len(cells)}")
-            outcomes.append(found)
-            left_s = sum(self._expected_s(later) for later in cells[number:] if self._kept(later) is None)
-            self.progress.say(
-                f"  [{number}/{len(cells)}] {self._told(cell, found, kept=bool(kept))}{_left(left_s)}"
-            )
-            done(outcomes)
-        return outcomes
+        found: dict[Cell, Outcome] = {}
+        todo: list[Cell] = []
+        width = width_of(self.choices.engine)
+        step = Step("runs")
+
+        def left() -> str:
+            return _left(sum(self._expected_s(cell) for cell in todo if cell not in found) / width)
+
+        def settle(cell: Cell, became: Outcome, *, kept: bool = False) -> None:
+            found[cell] = became
+            told = self._told(cell, became, kept=kept)
+            self.progress.say(f"  [{len(found)}/{len(cells)}] {told}{left()}")
+            done([found[cell] for cell in cells if cell in found])
+
+        def ended(cell: Cell, became: Outcome, seconds: float) -> None:
+            self._overheads_s.append(max(0.0, seconds - self._transfer_s(cell)))
+            settle(cell, became)
+
+        def on(running: Sequence[Cell]) -> None:
+            names = ", ".join(f"row {cell.row} {cell.column}" for cell in running)
+            self.progress.update(step, names + left())
+
+        for cell in cells:
+            if kept := self._kept(cell):
+                settle(cell, kept, kept=True)
+            elif why := self._why_unsupported(cell):
+                settle(cell, outcome.unsupported(cell.row, cell.column, cell.repetition, why))
+            else:
+                todo.append(cell)
+        one = replace(self, progress=QuietProgress()) if width > 1 else self
+        side_by_side(todo, one.run_cell, ended, width=width, on=on)
+        return [found[cell] for cell in cells]
 
     def plan(self, cell: Cell) -> tuple[Plan, LoadedScenario]:
         """The plan of a cell's next run."""
@@ -96,20 +108,25 @@ class Matrix:
         trusted = [found for found in outcomes if found.verdict != "untrusted"]
         if trusted:
             return trusted[-1]
-        return outcomes[-1] if len(outcomes) >= ATTEMPTS else None
+        return outcomes[-1] if len(outcomes) >= attempts_of(self.choices.engine) else None
 
-    def _run_cell(self, cell: Cell, place: str) -> Outcome:
-        if why := self._why_unsupported(cell):
-            return outcome.unsupported(cell.row, cell.column, cell.repetition, why)
-        found = None
-        while found is None:
-            run = self._make_run(cell)
-            step = Step(f"[{place}] row {cell.row} {cell.column}")
-            self.progress.update(step, f"about {self._expected_s(cell):.0f} s")
-            self._execute(run)
-            self._overheads_s.append(max(0.0, step.elapsed_s - self._transfer_s(cell)))
-            found = self._kept(cell)
-        return found
+    def run_cell(self, cell: Cell) -> Outcome:
+        """What comes of a cell that needs a run, or more."""
+        made = len(outcome.finished(self.folder / cell.folder))
+        return until_trusted(
+            lambda: self._attempt(cell),
+            lambda found: found.verdict == "untrusted",
+            attempts_of(self.choices.engine) - made,
+        )
+
+    def _attempt(self, cell: Cell) -> Outcome:
+        run = self._make_run(cell)
+        self.progress.update(
+            Step(f"row {cell.row} {cell.column} #{cell.repetition}"), f"about {self._expected_s(cell):.0f} s"
+        )
+        self._execute(run)
+        runs = outcome.finished(self.folder / cell.folder)
+        return outcome.read_outcome(cell.row, cell.column, cell.repetition, run.folder, len(runs))
 
     def _make_run(self, cell: Cell) -> Run | VirtualRun:
         plan, scenario = self.plan(cell)
@@ -126,7 +143,6 @@ class Matrix:
 
     def _execute(self, run: Run | VirtualRun) -> None:
         """To its verdict; that of a run that broke down says why."""
-        waiting_since_s = time.monotonic()
         while True:
             try:
                 run.execute()
@@ -135,12 +151,11 @@ class Matrix:
             except Unsupported:
                 if not (run.folder / "verdict.json").exists():  # which says so
                     raise
-            except CannotRun as error:
+            except CannotRun:
                 # Before its folder is made only another run on this machine can be the reason.
-                if run.folder.exists() or time.monotonic() - waiting_since_s > WAIT_FOR_OTHERS_S:
+                if run.folder.exists():
                     raise
-                self.progress.say(f"  waiting: {error.message}")
-                time.sleep(5)
+                live.wait_for_others(partial(self.progress.update, Step("waiting")))
                 continue
             except TestbedError:
                 if not (run.folder / "verdict.json").exists():
@@ -180,8 +195,8 @@ class Matrix:
         return self._transfer_s(cell) + overhead_s
 
     def _transfer_s(self, cell: Cell) -> float:
-        # In virtual time a run takes about as long whatever it transfers.
-        if self.choices.engine != "mininet":
+        # In virtual time what a run transfers says little of how long it takes.
+        if is_exact(self.choices.engine):
             return 0.0
         place = (cell.row, cell.column)
         if place not in self._transfers_s:

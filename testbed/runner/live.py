@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from topologies.fabric import leftover_namespaces
 RUN_LABEL = "ncp-testbed.run"
 BUSY = "two runs at once would disturb each other's links"
 """What a run says that finds another one on."""
+WAIT_FOR_OTHERS_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,17 @@ def holder() -> str | None:
     except FileNotFoundError:
         pass
     return None
+
+
+def wait_for_others(told: Callable[[str], object]) -> None:
+    """Until no run is on, of which ``told`` is told; raises :class:`CannotRun` after a quarter of an hour."""
+    since_s = time.monotonic()
+    time.sleep(2)
+    while (name := holder()) is not None:
+        if time.monotonic() - since_s > WAIT_FOR_OTHERS_S:
+            raise CannotRun(f"{name} is still on after {WAIT_FOR_OTHERS_S / 60:.0f} minutes; {BUSY}")
+        told(name)
+        time.sleep(2)
 
 
 def records() -> list[Record]:

@@ -65,3 +65,13 @@ class Progress:
     def _line(self, step: Step, text: str) -> None:
         self._last_plain_s = 0.0
         self.say(f"  {step.name:<{self.WIDTH}} {text}")
+
+
+class QuietProgress(Progress):
+    """For one of several runs: its steps are timed, not told."""
+
+    def update(self, step: Step, text: str) -> None:
+        """Nothing."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""

@@ -17,6 +17,7 @@ from testbed.errors import TestbedError, Unsupported
 from testbed.plan.resolve import Plan
 from testbed.report import write_report
 from testbed.runner import provenance
+from testbed.runner.interrupts import Interrupted
 from testbed.runner.judging import judge_from, write_broken
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -71,6 +72,8 @@ class VirtualRun(ABC):
         self._make_folder()
         try:
             return self._run()
+        except Interrupted:
+            raise  # it is as if it had not been begun: made again it is the same
         except Exception as error:
             message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
             self._write_provenance({})

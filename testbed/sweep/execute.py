@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from testbed.checks.evidence import CannotJudge
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
 from testbed.runner.progress import Progress, Step
+from testbed.runner.side_by_side import side_by_side, width_of
 from testbed.simulator.run import simulate
 from testbed.sweep.figures import measure, rules
 
@@ -49,36 +48,21 @@ def execute(plans: Sequence[Plan], simulator: Path, file: Path, progress: Progre
     step = Step("runs")
     with file.open("a", encoding="utf-8") as out:
         out.write("\n" if file.stat().st_size else "")  # what a stop has cut off ends here
-        for done, (run, outcome) in enumerate(_in_parallel(todo, simulator), start=1):
-            out.write(json.dumps({"run": run, "rules": rules(), "outcome": outcome}) + "\n")
+
+        def keep(plan: Plan, outcome: Outcome, _seconds: float) -> None:
+            out.write(json.dumps({"run": plan["run"], "rules": rules(), "outcome": outcome}) + "\n")
             out.flush()
-            known[run] = outcome
+            known[plan["run"]] = outcome
+            done = sum(plan["run"] in known for plan in todo)
             progress.update(step, _bar(done, len(todo), step.elapsed_s))
+
+        side_by_side(todo, partial(run_one, simulator=simulator), keep, width=width_of("sim"))
     if todo:
         progress.say(f"  {len(todo)} runs in {step.elapsed_s:.1f} s, {step.elapsed_s / len(todo):.3f} s each")
     return {plan["run"]: known[plan["run"]] for plan in plans}
 
 
-def _in_parallel(plans: Sequence[Plan], simulator: Path) -> Iterable[tuple[str, Outcome]]:
-    """Run ids and outcomes as they come; a few more are handed out than there are cores, for a stop to end soon."""
-    workers = min(os.cpu_count() or 1, max(1, len(plans)))
-    # Spawned, not forked: a fork of a process with threads may hang.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        left = iter(plans)
-        waiting: set[Future[tuple[str, Outcome]]] = set()
-        while True:
-            for plan in left:
-                waiting.add(pool.submit(run_one, plan, simulator))
-                if len(waiting) >= 2 * workers:
-                    break
-            if not waiting:
-                return
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield future.result()
-
-
-def run_one(plan: Plan, simulator: Path) -> tuple[str, Outcome]:
+def run_one(plan: Plan, simulator: Path) -> Outcome:
     """Simulate and measure, in a folder that is gone afterwards: only the figures are kept."""
     with tempfile.TemporaryDirectory(prefix="ncp-sweep-") as place:
         folder = Path(place)
@@ -86,11 +70,11 @@ def run_one(plan: Plan, simulator: Path) -> tuple[str, Outcome]:
         (folder / "plan.json").write_text(json.dumps(plan))
         try:
             simulate(folder, simulator)
-            return plan["run"], {"state": "ok", **measure(plan, folder)}
+            return {"state": "ok", **measure(plan, folder)}
         except RunFailed as error:
-            return plan["run"], {"state": error.message}
+            return {"state": error.message}
         except CannotJudge as error:
-            return plan["run"], {"state": str(error)}
+            return {"state": str(error)}
 
 
 def _bar(done: int, total: int, elapsed_s: float) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from testbed import paths
 from testbed.errors import RunFailed
+from testbed.vkernel.cores import own_core
 from testbed.vkernel.kernel import Kernel
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
@@ -74,6 +73,8 @@ class Ended:
     uptime_s: float
     """In the guest's own time."""
     wall_s: float
+    cpu_s: float
+    """Of its kernel and all that ran in it: the wall time of a core that nothing else uses."""
 
 
 def boot(
@@ -94,8 +95,8 @@ def boot(
     before its command, or takes longer than ``limit_s`` seconds of wall time.
     """
     prepare(job, command, [*mounts(job, out), *further])
-    begun_s = time.monotonic()
-    with _core() as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
+    with own_core(told) as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
+        begun_s, before_s = time.monotonic(), _children_cpu_s()
         process = subprocess.Popen(
             [*_pinned(core, kernel), *kernel_command(kernel, seed)],
             cwd=job, env=environment(kernel, memory), stdin=subprocess.DEVNULL, stdout=log,
@@ -105,13 +106,20 @@ def boot(
             _follow(process, job / "stderr", begun_s + limit_s, told)
         finally:
             _end(process)
-    wall_s = time.monotonic() - begun_s
+        wall_s = time.monotonic() - begun_s
     if not (job / "exit-code").exists():
         if wall_s >= limit_s:
             raise RunFailed(f"the guest was ended after {limit_s:.0f} s; see {job}")
         raise RunFailed(f"the guest ended before its command did; see {job / 'kernel.log'}")
     code, spins, uptime_s = ((job / name).read_text() for name in ("exit-code", "spins", "uptime"))
-    return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s)
+    cpu_s = _children_cpu_s() - before_s
+    return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s, cpu_s)
+
+
+def _children_cpu_s() -> float:
+    """Of the processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def mounts(job: Path, out: Path) -> list[Mount]:
@@ -172,23 +180,6 @@ def _pinned(core: int, kernel: Kernel) -> list[str]:
     ):
         return [*first, *pinned]
     return pinned
-
-
-@contextlib.contextmanager
-def _core() -> Iterator[int]:
-    """The idlest core that this process may use and that has no guest of this user, else just the idlest."""
-    idle = psutil.cpu_times_percent(interval=0.2, percpu=True)
-    allowed = sorted(os.sched_getaffinity(0), key=lambda core: -idle[core].idle if core < len(idle) else 0.0)
-    for core in allowed:
-        path = Path(tempfile.gettempdir()) / f"ncp-guest-{os.getuid()}-core-{core}.lock"
-        with path.open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            yield core
-            return
-    yield allowed[0]
 
 
 @contextlib.contextmanager

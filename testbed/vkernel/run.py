@@ -80,6 +80,7 @@ class GuestRun(VirtualRun):
                 "model": MODEL, "kernel": str(self.kernel.program), "kernel_sha256": self.kernel.identity(),
                 "virtual_time": self.kernel.exact, "repeatable": self.exact, "spins": ended.spins,
                 "guest_s": ended.uptime_s, "wall_s": round(ended.wall_s, 2),
+                "cpu_s": round(ended.cpu_s, 2),
             },
             "guest": {"kernel": said["kernel"], "seconds": said["seconds"], **said["provenance"]},
         }  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 
 from testbed import build
 from testbed.runner.progress import Progress
+from testbed.runner.side_by_side import side_by_side
 from testbed.sweep import execute, sweep_run
 from testbed.sweep.law import check, fit
 from testbed.sweep.load import LoadedSweep, load
@@ -70,15 +71,20 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
     plans = [plan for _, plan in sweep_run.planned(sweep, build.policy_facts(simulator))]
     file = sweep.path.parent / "runs.jsonl"
-    real = execute._in_parallel
+    real = side_by_side
 
-    def stopped(*arguments):
-        for number, found in enumerate(real(*arguments)):
-            if number == 2:
+    def stopped(todo, do, done, **more):
+        kept: list[object] = []
+
+        def until_the_third(*found):
+            if len(kept) == 2:
                 raise KeyboardInterrupt
-            yield found
+            kept.append(found)
+            done(*found)
 
-    monkeypatch.setattr(execute, "_in_parallel", stopped)
+        real(todo, do, until_the_third, **more)
+
+    monkeypatch.setattr(execute, "side_by_side", stopped)
     with pytest.raises(KeyboardInterrupt):
         execute.execute(plans, simulator, file, Progress())
     first = execute.kept(file)
@@ -87,11 +93,11 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
         out.write('{"run": "sim-cut')  # the machine went down in the middle of a line
     asked: list[str] = []
 
-    def counted(todo, simulator):
+    def counted(todo, *others, **more):
         asked.extend(plan["run"] for plan in todo)
-        return real(todo, simulator)
+        real(todo, *others, **more)
 
-    monkeypatch.setattr(execute, "_in_parallel", counted)
+    monkeypatch.setattr(execute, "side_by_side", counted)
     whole = execute.execute(plans, simulator, file, Progress())
     assert set(asked) == {plan["run"] for plan in plans} - set(first)
     assert execute.kept(file) == whole
@@ -117,6 +123,6 @@ def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
     changed = load(str(sweep.path), ["limits.transfer_time=2s"])
     _, plan = sweep_run.planned(changed, build.policy_facts(simulator))[0]
-    _, outcome = execute.run_one(plan, simulator)
+    outcome = execute.run_one(plan, simulator)
     assert "bytes arrived within 2.0 s" in outcome["state"]
     assert set(outcome) == {"state"}

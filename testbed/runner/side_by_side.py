@@ -1,0 +1,129 @@
+"""Does jobs of one kind, several at a time, each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from typing import Generic, TypeVar
+
+from testbed.errors import RunFailed
+from testbed.runner.interrupts import interruptible, uninterruptible
+from testbed.vkernel import kernel
+
+PRELOADED = ["testbed.matrix.execute", "testbed.sweep.execute", "testbed.report"]
+"""What jobs need of Python is loaded once, before they are forked."""
+LOOK_S = 0.5
+"""How often ``on`` is called."""
+
+Job = TypeVar("Job")
+Found = TypeVar("Found")
+
+
+class InJob(Exception):
+    """The traceback of an error, from the job's own process."""
+
+
+def width_of(engine: str) -> int:
+    """How many runs may go side by side: one per core that this process may use where time is virtual. In real time
+    they would disturb each other."""
+    return len(os.sched_getaffinity(0)) if kernel.is_exact(engine) else 1
+
+
+def side_by_side(
+    jobs: Iterable[Job],
+    do: Callable[[Job], Found],
+    done: Callable[[Job, Found, float], object],
+    *,
+    width: int,
+    on: Callable[[Sequence[Job]], object] = lambda _jobs: None,
+) -> None:
+    """Do every job, ``width`` at a time, begun in order; ``done`` gets each with what it found and its seconds.
+
+    One at a time they are done in this process, else ``do`` must be picklable. ``on`` is told which jobs are on, again
+    and again. An error of a job, and Ctrl-C, end all others and are raised.
+    """
+    waiting = deque(jobs)
+    if min(width, len(waiting)) <= 1:
+        for job in waiting:
+            begun_s = time.monotonic()
+            done(job, do(job), time.monotonic() - begun_s)
+        return
+    # Forked from a process without threads, which a fork of this one might hang on.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    running: dict[Connection, _Child[Job, Found]] = {}
+    with interruptible():
+        try:
+            while waiting or running:
+                while waiting and len(running) < width:
+                    ours, theirs = context.Pipe()
+                    job = waiting.popleft()
+                    # A daemon: if all else fails, it ends with this process.
+                    process = context.Process(
+                        target=_child, args=(do, job, theirs, dict(os.environ)), daemon=True
+                    )
+                    running[ours] = _Child(job, process, ours)
+                    process.start()
+                    theirs.close()
+                on([child.job for child in running.values()])
+                for ready in wait(list(running), LOOK_S):
+                    child = running.pop(ready)  # type: ignore[call-overload]
+                    done(child.job, child.found(), time.monotonic() - child.begun_s)
+        finally:
+            with uninterruptible():
+                _end(list(running.values()))
+
+
+@dataclass
+class _Child(Generic[Job, Found]):
+    """A job that is on."""
+
+    job: Job
+    process: ForkServerProcess
+    pipe: Connection
+    begun_s: float = field(default_factory=time.monotonic)
+
+    def found(self) -> Found:
+        """What it found; raises what went wrong with it."""
+        try:
+            found, error, trace = self.pipe.recv()
+        except EOFError:
+            self.process.join()
+            raise RunFailed(
+                f"{self.job}: its process ended ({self.process.exitcode}) and said nothing"
+            ) from None
+        self.process.join()
+        if error is not None:
+            raise error from InJob(trace)
+        return found  # type: ignore[no-any-return]
+
+
+def _end(children: Sequence[_Child[Job, Found]]) -> None:
+    """Stop them, and wait until they have ended what they started."""
+    started = [child.process for child in children if child.process.pid is not None]
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid or 0, signal.SIGINT)
+    for process in started:
+        process.join()
+
+
+def _child(do: Callable[[Job], Found], job: Job, pipe: Connection, environment: Mapping[str, str]) -> None:
+    """In its own session, so that Ctrl-C comes once, from the process that started it."""
+    with interruptible():
+        os.setsid()
+        os.environ.clear()
+        os.environ.update(environment)
+        try:
+            pipe.send((do(job), None, ""))
+        except BaseException as error:
+            pipe.send((None, error, traceback.format_exc()))

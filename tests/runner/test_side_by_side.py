@@ -1,0 +1,87 @@
+"""Jobs side by side: what comes of them, of one that fails, and of a stop."""
+
+import os
+import signal
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import BadInput, RunFailed
+from testbed.runner.attempts import until_trusted
+from testbed.runner.interrupts import Interrupted
+from testbed.runner.side_by_side import side_by_side
+
+
+def double(number: int) -> tuple[int, int]:
+    return 2 * number, os.getpid()
+
+
+def fail_at_two(number: int, folder: Path) -> None:
+    """The second one fails once the first has begun, which then waits to be stopped."""
+    if number == 2:
+        while not (folder / "began-1").exists():
+            time.sleep(0.01)
+        raise BadInput("two is wrong", "Give another number.")
+    stand_by(number, folder)
+
+
+def stand_by(number: int, folder: Path) -> None:
+    """Until it is stopped, of which it leaves a note."""
+    try:
+        (folder / f"began-{number}").touch()
+        time.sleep(600)
+    except Interrupted as error:
+        (folder / f"stopped-{number}").write_text(error.message)
+        raise
+
+
+def die(_number: int) -> None:
+    os._exit(3)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_every_job_is_done_and_told(width: int) -> None:
+    found: dict[int, tuple[int, int]] = {}
+    seen: set[int] = set()
+    side_by_side(
+        range(7), double, lambda job, what, _s: found.update({job: what}), width=width, on=seen.update
+    )
+    assert {job: what for job, (what, _) in found.items()} == {n: 2 * n for n in range(7)}
+    processes = {pid for _, pid in found.values()}
+    assert processes == {os.getpid()} if width == 1 else os.getpid() not in processes
+    assert seen == (set() if width == 1 else set(range(7)))
+
+
+def test_what_is_wrong_with_one_is_raised_and_ends_the_others(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="two is wrong") as raised:
+        side_by_side([1, 2, 3], partial(fail_at_two, folder=tmp_path), lambda *_: None, width=2)
+    assert raised.value.hint == "Give another number."
+    assert "fail_at_two" in str(raised.value.__cause__)
+    assert {path.name for path in tmp_path.iterdir()} == {"began-1", "stopped-1"}
+
+
+def test_one_that_dies_is_named() -> None:
+    with pytest.raises(RunFailed, match=r"its process ended \(3\)"):
+        side_by_side([1, 2], die, lambda *_: None, width=2)
+
+
+def test_a_stop_is_passed_on_and_waited_for(tmp_path: Path) -> None:
+    def stop() -> None:
+        while len(list(tmp_path.glob("began-*"))) < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=stop).start()
+    with pytest.raises(Interrupted):
+        side_by_side([1, 2], partial(stand_by, folder=tmp_path), lambda *_: None, width=2)
+    assert [path.read_text() for path in tmp_path.glob("stopped-*")] == 2 * ["stopped by SIGINT"]
+
+
+def test_another_attempt_is_made_until_one_is_trusted() -> None:
+    said = iter(["untrusted", "pass", "never asked for"])
+    assert until_trusted(lambda: next(said), lambda word: word == "untrusted", 3) == "pass"
+    assert next(said) == "never asked for"
+    assert until_trusted(lambda: "untrusted", lambda word: word == "untrusted", 2) == "untrusted"
