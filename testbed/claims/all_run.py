@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed import paths
+from testbed import build, paths
 from testbed.claims import judged as table
 from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.evidence import judge
@@ -59,6 +59,9 @@ def tell(claims: Claims, asked: Asked) -> None:
 
 def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[str, list[Judged], Path]:
     """The verdict, the claims and the result folder."""
+    # Once, before runs that go side by side would each do it.
+    with progress.step("build"):
+        build.build_programs(*(["ncp-sim"] if asked.engine == "sim" else []))
     if asked.engine == "vkernel":
         ready_kernel(progress)
     run_id, folder = _folder(asked, claims)
