@@ -67,11 +67,13 @@ class Runs:
         todo: list[str] = []
         width = width_of(self.engine)
 
+        def left() -> str:
+            return _left(self._left_minutes([name for name in todo if name not in made]) / width)
+
         def settle(name: str, found: Made, *, kept: bool = False) -> None:
             made[name] = found
-            left_min = self._left_minutes([later for later in todo if later not in made]) / width
             place = f"[{len(made)}/{len(self.specs)}]"
-            self.progress.say(f"  {place} {name}: {_told(found, kept=kept)}{_left(left_min)}")
+            self.progress.say(f"  {place} {name}: {_told(found, kept=kept)}{left()}")
             done({name: made[name] for name in self.specs if name in made})
 
         def ended(name: str, found: Made, seconds: float) -> None:
@@ -90,9 +92,7 @@ class Runs:
         step = Step("runs")
 
         def on(running: Sequence[str]) -> None:
-            room = 70 // len(running)
-            said = (f"{name}: {_last_line(self._home(name) / 'log.txt', 0)[:room]}" for name in running)
-            self.progress.update(step, "; ".join(said))
+            self.progress.update(step, ", ".join(running) + left())
 
         one = replace(self, progress=QuietProgress()) if width > 1 else self
         side_by_side(todo, one.make_one, ended, width=width, on=on)
@@ -205,8 +205,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _lines(log: Path, start: int) -> list[str]:
-    if not log.is_file():
-        return []
     with log.open("rb") as file:
         file.seek(start)
         return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
