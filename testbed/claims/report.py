@@ -82,8 +82,17 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
             continue
         word, status = _badge(found["verdict"], reproduces=claim.reproduces)
         reason = found["reason"] if found["verdict"] != claim.verdict else ""
-        sides.append({**found, "title": TITLES[engine], "word": word, "status": status, "reason": reason})
-    sides.append({**_NOTHING, **own, "title": TITLES[engines[-1]]})
+        sides.append(
+            {**_NOTHING, **found, "title": TITLES[engine], "word": word, "status": status, "reason": reason}
+        )
+    differences = [
+        f"{found['difference']} from {TITLES[engine]}"
+        if found["difference"] != "same"
+        else f"as {TITLES[engine]}"
+        for engine, found in claim.beside.items()
+        if found["difference"]
+    ]
+    sides.append({**_NOTHING, **own, "title": TITLES[engines[-1]], "differences": differences})
     return {
         **claim.as_json(), **own, "kind": _KINDS[claim.kind], "sides": sides,
         "report": report, "intervals": _intervals(claim),
@@ -91,7 +100,7 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
 
 
 _NOTHING: dict[str, Any] = {
-    "word": "not asked", "status": "not-asked", "measured": "", "n": None, "difference": "", "reason": "",
+    "word": "not asked", "status": "not-asked", "measured": "", "n": None, "differences": [], "reason": "",
 }  # fmt: skip
 
 
