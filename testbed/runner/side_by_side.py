@@ -126,4 +126,5 @@ def _child(do: Callable[[Job], Found], job: Job, pipe: Connection, environment: 
         try:
             pipe.send((do(job), None, ""))
         except BaseException as error:
-            pipe.send((None, error, traceback.format_exc()))
+            with contextlib.suppress(BrokenPipeError):  # where the one that asked has ended
+                pipe.send((None, error, traceback.format_exc()))
