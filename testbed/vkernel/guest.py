@@ -160,8 +160,21 @@ def kernel_command(kernel: Kernel, seed: int, console: str = "con=null con0=null
             f"tt-clock-ns={CLOCK_NS}", f"tt-spin-ms={SPIN_MS}", f"rng-seed={seed}",
             "random.trust_bootloader=1", "norandmaps",
         ]  # fmt: skip
+    # The guest ends with this process, however that ends.
     # -R: what the kernel below draws for its own layout shows in that of the guest's programs.
-    return ["setarch", "-R", str(kernel.program), *arguments, "init=/bin/sh", "--", "-c", _BOOT_JOB]
+    return [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "setarch",
+        "-R",
+        str(kernel.program),
+        *arguments,
+        "init=/bin/sh",
+        "--",
+        "-c",
+        _BOOT_JOB,
+    ]
 
 
 def environment(kernel: Kernel, memory: Path) -> dict[str, str]:

@@ -51,9 +51,8 @@ def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
         guest.mounts(job, out),
     )
     with guest.memory_folder() as memory:
-        # The guest ends with this process, however that ends.
         subprocess.run(
-            ["setpriv", "--pdeathsig", "KILL", *guest.kernel_command(kernel, SEED, "con0=fd:0,fd:1 con=null")],
+            guest.kernel_command(kernel, SEED, "con0=fd:0,fd:1 con=null"),
             cwd=job, env=guest.environment(kernel, memory), check=False,
         )  # fmt: skip
     if not (job / CODE).exists():
