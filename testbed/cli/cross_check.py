@@ -1,24 +1,20 @@
-"""``cross-check``: scenarios on several engines, side by side: the simulator, a guest kernel, real packets."""
+"""``cross-check``: scenarios and tables on several engines, side by side: the simulator, a guest kernel, real
+packets."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli.options import QuickOption, RuntimeOption
-from testbed.errors import BadInput, CannotRun, RunFailed
+from testbed.cli.options import QuickOption, RuntimeOption, SetOption
+from testbed.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:
     from testbed.crosscheck.result import Compared
-    from testbed.runner.progress import Progress
-    from testbed.scenario.load import LoadedScenario
-    from testbed.simulator.virtual_run import VirtualRun
 
-WORDS = {"sim": "virtual time", "vkernel": "guest kernel", "mininet": "real packets"}
-"""The engines, as the page calls them."""
+ENGINES = ("sim", "vkernel", "mininet")
 
 
 def register(app: typer.Typer) -> None:
@@ -26,9 +22,13 @@ def register(app: typer.Typer) -> None:
 
     @app.command("cross-check")
     def cross_check(
-        scenarios: Annotated[
-            list[str] | None, typer.Argument(metavar="[SCENARIO]…", help="All of scenarios/ without one.")
+        names: Annotated[
+            list[str] | None,
+            typer.Argument(
+                metavar="[SCENARIO|TABLE]…", help="All of scenarios/ without one; tables by name only."
+            ),
         ] = None,
+        set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         runtime: RuntimeOption = "docker",
         engines: Annotated[
@@ -37,40 +37,51 @@ def register(app: typer.Typer) -> None:
                 "--engines", metavar="ENGINE,…", help="Which: the first is what others are held to."
             ),
         ] = "sim,mininet",
+        rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows of tables.")] = "",
+        columns: Annotated[
+            str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns of tables.")
+        ] = "",
+        repeat: Annotated[
+            int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell of tables.")
+        ] = None,
+        results: Annotated[
+            list[str],
+            typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder in place of a run."),
+        ] = [],  # noqa: B006
     ) -> None:
         """Run scenarios on each engine: window shares within ±0.03 at every second, goodput within 3%,
-        convergence within 10%. The last line is PASS, FAIL or UNTRUSTED."""
+        convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
+        PASS, FAIL or UNTRUSTED."""
         from testbed import paths
+        from testbed.cli.cross_check_runs import Asked, NotCarried, side_by_side
         from testbed.cli.outcome import EXIT_OF_VERDICT
         from testbed.crosscheck import result
         from testbed.plan.resolve import new_run_id
-        from testbed.runner.progress import Progress
-        from testbed.scenario.load import available, load
+        from testbed.scenario.load import available
 
+        wanted = names or [str(path) for path in available()]
         chosen = _engines(engines)
-        loaded = [load(name, [], quick=quick) for name in scenarios or [str(p) for p in available()]]
-        progress = Progress()
+        kept = _kept(results, chosen, wanted)
+        asked = Asked(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)
         compared: list[Compared] = []
         refused: dict[str, str] = {}
-        for one in loaded:
-            try:
-                virtual = {name: _prepare(name, one, progress, quick) for name in chosen if name != "mininet"}
-            except CannotRun as error:
-                if scenarios:
-                    raise
-                refused[one.scenario.name] = error.message
-                continue
-            # What this machine can't run is no refusal: it ends the cross-check.
-            compared.append(_compare(one, chosen, virtual, progress, runtime, quick=quick))
-        if not compared:
-            raise CannotRun("these engines carry none of the scenarios, so there is nothing to compare")
         run = new_run_id()
         folder = paths.results() / "cross-check" / run
+        for name in wanted:
+            try:
+                compared.append(side_by_side(name, asked))
+            except NotCarried as error:
+                if names:
+                    raise
+                refused[Path(name).stem] = error.message
+                continue
+            _tell(compared[-1])
+            page = result.write(folder, compared, refused)  # whatever becomes of those that follow
+        if not compared:
+            raise CannotRun("these engines carry none of the scenarios, so there is nothing to compare")
         page = result.write(folder, compared, refused)
         for entry in compared:
-            print(f"{entry.scenario}: {entry.verdict}")
-            for difference in entry.differences:
-                print(f"  {'same' if difference.same else 'differs':<11} {difference.text}")
+            print(f"{entry.verdict:<9} {entry.scenario}")
         for name, why in refused.items():
             print(f"{name}: not carried: {why}")
         word = result.verdict_of(compared)
@@ -79,59 +90,35 @@ def register(app: typer.Typer) -> None:
         raise typer.Exit(EXIT_OF_VERDICT[word])
 
 
-def _engines(text: str) -> list[str]:
+def _tell(entry: Compared) -> None:
+    print(f"{entry.scenario}: {entry.verdict}")
+    for difference in entry.differences:
+        print(f"  {'same' if difference.same else 'differs':<11} {difference.text}")
+    for reason in entry.untrusted:
+        print(f"  {'untrusted':<11} {reason}")
+    if entry.broken:
+        print(f"  {'broken':<11} {entry.broken}")
+
+
+def _engines(text: str) -> tuple[str, ...]:
     names = text.split(",")
-    unknown = [name for name in names if name not in WORDS]
+    unknown = [name for name in names if name not in ENGINES]
     if unknown or len(names) < 2 or len(set(names)) < len(names):
-        raise BadInput(f"--engines {text}: should be two or more of {', '.join(WORDS)}, like sim,vkernel")
-    return names
+        raise BadInput(f"--engines {text}: should be two or more of {', '.join(ENGINES)}, like sim,vkernel")
+    return tuple(names)
 
 
-def _prepare(engine: str, loaded: LoadedScenario, progress: Progress, quick: bool) -> VirtualRun:
-    from testbed.cli import simulate, vkernel
-
-    if engine == "sim":
-        return simulate.prepare(loaded, progress, seed=None, quick=quick)
-    return vkernel.prepare(loaded, progress, seed=None, quick=quick)
-
-
-def _compare(
-    loaded: LoadedScenario,
-    engines: Sequence[str],
-    virtual: Mapping[str, VirtualRun],
-    progress: Progress,
-    runtime: Literal["docker", "process"],
-    *,
-    quick: bool,
-) -> Compared:
-    from testbed import paths
-    from testbed.checks.verify import read_verdict
-    from testbed.cli.run import Asked, run_scenario
-    from testbed.crosscheck.compare import compare
-    from testbed.crosscheck.plot import share_plot
-    from testbed.crosscheck.result import Compared
-    from testbed.report.folder import read_folder
-
-    runs, evidence, reasons = {}, {}, []
-    for engine in engines:
-        if run := virtual.get(engine):
-            progress.say(f"{loaded.scenario.name}: {WORDS[engine]}")
-            run.execute()
-            folder = run.folder
-        else:
-            run_scenario(loaded, Asked(runtime, "auto", None, quick))
-            folder = (paths.results() / loaded.scenario.name / "latest").resolve()
-        word = WORDS[engine]
-        found, verdict = read_folder(folder).evidence, read_verdict(folder)
-        if found is None or verdict.broken:
-            raise RunFailed(f"{loaded.scenario.name} with {word} broke down: {verdict.summary}")
-        runs[word], evidence[word] = folder, found
-        reasons += verdict.trust.reasons
-    (first, baseline), *others = evidence.items()
-    differences = []
-    for word, found in others:
-        against = f" ({first} and {word})" if len(others) > 1 else ""
-        differences += [dataclasses.replace(d, text=d.text + against) for d in compare(baseline, found)]
-    sessions = baseline.plan["sessions"]
-    plots = [share_plot(s, evidence) for s in sessions if len(s["connections"]) > 1]
-    return Compared(loaded.scenario.name, loaded.scenario.title, runs, differences, plots, reasons)
+def _kept(results: list[str], engines: tuple[str, ...], names: list[str]) -> dict[str, Path]:
+    """Result folders by engine."""
+    found = {}
+    for text in results:
+        engine, _, folder = text.partition("=")
+        if engine not in engines or not Path(folder).is_dir():
+            raise BadInput(
+                f"--results {text}: should be one of {', '.join(engines)} and a result folder, "
+                "like mininet=results/startup/latest"
+            )
+        found[engine] = Path(folder).resolve()
+    if found and len(names) != 1:
+        raise BadInput("--results: give one scenario or table, that of the result folder")
+    return found

@@ -1,1 +1,1 @@
-"""One scenario on two engines, side by side: each is the other's test."""
+"""One scenario or table on several engines, side by side: each is the others' test."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
@@ -15,6 +17,7 @@ from testbed.checks.settles import settled_s
 SHARE_TOLERANCE = 0.03
 GOODPUT_TOLERANCE = 0.03
 CONVERGENCE_TOLERANCE = 0.10
+_SAMPLED_WITHIN_S = 0.06
 CONVERGED_WITHIN = 0.20
 """Converged: the ratio of two windows is within this part of the ratio of their links' rates, for good."""
 
@@ -48,27 +51,59 @@ def compare(first: Evidence, second: Evidence) -> list[Difference]:
     for session in first.plan["sessions"]:
         name = session["name"]
         shares = [run.samples("window_share", name) for run in (first, second)]
-        found += [_shares(name, connection, *(s[connection] for s in shares)) for connection in shares[0]]
+        for together in _over_the_same_links(session):
+            sums = [_sum([of_run[c] for c in together if c in of_run]) for of_run in shares]
+            found.append(_shares(name, together, _seconds(first), *sums))
         found.append(_goodput(session, first, second))
         if len(session["connections"]) > 1:
             found.append(_convergence(session, first, second))
     return found
 
 
-def _shares(session: str, connection: str, first: Timed, second: Timed) -> Difference:
-    """The largest difference at whole seconds, which both runs cover."""
-    end_s = min(float(run.t_s[-1]) if run.t_s.size else 0.0 for run in (first, second))
-    worst = (math.inf, 0.0, math.nan, math.nan)
-    for t_s in range(1, int(end_s) + 1):
-        places = [run.nearest(t_s, 0.06) for run in (first, second)]
-        if None in places:
+def _over_the_same_links(session: Mapping[str, Any]) -> list[list[str]]:
+    """Connections, those together that share a link. What such a link carries is divided by the order in which their
+    packets come to it, and a microsecond of delay changes that: only what they have together is the same."""
+    groups: list[tuple[set[str], list[str]]] = []
+    for connection in session["connections"]:
+        links, names = set(asked.path_of(connection)), [str(connection["index"])]
+        for group in [g for g in groups if g[0] & links]:
+            groups.remove(group)
+            links, names = links | group[0], [*group[1], *names]
+        groups.append((links, names))
+    return [names for _, names in groups]
+
+
+def _sum(connections: Sequence[Timed]) -> Timed:
+    """Of samples that were taken together."""
+    if not connections:
+        return Timed(np.empty(0), np.empty(0))
+    length = min(s.t_s.size for s in connections)
+    return Timed(connections[0].t_s[:length], np.sum([s.values[:length] for s in connections], axis=0))
+
+
+def _seconds(run: Evidence) -> dict[int, float]:
+    """Whole seconds, and when to look: where the timeline acts a sample's interval earlier, as windows jump there, and
+    which run took its sample after the jump says nothing."""
+    acts = {a["at_s"] + later for a in run.plan["timeline"] for later in (0, a.get("for_s") or 0)}
+    last_s = int(max((run.end_s(s["name"]) or 0.0 for s in run.plan["sessions"]), default=0.0))
+    return {t_s: t_s - run.interval_s if t_s in acts else t_s for t_s in range(1, last_s + 1)}
+
+
+def _shares(
+    session: str, connections: Sequence[str], seconds: Mapping[int, float], first: Timed, second: Timed
+) -> Difference:
+    """The largest difference at whole seconds, which both runs cover; between samples by the straight line."""
+    worst = (math.inf, 0, math.nan, math.nan)
+    for t_s, look_s in seconds.items():
+        if any(run.nearest(look_s, _SAMPLED_WITHIN_S) is None for run in (first, second)):
             continue
-        a, b = (float(run.values[place]) for run, place in zip((first, second), places, strict=True))
+        a, b = (float(np.interp(look_s, run.t_s, run.values)) for run in (first, second))
         if math.isinf(worst[0]) or abs(a - b) > worst[0]:
-            worst = (abs(a - b), float(t_s), a, b)
+            worst = (abs(a - b), t_s, a, b)
     off, at_s, a, b = worst
-    text = f"share of connection {connection}: {a:.3f} and {b:.3f} at {at_s:g} s, where they differ most"
-    return Difference(session, f"window share {connection}", a, b, off, SHARE_TOLERANCE, text)
+    which = f"connection{'s' if len(connections) > 1 else ''} {' and '.join(connections)}"
+    text = f"share of {which}: {a:.3f} and {b:.3f} at {at_s} s, where they differ most"
+    return Difference(session, f"window share {'+'.join(connections)}", a, b, off, SHARE_TOLERANCE, text)
 
 
 def _goodput(session: Mapping[str, Any], first: Evidence, second: Evidence) -> Difference:

@@ -1,4 +1,4 @@
-"""Both engines' curves in one plot."""
+"""All engines' curves in one plot."""
 
 from __future__ import annotations
 

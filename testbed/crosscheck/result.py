@@ -21,8 +21,8 @@ _CSS = Path(testbed.report.__file__).parent / "templates" / "report.css"
 
 @dataclass(frozen=True)
 class Compared:
-    """One scenario on both engines. ``runs`` are the result folders by engine, ``untrusted`` the reasons why
-    the emulated one can't be trusted."""
+    """One scenario or table on several engines. ``runs`` are the result folders by engine, ``untrusted`` the reasons
+    why the emulated one can't be trusted, ``broken`` why there is nothing to compare."""
 
     scenario: str
     title: str
@@ -30,10 +30,13 @@ class Compared:
     differences: list[Difference]
     plots: list[Plot]
     untrusted: list[str]
+    broken: str = ""
 
     @property
     def verdict(self) -> str:
         """``pass``, ``fail`` or ``untrusted``."""
+        if self.broken or not self.differences:
+            return "fail"
         if self.untrusted:
             return "untrusted"
         return "pass" if all(d.same for d in self.differences) else "fail"
@@ -44,6 +47,7 @@ class Compared:
             "scenario": self.scenario,
             "verdict": self.verdict,
             "untrusted": self.untrusted,
+            "broken": self.broken,
             "runs": {engine: folder.name for engine, folder in self.runs.items()},
             "differences": [difference.as_json() for difference in self.differences],
         }

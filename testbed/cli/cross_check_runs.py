@@ -1,0 +1,182 @@
+"""The runs of a cross-check: one scenario or table on each engine, or from a result folder that there is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from testbed import paths
+from testbed.checks.verify import read_json, read_verdict
+from testbed.cli import simulate, vkernel
+from testbed.cli.run import Asked as AskedOfRun
+from testbed.cli.run import run_scenario
+from testbed.crosscheck.compare import Difference, compare
+from testbed.crosscheck.figures import compare_figures, compare_tables
+from testbed.crosscheck.plot import share_plot
+from testbed.crosscheck.result import Compared
+from testbed.errors import BadInput, CannotRun, RunFailed
+from testbed.matrix import load as table_file
+from testbed.matrix import table_run
+from testbed.report.folder import ResultFolder, read_folder
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario, load
+from testbed.simulator.virtual_run import VirtualRun
+
+WORDS = {"sim": "virtual time", "vkernel": "guest kernel", "mininet": "real packets"}
+"""The engines, as the page calls them."""
+
+OF_THE_MACHINE = "limits."
+"""Settings that say when a run is trusted, and change nothing of it."""
+
+Measured = TypeVar("Measured")
+
+
+class NotCarried(CannotRun):
+    """An engine can't carry what a scenario asks for."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks; ``results`` are result folders in place of runs, by engine."""
+
+    engines: tuple[str, ...]
+    settings: tuple[str, ...]
+    quick: bool
+    runtime: Literal["docker", "process"]
+    rows: str
+    columns: str
+    repeat: int | None
+    results: Mapping[str, Path]
+
+
+def side_by_side(name: str, asked: Asked) -> Compared:
+    """A scenario or a table on all engines; NotCarried where one of them refuses it."""
+    return _tables(name, asked) if table_file.is_table(name) else _scenarios(name, asked)
+
+
+def _scenarios(name: str, asked: Asked) -> Compared:
+    loaded = load(name, asked.settings, quick=asked.quick)
+    scenario, progress = loaded.scenario, Progress()
+    made = [engine for engine in asked.engines if engine not in asked.results]
+    virtual = {engine: _prepare(engine, loaded, progress, asked) for engine in made if engine != "mininet"}
+    runs: dict[str, Path] = {}
+    found: dict[str, ResultFolder] = {}
+    for engine in asked.engines:
+        word = WORDS[engine]
+        try:
+            runs[word] = asked.results.get(engine) or _run(loaded, virtual.get(engine), progress, asked)
+            found[word] = _read(runs[word], loaded, asked)
+        except RunFailed as error:
+            why = f"with {word}: {error.message}"
+            return Compared(scenario.name, scenario.title, runs, [], [], [], broken=why)
+    reasons = [reason for folder in found.values() for reason in folder.verdict.trust.reasons]
+    return Compared(
+        scenario.name, scenario.title, runs, _pairs(found, _of_runs), _plots(found), reasons
+    )  # fmt: skip
+
+
+def _prepare(engine: str, loaded: LoadedScenario, progress: Progress, asked: Asked) -> VirtualRun:
+    prepare: Callable[..., VirtualRun] = simulate.prepare if engine == "sim" else vkernel.prepare
+    try:
+        return prepare(loaded, progress, seed=None, quick=asked.quick)
+    except CannotRun as error:
+        raise NotCarried(error.message, error.hint) from error
+
+
+def _run(loaded: LoadedScenario, virtual: VirtualRun | None, progress: Progress, asked: Asked) -> Path:
+    """The result folder of a run that is made now."""
+    if virtual:
+        progress.say(f"{loaded.scenario.name}: {WORDS[virtual.plan['engine']]}")
+        virtual.execute()
+        return virtual.folder
+    run_scenario(loaded, AskedOfRun(asked.runtime, "auto", None, asked.quick))
+    return (paths.results() / loaded.scenario.name / "latest").resolve()
+
+
+def _read(folder: Path, loaded: LoadedScenario, asked: Asked) -> ResultFolder:
+    found = read_folder(folder)
+    if found.verdict.broken or found.evidence is None:
+        raise RunFailed(f"the run broke down: {found.verdict.summary}")
+    _same_question(folder, found.plan, found.plan["scenario"], loaded.scenario.name, loaded.overrides, asked)
+    return found
+
+
+def _of_runs(first: ResultFolder, second: ResultFolder) -> list[Difference]:
+    assert first.evidence is not None
+    assert second.evidence is not None
+    if first.plan["traffic"] != "ncp":
+        name = first.plan["scenario"]
+        return list(compare_figures(name, first.verdict.figures, second.verdict.figures))
+    return compare(first.evidence, second.evidence)
+
+
+def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
+    """Of sessions with several windows; other traffic has none."""
+    plan = next(iter(found.values())).plan
+    evidence = {word: folder.evidence for word, folder in found.items() if folder.evidence}
+    several = [s for s in plan["sessions"] if len(s.get("connections", ())) > 1]
+    return [share_plot(session, evidence) for session in several] if plan["traffic"] == "ncp" else []
+
+
+def _tables(name: str, asked: Asked) -> Compared:
+    loaded = table_file.load(name, asked.settings, quick=asked.quick)
+    runs: dict[str, Path] = {}
+    reasons: list[str] = []
+    documents: dict[str, Mapping[str, Any]] = {}
+    for engine in asked.engines:
+        word = WORDS[engine]
+        folder = asked.results.get(engine) or _run_table(loaded, engine, asked)
+        document = read_json(folder / "table.json")
+        _same_question(folder, document, document["name"], loaded.table.name, loaded.overrides, asked)
+        runs[word], documents[word] = folder, document
+        if (folder / "verdict.json").exists():  # a table that is not complete has none
+            reasons += read_verdict(folder).trust.reasons
+
+    def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+        return compare_tables(loaded.table, first, second)
+
+    return Compared(
+        loaded.table.name, loaded.table.title, runs, _pairs(documents, differences), [], reasons
+    )  # fmt: skip
+
+
+def _run_table(loaded: table_file.LoadedTable, engine: Any, asked: Asked) -> Path:
+    table_run.run(
+        loaded,
+        table_run.Asked(
+            asked.repeat, asked.rows, asked.columns, asked.runtime, engine=engine, quick=asked.quick
+        ),
+    )
+    return (paths.results() / loaded.table.name / "latest").resolve()
+
+
+def _pairs(
+    found: Mapping[str, Measured], compared: Callable[[Measured, Measured], Sequence[Difference]]
+) -> list[Difference]:
+    """Each of the others beside the first; of more than two, each difference says which ones it is of."""
+    (first, baseline), *others = found.items()
+    differences = []
+    for word, other in others:
+        against = f" ({first} and {word})" if len(others) > 1 else ""
+        differences += [dataclasses.replace(d, text=d.text + against) for d in compared(baseline, other)]
+    return differences
+
+
+def _same_question(
+    folder: Path,
+    document: Mapping[str, Any],
+    name: str,
+    wanted: str,
+    overrides: Iterable[str],
+    asked: Asked,
+) -> None:
+    """Raise :class:`BadInput` where a result folder is of another scenario, or of other settings."""
+    settings = [
+        {s for s in of if not s.startswith(OF_THE_MACHINE)} for of in (document["overrides"], overrides)
+    ]
+    if name != wanted or document["quick"] != asked.quick or settings[0] != settings[1]:
+        told = f"{name}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings[0]))}".strip()
+        raise BadInput(f"--results: {folder} is of {told}: give the same scenario and options")

@@ -1,0 +1,76 @@
+"""What two runs, or two tables of runs, differ in, by the figures of their verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from testbed.checks.result import Status
+from testbed.crosscheck.compare import Difference
+from testbed.figures import title_of, unit_of
+from testbed.matrix.judging import judge_one
+from testbed.matrix.model import Table
+from testbed.matrix.outcome import Outcome
+from testbed.matrix.report import summaries_of
+from testbed.report import words
+
+TOLERANCE = 0.05
+"""Of a figure, as a part of the first engine's; of one in percent, as a part of a hundred."""
+_DECIDED: tuple[Status, ...] = ("pass", "fail", "error")
+_WORDS: Mapping[Status, str] = {
+    "pass": "holds", "fail": "fails", "error": "can't be judged", "undecided": "undecided",
+    "not-covered": "not covered", "not-asked": "not asked",
+}  # fmt: skip
+
+
+def compare_figures(
+    place: str, first: Mapping[str, float], second: Mapping[str, float]
+) -> Iterator[Difference]:
+    """Of one run: the figures of its ``verdict.json``; one that a run has not is as far off as can be."""
+    for name in dict.fromkeys([*first, *second]):
+        yield _difference(place, name, first.get(name), second.get(name))
+
+
+def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+    """Of two ``table.json``: the medians of the cells that both have, and what the table's checks say of them."""
+    ours, theirs = ({row.name: row for row in summaries_of(document)} for document in (first, second))
+    rows = [name for name in ours if name in theirs]
+    columns = [name for name in first["columns"] if name in second["columns"]]
+    found = []
+    for row in rows:
+        for column in columns:
+            for figure in table.figures:
+                a, b = ours[row].median(column, figure), theirs[row].median(column, figure)
+                if a is not None or b is not None:
+                    found.append(_difference(f"{row} {column}", figure, a, b))
+    said = [_statuses(table, document, rows, columns) for document in (first, second)]
+    return [*found, *(_check(name, status, said[1][name]) for name, status in said[0].items())]
+
+
+def _difference(place: str, name: str, a: float | None, b: float | None) -> Difference:
+    unit = unit_of(name)
+    if a is None or b is None:
+        off = math.inf
+    elif unit == "%":
+        off = abs(b - a) / 100
+    else:
+        off = 0.0 if a == b else abs(b - a) / abs(a) if a else math.inf
+    shown = " and ".join("nothing" if value is None else words.figure(value) for value in (a, b))
+    text = f"{place}: {title_of(name)} {shown} {unit}".rstrip()
+    return Difference(place, name, a, b, off, TOLERANCE, text)
+
+
+def _statuses(
+    table: Table, document: Mapping[str, Any], rows: list[str], columns: list[str]
+) -> dict[str, Status]:
+    summaries = [summary for summary in summaries_of(document) if summary.name in rows]
+    outcomes = [Outcome(**found) for found in document["outcomes"] if found["row"] in rows]
+    return {check.name: judge_one(check, summaries, columns, outcomes).status for check in table.checks}
+
+
+def _check(name: str, first: Status, second: Status) -> Difference:
+    """What both decide, they must decide alike; few runs leave open what more decide."""
+    differ = first in _DECIDED and second in _DECIDED and first != second
+    text = f"“{name}” {_WORDS[first]} and {_WORDS[second]}"
+    return Difference(name, "check", None, None, float(differ), 0.0, text)
