@@ -66,7 +66,11 @@ def _statuses(
 ) -> dict[str, Status]:
     summaries = [summary for summary in summaries_of(document) if summary.name in rows]
     outcomes = [Outcome(**found) for found in document["outcomes"] if found["row"] in rows]
-    return {check.name: judge_one(check, summaries, columns, outcomes).status for check in table.checks}
+    engine = document["engine"]
+    return {
+        check.name: judge_one(check, summaries, columns, outcomes, engine=engine).status
+        for check in table.checks
+    }
 
 
 def _check(name: str, first: Status, second: Status) -> Difference:

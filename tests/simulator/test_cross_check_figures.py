@@ -24,7 +24,13 @@ def document(**changed: float) -> dict[str, Any]:
     row = RowSummary("unlimited", "unlimited", "", {}, cells, {"cubic": "ok"}, [])
     outcome = Outcome("unlimited", "cubic", 1, "pass", values, 1.0, "", "run")
     return copy.deepcopy(
-        {"schema": 2, "columns": ["cubic"], "rows": [row.as_json()], "outcomes": [outcome.as_json()]}
+        {
+            "schema": 2,
+            "engine": "mininet",
+            "columns": ["cubic"],
+            "rows": [row.as_json()],
+            "outcomes": [outcome.as_json()],
+        }
     )
 
 
