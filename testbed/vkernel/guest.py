@@ -84,17 +84,18 @@ def boot(
     *,
     out: Path,
     seed: int,
+    checkout: Sequence[Mount] | None = None,
     further: Sequence[Mount] = (),
     limit_s: float,
     told: Callable[[str], None] = lambda _line: None,
 ) -> Ended:
     """Run a line of shell as root in a guest; ``job`` keeps what it and its kernel said, ``out`` gets what it
-    leaves in ``/results``.
+    leaves in ``/results``, and ``checkout`` is what it has of the checkout: all, if nothing is said.
 
     ``told`` is called with each line on its stderr, as it comes. Raises :class:`RunFailed` if the guest ends
     before its command, or takes longer than ``limit_s`` seconds of wall time.
     """
-    prepare(job, command, [*mounts(job, out), *further])
+    prepare(job, command, [*mounts(job, out, checkout), *further])
     with own_core(told) as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
         begun_s, before_s = time.monotonic(), _children_cpu_s()
         process = subprocess.Popen(
@@ -122,10 +123,10 @@ def _children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def mounts(job: Path, out: Path) -> list[Mount]:
+def mounts(job: Path, out: Path, checkout: Sequence[Mount] | None = None) -> list[Mount]:
     """What every guest has of this machine beside its programs."""
     return [
-        Mount(paths.CHECKOUT, CHECKOUT),
+        *(checkout or [Mount(paths.CHECKOUT, CHECKOUT)]),
         Mount(job, Path("/job"), writable=True),
         Mount(out, Path("/out"), writable=True),
     ]

@@ -14,15 +14,14 @@ from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.simulator import virtual_run
 from testbed.simulator.virtual_run import VirtualRun
-from testbed.vkernel import guest, python_cache
+from testbed.vkernel import checkout, guest, python_cache
 from testbed.vkernel.kernel import Kernel
 
 SOURCES = (
-    "ncp-agent", "link", "telemetry", "collectors", "topologies", "go.mod", "testbed/runner", "testbed/tcp",
-    "testbed/vkernel", "ndn-agent", "testbed/ndn",
-    "images/vkernel/engine-init",
+    "collectors", "go.mod", "go.sum", "images/vkernel/engine-init", "link", "ncp-agent", "ndn-agent", "tcp",
+    "telemetry",
 )  # fmt: skip
-"""What of the checkout a run's result can depend on."""
+"""What of the checkout a run's result can depend on, beside Python's sources and packages."""
 LIMIT_S = 3600.0
 """Of wall time, beside that for the transfer: a guest that hangs is ended, one on a busy machine is not."""
 MODEL = "network-only model: one core, CPU free"
@@ -38,7 +37,8 @@ def run_id(plan: Plan, kernel: Kernel) -> str:
     is another one."""
     if not kernel.exact:
         return new_run_id()
-    return virtual_run.run_id("vk", plan, virtual_run.texts(SOURCES) + kernel.identity().encode())
+    sources = virtual_run.texts(SOURCES) + checkout.digest().encode()
+    return virtual_run.run_id("vk", plan, sources + kernel.identity().encode())
 
 
 class GuestRun(VirtualRun):
@@ -67,8 +67,8 @@ class GuestRun(VirtualRun):
         with self.progress.step("guest") as step:
             ended = guest.boot(
                 self.kernel, job, COMMAND, out=self.folder, seed=self.plan["seed"],
-                further=[modules, *_folders_in(self.plan)], limit_s=LIMIT_S + 60 * expected_transfer_s(self.plan),
-                told=self.progress.say,
+                checkout=checkout.mounts(), further=[modules, *_folders_in(self.plan)],
+                limit_s=LIMIT_S + 60 * expected_transfer_s(self.plan), told=self.progress.say,
             )  # fmt: skip
             step.note = f"{ended.uptime_s:.1f} {'virtual' if self.kernel.exact else 'real'} s"
             said = self._said(job, ended)
