@@ -33,14 +33,23 @@ class Fit(NamedTuple):
 def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
     """Over the policy's runs that settled; None with fewer than three different τ."""
     used = [
-        row for row in rows
-        if row["policy"] == asked.policy and row.get("settled_s") is not None and row.get("law_settled_s") is not None
+        row for row in of_the_law(rows, asked)
+        if row.get("settled_s") is not None and row.get("law_settled_s") is not None
     ]  # fmt: skip
     tau_s = [float(row["tau_s"]) for row in used]
     if len(set(tau_s)) < 3:
         return None
     measured_s, expected_s = ([float(row[key]) for row in used] for key in ("settled_s", "law_settled_s"))
     return Fit(tau_s, measured_s, expected_s, _line(tau_s, measured_s), _line(tau_s, expected_s))
+
+
+def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
+    """The policy's runs that the law is about."""
+    return [
+        row for row in rows
+        if row["policy"] == asked.policy
+        and float(row.get("tau_s") or 0) >= asked.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
+    ]  # fmt: skip
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> Line:
@@ -56,7 +65,7 @@ def check_name(asked: LawLine) -> str:
 
 
 def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
-    """Whether the fitted slope is the law's; ``runs`` is how many of the policy there are."""
+    """Whether the fitted slope is the law's; ``runs`` is how many the law is about."""
     name = check_name(asked)
     if found is None:
         reason = "Not decided: too few runs settled within their transfer to fit a line."
@@ -71,9 +80,9 @@ def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
         expected=rounded(law),
         tolerance=asked.tolerance,
         reason=(
-            f"{len(found.tau_s)} of {runs} runs settled; the fitted line is {found.measured.intercept:.2f} s + "
-            f"{slope:.3f}·τ (R² {found.measured.r_squared:.4f}), the law's slope is {law:.3f}: {off:+.1%}, "
-            f"asked within ±{asked.tolerance:.0%}."
+            f"{len(found.tau_s)} of {runs} runs that the law is about settled; the fitted line is "
+            f"{found.measured.intercept:.2f} s + {slope:.3f}·τ (R² {found.measured.r_squared:.4f}), the law's slope is "
+            f"{law:.3f}: {off:+.1%}, asked within ±{asked.tolerance:.0%}."
         ),
         figures={
             "intercept_s": rounded(found.measured.intercept),

@@ -43,10 +43,15 @@ class PlotOf(Section):
 
 class LawLine(Section):
     """``policy``'s time until the windows are in the links' ratio, over τ = W / Σ rate: the fitted slope is that of
-    the convergence law, within ``tolerance`` (a part of it)."""
+    the convergence law, within ``tolerance`` (a part of it).
+
+    The law is about windows that keep their links filled; runs whose τ is shorter than ``min_round_trips`` (of their
+    own measured, queue included) are not asked.
+    """
 
     policy: Name
     tolerance: Fraction
+    min_round_trips: float = Field(0.0, ge=0)
 
 
 def shown(value: Setting | str | int | float) -> str | int | float:

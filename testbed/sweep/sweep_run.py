@@ -91,7 +91,7 @@ def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row], outcomes: Mapp
     checks = [all_arrived(outcomes)]
     if asked := loaded.sweep.law:
         fit = law.fit(rows, asked)
-        checks.append(law.check(fit, asked, sum(row["policy"] == asked.policy for row in rows)))
+        checks.append(law.check(fit, asked, len(law.of_the_law(rows, asked))))
         if fit is not None:
             plots.insert(0, law_plot(fit, asked.policy))
     verdict = _verdict(loaded, folder.name, checks, rows)

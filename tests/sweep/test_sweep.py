@@ -11,7 +11,7 @@ from testbed import build
 from testbed.runner.progress import Progress
 from testbed.runner.side_by_side import side_by_side
 from testbed.sweep import execute, sweep_run
-from testbed.sweep.law import check, fit
+from testbed.sweep.law import check, fit, of_the_law
 from testbed.sweep.load import LoadedSweep, load
 from testbed.sweep.model import LawLine
 
@@ -117,6 +117,25 @@ def test_a_slope_that_is_not_the_laws_fails() -> None:
     asked = LawLine(policy="nkp24", tolerance=0.1)
     assert check(fit(rows, asked), asked, 3).status == "fail"
     assert check(fit(rows[:2], asked), asked, 2).status == "not-covered"
+
+
+def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None:
+    rows = [
+        {
+            "policy": "nkp24",
+            "rtt_ms": 200.0,
+            "tau_s": tau,
+            "settled_s": 2.78 * tau,
+            "law_settled_s": 2.78 * tau,
+        }
+        for tau in (1, 2, 3)
+    ]
+    short = {"policy": "nkp24", "rtt_ms": 200.0, "tau_s": 0.22, "settled_s": 50.0, "law_settled_s": 0.62}
+    every = LawLine(policy="nkp24", tolerance=0.1)
+    filled = LawLine(policy="nkp24", tolerance=0.1, min_round_trips=1.5)
+    assert check(fit([*rows, short], every), every, 4).status == "fail"
+    assert of_the_law([*rows, short], filled) == rows
+    assert check(fit([*rows, short], filled), filled, 3).status == "pass"
 
 
 def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
