@@ -12,6 +12,7 @@ from typing import Any
 
 from testbed import paths
 from testbed.bench import table
+from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, all_met
 from testbed.doctor.kernel import processor
 
@@ -30,6 +31,28 @@ def write(name: str, run_id: str, head: str, figures: dict[str, Any], sections: 
     latest.unlink(missing_ok=True)
     latest.symlink_to(run_id)
     return folder
+
+
+def conclude(
+    name: str,
+    title: str,
+    run_id: str,
+    load: HostLoad,
+    begun_s: float,
+    sections: Sequence[Section],
+    *,
+    quick: bool,
+) -> Path:
+    """Print what was measured since ``begun_s`` (monotonic) and write it; gives the folder."""
+    for section in sections:
+        print(table.as_text(section), end="\n\n", flush=True)
+    facts = machine()
+    duration_s = round(time.monotonic() - begun_s, 1)
+    head = f"{title}, {run_id}: {in_words(facts)}; {load}; {duration_s:.0f} s."
+    figures = {"quick": quick, "duration_s": duration_s, "machine": facts, "host_load": load.as_json()}
+    place = write(name, run_id, head, figures, sections)
+    print(head)
+    return place
 
 
 def machine() -> dict[str, Any]:

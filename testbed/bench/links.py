@@ -55,7 +55,7 @@ def run(
         print(table.as_text(section), end="\n\n", flush=True)
     figures = {
         "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": folder.machine(),
-        "host_load": {"busy": load.busy, "was_busy": load.was_busy}, "missing": bench.missing,
+        "host_load": load.as_json(), "missing": bench.missing,
     }  # fmt: skip
     head = headline(run_id, figures, str(load))
     folder.write(NAME, run_id, head, figures, sections)

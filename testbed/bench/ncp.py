@@ -65,7 +65,7 @@ def run(run_id: str, binary: Path, *, quick: bool, say: Callable[[str], None]) -
     print(table.as_text(sections[0]), end="\n\n", flush=True)
     figures = {
         "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": folder.machine(),
-        "host_load": {"busy": load.busy, "was_busy": load.was_busy},
+        "host_load": load.as_json(),
     }  # fmt: skip
     head = (
         f"Speed of `ncp-agent`, {run_id}: {folder.in_words(folder.machine())}; {load}; "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.bench import folder, table
+from testbed.bench import folder
 from testbed.bench.figures import quantile
 from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, Target, all_met
@@ -34,18 +34,8 @@ def run(run_id: str, simulator: Path, *, quick: bool, say: Callable[[str], None]
         load.sample()
         reports[sessions] = simulate(simulator, sessions)
     sections = [spread_section(reports), cost_section(reports)]
-    for section in sections:
-        print(table.as_text(section), end="\n\n", flush=True)
-    machine = folder.machine()
-    duration_s = round(time.monotonic() - begun, 1)
-    head = f"Overlays in virtual time, {run_id}: {folder.in_words(machine)}; {load}; {duration_s:.0f} s."
-    figures = {
-        "quick": quick, "duration_s": duration_s, "machine": machine,
-        "host_load": {"busy": load.busy, "was_busy": load.was_busy},
-    }  # fmt: skip
-    place = folder.write(NAME, run_id, head, figures, sections)
+    place = folder.conclude(NAME, "Overlays in virtual time", run_id, load, begun, sections, quick=quick)
     write_plots(place, reports)
-    print(head)
     return all_met(sections)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import psutil
 
@@ -31,6 +32,10 @@ class HostLoad:
     def was_busy(self) -> bool:
         """Whether figures may be worse than the links are."""
         return max(self.busy, default=0.0) > BUSY_SHARE
+
+    def as_json(self) -> dict[str, Any]:
+        """Its entry in ``bench.json``."""
+        return {"busy": self.busy, "was_busy": self.was_busy}
 
     def __str__(self) -> str:
         """For the result's head."""

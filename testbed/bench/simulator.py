@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.bench import folder, table
+from testbed.bench import folder
 from testbed.bench.figures import Spread
 from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, Target, all_met
@@ -76,17 +76,7 @@ def run(
         cores = os.cpu_count() or 1
         speed_ups = [_speed_up(simulator, plans[TRANSFERS_MIB[0]], cores) for _ in range(3)]
     sections = [speed_section(found), parallel_section(speed_ups, cores)]
-    for section in sections:
-        print(table.as_text(section), end="\n\n", flush=True)
-    machine = folder.machine()
-    duration_s = round(time.monotonic() - begun, 1)
-    head = f"Virtual time, {run_id}: {folder.in_words(machine)}; {load}; {duration_s:.0f} s."
-    figures = {
-        "quick": quick, "duration_s": duration_s, "machine": machine,
-        "host_load": {"busy": load.busy, "was_busy": load.was_busy},
-    }  # fmt: skip
-    folder.write(NAME, run_id, head, figures, sections)
-    print(head)
+    folder.conclude(NAME, "Virtual time", run_id, load, begun, sections, quick=quick)
     return all_met(sections)
 
 

@@ -122,7 +122,7 @@ def run(
     )
     figures = {
         "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": where,
-        "host_load": {"busy": busy.busy, "was_busy": busy.was_busy},
+        "host_load": busy.as_json(),
     }  # fmt: skip
     folder.write(NAME, plan["run"], head, figures, [made])
     print(head)
