@@ -87,6 +87,13 @@ set_up() {
     exec 9>&-
 }
 
+# Go, Matplotlib and Ansible keep their caches in the home folder. A service may leave HOME unset, an account have none.
+export HOME=${HOME-~}
+if [[ ! -w $HOME ]]; then
+    say "HOME=$HOME: there is no such folder that you may write to; caches go to $root/.build/home"
+    export HOME=$root/.build/home
+fi
+
 arguments=()
 for argument in "$@"; do
     if [[ $argument == --no-setup ]]; then export NCP_TESTBED_NO_SETUP=1; else arguments+=("$argument"); fi
@@ -103,5 +110,6 @@ fi
 
 export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # where `su` leaves them out
 export PYTHONUTF8=1 # whatever the locale: YAML, telemetry and reports are UTF-8
+unset PYTHONIOENCODING # which would still choose another for what is printed
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 exec "$venv/bin/python" -m testbed "${arguments[@]}"

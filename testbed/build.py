@@ -55,12 +55,7 @@ def build_programs(
     """
     chosen = names or tuple(PROGRAMS)
     into.mkdir(parents=True, exist_ok=True)
-    environment = {
-        **os.environ,
-        "CGO_ENABLED": "0",
-        "GOTOOLCHAIN": "local",
-        "HOME": str(Path.home()),  # which some services leave unset
-    }
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
     done = subprocess.run(
         [
             go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{into}/",

@@ -14,6 +14,7 @@ import os, sys
 print(*sys.argv[1:], sep="|")
 print(os.getcwd())
 print(os.environ.get("NCP_TESTBED_NO_SETUP"))
+print(os.environ["HOME"])
 """
 
 
@@ -57,7 +58,7 @@ def call(
 def test_arguments_and_folder_reach_the_command_line(ready: Path, tmp_path: Path) -> None:
     done = call(ready / "run.sh", "show", "a b", "", "--set=x=*", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["show|a b||--set=x=*", str(tmp_path), "None"]
+    assert done.stdout.splitlines()[:3] == ["show|a b||--set=x=*", str(tmp_path), "None"]
 
 
 def test_it_works_through_a_symbolic_link(ready: Path, tmp_path: Path) -> None:
@@ -66,9 +67,28 @@ def test_it_works_through_a_symbolic_link(ready: Path, tmp_path: Path) -> None:
     assert call(link, "list", cwd=tmp_path).stdout.startswith("list\n")
 
 
+def test_whatever_the_locale_output_is_utf_8(ready: Path) -> None:
+    for settings in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX", "LANG": "C"}):
+        assert call(ready / "run.sh", "±", settings=settings).stdout.startswith("±\n")
+
+
 def test_no_setup_is_told_to_the_command_line_wherever_it_stands(ready: Path) -> None:
     for arguments in (("--no-setup", "run", "startup"), ("run", "startup", "--no-setup")):
-        assert call(ready / "run.sh", *arguments).stdout.splitlines()[::2] == ["run|startup", "1"]
+        assert call(ready / "run.sh", *arguments).stdout.splitlines()[:3:2] == ["run|startup", "1"]
+
+
+def test_without_a_home_folder_caches_go_into_the_checkout(ready: Path, tmp_path: Path) -> None:
+    done = call(ready / "run.sh", "list", settings={"HOME": str(tmp_path / "none")})
+    own = str(ready / ".build" / "home")
+    assert done.stdout.splitlines()[-1] == own
+    assert len(done.stderr.splitlines()) == 1
+    assert str(tmp_path / "none") in done.stderr
+    assert own in done.stderr
+
+
+def test_a_home_folder_is_left_as_it_is(ready: Path, tmp_path: Path) -> None:
+    done = call(ready / "run.sh", "list", settings={"HOME": str(tmp_path)})
+    assert (done.stdout.splitlines()[-1], done.stderr) == (str(tmp_path), "")
 
 
 def test_no_setup_names_what_is_missing_and_changes_nothing(checkout: Path) -> None:
