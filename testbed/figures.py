@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 _UNITS = {
     "_mib_s": "MiB/s", "_mbps": "Mbit/s", "_bps": "bit/s", "_pps": "packets/s", "_bytes": "bytes",
     "_packets": "packets", "_segments": "segments", "_percent": "%", "_ms": "ms", "_us": "µs", "_s": "s",
@@ -13,6 +11,9 @@ _UNITS = {
 GOODPUT = "goodput_mib_s"
 """What a table is about that says nothing else."""
 
+_WORDS = {"rtt": "RTT", "rtts": "round trips", "ncp": "NCP", "tcp": "TCP"}
+"""What part of a name is written otherwise."""
+
 
 def unit_of(figure: str) -> str:
     """The unit in a figure's name; "" for counts and shares."""
@@ -20,10 +21,12 @@ def unit_of(figure: str) -> str:
 
 
 def title_of(figure: str) -> str:
-    """The name in words, without the unit: ``Goodput``."""
-    end = next((end for end in _UNITS if figure.endswith(end)), "")
-    words = figure.removesuffix(end).replace("_", " ").replace(".", ": ")
-    return re.sub(r"^rtt\b", "RTT", words[:1].upper() + words[1:], flags=re.IGNORECASE)
+    """The name in words, without the unit: ``Goodput``; of a session with a name, ``bulk: Goodput``."""
+    session, _, name = figure.rpartition(".")
+    end = next((end for end in _UNITS if name.endswith(end)), "")
+    words = " ".join(_WORDS.get(word, word) for word in name.removesuffix(end).split("_"))
+    title = words[:1].upper() + words[1:]
+    return f"{session}: {title}" if session else title
 
 
 def with_unit(figure: str) -> str:

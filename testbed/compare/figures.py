@@ -11,6 +11,7 @@ from typing import Any, Literal
 from testbed.checks.evidence import CannotJudge
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_json, read_verdict
+from testbed.figures import title_of, unit_of
 from testbed.sweep.figures import JUDGED_PART, measure
 
 Better = Literal["higher", "lower"] | None
@@ -57,8 +58,8 @@ class Measured:
 
 
 def figure_of(name: str) -> Figure:
-    """The figure; one that is not listed has its name for a title and no direction."""
-    return FIGURES.get(name) or Figure(name, "", None, 0.01)
+    """The figure; one that is not listed has the title and unit of its name, and no direction."""
+    return FIGURES.get(name) or Figure(title_of(name), unit_of(name), None, 0.01)
 
 
 def measured(folder: Path) -> Measured:

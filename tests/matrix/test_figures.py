@@ -41,7 +41,14 @@ def test_a_figures_name_has_its_unit() -> None:
         "marks": "",
     }
     assert {name: unit_of(name) for name in named} == named
-    assert title_of("observed_window_bytes") == "Observed window"
+    titles = {
+        "observed_window_bytes": "Observed window",
+        "rtt_ms": "RTT",
+        "rtts": "Round trips",
+        "theory_rtts": "Theory round trips",
+        "bulk.completion_ms": "bulk: Completion",
+    }
+    assert {name: title_of(name) for name in titles} == titles
 
 
 @given(st.floats(0.1, 100), st.floats(0.1, 100), st.floats(0.1, 100))
