@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ncp-testbed/link/interfaces"
 	"ncp-testbed/link/netns"
 	"ncp-testbed/link/plan"
 	"ncp-testbed/link/stamps"
@@ -71,7 +72,7 @@ type mmsghdr struct {
 func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	hosts := [2]string{links[0].A.Host, links[0].B.Host}
 	var generators [2]*generator
-	var counters [2]*counters
+	var counters [2]*interfaces.File
 	var samplers [2]*sampler
 	for e, host := range hosts {
 		path, ok := o.Namespaces[host]
@@ -85,7 +86,7 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 			if samplers[e], err = newSampler(links, 1-e); err != nil {
 				return err
 			}
-			counters[e], err = openCounters()
+			counters[e], err = interfaces.Open()
 			return err
 		})
 		if err != nil {
@@ -93,7 +94,7 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 		}
 		defer unix.Close(generators[e].fd)
 		defer unix.Close(samplers[e].fd)
-		defer counters[e].file.Close()
+		defer counters[e].Close()
 	}
 	before, err := readBoth(counters)
 	if err != nil {
@@ -132,8 +133,8 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 		for e, name := range plan.Directions {
 			found.Directions = append(found.Directions, LoadedDirection{
 				Link: links[i].Name, Direction: name,
-				Sent:     after[e][ends[e]].transmitted - before[e][ends[e]].transmitted,
-				Received: after[1-e][ends[1-e]].received - before[1-e][ends[1-e]].received,
+				Sent:     after[e][ends[e]].Transmitted - before[e][ends[e]].Transmitted,
+				Received: after[1-e][ends[1-e]].Received - before[1-e][ends[1-e]].Received,
 			})
 		}
 	}
@@ -142,6 +143,15 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	found.BehindMS = quantileMS(behind, 0.99)
 	found.ExtraDelayP50MS, found.ExtraDelayP99MS = quantileMS(extra, 0.5), quantileMS(extra, 0.99)
 	found.Samples = len(extra)
+	return found, nil
+}
+
+func readBoth(both [2]*interfaces.File) (found [2]map[string]interfaces.Counters, err error) {
+	for i, file := range both {
+		if found[i], err = file.Read(); err != nil {
+			return found, err
+		}
+	}
 	return found, nil
 }
 

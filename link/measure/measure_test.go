@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/netip"
 	"os"
-	"strings"
 	"testing"
 	"time"
 )
@@ -103,22 +102,6 @@ func FuzzParseReply(f *testing.F) {
 			t.Errorf("sequence %d of %d bytes", sequence, len(packet))
 		}
 	})
-}
-
-func TestCountersOfInterfaces(t *testing.T) {
-	const text = `Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-h1-eth1: 100 7 0 0 0 0 0 0 200 9 0 1 0 0 0 0
-`
-	found, err := parseCounters(strings.NewReader(text))
-	if err != nil || found["h1-eth1"] != (counted{7, 9}) || len(found) != 1 {
-		t.Errorf("%+v, %v", found, err)
-	}
-	for _, bad := range []string{"x: 1 2", "x: a b 0 0 0 0 0 0 0 c 0"} {
-		if _, err := parseCounters(strings.NewReader(bad)); err == nil {
-			t.Errorf("%q was taken", bad)
-		}
-	}
 }
 
 func TestSpacingKeepsItsMean(t *testing.T) {
