@@ -12,9 +12,9 @@ BINARIES = CHECKOUT / ".build" / "bin"
 
 def results() -> Path:
     """The folder of result folders; ``NCP_TESTBED_RESULTS`` moves it."""
-    return Path(os.environ.get("NCP_TESTBED_RESULTS", CHECKOUT / "results"))
+    return Path(os.environ.get("NCP_TESTBED_RESULTS") or CHECKOUT / "results")
 
 
 def live_runs() -> Path:
     """Lock, records of live runs and control sockets (lost at reboot, as the runs are)."""
-    return Path(os.environ.get("NCP_TESTBED_RUN", "/run/ncp-testbed"))
+    return Path(os.environ.get("NCP_TESTBED_RUN") or "/run/ncp-testbed")

@@ -17,8 +17,9 @@ const LargestBytes = 1 << 30
 var filler = bytes.Repeat([]byte("ncp-testbed web object\n"), 1<<12)
 
 // Handler serves GET /4500 with a body of 4500 bytes. Anything else is answered with 404 and what would be right.
-// With headerApart the header leaves in a segment of its own, as it does from servers that write it at once.
-func Handler(headerApart bool) http.Handler {
+// With headerApart the header leaves in a segment of its own, as it does from servers that write it at once. Objects that
+// were sent whole are counted in served.
+func Handler(headerApart bool, served *Served) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size, ok := objectBytes(r.URL.Path)
 		if !ok || (r.Method != http.MethodGet && r.Method != http.MethodHead) {
@@ -32,7 +33,9 @@ func Handler(headerApart bool) http.Handler {
 		}
 		if r.Method == http.MethodGet {
 			// A client that goes away is its own business: it sees that bytes are missing.
-			_, _ = io.Copy(w, io.LimitReader(endless{}, size))
+			if sent, _ := io.Copy(w, body(size)); sent == size {
+				served.add(size)
+			}
 		}
 	})
 }
@@ -46,7 +49,14 @@ func objectBytes(path string) (int64, bool) {
 	return int64(size), true
 }
 
-// endless reads filler for ever.
-type endless struct{}
+// body is an object: the filler over and over, cut at size.
+func body(size int64) io.Reader { return io.LimitReader(new(endless), size) }
 
-func (endless) Read(p []byte) (int, error) { return copy(p, filler), nil }
+// endless reads filler for ever, whatever the sizes of its reads.
+type endless struct{ at int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, filler[e.at:])
+	e.at = (e.at + n) % len(filler)
+	return n, nil
+}

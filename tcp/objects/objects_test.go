@@ -3,6 +3,7 @@ package objects
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,7 +55,7 @@ func serve(t *testing.T, algorithm string, headerApart bool) (string, *notes) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: Handler(headerApart)}
+	server := &http.Server{Handler: Handler(headerApart, new(Served))}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	return listener.Addr().String(), written
@@ -104,6 +106,59 @@ func objectsHaveTheirSize(t *testing.T, headerApart bool) {
 		if one.InitialWindow == 0 || one.MSSBytes == 0 || one.CongestionControl == "" {
 			t.Errorf("noted %+v", one)
 		}
+	}
+}
+
+func TestServedHasTheHashOfWhatArrived(t *testing.T) {
+	served := new(Served)
+	server := httptest.NewServer(Handler(false, served))
+	want := []Sent{}
+	for _, size := range []int64{0, 23, 100_000, 300_001} { // beside the filler's length and of pieces of any size
+		sent := Sent{ObjectBytes: size, Times: 2}
+		for range sent.Times {
+			answer, err := http.Get(fmt.Sprintf("%s/%d", server.URL, size))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			if err != nil || int64(len(body)) != size {
+				t.Fatalf("%d bytes and %v for %d", len(body), err, size)
+			}
+			sent.SHA256 = fmt.Sprintf("%x", sha256.Sum256(body))
+		}
+		want = append(want, sent)
+	}
+	server.Close()
+	var lines bytes.Buffer
+	if err := served.WriteLines(&lines); err != nil {
+		t.Fatal(err)
+	}
+	found := []Sent{}
+	for each := json.NewDecoder(&lines); each.More(); {
+		var one Sent
+		if err := each.Decode(&one); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, one)
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("told %+v, arrived %+v", found, want)
+	}
+}
+
+func TestWhatIsNotSentWholeIsNotServed(t *testing.T) {
+	served := new(Served)
+	server := httptest.NewServer(Handler(false, served))
+	answer, err := http.Get(server.URL + "/104857600")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close() // long before its end
+	server.Close()
+	var lines bytes.Buffer
+	if err := served.WriteLines(&lines); err != nil || lines.Len() > 0 {
+		t.Errorf("told %q, %v", lines.String(), err)
 	}
 }
 
@@ -170,13 +225,13 @@ func TestUnknownCongestionControlIsRefused(t *testing.T) {
 func TestOtherPathsAreNotFound(t *testing.T) {
 	for _, path := range []string{"/", "/x", "/-1", "/+1", "/1.5", "/1073741825", "/99999999999999999999", "/1/2", "/0x10"} {
 		answer := httptest.NewRecorder()
-		Handler(false).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		Handler(false, new(Served)).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
 		if answer.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, answer.Code)
 		}
 	}
 	answer := httptest.NewRecorder()
-	Handler(false).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/1", nil))
+	Handler(false, new(Served)).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/1", nil))
 	if answer.Code != http.StatusNotFound {
 		t.Errorf("POST: %d", answer.Code)
 	}

@@ -33,6 +33,10 @@ class CheckParameters(BaseModel):
         """What the check asks, in words."""
         raise NotImplementedError
 
+    def unfit(self, section: Any) -> str | None:
+        """Why the judgement finds nothing to look at in what the scenario's section sends; None where it does."""
+        return None
+
 
 def _index_text(value: Any) -> Any:
     # A scenario writes [1, 2]; the tag's values are texts.

@@ -23,6 +23,11 @@ class PayloadIntact(CheckParameters):
         """What the check asks, in words."""
         return "The receiver gets every byte that was asked for, with the sender's SHA-256."
 
+    def unfit(self, section: Any) -> str | None:
+        if getattr(section, "kind", None) == "iperf3":
+            return "has nothing to compare: iperf3 sends for a time and hashes nothing; use payload_captured"
+        return None
+
 
 def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult:
     """Compares the two agents' results of the session."""

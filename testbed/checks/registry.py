@@ -14,6 +14,7 @@ from testbed.checks.goodput import Goodput, goodput
 from testbed.checks.level import Level, level
 from testbed.checks.link_filled import LinkFilled, link_filled
 from testbed.checks.mptcp_carried import MptcpCarried, mptcp_carried
+from testbed.checks.payload_captured import PayloadCaptured, payload_captured
 from testbed.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.checks.points_stored import PointsStored, points_stored
 from testbed.checks.quantities import RESOLVED
@@ -32,6 +33,7 @@ Parameters = (
     | FairShare
     | LinkFilled
     | MptcpCarried
+    | PayloadCaptured
     | PayloadIntact
     | PointsStored
     | WindowEdges
@@ -49,6 +51,7 @@ JUDGEMENTS: Mapping[str, Callable[[Any, Evidence], CheckResult]] = {
     "fair_share": fair_share,
     "link_filled": link_filled,
     "mptcp_carried": mptcp_carried,
+    "payload_captured": payload_captured,
     "payload_intact": payload_intact,
     "points_stored": points_stored,
     "window_edges": window_edges,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -40,6 +40,9 @@ class WindowEdges(CheckParameters):
             f", each {self.min_rise:g} to {self.max_rise:g} times the one before" if self.count > 1 else ""
         )
         return f"The sender waits at {self.count} right edges of the receiver's window{rises}."
+
+    def unfit(self, section: Any) -> str | None:
+        return None if section.kind == "download" else f"is about a download, not {section.kind}"
 
 
 def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:

@@ -124,6 +124,8 @@ class Scenario(Section):
             if self.traffic not in check.of_traffic:
                 kinds = " or ".join(check.of_traffic)
                 raise ValueError(f"checks.{check.name}: {check.judge} is about {kinds}, not {self.traffic}")
+            if why := check.unfit(getattr(self, self.traffic)):
+                raise ValueError(f"checks.{check.name}: {check.judge} {why}")
         if (self.traffic == "ndn") != (self.topology.kind == "chain"):
             raise ValueError(
                 f"topology: {self.traffic} over {self.topology.kind}; ndn needs topology chain, which has an agent "

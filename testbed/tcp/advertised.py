@@ -1,6 +1,7 @@
-"""What a receiver's capture says of a bulk transfer once it is under way: the window advertised, and the rate.
+"""What a receiver's capture says of a bulk transfer: how much arrived, and once it is under way, the window advertised
+and the rate.
 
-Judged is the second half of the transfer, so that neither slow start nor the growth of buffers counts.
+Of those two the second half of the transfer is judged, so that neither slow start nor the growth of buffers counts.
 """
 
 from __future__ import annotations
@@ -23,6 +24,16 @@ class Steady:
     """Payload bits per second: the slope of the line through the bytes that had arrived."""
 
 
+@dataclass(frozen=True)
+class Arrived:
+    """What frames captured at the receiver say of a whole transfer."""
+
+    payload_bytes: int
+    """Up to the last byte that was captured; what came twice, and what a capture missed between, is in it once."""
+    largest_window_bytes: int
+    """That the receiver advertised after its handshake."""
+
+
 class NoTransfer(ValueError):
     """A connection that carried too little to tell."""
 
@@ -40,6 +51,14 @@ def steady(connection: Connection, data_from: Sender = "client") -> Steady:
     middle_s, end_s = (data[0].t_s + data[-1].t_s) / 2, data[-1].t_s
     acks = connection.sent_by("server" if data_from == "client" else "client")
     return Steady(_window_bytes(acks, middle_s, end_s), _rate_bps(data, middle_s))
+
+
+def arrived(connection: Connection, data_from: Sender = "client") -> Arrived:
+    """Of the connection's data from one end, as the other end saw it."""
+    # The first byte of data has the relative number 1.
+    ends = [s.seq + s.payload_bytes - 1 for s in connection.sent_by(data_from) if s.payload_bytes]
+    acks = connection.sent_by("server" if data_from == "client" else "client")
+    return Arrived(max(ends, default=0), max((a.window_bytes for a in acks if "S" not in a.flags), default=0))
 
 
 def _rate_bps(data: Sequence[Segment], from_s: float) -> float:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from testbed.errors import RunFailed
-from testbed.runner.processes import Supervised
+from testbed.runner import live
+from testbed.runner.processes import AGENT_UID, Supervised
 from testbed.scenario.quantities import SizeBytes
 from testbed.tcp import slow_start
 from testbed.tcp.counters import Counters, read_counters
@@ -25,7 +29,15 @@ KERNELS_INITIAL_WINDOW = 10
 """Segments, where the route says nothing (RFC 6928)."""
 BETWEEN_ROUNDS_S = 0.1
 """What starting the client takes."""
-_AGAIN = 'rounds=$1; shift; while [ "$rounds" -gt 0 ]; do "$@" || exit; rounds=$((rounds - 1)); done'
+LARGEST_PAGE_BYTES = 256 << 20
+"""The client keeps a page in memory until it has been hashed."""
+HASHES = "hashes"
+_AGAIN = f"""cd "$1" && rounds=$2 && shift 2 || exit
+while [ "$rounds" -gt 0 ]; do
+    "$@" && sha256sum [0-9][0-9] >>{HASHES} || exit
+    rounds=$((rounds - 1))
+done"""
+"""Fetch, hash, again: the hashing is between what is timed."""
 
 
 class Fetch(TcpSection):
@@ -52,6 +64,13 @@ class Fetch(TcpSection):
             raise ValueError(f"routes.sender.initcwnd: {window!r} is no number of segments; for example 10")
         return self
 
+    @field_validator("objects_bytes")
+    @classmethod
+    def _page_fits(cls, objects_bytes: list[int]) -> list[int]:
+        if (page_bytes := sum(objects_bytes)) > LARGEST_PAGE_BYTES:
+            raise ValueError(f"{page_bytes:,} bytes together; a page has at most {LARGEST_PAGE_BYTES:,}")
+        return objects_bytes
+
     @classmethod
     def of_plan(cls, asked: Mapping[str, Any]) -> Fetch:
         """The section as the plan has it, where quantities have become numbers."""
@@ -61,6 +80,9 @@ class Fetch(TcpSection):
     def initial_window_segments(self) -> int:
         """Of the server."""
         return int(self.routes.sender.get("initcwnd", KERNELS_INITIAL_WINDOW))
+
+    def transfer_bytes(self) -> int:
+        return self.rounds * sum(self.objects_bytes)
 
     def page_s(self, rtt_s: float, rate_bps: float) -> float:
         """Seconds that a page takes by slow start alone; objects in parallel as one, which they share the path as."""
@@ -86,7 +108,8 @@ class Fetch(TcpSection):
 
 
 class FetchTransfer(Kind):
-    """``web-server.jsonl`` has the server's word on each connection, ``web-client.jsonl`` curl's on each object."""
+    """``web-server.jsonl`` has the server's word on each connection and on what it sent, ``web-client.jsonl`` curl's on
+    each object, ``web-client.sha256`` the hashes of what curl wrote."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
@@ -116,15 +139,17 @@ class FetchTransfer(Kind):
     def start_client(self) -> Supervised:
         self._before = read_counters(self.stage.namespaces["sender"])
         self._started_unix_ns = time.time_ns()
+        self._objects.mkdir()
+        os.chown(self._objects, AGENT_UID, AGENT_UID)
         objects = [
             part
-            for size in self._asked.objects_bytes
-            for part in ("--output", "/dev/null", f"http://{self.stage.address('sender')}:{PORT}/{size}")
+            for place, size in enumerate(self._asked.objects_bytes)
+            for part in ("--output", f"{place:02}", f"http://{self.stage.address('sender')}:{PORT}/{size}")
         ]
         return self.stage.start(
             "web client",
             [
-                "sh", "-c", _AGAIN, "sh", str(self._asked.rounds),
+                "sh", "-c", _AGAIN, "sh", str(self._objects), str(self._asked.rounds),
                 "curl", "--disable", "--silent", "--show-error", "--no-progress-meter", "--fail", "--noproxy", "*",
                 "--http1.0", "--write-out", r"%{json}\n",
                 *(["--parallel", "--parallel-immediate"] if self._asked.parallel else []),
@@ -137,11 +162,13 @@ class FetchTransfer(Kind):
         self._finished_unix_ns = time.time_ns()
         self._after = read_counters(self.stage.namespaces["sender"])
         super().end_server(server)
+        shutil.copyfile(self._objects / HASHES, self._hashes)
         if self._reachable is not None:
             self._reachable.cleanup()
 
     def measured(self) -> Measured:
-        fetched, connections = read_lines(self._times), read_lines(self._notes)
+        fetched, told = read_lines(self._times), read_lines(self._notes)
+        connections = [line for line in told if "client" in line]
         pages = pages_s(fetched, self._asked)
         first = check_connections(connections, self._asked)
         grown = self._after.since(self._before)
@@ -149,7 +176,7 @@ class FetchTransfer(Kind):
         return Measured(
             started_unix_ns=self._started_unix_ns,
             finished_unix_ns=self._finished_unix_ns,
-            bytes=sum(self._asked.objects_bytes) * self._asked.rounds,
+            bytes=sum(one["size_download"] for one in fetched),
             figures={
                 "page_ms": 1000 * median_s,
                 "page_s": median_s,
@@ -162,8 +189,12 @@ class FetchTransfer(Kind):
             },
             congestion_control=str(first["congestion_control"]),
             details={
-                "sender": {"connections": len(connections), "mss_bytes": first["mss_bytes"], "counters": grown},
+                "sender": {
+                    **sent([line for line in told if "object_bytes" in line], self._asked),
+                    "connections": len(connections), "mss_bytes": first["mss_bytes"], "counters": grown,
+                },
                 "receiver": {
+                    "sha256": sha256_of(line.split()[0] for line in self._hashes.read_text().splitlines()),
                     "pages_ms": [round(1000 * page_s, 3) for page_s in pages],
                     "objects": [
                         {"bytes": size, "ms": [round(1000 * float(f["time_total"]), 3) for f in fetched
@@ -193,6 +224,15 @@ class FetchTransfer(Kind):
     def _times(self) -> Path:
         return self.stage.folder / "web-client.jsonl"
 
+    @property
+    def _hashes(self) -> Path:
+        return self.stage.folder / "web-client.sha256"
+
+    @property
+    def _objects(self) -> Path:
+        """Where the client may write."""
+        return live.directory(self.stage.plan["run"]) / "objects"
+
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The JSON objects of a file, one per line; raises :class:`RunFailed` where a line is something else."""
@@ -221,6 +261,20 @@ def pages_s(fetched: Sequence[Mapping[str, Any]], asked: Fetch) -> list[float]:
         [float(one["time_total"]) for one in fetched[at : at + many]] for at in range(0, len(fetched), many)
     ]
     return [max(times) if asked.parallel else sum(times) for times in pages]
+
+
+def sent(told: Sequence[Mapping[str, Any]], asked: Fetch) -> dict[str, Any]:
+    """Bytes and SHA-256 of all rounds, from the server's word on the objects of each size that it sent whole."""
+    hashes = {line["object_bytes"]: line["sha256"] for line in told}
+    return {
+        "bytes": sum(line["object_bytes"] * line["times"] for line in told),
+        "sha256": sha256_of(asked.rounds * [hashes.get(size, "not sent") for size in asked.objects_bytes]),
+    }
+
+
+def sha256_of(objects: Iterable[str]) -> str:
+    """One hash of many objects: of their SHA-256 in hex, each on a line of its own, in the order asked for."""
+    return hashlib.sha256("".join(f"{sha256}\n" for sha256 in objects).encode()).hexdigest()
 
 
 def check_connections(connections: Sequence[Mapping[str, Any]], asked: Fetch) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
 from testbed.runner.processes import Supervised
 from testbed.scenario.quantities import DurationSeconds, SizeBytes
-from testbed.tcp.advertised import NoTransfer, steady
+from testbed.tcp.advertised import NoTransfer, arrived, steady
 from testbed.tcp.capture import Connection, read_connections
 from testbed.tcp.kind import Kind, Measured
 from testbed.tcp.section import Role, TcpSection, Where
@@ -25,6 +25,8 @@ from testbed.tcp.socket_samples import read_samples
 PORT = 5201
 CLIENT_PORT = 5601
 """Of the connection with the data; iperf3's other connection, for control, has any."""
+COOKIE_BYTES = 37
+"""Ahead of the data; iperf3 counts it at neither end."""
 END_S = 10.0
 """How long the server may take to end after the client."""
 
@@ -122,6 +124,10 @@ class Iperf3Transfer(Kind):
             bytes=int(received["bytes"]),
             figures=figures | self._of_the_window(figures["throughput_mbps"], data),
             congestion_control=str(client["end"].get("sender_tcp_congestion", "")),
+            details={
+                "sender": {"bytes": int(sent["bytes"])},
+                "receiver": {"captured": _captured_payload(data)} if data else {},
+            },
             points=self._goodput(told, started_ns),
         )
 
@@ -186,6 +192,15 @@ class Iperf3Transfer(Kind):
 
     def _json(self, end: str) -> Path:
         return self.stage.folder / f"iperf3-{end}.json"
+
+
+def _captured_payload(data: Connection) -> dict[str, int]:
+    """What the packets say of the bytes that iperf3 counts."""
+    found = arrived(data)
+    return {
+        "payload_bytes": max(0, found.payload_bytes - COOKIE_BYTES),
+        "largest_window_bytes": found.largest_window_bytes,
+    }
 
 
 def _said(path: Path) -> dict[str, Any]:

@@ -26,6 +26,7 @@ tcp:
   routes:
     sender: {initcwnd: 3}
 checks:
+  - {name: payload, judge: payload_intact}
   - {name: database, judge: points_stored}
 """
 
@@ -45,6 +46,7 @@ def test_objects_are_fetched_each_on_its_own_connection(
     # slow the machine, no page is faster than that (but for what the links are off).
     assert figures["page_lowest_ms"] > 0.97 * figures["slow_start_ms"]
     connections = [json.loads(line) for line in (folder / "web-server.jsonl").read_text().splitlines()]
+    connections = [one for one in connections if "client" in one]
     assert len(connections) == 6
     assert {one["congestion_control"] for one in connections} == {"reno"}
     receiver = json.loads((folder / "agents" / "s1-receiver.json").read_text())

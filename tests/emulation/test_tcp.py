@@ -26,6 +26,7 @@ cells:
     for: 3s
     routes: {sender: {initcwnd: 20}}
   checks:
+    - {name: packets, judge: payload_captured}
     - {name: database, judge: points_stored}
 rows:
   - {name: one}

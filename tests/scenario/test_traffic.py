@@ -71,6 +71,31 @@ def test_the_traffic_chooses_what_runs_it(plan_of) -> None:
     assert run_class(resolve(load("startup"), POLICIES, Choices(), "20261122-000000-abcd")) is Run
 
 
+FETCH = "\n".join(
+    [*WINDOW.split("tcp:")[0].splitlines(), "tcp: {kind: fetch, objects: [4500B]}", "checks: [CHECK]", ""]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "judge", "says"),
+    [
+        (WINDOW, "payload_intact", "use payload_captured"),
+        (WINDOW.replace("  for: 5s", "  capture: sender"), "payload_captured", "use tcp.capture: receiver"),
+        (WINDOW, "window_edges, count: 1", "about a download, not iperf3"),
+        (FETCH, "payload_captured", "about iperf3, not fetch"),
+    ],
+)
+def test_a_check_that_finds_nothing_in_this_traffic_is_refused(plan_of, text, judge, says) -> None:
+    check = f"{{name: bytes, judge: {judge}}}"
+    with pytest.raises(BadInput, match=f"checks.bytes: .*{says}"):
+        plan_of(text.replace("{name: database, judge: points_stored}", check).replace("CHECK", check))
+
+
+def test_a_fetch_has_a_number_of_bytes(plan_of) -> None:
+    plan = plan_of(FETCH.replace("CHECK", "{name: bytes, judge: payload_intact}"), "tcp.rounds=3")
+    assert plan["sessions"][0]["transfer_bytes"] == 3 * 4500
+
+
 def test_virtual_time_has_no_kernel(plan_of) -> None:
     plan = plan_of(WINDOW, engine="sim", runtime="virtual", middle="model")
     assert "TCP, which the simulator has not" in str(why_unsupported(plan))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.tcp.advertised import NoTransfer, steady
+from testbed.tcp.advertised import NoTransfer, arrived, steady
 from testbed.tcp.capture import Connection, Segment
 
 MSS = 1448
@@ -50,3 +50,21 @@ def test_slow_start_is_not_in_it() -> None:
 def test_too_little_to_tell() -> None:
     with pytest.raises(NoTransfer, match="2 segments"):
         steady(transfer(2, 0.1, 1))
+
+
+@given(st.data())
+def test_what_arrived_is_told_by_its_end_whatever_came_twice_or_was_not_captured(data: st.DataObject) -> None:
+    whole = transfer(10, 0.1, 4)
+    *before, last = [s for s in whole.segments if s.payload_bytes]
+    seen = [*data.draw(st.lists(st.sampled_from(before))), last]
+    acks = [s for s in whole.segments if not s.payload_bytes]
+    syn = Segment(0.0, "server", 0, 1, 0, 65535, "S.")
+    found = arrived(
+        Connection(whole.client, whole.server, 0.0, [syn, *data.draw(st.permutations(seen)), *acks])
+    )
+    assert (found.payload_bytes, found.largest_window_bytes) == (40 * MSS, 10 * MSS)
+
+
+def test_nothing_arrived_on_a_connection_without_data() -> None:
+    nothing = Connection(("10.0.0.1", 1), ("10.0.0.2", 2), 0.0)
+    assert (arrived(nothing).payload_bytes, arrived(nothing).largest_window_bytes) == (0, 0)

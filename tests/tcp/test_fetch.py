@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from testbed.errors import RunFailed
 from testbed.tcp.counters import Counters, parse
-from testbed.tcp.fetch import Fetch, check_connections, pages_s, read_lines
+from testbed.tcp.fetch import Fetch, check_connections, pages_s, read_lines, sent, sha256_of
 
 
 def fetch(**keys: Any) -> Fetch:
@@ -67,6 +67,19 @@ def test_every_connection_began_as_asked():
         check_connections([three, three, three, {**three, "congestion_control": "bbr"}], asked)
 
 
+def test_both_ends_hash_a_page_alike_if_it_is_the_same():
+    asked = fetch()
+    told = [
+        {"object_bytes": 100, "times": 2, "sha256": "aa"},
+        {"object_bytes": 4500, "times": 2, "sha256": "bb"},
+    ]
+    assert sent(told, asked) == {"bytes": 9200, "sha256": sha256_of(["bb", "aa", "bb", "aa"])}
+    assert sha256_of(["bb", "aa", "aa", "bb"]) != sha256_of(["bb", "aa", "bb", "aa"])
+    less = sent([told[1]], asked)
+    assert less["bytes"] == 9000
+    assert less["sha256"] != sent(told, asked)["sha256"]
+
+
 def test_the_section_of_a_plan_is_the_scenarios():
     asked = fetch(routes={"sender": {"initcwnd": 3}}, header_apart=True)
     again = Fetch.of_plan(json.loads(json.dumps(asked.model_dump(mode="json"))))
@@ -89,6 +102,7 @@ def test_expected_time_grows_with_rounds_and_falls_with_the_window():
         {"objects": ["0B"]},
         {"objects": ["2GiB"]},
         {"objects": [4500]},
+        {"objects": ["200MiB", "57MiB"]},
         {"rounds": 0},
         {"routes": {"sender": {"initcwnd": "lock 3"}}},
         {"routes": {"sender": {"initcwnd": 0}}},

@@ -1,5 +1,5 @@
 // Command ncp-web serves web objects of exact sizes, GET /4500 with a body of 4500 bytes, and prints a line of JSON
-// about each connection. See docs/contracts.md.
+// about each connection, and at its end one about all objects of each size. See docs/contracts.md.
 package main
 
 import (
@@ -23,6 +23,9 @@ const (
 	exitBad    = 2
 )
 
+// shutdown is how long connections may take to end once the server is to.
+const shutdown = time.Second
+
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
@@ -42,12 +45,24 @@ func run(args []string) int {
 	}
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	server := &http.Server{Handler: objects.Handler(*apart), ReadHeaderTimeout: time.Minute}
+	served := new(objects.Served)
+	server := &http.Server{Handler: objects.Handler(*apart, served), ReadHeaderTimeout: time.Minute}
+	closed := make(chan struct{})
 	go func() {
+		defer close(closed)
 		<-ended.Done()
-		_ = server.Close() // what is still being fetched is of no use to a run that ends
+		// What was fetched whole is to be counted, and what is still being fetched is of no use to a run that ends.
+		soon, stop := context.WithTimeout(context.Background(), shutdown)
+		defer stop()
+		if server.Shutdown(soon) != nil {
+			_ = server.Close()
+		}
 	}()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return told(exitFailed, err)
+	}
+	<-closed
+	if err := served.WriteLines(os.Stdout); err != nil {
 		return told(exitFailed, err)
 	}
 	return exitDone

@@ -1,0 +1,55 @@
+"""What iperf3 counted beside the packets that were captured: each of the ways in which they can disagree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.checks import Trust, judge
+from testbed.series import FromFile
+
+PLAN = {
+    "scenario": "window",
+    "run": "20261122-000000-abcd",
+    "quick": False,
+    "sessions": [{"name": "s1", "policy": "cubic", "connections": []}],
+    "telemetry": {"interval_ms": 100},
+    "checks": [{"name": "packets", "judge": "payload_captured"}],
+}
+
+
+def judged(folder: Path, **differs: Any) -> Any:
+    """The check's result for a transfer of 1000 bytes with a window of 100."""
+    numbers = {"sent": 1050, "counted": 1000, "captured": 1060, "window": 100} | differs
+    (folder / "agents").mkdir()
+    captured = {"payload_bytes": numbers["captured"], "largest_window_bytes": numbers["window"]}
+    for role, own in (
+        ("sender", {"bytes": numbers["sent"]}),
+        ("receiver", {"bytes": numbers["counted"], "captured": captured}),
+    ):
+        (folder / "agents" / f"s1-{role}.json").write_text(json.dumps({"session": "s1", "role": role, **own}))
+    (folder / "telemetry.lp").write_text("")
+    verdict = judge(PLAN, FromFile(folder / "telemetry.lp"), folder / "agents", Trust(trusted=True))
+    (check,) = verdict.checks
+    return check
+
+
+@pytest.mark.parametrize(
+    ("differs", "status", "says"),
+    [
+        ({}, "pass", "counted 1,000 bytes at the receiver, packets there had 1,060"),
+        ({"captured": 1000}, "pass", ""),
+        ({"captured": 1100}, "pass", ""),
+        ({"captured": 1101}, "fail", "101 more were captured, and the receiver never offered more than 100"),
+        ({"captured": 999}, "fail", "1 of them were in no packet"),
+        ({"sent": 990}, "fail", "its sender counted 10 fewer"),
+        ({"sent": 0, "counted": 0, "captured": 0}, "fail", "got nothing"),
+    ],
+)
+def test_counts(tmp_path: Path, differs: dict[str, int], status: str, says: str) -> None:
+    check = judged(tmp_path, **differs)
+    assert check.status == status
+    assert says in check.reason
