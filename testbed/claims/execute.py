@@ -19,7 +19,7 @@ from testbed import paths
 from testbed.claims.load import kind_of
 from testbed.claims.model import Engine, RunSpec
 from testbed.errors import Exit
-from testbed.matrix.outcome import write_json
+from testbed.matrix.outcome import finished, standing, wanted_again, write_json
 from testbed.runner import live
 from testbed.runner.attempts import attempts_of, until_trusted
 from testbed.runner.progress import Progress, QuietProgress, Step
@@ -62,7 +62,12 @@ class Runs:
     """Minutes taken and expected, of those made so far."""
 
     def make(self, done: Callable[[dict[str, Made]], object]) -> dict[str, Made]:
-        """Every run by its name; ``done`` is called after each with those so far."""
+        """Every run by its name; ``done`` is called after each with those so far.
+
+        One that is made again is what it was until then.
+        """
+        earlier = {name: found for name in self.specs if (found := self._earlier(name))}
+        again = [name for name, found in earlier.items() if self._wanted_again(found)]
         made: dict[str, Made] = {}
         todo: list[str] = []
         width = width_of(self.engine)
@@ -74,7 +79,8 @@ class Runs:
             made[name] = found
             place = f"[{len(made)}/{len(self.specs)}]"
             self.progress.say(f"  {place} {name}: {_told(found, kept=kept)}{left()}")
-            done({name: made[name] for name in self.specs if name in made})
+            so_far = earlier | made
+            done({name: so_far[name] for name in self.specs if name in so_far})
 
         def ended(name: str, found: Made, seconds: float) -> None:
             if found.state == "judged":
@@ -82,9 +88,11 @@ class Runs:
             write_json(self._home(name) / "made.json", asdict(found))
             settle(name, found)
 
+        if again:
+            self.progress.say(f"  not to be trusted, or broken down, so made again: {', '.join(again)}")
         for name, spec in self.specs.items():
-            if kept := self._kept(name):
-                settle(name, kept, kept=True)
+            if name in earlier and name not in again:
+                settle(name, earlier[name], kept=True)
             elif self.quick and spec.quick.leave_out:
                 settle(name, Made(name, self._shown(name), "left out", spec.quick.leave_out))
             else:
@@ -101,9 +109,18 @@ class Runs:
     def _home(self, name: str) -> Path:
         return self.folder / "runs" / name
 
-    def _kept(self, name: str) -> Made | None:
+    def _earlier(self, name: str) -> Made | None:
         path = self._home(name) / "made.json"
         return Made(**json.loads(path.read_text())) if path.is_file() else None
+
+    def _wanted_again(self, made: Made) -> bool:
+        """Itself, or of a table any of its runs."""
+        if made.state != "judged":
+            return made.state == "broken"
+        result = self.folder / made.folder
+        cells = (standing(finished(cell)) for cell in result.glob("cells/*/*/*"))
+        runs = [run for run in cells if run] or [result]
+        return any(wanted_again(run, self.engine) for run in runs)
 
     def make_one(self, name: str) -> Made:
         """One run, again while it is untrusted."""
@@ -113,7 +130,7 @@ class Runs:
         code, last = until_trusted(
             lambda: self._attempt(name),
             lambda ended: ended[0] == Exit.UNTRUSTED,
-            1 if kind_of(spec) == "table" else attempts_of(self.engine),  # a table repeats its cells itself
+            1 if self._is_table(spec) else attempts_of(self.engine),  # a table makes its cells again itself
         )
         size = sum(path.stat().st_size for path in self._home(name).rglob("*") if path.is_file())
         latest = self._home(name) / spec.run / "latest"
@@ -128,6 +145,9 @@ class Runs:
             exit_code=code, seconds=round(time.monotonic() - begun_s, 1), disk_mb=round(size / 1e6, 1),
             shorter=spec.shorter(quick=self.quick),
         )  # fmt: skip
+
+    def _is_table(self, spec: RunSpec) -> bool:
+        return kind_of(spec) == "table" or (spec.options(quick=self.quick).repeat or 1) > 1
 
     def _attempt(self, name: str) -> tuple[int, str]:
         """The exit code of the run's command, and what it said last on stderr."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli.options import LinkOption
+from testbed.cli.options import LinkOption, ResumeOption
 
 if TYPE_CHECKING:
     from testbed.claims.all_run import Asked
@@ -38,9 +38,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None,
             typer.Option("--only", metavar="ID", help="Only this claim; may be given again."),
         ] = None,
-        resume: Annotated[
-            str, typer.Option("--resume", metavar="RUN", help="Go on with one that was stopped; or 'latest'.")
-        ] = "",
+        resume: ResumeOption = "",
         beside: Annotated[
             list[Path] | None,
             typer.Option(

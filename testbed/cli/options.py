@@ -37,3 +37,11 @@ LinkOption = Annotated[
         "--link", help="Delay by the kernel's netem, by the user-space relay, or whichever there is."
     ),
 ]
+ResumeOption = Annotated[
+    str,
+    typer.Option(
+        "--resume",
+        metavar="RUN",
+        help="Go on with this one (or 'latest'): finished runs are kept, untrusted and broken ones made again.",
+    ),
+]

@@ -13,6 +13,7 @@ from testbed.cli.options import (
     EngineOption,
     LinkOption,
     QuickOption,
+    ResumeOption,
     RuntimeOption,
     ScenarioArgument,
     SeedOption,
@@ -59,9 +60,7 @@ def register(app: typer.Typer) -> None:
             int,
             typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict."),
         ] = 1,
-        resume: Annotated[
-            str, typer.Option("--resume", metavar="RUN", help="Go on with a repetition that was stopped.")
-        ] = "",
+        resume: ResumeOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     ) -> None:
         """Run a scenario and judge it. The last line is PASS, FAIL or UNTRUSTED; results/ has the rest."""

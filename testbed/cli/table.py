@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SetOption
+from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 
 if TYPE_CHECKING:
     from testbed.matrix.load import LoadedTable
@@ -33,10 +33,7 @@ def register(app: typer.Typer) -> None:
         runtime: RuntimeOption = "docker",
         link: LinkOption = "auto",
         engine: EngineOption = "mininet",
-        resume: Annotated[
-            str,
-            typer.Option("--resume", metavar="RUN", help="Go on with a table that was stopped; or 'latest'."),
-        ] = "",
+        resume: ResumeOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="Tell the cells and do nothing."),
     ) -> None:
         """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""

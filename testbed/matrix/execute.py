@@ -54,7 +54,12 @@ class Matrix:
     _transfers_s: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def run(self, cells: Sequence[Cell], done: Callable[[list[Outcome]], object]) -> list[Outcome]:
-        """All cells' outcomes in order; ``done`` is called after each with those so far."""
+        """All cells' outcomes in order; ``done`` is called after each that is made, with those so far.
+
+        A cell that is made again has its earlier outcome until then.
+        """
+        earlier = {cell: became for cell in cells if (became := self._earlier(cell))}
+        again = [cell for cell, became in earlier.items() if self._wanted_again(cell, became)]
         found: dict[Cell, Outcome] = {}
         todo: list[Cell] = []
         width = width_of(self.choices.engine)
@@ -67,7 +72,10 @@ class Matrix:
             found[cell] = became
             told = self._told(cell, became, kept=kept)
             self.progress.say(f"  [{len(found)}/{len(cells)}] {told}{left()}")
-            done([found[cell] for cell in cells if cell in found])
+            if kept:
+                return
+            so_far = earlier | found
+            done([so_far[cell] for cell in cells if cell in so_far])
 
         def ended(cell: Cell, became: Outcome, seconds: float) -> None:
             self._overheads_s.append(max(0.0, seconds - self._transfer_s(cell)))
@@ -77,9 +85,10 @@ class Matrix:
             names = ", ".join(f"row {cell.row} {cell.column}" for cell in running)
             self.progress.update(step, names + left())
 
+        self._tell_again([earlier[cell] for cell in again], len(cells))
         for cell in cells:
-            if kept := self._kept(cell):
-                settle(cell, kept, kept=True)
+            if cell in earlier and cell not in again:
+                settle(cell, earlier[cell], kept=True)
             elif why := self._why_unsupported(cell):
                 settle(cell, outcome.unsupported(cell.row, cell.column, cell.repetition, why))
             else:
@@ -98,25 +107,19 @@ class Matrix:
             plan = mptcp_plan(plan, contender.column.congestion_control)
         return plan, scenario
 
-    def _kept(self, cell: Cell) -> Outcome | None:
-        """The outcome of a cell that needs no further run."""
-        runs = outcome.finished(self.folder / cell.folder)
-        outcomes = [
-            outcome.read_outcome(cell.row, cell.column, cell.repetition, run, attempts)
-            for attempts, run in enumerate(runs, start=1)
-        ]
-        trusted = [found for found in outcomes if found.verdict != "untrusted"]
-        if trusted:
-            return trusted[-1]
-        return outcomes[-1] if len(outcomes) >= attempts_of(self.choices.engine) else None
+    def _earlier(self, cell: Cell) -> Outcome | None:
+        """The outcome of a cell by the runs that were made of it before."""
+        return outcome.read_standing(cell.row, cell.column, cell.repetition, self.folder / cell.folder)
+
+    def _wanted_again(self, cell: Cell, earlier: Outcome) -> bool:
+        return outcome.wanted_again(self.folder / cell.folder / earlier.run, self.choices.engine)
 
     def run_cell(self, cell: Cell) -> Outcome:
         """What comes of a cell that needs a run, or more."""
-        made = len(outcome.finished(self.folder / cell.folder))
         return until_trusted(
             lambda: self._attempt(cell),
             lambda found: found.verdict == "untrusted",
-            attempts_of(self.choices.engine) - made,
+            attempts_of(self.choices.engine),
         )
 
     def _attempt(self, cell: Cell) -> Outcome:
@@ -176,6 +179,13 @@ class Matrix:
         if place not in self._unsupported:
             self._unsupported[place] = why_unsupported(self.plan(cell)[0])
         return self._unsupported[place]
+
+    def _tell_again(self, earlier: Sequence[Outcome], of: int) -> None:
+        untrusted = sum(became.verdict == "untrusted" for became in earlier)
+        if untrusted:
+            self.progress.say(f"  {untrusted} of {of} runs not to be trusted: made again")
+        if broken := len(earlier) - untrusted:
+            self.progress.say(f"  {broken} of {of} runs broken down: made again")
 
     def _told(self, cell: Cell, found: Outcome, *, kept: bool) -> str:
         figure = self.loaded.table.figures[0]

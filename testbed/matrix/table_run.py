@@ -138,6 +138,11 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
         )
         raise
     verdict = keep(outcomes)
+    if untrusted := sum(found.verdict == "untrusted" for found in outcomes):
+        progress.say(
+            f"{untrusted} of {len(outcomes)} runs not to be trusted. To make them again, add --resume {run_id} to "
+            "the same command"
+        )
     if asked.engine == "mininet":
         points.store(server.ensure(), read_json(folder / "table.json"), time.time_ns())
     progress.say(f"  report      {write_report(folder)}")
@@ -180,6 +185,7 @@ def _folder(loaded: LoadedTable, asked: Asked, selection: Selection) -> tuple[st
                     f"--resume {asked.resume}: that table was run with another {key} "
                     f"({_short(before.get(key))}, not {_short(value)}); give the same options, or start a new one"
                 )
+        table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
         return folder.name, folder
     run_id = new_run_id()
     folder = base / run_id

@@ -74,13 +74,9 @@ def _asked(
 def _outcomes(folder: Path, document: dict[str, Any], selection: table_run.Selection) -> Iterator[Outcome]:
     kept = {(o["row"], o["column"], o["repetition"]): o for o in document["outcomes"]}
     for cell in selection.cells():
-        runs = outcome.finished(folder / cell.folder)
         recorded = kept.get((cell.row, cell.column, cell.repetition))
-        if runs:
-            found = [
-                outcome.read_outcome(cell.row, cell.column, cell.repetition, run, attempts)
-                for attempts, run in enumerate(runs, start=1)
-            ]
-            yield next((o for o in reversed(found) if o.verdict != "untrusted"), found[-1])
+        found = outcome.read_standing(cell.row, cell.column, cell.repetition, folder / cell.folder)
+        if found:
+            yield found
         elif recorded and recorded["verdict"] == "unsupported":
             yield Outcome(**recorded)

@@ -1,41 +1,24 @@
-"""Which runs a table is made of: its cells, the plan of each, and the runs that are kept."""
+"""Which runs a table is made of: its cells, the plan of each, and the values that come of a run."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed import paths
-from testbed.checks.result import Trust, Verdict
 from testbed.errors import BadInput
 from testbed.figures import GOODPUT
 from testbed.matrix import table_run
-from testbed.matrix.execute import Matrix
-from testbed.matrix.load import Cell, available, cells, contenders, is_table, load, scenario_of, select
+from testbed.matrix.load import Cell, available, cells, is_table, load, scenario_of, select
 from testbed.matrix.outcome import read_outcome
 from testbed.matrix.table_run import Asked
-from testbed.plan.resolve import Choices, expected_transfer_s
-from testbed.runner.interrupts import Interrupted, interruptible
-from testbed.runner.progress import Progress
-
-POLICIES = {
-    name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")
-}
-
-
-def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False) -> Matrix:
-    loaded = load(name, assignments, quick=quick)
-    columns = {c.name: c for c in contenders(loaded.table, list(POLICIES))}
-    rows = {row.name: row for row in loaded.table.rows}
-    return Matrix(loaded, rows, columns, folder, {}, POLICIES, Choices(), Progress())
+from testbed.plan.resolve import expected_transfer_s
+from tests.matrix.small_table import POLICIES, matrix_of, write_run
 
 
 def all_scenarios(name: str, folder: Path) -> None:
@@ -148,55 +131,6 @@ def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for(tmp_path: Pat
     assert list(table_run.select(quick, Asked(rows="4,3"), POLICIES).rows) == ["3", "4"]
     whole = table_run.select(load("speed-table"), Asked(), POLICIES)
     assert (len(whole.rows), whole.repeat, whole.whole) == (8, 3, True)
-
-
-def write_run(folder: Path, name: str, verdict: Any, goodput_bps: float = 8 * 2**20) -> Path:
-    run = folder / name
-    (run / "agents").mkdir(parents=True)
-    trust = Trust(trusted=verdict != "untrusted", reasons=["late"] if verdict == "untrusted" else [])
-    document = Verdict(
-        scenario="small", run=name, verdict=verdict, summary="s", checks=[], trust=trust, duration_s=1.0, policy="p"
-    ).to_json()  # fmt: skip
-    (run / "verdict.json").write_text(json.dumps(document))
-    result = {"role": "receiver", "goodput_bps": goodput_bps, "duration_s": 1.0}
-    (run / "agents" / "r.json").write_text(json.dumps(result))
-    return run
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "kept", "attempts"),
-    [
-        ([], None, 0),
-        (["pass"], "pass", 1),
-        (["fail"], "fail", 1),
-        (["untrusted"], None, 0),
-        (["untrusted", "pass"], "pass", 2),
-        (["untrusted", "untrusted"], None, 0),
-        (["untrusted", "untrusted", "untrusted"], "untrusted", 3),
-    ],
-)
-def test_what_is_finished_is_kept_and_an_untrusted_run_is_made_up_to_twice_more(
-    small: str, tmp_path: Path, verdicts: list[str], kept: str | None, attempts: int
-) -> None:
-    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
-    for number, verdict in enumerate(verdicts):
-        write_run(tmp_path / cell.folder, f"2026-{number}", verdict)
-    (tmp_path / cell.folder / "2026-9").mkdir(parents=True)  # a run that was killed left no verdict
-    found = matrix._kept(cell)
-    assert (found.verdict if found else None) == kept
-    if found:
-        assert (found.attempts, found.figures[GOODPUT]) == (attempts, 1.0)
-
-
-def test_a_run_that_the_user_stopped_is_made_again(small: str, tmp_path: Path) -> None:
-    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
-    run = write_run(tmp_path / cell.folder, "2026-0", "fail")
-    document = json.loads((run / "verdict.json").read_text())
-    with pytest.raises(Interrupted) as stopped, interruptible():
-        os.kill(os.getpid(), signal.SIGTERM)
-    for broken, again in (("the relay ended", False), (stopped.value.message, True)):
-        (run / "verdict.json").write_text(json.dumps({**document, "broken": broken}))
-        assert (matrix._kept(cell) is None) is again
 
 
 def test_values_come_from_the_receiver(tmp_path: Path) -> None:

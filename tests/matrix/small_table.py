@@ -1,0 +1,57 @@
+"""A table of two rows, and results of its runs as folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from testbed.checks.result import Trust, Verdict
+from testbed.matrix.execute import Matrix
+from testbed.matrix.load import contenders, load
+from testbed.plan.resolve import Choices
+from testbed.runner.progress import Progress
+
+POLICIES = {
+    name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")
+}
+
+SMALL = """\
+name: small
+title: Two rows
+cells:
+  links: [{name: a, rate: 1024pps, delay: 5ms}]
+  ncp: {policy: nkp24, transfer: 1MiB}
+  checks: [{name: payload, judge: payload_intact}]
+rows:
+  - {name: near}
+  - name: far
+    set:
+      links.a.delay: 50ms
+      transfer: 2MiB
+columns:
+  - policies: all
+checks:
+  - {name: faster, judge: ratio, column: nkp24, over: previous, min: 1}
+quick: {rows.far.set.transfer: 1MiB}
+"""
+
+
+def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False) -> Matrix:
+    loaded = load(name, assignments, quick=quick)
+    columns = {c.name: c for c in contenders(loaded.table, list(POLICIES))}
+    rows = {row.name: row for row in loaded.table.rows}
+    return Matrix(loaded, rows, columns, folder, {}, POLICIES, Choices(), Progress())
+
+
+def write_run(folder: Path, name: str, verdict: Any, goodput_bps: float = 8 * 2**20) -> Path:
+    run = folder / name
+    (run / "agents").mkdir(parents=True)
+    trust = Trust(trusted=verdict != "untrusted", reasons=["late"] if verdict == "untrusted" else [])
+    document = Verdict(
+        scenario="small", run=name, verdict=verdict, summary="s", checks=[], trust=trust, duration_s=1.0, policy="p"
+    ).to_json()  # fmt: skip
+    (run / "verdict.json").write_text(json.dumps(document))
+    result = {"role": "receiver", "goodput_bps": goodput_bps, "duration_s": 1.0}
+    (run / "agents" / "r.json").write_text(json.dumps(result))
+    return run

@@ -1,0 +1,137 @@
+"""Going on with a table: which runs are kept, and which are made again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.errors import BadInput
+from testbed.matrix import table_run
+from testbed.matrix.load import KEPT_AS, Cell, load
+from testbed.matrix.outcome import Outcome, read_outcome
+from testbed.matrix.table_run import Asked, select
+from testbed.runner.interrupts import Interrupted, interruptible
+from tests.matrix.small_table import POLICIES, SMALL, matrix_of, write_run
+
+
+def change_verdict(run: Path, **changes: Any) -> None:
+    document = json.loads((run / "verdict.json").read_text())
+    (run / "verdict.json").write_text(json.dumps({**document, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "found", "attempts", "again"),
+    [
+        ([], None, 0, False),
+        (["pass"], "pass", 1, False),
+        (["fail"], "fail", 1, False),
+        (["untrusted"], "untrusted", 1, True),
+        (["untrusted", "pass"], "pass", 2, False),
+        (["untrusted", "untrusted", "untrusted"], "untrusted", 3, True),
+        (["broken"], "fail", 1, True),
+        (["broken", "pass"], "pass", 2, False),
+        (["broken", "untrusted"], "untrusted", 2, True),
+        (["unsupported"], "unsupported", 1, False),
+    ],
+)
+def test_what_settles_a_cell_is_kept_and_what_does_not_is_made_again(
+    small: str, tmp_path: Path, verdicts: list[str], found: str | None, attempts: int, again: bool
+) -> None:
+    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
+    for number, verdict in enumerate(verdicts):
+        broken = verdict in ("broken", "unsupported")
+        run = write_run(tmp_path / cell.folder, f"2026-{number}", "fail" if broken else verdict)
+        if broken:
+            change_verdict(run, broken="the relay ended", unsupported=verdict == "unsupported")
+    (tmp_path / cell.folder / "2026-9").mkdir(parents=True)  # a run that was killed left no verdict
+    earlier = matrix._earlier(cell)
+    assert (earlier.verdict if earlier else None) == found
+    if earlier:
+        assert earlier.attempts == attempts
+        assert matrix._wanted_again(cell, earlier) is again
+
+
+@pytest.mark.parametrize(("verdict", "again"), [("untrusted", False), ("broken", True)])
+def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(
+    small: str, tmp_path: Path, verdict: str, again: bool
+) -> None:
+    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
+    matrix.choices = replace(matrix.choices, engine="sim")
+    run = write_run(tmp_path / cell.folder, "sim-1", "untrusted" if verdict == "untrusted" else "fail")
+    if verdict == "broken":
+        change_verdict(run, broken="the disk is full")
+    earlier = matrix._earlier(cell)
+    assert earlier
+    assert matrix._wanted_again(cell, earlier) is again
+
+
+def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_path: Path) -> None:
+    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
+    run = write_run(tmp_path / cell.folder, "2026-0", "fail")
+    with pytest.raises(Interrupted) as stopped, interruptible():
+        os.kill(os.getpid(), signal.SIGTERM)
+    for broken, counts in (("the relay ended", True), (stopped.value.message, False)):
+        change_verdict(run, broken=broken)
+        assert (matrix._earlier(cell) is not None) is counts
+
+
+def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = matrix_of(small, tmp_path)
+    late, broken, good, new = (Cell("near", "nkp24", number) for number in (1, 2, 3, 4))
+    for number in range(3):
+        write_run(tmp_path / late.folder, f"2026-{number}", "untrusted")
+    change_verdict(write_run(tmp_path / broken.folder, "2026-0", "fail"), broken="the relay ended")
+    write_run(tmp_path / good.folder, "2026-0", "pass")
+    # Of the cell that was late, two runs of these three are untrusted again.
+    came: dict[Cell, list[str]] = {late: ["untrusted", "untrusted", "pass"], broken: ["fail"], new: ["pass"]}
+
+    def attempt(cell: Cell) -> Outcome:
+        run = write_run(tmp_path / cell.folder, f"2027-{len(came[cell])}", came[cell].pop(0))
+        return read_outcome(cell.row, cell.column, cell.repetition, run, len(list(run.parent.iterdir())))
+
+    monkeypatch.setattr(matrix, "_attempt", attempt)
+    monkeypatch.setattr(matrix, "_why_unsupported", lambda _cell: None)
+    after_each: list[list[str]] = []
+    found = matrix.run(
+        [late, broken, good, new], lambda so_far: after_each.append([o.verdict for o in so_far])
+    )
+
+    assert [(o.verdict, o.attempts) for o in found] == [("pass", 6), ("fail", 2), ("pass", 1), ("pass", 1)]
+    assert not any(came.values())
+    # Until it is made again a cell is what it was.
+    assert after_each == [
+        ["pass", "fail", "pass"],
+        ["pass", "fail", "pass"],
+        ["pass", "fail", "pass", "pass"],
+    ]
+    assert len(list((tmp_path / late.folder).iterdir())) == 6
+    told = capsys.readouterr().err
+    assert "1 of 4 runs not to be trusted: made again" in told
+    assert "1 of 4 runs broken down: made again" in told
+    assert told.count("(kept)") == 1
+
+
+def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+
+    def folder_of(text: str, resume: str) -> Path:
+        Path(small).write_text(text)
+        loaded, asked = load(small), Asked(resume=resume)
+        return table_run._folder(loaded, asked, select(loaded, asked, POLICIES))[1]
+
+    begun = folder_of(SMALL, "")
+    stricter = SMALL.replace("min: 1}", "min: 2}")
+    assert folder_of(stricter, "latest") == begun
+    assert load(str(begun / KEPT_AS)).table.checks == load(small).table.checks
+    with pytest.raises(BadInput, match="another cells"):
+        folder_of(stricter.replace("transfer: 1MiB}", "transfer: 3MiB}", 1), "latest")
