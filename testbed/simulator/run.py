@@ -15,7 +15,7 @@ from testbed.scenario.load import LoadedScenario
 from testbed.simulator import virtual_run
 from testbed.simulator.virtual_run import VirtualRun
 
-SOURCES = ("ncp-agent", "link/model", "link/plan", "link/record", "telemetry", "go.mod")
+SOURCES = ("ncp-agent", "link/model", "link/plan", "link/record", "program", "telemetry", "go.mod")
 """What of the checkout a simulation's result can depend on."""
 
 

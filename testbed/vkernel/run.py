@@ -18,8 +18,8 @@ from testbed.vkernel import checkout, guest, python_cache
 from testbed.vkernel.kernel import Kernel
 
 SOURCES = (
-    "collectors", "go.mod", "go.sum", "images/vkernel/engine-init", "link", "ncp-agent", "ndn-agent", "tcp",
-    "telemetry",
+    "collectors", "go.mod", "go.sum", "images/vkernel/engine-init", "link", "ncp-agent", "ndn-agent",
+    "program", "tcp", "telemetry",
 )  # fmt: skip
 """What of the checkout a run's result can depend on, beside Python's sources and packages."""
 LIMIT_S = 3600.0

@@ -3,23 +3,13 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"ncp-testbed/collectors/collect"
 	"ncp-testbed/collectors/watch"
-)
-
-// Exit codes, the same in all programs of the testbed.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitBad    = 2
+	"ncp-testbed/program"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -29,28 +19,23 @@ func run(args []string) int {
 	file := flags.String("watch", "", "what to sample (JSON)")
 	directory := flags.String("dir", "", "folder of the spools")
 	if err := flags.Parse(args); err != nil {
-		return exitBad
+		return program.ExitBadInput
 	}
 	if *file == "" || *directory == "" || flags.NArg() > 0 {
-		return told(exitBad, "usage: ncp-collect --watch FILE --dir DIR")
+		return program.BadInput("usage: ncp-collect --watch FILE --dir DIR")
 	}
 	list, err := watch.Read(*file)
 	if err != nil {
-		return told(exitBad, err)
+		return program.BadInput(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := program.UntilSignal()
 	defer stop()
 	results, err := collect.Run(ctx, list, *directory, os.Stderr)
 	if err != nil {
-		return told(exitFailed, err)
+		return program.Failed(err)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"collectors": results}); err != nil {
-		return told(exitFailed, err)
+		return program.Failed(err)
 	}
-	return exitDone
-}
-
-func told(code int, message any) int {
-	fmt.Fprintln(os.Stderr, "ncp-collect:", message)
-	return code
+	return program.ExitDone
 }

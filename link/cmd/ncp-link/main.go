@@ -10,12 +10,7 @@ import (
 	"os"
 
 	"ncp-testbed/link/plan"
-)
-
-// Exit codes.
-const (
-	exitFailed   = 1
-	exitBadInput = 2
+	"ncp-testbed/program"
 )
 
 const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE]
@@ -27,8 +22,7 @@ const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [-
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, usage)
-		os.Exit(exitBadInput)
+		os.Exit(program.BadInput(usage))
 	}
 	var err error
 	switch os.Args[1] {
@@ -51,12 +45,11 @@ func main() {
 		fmt.Println(usage)
 		return
 	}
+	if errors.As(err, &badInput{}) {
+		os.Exit(program.BadInput(err))
+	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "ncp-link:", err)
-		if errors.As(err, &badInput{}) {
-			os.Exit(exitBadInput)
-		}
-		os.Exit(exitFailed)
+		os.Exit(program.Failed(err))
 	}
 }
 

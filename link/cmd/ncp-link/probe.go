@@ -1,16 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"ncp-testbed/link/probe"
+	"ncp-testbed/program"
 )
 
 func runProbe(arguments []string) error {
@@ -36,7 +34,7 @@ func runProbe(arguments []string) error {
 			}
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	ctx, stop := program.UntilSignal()
 	defer stop()
 	found, err := probe.Run(ctx, p, probe.Options{Namespaces: namespaces, Seconds: *seconds})
 	if err != nil {

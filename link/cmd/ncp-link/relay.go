@@ -1,20 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"ncp-testbed/link/plan"
 	"ncp-testbed/link/relay"
+	"ncp-testbed/program"
 	"ncp-testbed/telemetry"
 	"ncp-testbed/telemetry/push"
 )
@@ -47,7 +45,7 @@ const drainTime = 5 * time.Second
 
 // forward relays frames until SIGTERM or SIGINT.
 func forward(p *plan.Plan, directory, control string, login *telemetry.Credentials) error {
-	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	ended, stop := program.UntilSignal()
 	defer stop()
 
 	spoolPath := filepath.Join(directory, "telemetry.lp")

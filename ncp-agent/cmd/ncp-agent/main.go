@@ -3,26 +3,17 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 
 	"ncp-testbed/ncp-agent/agent"
 	"ncp-testbed/ncp-agent/plan"
 	"ncp-testbed/ncp-agent/policy"
+	"ncp-testbed/program"
 	"ncp-testbed/telemetry"
-)
-
-// Exit codes, the same in all programs of the testbed.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitBad    = 2
 )
 
 const usage = `usage: ncp-agent sender|receiver --plan FILE --session NAME --dir DIR --control SOCKET [--credentials FILE]
@@ -33,22 +24,22 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) == 0 {
-		return bad(usage)
+		return program.BadInput(usage)
 	}
 	switch verb := args[0]; verb {
 	case agent.Sender, agent.Receiver:
 		return transfer(verb, args[1:])
 	case "policies":
 		policy.Print(os.Stdout)
-		return exitDone
+		return program.ExitDone
 	case "version":
 		fmt.Println(version())
-		return exitDone
+		return program.ExitDone
 	case "help", "-h", "--help":
 		fmt.Println(usage)
-		return exitDone
+		return program.ExitDone
 	default:
-		return bad(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
+		return program.BadInput(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
 	}
 }
 
@@ -74,29 +65,23 @@ func transfer(role string, args []string) int {
 	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
 	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
 	if err := flags.Parse(args); err != nil {
-		return exitBad
+		return program.ExitBadInput
 	}
 	if *file == "" || *name == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
-		return bad(usage)
+		return program.BadInput(usage)
 	}
 	o := agent.Options{Role: role, Dir: *dir, Control: *control, Log: os.Stderr}
 	var err error
 	if o.Plan, err = plan.Read(*file, *name); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := program.UntilSignal()
 	defer stop()
 	if err := agent.Run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "ncp-agent:", err)
-		return exitFailed
+		return program.Failed(err)
 	}
-	return exitDone
-}
-
-func bad(message any) int {
-	fmt.Fprintln(os.Stderr, "ncp-agent:", message)
-	return exitBad
+	return program.ExitDone
 }

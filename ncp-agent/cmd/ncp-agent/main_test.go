@@ -17,6 +17,7 @@ import (
 	"ncp-testbed/ncp-agent/agent"
 	"ncp-testbed/ncp-agent/agenttest"
 	"ncp-testbed/ncp-agent/record"
+	"ncp-testbed/program"
 )
 
 func TestMain(m *testing.M) { agenttest.Main(m, run) }
@@ -87,8 +88,8 @@ func testTransfer(t *testing.T, transport string) {
 	if code := sender.Post("/start"); code != http.StatusOK {
 		t.Errorf("starting the sender answered %d", code)
 	}
-	sender.End(exitDone)
-	receiver.End(exitDone)
+	sender.End(program.ExitDone)
+	receiver.End(program.ExitDone)
 	sent, received := result(t, sender), result(t, receiver)
 	if sent.SHA256 != received.SHA256 || sent.Bytes != size || received.Bytes != size || len(sent.SHA256) != 64 {
 		t.Errorf("sent %d bytes %s, received %d bytes %s", sent.Bytes, sent.SHA256, received.Bytes, received.SHA256)
@@ -182,11 +183,11 @@ func TestTerminated(t *testing.T) {
 	for await(receiver, "running").Bytes == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	receiver.Terminate(exitFailed)
+	receiver.Terminate(program.ExitFailed)
 	if r := result(t, receiver); r.Bytes == 0 || !strings.Contains(r.Error, "terminated") || r.Telemetry.Points == 0 {
 		t.Errorf("the receiver's result is %+v", r)
 	}
-	sender.Terminate(exitFailed)
+	sender.Terminate(program.ExitFailed)
 	if s := result(t, sender); s.Error == "" || s.SHA256 == "" {
 		t.Errorf("the sender's result is %+v", s)
 	}
@@ -204,6 +205,6 @@ func TestBadInput(t *testing.T) {
 		{[]string{"sender", "--plan", plan, "--session", "s1", "--dir", "/", "--control", "/x"}, "sessions[0].transfer_bytes: 0, want 1"},
 		{[]string{"receiver", "--plan", "/nowhere", "--session", "s1", "--dir", "/", "--control", "/x"}, "/nowhere"},
 	} {
-		agenttest.Refuses(t, c.args, exitBad, c.want)
+		agenttest.Refuses(t, c.args, program.ExitBadInput, c.want)
 	}
 }

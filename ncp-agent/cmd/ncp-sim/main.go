@@ -17,6 +17,7 @@ import (
 
 	"ncp-testbed/ncp-agent/policy"
 	"ncp-testbed/ncp-agent/virtual"
+	"ncp-testbed/program"
 )
 
 func main() {
@@ -33,7 +34,7 @@ func main() {
 	flag.Parse()
 	if *plan == "" || flag.NArg() > 0 {
 		flag.Usage()
-		os.Exit(2)
+		os.Exit(program.ExitBadInput)
 	}
 	run := virtual.Run
 	if *zeros {
@@ -44,10 +45,8 @@ func main() {
 	case err == nil:
 		fmt.Printf("%.3f virtual s, %d packets, %d points\n", facts.VirtualS, facts.Packets, facts.Points)
 	case facts != nil:
-		fmt.Fprintln(os.Stderr, "ncp-sim:", err)
-		os.Exit(1)
+		os.Exit(program.Failed(err))
 	default:
-		fmt.Fprintln(os.Stderr, "ncp-sim:", err)
-		os.Exit(2)
+		os.Exit(program.BadInput(err))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"ncp-testbed/ncp-agent/overlay"
 	"ncp-testbed/ncp-agent/policy"
+	"ncp-testbed/program"
 )
 
 // runOverlay is the subcommand overlay; it gives the exit code.
@@ -20,26 +21,23 @@ func runOverlay(arguments []string) int {
 	flags.StringVar(&p.Policy, "policy", p.Policy, "window policy of all sessions")
 	dir := flags.String("dir", ".", "the folder that takes overlay.json")
 	if err := flags.Parse(arguments); err != nil {
-		return 2
+		return program.ExitBadInput
 	}
 	if flags.NArg() > 0 || !policy.Known(p.Policy) {
-		fmt.Fprintf(os.Stderr, "ncp-sim overlay: --policy %q and arguments %q: want a window policy and no argument\n", p.Policy, flags.Args())
-		return 2
+		return program.BadInput(fmt.Sprintf("--policy %q and arguments %q: want a window policy and no argument", p.Policy, flags.Args()))
 	}
 	report, err := overlay.Run(p)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "ncp-sim:", err)
-		return 2
+		return program.BadInput(err)
 	}
 	text, err := json.MarshalIndent(report, "", " ")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(*dir, "overlay.json"), append(text, '\n'), 0o644)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "ncp-sim:", err)
-		return 1
+		return program.Failed(err)
 	}
 	fmt.Printf("%d sessions, %d packets, %.1f s of CPU, %.0f MiB\n",
 		p.Sessions, report.Packets, report.Cost.CPUS, float64(report.Cost.PeakBytes)/(1<<20))
-	return 0
+	return program.ExitDone
 }

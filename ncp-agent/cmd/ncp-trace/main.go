@@ -13,13 +13,7 @@ import (
 	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/plan"
 	"ncp-testbed/ncp-agent/trace"
-)
-
-// Exit codes, the same in all programs of the testbed.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitBad    = 2
+	"ncp-testbed/program"
 )
 
 const usage = `usage: ncp-trace --session NAME --sender-plan FILE --receiver-plan FILE
@@ -42,35 +36,34 @@ func run(args []string) int {
 		flags.StringVar(&captures[i], end+"-capture", "", "capture (pcap) in the namespace of the "+end)
 	}
 	if err := flags.Parse(args); err != nil {
-		return exitBad
+		return program.ExitBadInput
 	}
 	if *name == "" || plans[0] == "" || plans[1] == "" || captures[0] == "" || captures[1] == "" || flags.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, usage)
-		return exitBad
+		return program.BadInput(usage)
 	}
 	var sessions [2]plan.Session
 	for i, file := range plans {
 		read, err := plan.Read(file, *name)
 		if err != nil {
-			return say(exitBad, err)
+			return program.BadInput(err)
 		}
 		if sessions[i] = read.Session; sessions[i].Transport != plan.TCP {
-			return say(exitBad, fmt.Errorf("%s: transport: %q, want %q", file, sessions[i].Transport, plan.TCP))
+			return program.BadInput(fmt.Errorf("%s: transport: %q, want %q", file, sessions[i].Transport, plan.TCP))
 		}
 	}
 	var views [2]trace.Facts
 	for i, file := range captures {
 		var err error
 		if views[i], err = view(file, &sessions[0], &sessions[1]); err != nil {
-			return say(exitFailed, fmt.Errorf("%s: %w", file, err))
+			return program.Failed(fmt.Errorf("%s: %w", file, err))
 		}
 	}
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetIndent("", " ")
 	if err := encoder.Encode(answer{views[0], views[1]}); err != nil {
-		return say(exitFailed, err)
+		return program.Failed(err)
 	}
-	return exitDone
+	return program.ExitDone
 }
 
 // view reads one capture.
@@ -95,9 +88,4 @@ func view(file string, sender, receiver *plan.Session) (trace.Facts, error) {
 func offer(s *plan.Session) trace.Offer {
 	cfg := s.Config()
 	return trace.Offer{ClientIDs: cfg.ClientIDs, WindowBytes: cfg.WindowBytes, MTUBytes: cfg.MTUBytes}
-}
-
-func say(code int, err error) int {
-	fmt.Fprintln(os.Stderr, "ncp-trace:", err)
-	return code
 }

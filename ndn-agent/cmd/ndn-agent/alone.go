@@ -21,6 +21,7 @@ import (
 	"ncp-testbed/ndn-agent/packet"
 	"ncp-testbed/ndn-agent/plan"
 	"ncp-testbed/ndn-agent/produce"
+	"ncp-testbed/program"
 )
 
 // verbs run a node without a plan.
@@ -98,9 +99,9 @@ func (f *flagSet) parse(args []string, names int) error {
 // exit is the code for what parse gave.
 func exit(err error) int {
 	if errors.Is(err, flag.ErrHelp) {
-		return exitDone
+		return program.ExitDone
 	}
-	return bad(err)
+	return program.BadInput(err)
 }
 
 func forward(args []string) int {
@@ -128,7 +129,7 @@ func forward(args []string) int {
 	}
 	m, err := marking.Default(*mode)
 	if err != nil {
-		return bad(fmt.Errorf("--marking %w", err))
+		return program.BadInput(fmt.Errorf("--marking %w", err))
 	}
 	if *threshold > 0 {
 		m.ThresholdBytes = *threshold
@@ -139,7 +140,7 @@ func forward(args []string) int {
 	f.alone.Marking = m
 	for prefix, name := range routes {
 		if !hasFace(f.alone.Faces, name) {
-			return bad(fmt.Errorf("--route %s=%s: want the name of a --face", prefix, name))
+			return program.BadInput(fmt.Errorf("--route %s=%s: want the name of a --face", prefix, name))
 		}
 	}
 	return until(func(ctx context.Context) error { return agent.Forward(ctx, f.alone, c, routes) })
@@ -168,14 +169,14 @@ func put(args []string) int {
 	}
 	name, err := packet.ParseName(f.Arg(0))
 	if err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	if (*file == "") == (*bytes == 0) {
-		return bad("want either --file or --bytes")
+		return program.BadInput("want either --file or --bytes")
 	}
 	content, size, err := source(*file, *bytes, *seed, f.Arg(0))
 	if err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	return until(func(ctx context.Context) error {
 		return agent.Put(ctx, f.alone, name, content, size, *segment, time.Duration(*freshness*float64(time.Millisecond)))
@@ -220,12 +221,12 @@ func get(args []string) int {
 	}
 	var err error
 	if c.Name, err = packet.ParseName(f.Arg(0)); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	c.Discover, c.Seed = !*as, uint64(time.Now().UnixNano())
 	c.RTOMin = time.Duration(*rto * float64(time.Millisecond))
 	if err := plan.CheckFetch(c); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	return until(func(ctx context.Context) error {
 		if *into == "" {

@@ -7,20 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 
 	"ncp-testbed/ndn-agent/agent"
 	"ncp-testbed/ndn-agent/plan"
+	"ncp-testbed/program"
 	"ncp-testbed/telemetry"
-)
-
-// Exit codes, the same in all programs of the testbed.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitBad    = 2
 )
 
 const usage = `usage: ndn-agent run --plan FILE --node HOST --dir DIR --control SOCKET [--credentials FILE]
@@ -34,7 +26,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) == 0 {
-		return bad(usage)
+		return program.BadInput(usage)
 	}
 	if alone, ok := verbs[args[0]]; ok {
 		return alone(args[1:])
@@ -44,12 +36,12 @@ func run(args []string) int {
 		return node(args[1:])
 	case "version":
 		fmt.Printf("ndn-agent %s plan schema %d\n", runtime.Version(), plan.Schema)
-		return exitDone
+		return program.ExitDone
 	case "help", "-h", "--help":
 		fmt.Println(usage)
-		return exitDone
+		return program.ExitDone
 	default:
-		return bad(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
+		return program.BadInput(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
 	}
 }
 
@@ -62,34 +54,28 @@ func node(args []string) int {
 	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
 	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
 	if err := flags.Parse(args); err != nil {
-		return exitBad
+		return program.ExitBadInput
 	}
 	if *file == "" || *host == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
-		return bad(usage)
+		return program.BadInput(usage)
 	}
 	o := agent.Options{Dir: *dir, Control: *control, Log: os.Stderr}
 	var err error
 	if o.Plan, err = plan.Read(*file, *host); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	return until(func(ctx context.Context) error { return agent.Run(ctx, o) })
 }
 
 // until runs something until its end or a signal.
 func until(work func(context.Context) error) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := program.UntilSignal()
 	defer stop()
 	if err := work(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "ndn-agent:", err)
-		return exitFailed
+		return program.Failed(err)
 	}
-	return exitDone
-}
-
-func bad(message any) int {
-	fmt.Fprintln(os.Stderr, "ndn-agent:", message)
-	return exitBad
+	return program.ExitDone
 }

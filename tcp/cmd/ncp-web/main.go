@@ -6,21 +6,12 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"ncp-testbed/program"
 	"ncp-testbed/tcp/objects"
-)
-
-// Exit codes, the same in all programs of the testbed.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitBad    = 2
 )
 
 // shutdown is how long connections may take to end once the server is to.
@@ -34,16 +25,16 @@ func run(args []string) int {
 	algorithm := flags.String("congestion-control", "", "the kernel's name of it; empty for the default")
 	apart := flags.Bool("header-apart", false, "send the header in a segment of its own")
 	if err := flags.Parse(args); err != nil {
-		return exitBad
+		return program.ExitBadInput
 	}
 	if *listen == "" || flags.NArg() > 0 {
-		return told(exitBad, "usage: ncp-web --listen ADDRESS:PORT [--header-apart] [--congestion-control NAME]")
+		return program.BadInput("usage: ncp-web --listen ADDRESS:PORT [--header-apart] [--congestion-control NAME]")
 	}
 	listener, err := objects.Listen(*listen, *algorithm, *apart, os.Stdout)
 	if err != nil {
-		return told(exitFailed, err)
+		return program.Failed(err)
 	}
-	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	ended, stop := program.UntilSignal()
 	defer stop()
 	served := new(objects.Served)
 	server := &http.Server{Handler: objects.Handler(*apart, served), ReadHeaderTimeout: time.Minute}
@@ -59,16 +50,11 @@ func run(args []string) int {
 		}
 	}()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return told(exitFailed, err)
+		return program.Failed(err)
 	}
 	<-closed
 	if err := served.WriteLines(os.Stdout); err != nil {
-		return told(exitFailed, err)
+		return program.Failed(err)
 	}
-	return exitDone
-}
-
-func told(code int, what any) int {
-	fmt.Fprintln(os.Stderr, what)
-	return code
+	return program.ExitDone
 }

@@ -10,19 +10,10 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"ncp-testbed/program"
 	"ncp-testbed/tcp/download"
-)
-
-// Exit codes, the same in all programs of the testbed; the last one is for what this kernel can't do.
-const (
-	exitDone        = 0
-	exitFailed      = 1
-	exitBad         = 2
-	exitUnsupported = 4
 )
 
 const usage = `usage: tcp-download serve --listen ADDRESS:PORT --bytes N [--seed N] [--congestion NAME] [--timeout T]
@@ -35,9 +26,9 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) == 0 {
-		return bad(usage)
+		return program.BadInput(usage)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := program.UntilSignal()
 	defer stop()
 	switch verb := args[0]; verb {
 	case "serve":
@@ -48,9 +39,9 @@ func run(args []string) int {
 		return window(ctx, args[1:])
 	case "help", "-h", "--help":
 		fmt.Println(usage)
-		return exitDone
+		return program.ExitDone
 	default:
-		return bad(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
+		return program.BadInput(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
 	}
 }
 
@@ -61,10 +52,10 @@ func serve(ctx context.Context, args []string) int {
 	flags.Uint64Var(&s.Seed, "seed", 1, "")
 	common(flags, &s.Bytes, &s.CongestionControl, &s.Timeout)
 	if err := parse(flags, args, "listen"); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	if err := inRange(s.Bytes); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	served, err := s.Run(ctx, func(net.Addr) {})
 	if err != nil {
@@ -81,16 +72,16 @@ func get(ctx context.Context, args []string) int {
 	flags.IntVar(&g.ReceiveBufferBytes, "receive-buffer", 0, "")
 	common(flags, &g.Bytes, &g.CongestionControl, &g.Timeout)
 	if err := parse(flags, args, "server"); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	if err := inRange(g.Bytes); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	if g.From != "" && net.ParseIP(g.From) == nil {
-		return bad(fmt.Sprintf("--from: %q is no address", g.From))
+		return program.BadInput(fmt.Sprintf("--from: %q is no address", g.From))
 	}
 	if g.ReceiveBufferBytes < 0 {
-		return bad(fmt.Sprintf("--receive-buffer: %d is negative; 0 leaves it to the kernel", g.ReceiveBufferBytes))
+		return program.BadInput(fmt.Sprintf("--receive-buffer: %d is negative; 0 leaves it to the kernel", g.ReceiveBufferBytes))
 	}
 	got, err := g.Run(ctx)
 	if err != nil {
@@ -103,10 +94,10 @@ func window(ctx context.Context, args []string) int {
 	flags := newFlags("window")
 	buffer := flags.Int("receive-buffer", download.ProbeBufferBytes, "")
 	if err := parse(flags, args); err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	if *buffer < download.ProbeBufferBytes {
-		return bad(fmt.Sprintf("--receive-buffer: %d is too little to tell; %d or more", *buffer, download.ProbeBufferBytes))
+		return program.BadInput(fmt.Sprintf("--receive-buffer: %d is too little to tell; %d or more", *buffer, download.ProbeBufferBytes))
 	}
 	found, err := download.ProbeInitialWindow(ctx, *buffer)
 	if err != nil {
@@ -115,7 +106,7 @@ func window(ctx context.Context, args []string) int {
 	if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
 		return failed(err)
 	}
-	return exitDone
+	return program.ExitDone
 }
 
 func newFlags(verb string) *flag.FlagSet {
@@ -160,18 +151,12 @@ func end(result any, err error) int {
 	if err != nil {
 		return failed(err)
 	}
-	return exitDone
+	return program.ExitDone
 }
 
 func failed(err error) int {
-	fmt.Fprintln(os.Stderr, "tcp-download:", err)
 	if _, ok := download.IsUnsupported(err); ok {
-		return exitUnsupported
+		return program.Unsupported(err)
 	}
-	return exitFailed
-}
-
-func bad(message any) int {
-	fmt.Fprintln(os.Stderr, "tcp-download:", message)
-	return exitBad
+	return program.Failed(err)
 }

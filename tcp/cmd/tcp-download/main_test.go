@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"ncp-testbed/program"
+)
 
 func TestBadInputEndsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
@@ -9,18 +13,18 @@ func TestBadInputEndsWithTwo(t *testing.T) {
 		{"get", "--server", "127.0.0.1:1", "--bytes", "1", "--receive-buffer", "-1"},
 		{"get", "--server", "127.0.0.1:1", "--bytes", "1", "rest"}, {"window", "--receive-buffer", "1000"},
 	} {
-		if code := run(args); code != exitBad {
-			t.Errorf("%q ends with %d, not %d", args, code, exitBad)
+		if code := run(args); code != program.ExitBadInput {
+			t.Errorf("%q ends with %d, not %d", args, code, program.ExitBadInput)
 		}
 	}
 }
 
 func TestFailuresAreToldApart(t *testing.T) {
 	serve := []string{"serve", "--listen", "127.0.0.1:0", "--bytes", "1", "--timeout", "10ms"}
-	if code := run(serve); code != exitFailed {
-		t.Errorf("without a client: %d, not %d", code, exitFailed)
+	if code := run(serve); code != program.ExitFailed {
+		t.Errorf("without a client: %d, not %d", code, program.ExitFailed)
 	}
-	if code := run(append(serve, "--congestion", "no-such-one")); code != exitUnsupported {
-		t.Errorf("without the congestion control: %d, not %d", code, exitUnsupported)
+	if code := run(append(serve, "--congestion", "no-such-one")); code != program.ExitUnsupported {
+		t.Errorf("without the congestion control: %d, not %d", code, program.ExitUnsupported)
 	}
 }

@@ -9,19 +9,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"ncp-testbed/program"
 	"ncp-testbed/telemetry"
 	"ncp-testbed/telemetry/push"
-)
-
-// Exit codes, the same in all programs of the testbed.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitBad    = 2
 )
 
 // paths is a flag that may be given more than once.
@@ -44,33 +36,28 @@ func run(args []string) int {
 	drain := flags.Duration("drain", 8*time.Second, "longest time to push the rest at the end")
 	flags.Var(&spools, "spool", "line protocol file to tail; may be given more than once, and appear later")
 	if err := flags.Parse(args); err != nil {
-		return exitBad
+		return program.ExitBadInput
 	}
 	if *plan == "" || *credentials == "" || len(spools) == 0 || flags.NArg() > 0 {
-		return bad("usage: ncp-push --plan FILE --spool FILE … --credentials FILE")
+		return program.BadInput("usage: ncp-push --plan FILE --spool FILE … --credentials FILE")
 	}
 	cfg, err := telemetry.ReadPlan(*plan)
 	if err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 	login, err := telemetry.ReadCredentials(*credentials)
 	if err != nil {
-		return bad(err)
+		return program.BadInput(err)
 	}
 
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	ended, stop := program.UntilSignal()
+	defer stop()
 	pusher := push.Start(cfg, login, os.Stderr, spools...)
-	<-stop
+	<-ended.Done()
 	counts := pusher.Close(*drain)
 	json.NewEncoder(os.Stdout).Encode(counts)
 	if counts.Pushed != counts.Points || pusher.Err() != nil {
-		return exitFailed
+		return program.ExitFailed
 	}
-	return exitDone
-}
-
-func bad(message any) int {
-	fmt.Fprintln(os.Stderr, "ncp-push:", message)
-	return exitBad
+	return program.ExitDone
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/program"
 	"ncp-testbed/telemetry"
 )
 
@@ -111,7 +112,7 @@ func TestPushesUntilSignal(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &counts); err != nil || counts != (telemetry.Counts{Points: 3, Pushed: 3}) {
 				t.Errorf("said %q, %v", out, err)
 			}
-			if code := c.ProcessState.ExitCode(); code != exitDone || errors.Len() > 0 || s.taken() != 3 {
+			if code := c.ProcessState.ExitCode(); code != program.ExitDone || errors.Len() > 0 || s.taken() != 3 {
 				t.Errorf("exit code %d, %d points taken, %s", code, s.taken(), errors)
 			}
 		})
@@ -180,7 +181,7 @@ func TestFailures(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &counts); err != nil || counts != c.counts {
 				t.Errorf("said %q, %v, want %+v", out, err, c.counts)
 			}
-			if code := p.ProcessState.ExitCode(); code != exitFailed || strings.Count(errors(), c.want) != 1 {
+			if code := p.ProcessState.ExitCode(); code != program.ExitFailed || strings.Count(errors(), c.want) != 1 {
 				t.Errorf("exit code %d, said %s, want %q once", code, errors(), c.want)
 			}
 		})
@@ -204,7 +205,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		p, out, errors := command(c.args...)
 		p.Run()
-		if code := p.ProcessState.ExitCode(); code != exitBad || !strings.Contains(errors.String(), c.want) || out.Len() > 0 {
+		if code := p.ProcessState.ExitCode(); code != program.ExitBadInput || !strings.Contains(errors.String(), c.want) || out.Len() > 0 {
 			t.Errorf("%v: exit code %d, said %q, want 2 and %q", c.args, code, errors, c.want)
 		}
 	}
