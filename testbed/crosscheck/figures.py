@@ -11,7 +11,7 @@ from testbed.crosscheck.compare import Difference
 from testbed.figures import title_of, unit_of
 from testbed.matrix.judging import judge_one
 from testbed.matrix.model import Table
-from testbed.matrix.outcome import Outcome
+from testbed.matrix.outcome import Outcome, Spread
 from testbed.matrix.report import summaries_of
 from testbed.report import words
 
@@ -29,7 +29,8 @@ def compare_figures(
 ) -> Iterator[Difference]:
     """Of one run: the figures of its ``verdict.json``; one that a run has not is as far off as can be."""
     for name in dict.fromkeys([*first, *second]):
-        yield _difference(place, name, first.get(name), second.get(name))
+        values = [Spread.of([run[name]] if name in run else []) for run in (first, second)]
+        yield _difference(place, name, *values)
 
 
 def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
@@ -41,24 +42,31 @@ def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, 
     for row in rows:
         for column in columns:
             for figure in table.figures:
-                a, b = ours[row].median(column, figure), theirs[row].median(column, figure)
-                if a is not None or b is not None:
-                    found.append(_difference(f"{row} {column}", figure, a, b))
+                both = ours[row].spread(column, figure), theirs[row].spread(column, figure)
+                if any(spread.n for spread in both):
+                    found.append(_difference(f"{row} {column}", figure, *both))
     said = [_statuses(table, document, rows, columns) for document in (first, second)]
     return [*found, *(_check(name, status, said[1][name]) for name, status in said[0].items())]
 
 
-def _difference(place: str, name: str, a: float | None, b: float | None) -> Difference:
-    unit = unit_of(name)
+def _difference(place: str, name: str, first: Spread, second: Spread) -> Difference:
+    unit, a, b = unit_of(name), first.median, second.median
     if a is None or b is None:
         off = math.inf
     elif unit == "%":
         off = abs(b - a) / 100
     else:
         off = 0.0 if a == b else abs(b - a) / abs(a) if a else math.inf
-    shown = " and ".join("nothing" if value is None else words.figure(value) for value in (a, b))
-    text = f"{place}: {title_of(name)} {shown} {unit}".rstrip()
+    text = f"{place}: {title_of(name)} {_shown(first)} and {_shown(second)} {unit}".rstrip()
     return Difference(place, name, a, b, off, TOLERANCE, text)
+
+
+def _shown(spread: Spread) -> str:
+    """With the range, where runs of one engine differ: it says how much a difference of medians does."""
+    if spread.median is None or spread.low is None or spread.high is None:
+        return "nothing"
+    ends = [words.figure(end) for end in (spread.low, spread.high)]
+    return words.figure(spread.median) + (f" ({'–'.join(ends)})" if ends[0] != ends[1] else "")
 
 
 def _statuses(

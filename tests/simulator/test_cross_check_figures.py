@@ -17,10 +17,11 @@ VALUES = {
 }  # fmt: skip
 
 
-def document(**changed: float) -> dict[str, Any]:
-    """A ``table.json`` of one row and one column."""
+def document(*, more: tuple[float, ...] = (), **changed: float) -> dict[str, Any]:
+    """A ``table.json`` of one row and one column; ``more``: completion times of further runs."""
     values = VALUES | changed
     cells = {figure: {"cubic": Spread.of([values[figure]])} for figure in LOADED.table.figures}
+    cells["completion_ms"]["cubic"] = Spread.of([values["completion_ms"], *more])
     row = RowSummary("unlimited", "unlimited", "", {}, cells, {"cubic": "ok"}, [])
     outcome = Outcome("unlimited", "cubic", 1, "pass", values, 1.0, "", "run")
     return copy.deepcopy(
@@ -62,3 +63,10 @@ def test_a_figure_that_only_one_engine_has_differs() -> None:
 def test_percentages_are_compared_in_points() -> None:
     (gain,) = compare_figures("run", {"over_slow_start_percent": 0.1}, {"over_slow_start_percent": 0.4})
     assert gain.off == pytest.approx(0.003)
+
+
+def test_how_far_runs_of_one_engine_differ_is_told_beside_the_medians() -> None:
+    found = compare_tables(LOADED.table, document(more=(50.0, 61.0)), document(completion_ms=60.0))
+    (completion,) = (d for d in found if d.figure == "completion_ms")
+    assert completion.off == pytest.approx(8 / 52)
+    assert "52.00 (50.00–61.00) and 60.00 ms" in completion.text
