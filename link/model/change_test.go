@@ -55,7 +55,7 @@ func TestChangeOfRateKeepsTheQueue(t *testing.T) {
 	var last Delivery[int]
 	n := 0
 	for f, ok := d.Pop(10_000 * ms); ok; f, ok = d.Pop(10_000 * ms) {
-		last = f
+		last = *f
 		n++
 	}
 	if want := Time(205*ms) + 795*ms/2; n != 100 || abs(last.Due-want) > 1000 {

@@ -56,6 +56,7 @@ type Direction[T any] struct {
 	backPressure, codelling bool // the queue's mode
 
 	line        line[T]
+	popped      Delivery[T] // the last
 	lastArrival Time
 	lastDue     Time // of frames that keep their order
 }
@@ -69,6 +70,9 @@ func NewDirection[T any](p Properties, seed uint64, link, direction string, now 
 
 // Properties are those in force.
 func (d *Direction[T]) Properties() Properties { return d.properties }
+
+// QueuePackets is the queue's limit in frames that is in force, as it was configured; 0 is none.
+func (d *Direction[T]) QueuePackets() int { return d.properties.Queue.Packets }
 
 // Counts are the frames' fates so far.
 func (d *Direction[T]) Counts() Counts { return d.counts }
@@ -149,16 +153,18 @@ func (d *Direction[T]) Push(frame T, bytes int, arrival Time) bool {
 	return true
 }
 
-// Pop returns the next frame that is due by now.
-func (d *Direction[T]) Pop(now Time) (Delivery[T], bool) {
+// Pop returns the next frame that is due by now. What it points to is good until the next Pop.
+func (d *Direction[T]) Pop(now Time) (*Delivery[T], bool) {
 	d.advance(now)
-	if first := d.line.first(); first == nil || first.due > now {
-		return Delivery[T]{}, false
+	first := d.line.first()
+	if first == nil || first.Due > now {
+		return nil, false
 	}
-	f := d.line.pop()
+	d.popped = first.Delivery
+	d.line.pop()
 	d.counts.Out++
-	d.counts.OutBytes += uint64(f.bytes)
-	return Delivery[T]{f.frame, f.bytes, f.arrival, f.due, f.left, int(f.flipBit)}, true
+	d.counts.OutBytes += uint64(d.popped.Bytes)
+	return &d.popped, true
 }
 
 // Next is when something next happens without a Push: a frame is due, or one leaves the queue, which also
@@ -167,7 +173,7 @@ func (d *Direction[T]) Next() (Time, bool) {
 	var next Time
 	ok := false
 	if first := d.line.first(); first != nil {
-		next, ok = first.due, true
+		next, ok = first.Due, true
 	}
 	if d.queue.count > 0 {
 		if leaves := d.serveHead().leaves; !ok || leaves < next {
@@ -214,14 +220,14 @@ func (d *Direction[T]) serveHead() *service {
 	if d.head.known {
 		return &d.head
 	}
-	h := service{known: true, meter: d.meter, cursor: d.cursor}
+	h := &d.head
+	h.known, h.meter, h.cursor = true, d.meter, d.cursor
 	if head := d.queue.front(); d.properties.Trace.IsZero() {
 		h.leaves, h.meter = d.meter.serve(d.pace, head.arrival, head.bytes)
 	} else {
 		h.leaves, h.cursor = d.cursor.serve(d.properties.Trace, head.arrival, head.bytes)
 	}
-	d.head = h
-	return &d.head
+	return h
 }
 
 // enterLine sends a frame on its way at the given time.
@@ -231,35 +237,35 @@ func (d *Direction[T]) enterLine(w waiting[T], at Time) {
 		d.drop(w.frame, Lost)
 		return
 	}
-	f := onLine[T]{frame: w.frame, bytes: w.bytes, arrival: w.arrival, left: at, flipBit: d.drawFlip(w.bytes)}
+	f := Delivery[T]{Frame: w.frame, Bytes: w.bytes, Arrival: w.arrival, Left: at, FlipBit: d.drawFlip(w.bytes)}
 	if chance(d.random.reorder, p.Reorder) {
-		f.due = at
+		f.Due = at
 		d.counts.Overtook++
 	} else {
-		f.due = at + drawDelay(p, d.random.jitter)
+		f.Due = at + drawDelay(p, d.random.jitter)
 		if !p.JitterReorders {
-			f.due = max(f.due, d.lastDue)
+			f.Due = max(f.Due, d.lastDue)
 		}
-		d.lastDue = max(d.lastDue, f.due)
+		d.lastDue = max(d.lastDue, f.Due)
 	}
-	d.line.push(f)
+	d.line.push(&f)
 	if chance(d.random.duplicate, p.Duplicate) {
-		if second, ok := d.hooks.Copy(f.frame); ok {
+		if second, ok := d.hooks.Copy(f.Frame); ok {
 			d.counts.Duplicated++
-			f.frame = second
-			d.line.push(f)
+			f.Frame = second
+			d.line.push(&f)
 		}
 	}
 }
 
 const ethernetHeaderBytes = 14
 
-func (d *Direction[T]) drawFlip(bytes int) int32 {
+func (d *Direction[T]) drawFlip(bytes int) int {
 	if bytes <= ethernetHeaderBytes || !chance(d.random.corrupt, d.properties.Corrupt) {
 		return -1
 	}
 	d.counts.Corrupted++
-	return int32(8*ethernetHeaderBytes + d.random.corrupt.IntN(8*(bytes-ethernetHeaderBytes)))
+	return 8*ethernetHeaderBytes + d.random.corrupt.IntN(8*(bytes-ethernetHeaderBytes))
 }
 
 func (d *Direction[T]) drop(frame T, cause Cause) {

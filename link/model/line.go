@@ -2,12 +2,8 @@ package model
 
 // onLine is a frame past the queue, on its way to the far end.
 type onLine[T any] struct {
-	frame        T
-	bytes        int
-	arrival, due Time
-	left         Time   // the queue
-	order        uint64 // among frames that are due at once
-	flipBit      int32
+	Delivery[T]
+	order uint64 // among frames that are due at once
 }
 
 // line holds frames by due time. Those that are due no earlier than all before them stand in a row: most do, and
@@ -20,7 +16,7 @@ type line[T any] struct {
 }
 
 func before[T any](a, b *onLine[T]) bool {
-	return a.due < b.due || a.due == b.due && a.order < b.order
+	return a.Due < b.Due || a.Due == b.Due && a.order < b.order
 }
 
 func (l *line[T]) count() int { return l.row.count + len(l.heap) }
@@ -36,14 +32,17 @@ func (l *line[T]) first() *onLine[T] {
 	return &l.heap[0]
 }
 
-func (l *line[T]) push(f onLine[T]) {
-	f.order = l.order
+// push puts a frame on the line.
+func (l *line[T]) push(d *Delivery[T]) {
+	order := l.order
 	l.order++
-	l.bytes += f.bytes
-	if l.row.count == 0 || f.due >= l.row.back().due {
-		l.row.push(f)
+	l.bytes += d.Bytes
+	if l.row.count == 0 || d.Due >= l.row.back().Due {
+		slot := l.row.push()
+		slot.Delivery, slot.order = *d, order
 		return
 	}
+	f := onLine[T]{*d, order}
 	l.heap = append(l.heap, f)
 	h := l.heap
 	i := len(h) - 1
@@ -59,19 +58,18 @@ func (l *line[T]) push(f onLine[T]) {
 }
 
 // pop removes the first frame.
-func (l *line[T]) pop() onLine[T] {
-	if l.row.count > 0 && l.first() == l.row.front() {
-		f := l.row.pop()
-		l.bytes -= f.bytes
-		return f
+func (l *line[T]) pop() {
+	first := l.first()
+	l.bytes -= first.Bytes
+	if l.row.count > 0 && first == l.row.front() {
+		l.row.pop()
+		return
 	}
 	h := l.heap
-	first := h[0]
 	last := h[len(h)-1]
 	h[len(h)-1] = onLine[T]{}
 	h = h[:len(h)-1]
 	l.heap = h
-	l.bytes -= first.bytes
 	for i := 0; len(h) > 0; {
 		child := 2*i + 1
 		if child+1 < len(h) && before(&h[child+1], &h[child]) {
@@ -84,5 +82,4 @@ func (l *line[T]) pop() onLine[T] {
 		h[i] = h[child]
 		i = child
 	}
-	return first
 }

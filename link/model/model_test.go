@@ -48,7 +48,7 @@ func pass(p Properties, seed uint64, name string, arrivals []arrival, step Time,
 				if !ok {
 					break
 				}
-				r.delivered = append(r.delivered, delivery)
+				r.delivered = append(r.delivered, *delivery)
 			}
 		}
 	}

@@ -86,12 +86,13 @@ type fifo[T any] struct {
 }
 
 func (q *fifo[T]) push(w waiting[T]) {
-	q.ring.push(w)
+	*q.ring.push() = w
 	q.bytes += w.bytes
 }
 
 func (q *fifo[T]) pop() waiting[T] {
-	w := q.ring.pop()
+	w := *q.front()
+	q.ring.pop()
 	q.bytes -= w.bytes
 	return w
 }

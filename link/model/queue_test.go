@@ -62,7 +62,7 @@ func TestBackPressureRefusesUntilThereIsRoom(t *testing.T) {
 		}
 		now = next
 		for f, ok := d.Pop(now); ok; f, ok = d.Pop(now) {
-			delivered = append(delivered, f)
+			delivered = append(delivered, *f)
 		}
 	}
 	// Two wait at any time, so the last is taken when 18 have left at 100 frames/s.

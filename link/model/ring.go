@@ -7,15 +7,16 @@ type ring[T any] struct {
 	count int
 }
 
-func (r *ring[T]) push(item T) {
+// push adds an item at the back, which the caller fills in: it is empty.
+func (r *ring[T]) push() *T {
 	if r.count == len(r.items) {
 		larger := make([]T, max(64, 2*len(r.items)))
 		n := copy(larger, r.items[r.head:])
 		copy(larger[n:], r.items[:r.head])
 		r.items, r.head = larger, 0
 	}
-	r.items[(r.head+r.count)&(len(r.items)-1)] = item
 	r.count++
+	return r.back()
 }
 
 func (r *ring[T]) front() *T { return &r.items[r.head] }
@@ -23,11 +24,9 @@ func (r *ring[T]) front() *T { return &r.items[r.head] }
 func (r *ring[T]) back() *T { return &r.items[(r.head+r.count-1)&(len(r.items)-1)] }
 
 // pop removes the front, and keeps nothing of it.
-func (r *ring[T]) pop() T {
+func (r *ring[T]) pop() {
 	var none T
-	item := r.items[r.head]
 	r.items[r.head] = none
 	r.head = (r.head + 1) & (len(r.items) - 1)
 	r.count--
-	return item
 }

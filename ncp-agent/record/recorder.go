@@ -4,6 +4,7 @@
 package record
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,7 +34,8 @@ type Recorder struct {
 	sessionTags    telemetry.Tags
 	connectionTags []telemetry.Tags
 	eventTags      func(kind string) telemetry.Tags
-	history        []snapshot // of the last second and one before, oldest first
+	history        []snapshot                // of the last second and one before, oldest first
+	spare          []session.ConnectionStats // storage of the last one forgotten
 }
 
 // snapshot is the session at a moment.
@@ -76,7 +78,7 @@ func (r *Recorder) Sample(at, established time.Time, stats *session.Stats) {
 	r.addConnections(at, stats, before, seconds)
 	r.addSession(at, stats, before, seconds)
 	kept := snapshot{at: at, stats: *stats}
-	kept.stats.Connections = append([]session.ConnectionStats(nil), stats.Connections...)
+	kept.stats.Connections, r.spare = append(r.spare, stats.Connections...), nil
 	r.history = append(r.history, kept)
 }
 
@@ -84,7 +86,8 @@ func (r *Recorder) Sample(at, established time.Time, stats *session.Stats) {
 // beginning: an established session that has done nothing yet.
 func (r *Recorder) secondBefore(at, established time.Time) *snapshot {
 	for len(r.history) > 1 && at.Sub(r.history[1].at) >= time.Second {
-		r.history = r.history[1:]
+		r.spare = r.history[0].stats.Connections[:0]
+		r.history = slices.Delete(r.history, 0, 1)
 	}
 	if len(r.history) == 0 || at.Sub(r.history[0].at) < time.Second {
 		return &snapshot{established, session.Stats{Connections: make([]session.ConnectionStats, len(r.connectionTags))}}
@@ -101,6 +104,9 @@ func (r *Recorder) delivered(c session.ConnectionStats) uint64 {
 	return c.Delivered
 }
 
+// mostFields is room for those of any point: without growing, they need no heap.
+const mostFields = 12
+
 func (r *Recorder) addConnections(at time.Time, stats *session.Stats, before *snapshot, seconds float64) {
 	var windows float64
 	var all uint64
@@ -111,10 +117,10 @@ func (r *Recorder) addConnections(at time.Time, stats *session.Stats, before *sn
 	for i, c := range stats.Connections {
 		delivered := r.delivered(c) - r.delivered(before.stats.Connections[i])
 		// 0/0 is NaN, and such a field is left out.
-		fields := []telemetry.Field{
+		fields := append(make([]telemetry.Field, 0, mostFields),
 			telemetry.Float("delivered_pps", float64(delivered)/seconds),
 			telemetry.Float("delivered_share", float64(delivered)/float64(all)),
-		}
+		)
 		if r.sender {
 			fields = append(fields,
 				telemetry.Float("window_packets", c.WindowPackets),
@@ -137,10 +143,10 @@ func (r *Recorder) addSession(at time.Time, stats *session.Stats, before *snapsh
 	if r.sender {
 		bytes, earlier = stats.AckedBytes, before.stats.AckedBytes
 	}
-	fields := []telemetry.Field{
+	fields := append(make([]telemetry.Field, 0, mostFields),
 		telemetry.Float("goodput_bps", float64(bytes-earlier)*8/seconds),
 		telemetry.Int("bytes", bytes),
-	}
+	)
 	if r.sender {
 		fields = append(fields, telemetry.Int("send_window_used", stats.SendWindowUsed))
 	} else {

@@ -22,7 +22,7 @@ type packet struct {
 type direction struct {
 	*model.Direction[*packet]
 	index           int
-	senders         []int // transfers that send into it first, by number
+	senders         []*transfer // who sends into it first
 	unplugged       bool
 	lost            uint64 // while it was
 	sent, sentBytes uint64
@@ -106,7 +106,7 @@ func (n *network) packet(bytes []byte, to *end, conn int, route []*direction) *p
 	last := len(n.free) - 1
 	p := n.free[last]
 	n.free = n.free[:last]
-	*p = packet{bytes, to, conn, route}
+	p.bytes, p.to, p.conn, p.route = bytes, to, conn, route
 	return p
 }
 
@@ -178,13 +178,24 @@ func (n *network) deliverFrom(d *direction, now time.Duration) {
 		}
 	}
 	n.schedule(d)
-	n.touch(d)
+	n.moved(d)
 }
 
-// touch says that who sends into a direction may find room there.
+// moved says that a packet has left a direction. Transfers that wait for their
+// queues alone have something to do only when this one is half empty.
+func (n *network) moved(d *direction) {
+	wakes := d.halfEmpty()
+	for _, t := range d.senders {
+		if wakes || !t.stopped() {
+			n.touched.add(t.index)
+		}
+	}
+}
+
+// touch says that a direction has changed, for whoever sends into it.
 func (n *network) touch(d *direction) {
-	for _, transfer := range d.senders {
-		n.touched.add(transfer)
+	for _, t := range d.senders {
+		n.touched.add(t.index)
 	}
 }
 
@@ -196,7 +207,7 @@ func (d *direction) room(bytes int) bool { return d.unplugged || d.Room(bytes) }
 // waits is less than half of what Linux would have granted for the queue.
 func (d *direction) halfEmpty() bool {
 	queued, _ := d.Queued()
-	return d.unplugged || queued <= (d.Properties().Queue.Packets-1)/2
+	return d.unplugged || queued <= (d.QueuePackets()-1)/2
 }
 
 // apply carries an event out on the directions of its link.

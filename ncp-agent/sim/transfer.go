@@ -21,6 +21,7 @@ type end struct {
 	paused   time.Duration // the latest of these
 	waiting  int           // packets in held
 	stopped  []bool        // per connection: by a full queue, and not yet woken
+	open     int           // connections that are not stopped
 }
 
 // dataHeader is the most that NCP adds to a packet's data: two tags, a
@@ -29,6 +30,7 @@ const dataHeader = 13
 
 // transfer is one session and its application.
 type transfer struct {
+	index   int // its number
 	config  *Transfer
 	sink    func([]byte)
 	ends    [2]*end
@@ -42,7 +44,7 @@ type transfer struct {
 
 func (w *world) newTransfer(index int) (*transfer, error) {
 	c := &w.run.Transfers[index]
-	t := &transfer{config: c, sink: c.Sink}
+	t := &transfer{index: index, config: c, sink: c.Sink}
 	if t.sink == nil {
 		t.sink = func([]byte) {}
 	}
@@ -58,7 +60,7 @@ func (w *world) newTransfer(index int) (*transfer, error) {
 		t.ends[i] = &end{
 			world: w, transfer: index, which: i, session: s, largest: int(cfg.MTUBytes) + dataHeader,
 			held: make([][]*packet, len(c.Paths)), pausedTo: make([]time.Duration, len(c.Paths)),
-			stopped: make([]bool, len(c.Paths)),
+			stopped: make([]bool, len(c.Paths)), open: len(c.Paths),
 		}
 	}
 	t.ends[0].peer, t.ends[1].peer = t.ends[1], t.ends[0]
@@ -67,8 +69,8 @@ func (w *world) newTransfer(index int) (*transfer, error) {
 		if err != nil {
 			return nil, err
 		}
-		forward[0].senders = append(forward[0].senders, index)
-		back[0].senders = append(back[0].senders, index)
+		forward[0].senders = append(forward[0].senders, t)
+		back[0].senders = append(back[0].senders, t)
 		t.ends[0].routes = append(t.ends[0].routes, forward)
 		t.ends[1].routes = append(t.ends[1].routes, back)
 	}
@@ -140,6 +142,11 @@ func (t *transfer) nextPart(w *world) []byte {
 	return w.zeros[:min(int64(len(w.zeros)), t.config.Bytes-t.written)]
 }
 
+// stopped reports whether the sending end waits for full queues on all its
+// connections. The other end has no data, so that only what it receives, or a
+// deadline, makes it send.
+func (t *transfer) stopped() bool { return t.ends[0].open == 0 }
+
 // next is when an end next wants to act by itself; not ok if that is now,
 // though it has just acted.
 func (t *transfer) next(now time.Duration) (time.Duration, bool) {
@@ -168,10 +175,10 @@ func (e *end) pump(w *world) {
 		if e.stopped[conn] && !route[0].halfEmpty() {
 			continue
 		}
-		e.stopped[conn] = false
+		e.stop(conn, false)
 		for {
 			if !route[0].room(largest) {
-				e.stopped[conn] = w.run.WakeHalfEmpty
+				e.stop(conn, w.run.WakeHalfEmpty)
 				break
 			}
 			buf, ok := e.session.NextPacket(w.now, conn, w.network.storage())
@@ -184,6 +191,19 @@ func (e *end) pump(w *world) {
 			}
 			w.network.push(w.now, w.network.packet(buf, e.peer, conn, route))
 		}
+	}
+}
+
+// stop notes whether a connection waits to be woken by its queue.
+func (e *end) stop(conn int, stopped bool) {
+	if e.stopped[conn] == stopped {
+		return
+	}
+	e.stopped[conn] = stopped
+	if stopped {
+		e.open--
+	} else {
+		e.open++
 	}
 }
 

@@ -43,7 +43,7 @@ func newRecording(dir string, all []*plan.Plan, linkNames []string, timeline []a
 	}
 	first := all[0]
 	r := &recording{
-		file: file, out: bufio.NewWriterSize(file, 1<<20), timeline: timeline,
+		file: file, out: bufio.NewWriterSize(file, 64<<10), timeline: timeline,
 		events: [][]string{{"asked_s", "at_s", "kind", "text"}},
 	}
 	for _, p := range all {

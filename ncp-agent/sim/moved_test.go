@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"ncp-testbed/link/model"
+)
+
+// What leaves a full queue has a transfer act only when something can come of
+// it: a queue is half empty, or a connection does not wait for one.
+func TestFullQueuesLeaveTransfersAlone(t *testing.T) {
+	run := transferOver([]path{{1000, 50, 0}, {1000, 50, 0}}, tinyQueue, "nkp24", 1<<20)
+	run.WakeHalfEmpty = true
+	for i := range run.Links {
+		run.Links[i].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
+	}
+	w, err := newWorld(&run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, d := w.transfers[0].ends[0], w.network.directions[0]
+	for range 100 {
+		d.Push(w.network.packet(w.network.storage(), sender.peer, 0, nil), 1000, 0)
+	}
+	touched := func() bool {
+		w.network.moved(d)
+		_, ok := w.touched.take()
+		return ok
+	}
+	sender.stop(0, true)
+	if !touched() {
+		t.Error("the other connection does not wait")
+	}
+	sender.stop(1, true)
+	if touched() {
+		t.Error("both connections wait for full queues")
+	}
+	for left := 1; left <= 51; left++ {
+		d.Pop(model.Time(left) * model.Time(time.Millisecond))
+		if queued, _ := d.Queued(); queued != 100-left || touched() != (queued < 50) {
+			t.Fatalf("%d packets wait; wakes the sender: %v", queued, queued >= 50)
+		}
+	}
+}
