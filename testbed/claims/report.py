@@ -16,7 +16,6 @@ from testbed.report import style, words
 from testbed.report.page_templates import page_templates
 
 _HERE = Path(__file__).parent / "templates"
-_SHARED = Path(__file__).parent.parent / "report" / "templates"
 _KINDS = {"claim": "claim", "correction": "correction", "beyond": "beyond the source"}
 
 
@@ -34,12 +33,11 @@ def write_report(folder: Path) -> Path:
         (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
     besides = document.get("beside", [])
     engines = [*(other["engine"] for other in besides), document["engine"]]
-    environment = page_templates(_HERE, _SHARED)
+    environment = page_templates(_HERE)
     environment.filters.update(figure=words.figure)
     page = folder / "report.html"
     page.write_text(
         environment.get_template("claims.html.j2").render(
-            css=Markup((_SHARED / "report.css").read_text(encoding="utf-8")),
             all=document,
             model=MODELS[document["engine"]],
             besides=[

@@ -13,7 +13,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-import testbed.report
 from testbed.compare import plots
 from testbed.compare.difference import Difference, Sample, alone, by_group, conclusion
 from testbed.compare.facts import changed_checks, differing, facts_of
@@ -24,7 +23,6 @@ from testbed.report.page_templates import page_templates
 from testbed.report.plots import Plot
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_CSS = Path(testbed.report.__file__).parent / "templates" / "report.css"
 MANY_CASES = 3
 """From so many settings on only the first figure is shown of each, and others where something was shown of them."""
 
@@ -160,7 +158,6 @@ def write(folder: Path, comparison: Comparison) -> Path:
     environment = page_templates(_TEMPLATES)
     page = folder / "report.html"
     text = environment.get_template("compare.html.j2").render(
-        css=Markup(_CSS.read_text(encoding="utf-8")),
         comparison=comparison,
         base=comparison.groups[0],
         by_group=by_group(comparison.differences),

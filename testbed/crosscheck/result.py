@@ -9,14 +9,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-import testbed.report
 from testbed.crosscheck.compare import Difference
 from testbed.report import style
 from testbed.report.page_templates import page_templates
 from testbed.report.plot import Plot
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_CSS = Path(testbed.report.__file__).parent / "templates" / "report.css"
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,6 @@ def write(folder: Path, compared: list[Compared], refused: dict[str, str]) -> Pa
     environment = page_templates(_TEMPLATES)
     page = folder / "report.html"
     text = environment.get_template("cross_check.html.j2").render(
-        css=Markup(_CSS.read_text(encoding="utf-8")),
         verdict=verdict_of(compared),
         run=folder.name,
         engines=" and ".join(dict.fromkeys(engine for entry in compared for engine in entry.runs)),

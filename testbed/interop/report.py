@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from markupsafe import Markup
-
 from testbed.bench.table import markdown_table
 from testbed.interop.verdict import NOT_RUN, Outcome
 from testbed.report.folder import pretty
 from testbed.report.page_templates import page_templates
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_CSS = Path(__file__).parent.parent / "report" / "templates" / "report.css"
 
 LEGEND = (
     "✓: both ends and the packets at both ends say that the payload arrived whole and that the protocol was kept; "
@@ -30,7 +27,6 @@ def write_report(outcome: Outcome, folder: Path) -> None:
     environment.filters.update(pretty=pretty)
     columns, rows = outcome.table()
     page = environment.get_template("interop.html.j2").render(
-        css=Markup(_CSS.read_text(encoding="utf-8")),
         outcome=outcome, columns=columns, rows=[_linked(outcome, row, number) for number, row in enumerate(rows)],
         cells=document["cells"], titles=[result.cell.title for result in outcome.results], legend=LEGEND,
     )  # fmt: skip

@@ -20,7 +20,6 @@ from testbed.report.page_templates import page_templates
 from testbed.report.plots import Plot
 
 _HERE = Path(__file__).parent / "templates"
-_SHARED = Path(__file__).parent.parent / "report" / "templates"
 
 
 def write_report(folder: Path) -> Path:
@@ -32,12 +31,11 @@ def write_report(folder: Path) -> Path:
     plots = [*pictures(document), *lines.plots(verdict)]
     for plot in plots:
         (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
-    environment = page_templates(_HERE, _SHARED)
+    environment = page_templates(_HERE)
     environment.filters.update(figure=words.figure)
     page = folder / "report.html"
     page.write_text(
         environment.get_template("table.html.j2").render(
-            css=Markup((_SHARED / "report.css").read_text(encoding="utf-8")),
             table=document,
             verdict=verdict,
             columns=columns,

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+_SHARED = Path(__file__).parent / "templates"
+
 
 def page_templates(*folders: Path) -> Environment:
-    """The templates in these folders, the first with a name before the others: text is escaped, a missing value is
-    an error."""
+    """The templates in these folders, the first with a name before the others, and those that pages share: text is
+    escaped, a missing value is an error."""
     return Environment(
-        loader=FileSystemLoader(folders),
+        loader=FileSystemLoader([*folders, _SHARED]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -17,8 +17,6 @@ from testbed.report.plot import Plot
 from testbed.report.plots import all_plots
 from testbed.report.shares import share_tables
 
-_TEMPLATES = Path(__file__).parent / "templates"
-
 
 def write_report(result_dir: Path) -> Path:
     """Plots and page from the folder's own files; returns the page's path.
@@ -38,11 +36,10 @@ def write_report(result_dir: Path) -> Path:
 
 
 def _page(folder: ResultFolder, plots: list[Plot]) -> str:
-    environment = page_templates(_TEMPLATES)
+    environment = page_templates()
     environment.filters.update(figure=words.figure, pretty=pretty, seconds=_seconds, signed=_signed)
     verdict, plan = folder.verdict, folder.plan
     return environment.get_template("report.html.j2").render(
-        css=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),
         plan=plan,
         verdict=verdict,
         asked_links=words.the_links(plan),

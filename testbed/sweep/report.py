@@ -17,7 +17,6 @@ from testbed.sweep.load import LoadedSweep
 from testbed.sweep.table import Row, spread, where
 
 _HERE = Path(__file__).parent / "templates"
-_SHARED = Path(__file__).parent.parent / "report" / "templates"
 
 
 def write_report(
@@ -27,13 +26,12 @@ def write_report(
     (folder / "plots").mkdir(exist_ok=True)
     for plot in plots:
         (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
-    environment = page_templates(_HERE, _SHARED)
+    environment = page_templates(_HERE)
     environment.filters.update(figure=words.figure)
     page = folder / "report.html"
     keys = [*loaded.sweep.parameters, "policy"]
     page.write_text(
         environment.get_template("sweep.html.j2").render(
-            css=Markup((_SHARED / "report.css").read_text(encoding="utf-8")),
             sweep=loaded.sweep, quick=loaded.quick, overrides=loaded.overrides, verdict=verdict,
             keys=keys, figures=FIGURES, medians=_medians(rows, keys), runs=len(rows),
             plots=[
