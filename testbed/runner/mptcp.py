@@ -21,6 +21,7 @@ from influxdb.line_protocol import make_lines
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
 from testbed.runner.agents import Agent, AgentPlace
+from testbed.runner.iperf3_result import read_result
 from testbed.runner.life import Run
 from testbed.runner.network import Network
 from testbed.runner.processes import Supervised, last_words
@@ -146,7 +147,8 @@ class MptcpRun(Run):
             for process in (sending, listening):
                 if process is not None and process.process.poll() is None:
                     process.end_group()
-        return _read(server_json, client_json), subflows, started_ns
+        read_result(client_json)  # what went wrong there says more than the server's
+        return read_result(server_json), subflows, started_ns
 
     def _write_events(self, receiver: Mapping[str, Any]) -> None:
         tags = {"run": self.plan["run"], "scenario": self.plan["scenario"], "session": receiver["session"]}
@@ -225,17 +227,6 @@ def _sample(namespace: str, subflows: dict[str, dict[str, Any]]) -> None:
                 "acked_bytes": int(acked[1]),
                 "congestion_control": algorithm[1] if algorithm else "",
             }
-
-
-def _read(server_json: Path, client_json: Path) -> dict[str, Any]:
-    for path in (client_json, server_json):
-        try:
-            document: dict[str, Any] = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise RunFailed(f"iperf3 over MPTCP left no result ({error}); see {path}") from error
-        if document.get("error"):
-            raise RunFailed(f"iperf3 over MPTCP: {document['error']}; see {path}")
-    return document
 
 
 def completion_s(intervals: Sequence[Mapping[str, Any]], wanted_bytes: int) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, LinkRate, SizeBytes
+from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Iperf3Seconds, LinkRate, SizeBytes
 from testbed.scenario.section import Name, Section
 
 LinkNames = Annotated[list[Name], Field(min_length=1)]
@@ -50,7 +50,7 @@ class CrossTraffic(Section):
     """For a topology of the user's own: the links that its packets cross, in order."""
     congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
     from_s: DurationSeconds = Field(0.0, alias="from")
-    for_s: DurationSeconds = Field(alias="for", gt=0)
+    for_s: Iperf3Seconds = Field(alias="for", gt=0)
 
     key_of_paths: ClassVar[str] = "path"
 
@@ -58,10 +58,3 @@ class CrossTraffic(Section):
     def paths(self) -> list[list[str]]:
         """Its one path, where the scenario tells it."""
         return [self.path] if self.path else []
-
-    @field_validator("for_s")
-    @classmethod
-    def _whole_seconds(cls, for_s: float) -> float:
-        if for_s % 1:
-            raise ValueError(f"{for_s:g} s: iperf3 counts whole seconds, for example 10s")
-        return for_s

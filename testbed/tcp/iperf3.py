@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
+from testbed.runner.iperf3_result import read_result
 from testbed.runner.processes import Supervised
-from testbed.scenario.quantities import DurationSeconds, SizeBytes
+from testbed.scenario.quantities import Iperf3Seconds, SizeBytes
 from testbed.tcp.advertised import NoTransfer, arrived, steady
 from testbed.tcp.capture import Connection, read_connections
 from testbed.tcp.kind import Kind, Measured
@@ -39,19 +39,12 @@ class Iperf3(TcpSection):
     """``-w``: SO_SNDBUF and SO_RCVBUF as asked, before Linux doubles them; without it the kernel tunes them."""
     window_scaling: bool = True
     """RFC 7323's option, at both hosts; without it no window is above 65,535 bytes."""
-    for_s: DurationSeconds = Field(10.0, alias="for", gt=0)
+    for_s: Iperf3Seconds = Field(10.0, alias="for", gt=0)
     capture: Where = "receiver"
     """The advertised window is read from it; without it from the sender's TCP_INFO."""
 
     sender_port: ClassVar[int] = CLIENT_PORT
     receiver_port: ClassVar[int] = PORT
-
-    @field_validator("for_s")
-    @classmethod
-    def _whole_seconds(cls, for_s: float) -> float:
-        if for_s % 1:
-            raise ValueError(f"{for_s:g} s: iperf3 counts whole seconds, for example 10s")
-        return for_s
 
     def sysctls_of(self, role: Role) -> dict[str, str]:
         return {"net.ipv4.tcp_window_scaling": str(int(self.window_scaling)), **super().sysctls_of(role)}
@@ -103,7 +96,7 @@ class Iperf3Transfer(Kind):
         return self._data_since_ns
 
     def measured(self) -> Measured:
-        client, server = _said(self._json("client")), _said(self._json("server"))
+        client, server = read_result(self._json("client")), read_result(self._json("server"))
         received, sent = server["end"]["sum_received"], client["end"]["sum_sent"]
         data = self._captured()
         started_ns = round(data.start_unix_s * 1e9) if data else self.started_unix_ns()
@@ -201,14 +194,3 @@ def _captured_payload(data: Connection) -> dict[str, int]:
         "payload_bytes": max(0, found.payload_bytes - COOKIE_BYTES),
         "largest_window_bytes": found.largest_window_bytes,
     }
-
-
-def _said(path: Path) -> dict[str, Any]:
-    """iperf3's JSON; raises :class:`RunFailed` where it left none or says what went wrong."""
-    try:
-        document: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise RunFailed(f"iperf3 left no result ({error}); see {path}") from error
-    if document.get("error"):
-        raise RunFailed(f"iperf3: {document['error']}; see {path}")
-    return document
