@@ -115,7 +115,11 @@ class MptcpRun(Run):
         server_json, client_json = self.folder / "iperf3-server.json", self.folder / "iperf3-client.json"
         listening = Supervised.start(
             "iperf3 server",
-            ["mptcpize", "run", "iperf3", "--server", "--one-off", "--port", str(PORT), "--interval", "0.1", "--json"],
+            [
+                # The addresses are IPv4's; a kernel may have MPTCP without IPv6.
+                "mptcpize", "run", "iperf3", "--server", "--version4", "--one-off", "--port", str(PORT),
+                "--interval", "0.1", "--json",
+            ],
             server_json, namespace=server,
         )  # fmt: skip
         sending = None
