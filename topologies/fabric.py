@@ -27,10 +27,14 @@ def namespace_of(pid: int) -> str:
 
 
 class Fabric:
-    """The middle of all links of one run, in the network namespace ``name``."""
+    """The middle of all links of one run, in the network namespace ``name``.
 
-    def __init__(self, name: str) -> None:
+    ``congestion_control`` is that of TCP over the links; None: the machine's.
+    """
+
+    def __init__(self, name: str, congestion_control: str | None = None) -> None:
         self.name = name
+        self.congestion_control = congestion_control
         self.path = f"/run/netns/{name}"
         self._added: list[_HostEnd] = []
         self._quieted: set[int] = set()
@@ -69,7 +73,8 @@ class Fabric:
         within(self.path, lambda: _bring_middle_up([end.near.middle_interface for end in ends]))
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
-            within(namespace_of(pid), partial(_bring_host_up, own, quiet=pid not in self._quieted))
+            quiet = pid not in self._quieted
+            within(namespace_of(pid), partial(_bring_host_up, own, self.congestion_control, quiet=quiet))
             self._quieted.add(pid)
 
     def add_management(self, addresses: dict[int, str]) -> None:
@@ -117,7 +122,7 @@ def _bring_middle_up(names: Sequence[str]) -> None:
     batch("ip", *(f"link set {name} up promisc on" for name in names))
 
 
-def _bring_host_up(ends: Sequence[_HostEnd], *, quiet: bool) -> None:
+def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None, *, quiet: bool) -> None:
     """``quiet`` before a host's first links are up."""
     if quiet:
         quiet_interfaces()
@@ -131,10 +136,18 @@ def _bring_host_up(ends: Sequence[_HostEnd], *, quiet: bool) -> None:
         line
         for end in ends
         for line in (
-            f"addr add {end.near.address}/{end.near.prefix} dev {end.near.interface}",
+            # Where TCP's congestion control is chosen, no other route than that with it, however short: an agent in
+            # a container dials as soon as there is one.
+            f"addr add {end.near.address}/{end.near.prefix} dev {end.near.interface}"
+            + (" noprefixroute" if congestion_control else ""),
             f"link set {end.near.interface} up",
             # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
             f"neigh replace {end.far.address} lladdr {end.far.mac} dev {end.near.interface} nud permanent",
+            *(
+                [f"route add {end.far.address} dev {end.near.interface} src {end.near.address} "
+                 f"congctl {congestion_control}"]
+                if congestion_control else []
+            ),
         )
     ))  # fmt: skip
 

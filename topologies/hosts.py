@@ -18,9 +18,18 @@ SHELL_POLL_S = 0.1
 
 
 class RoutedHost(Host):
-    """A host with routes; with ``forwards`` a router, which passes on what is not for itself."""
+    """A host with routes; with ``forwards`` a router, which passes on what is not for itself.
 
-    def config(self, routes: Sequence[Route] = (), forwards: bool = False, **params: Any) -> dict[str, Any]:
+    ``congestion_control`` is that of TCP over the routes; None: the machine's.
+    """
+
+    def config(
+        self,
+        routes: Sequence[Route] = (),
+        forwards: bool = False,
+        congestion_control: str | None = None,
+        **params: Any,
+    ) -> dict[str, Any]:
         """Mininet's hook for setting up a host, called when its links are there."""
         configured: dict[str, Any] = super().config(**params)
         namespace = namespace_of(self.pid)
@@ -28,7 +37,8 @@ class RoutedHost(Host):
             run(in_namespace(namespace, ["sysctl", "-q", "-w", "net.ipv4.ip_forward=1"]))
         for route in routes:
             where = ["via", route.via, "dev", route.interface]
-            run(in_namespace(namespace, ["ip", "route", "replace", route.to, *where]))
+            chosen = ["congctl", congestion_control] if congestion_control else []
+            run(in_namespace(namespace, ["ip", "route", "replace", route.to, *where, *chosen]))
         return configured
 
 

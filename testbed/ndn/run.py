@@ -18,7 +18,7 @@ from testbed.runner.network import Network
 from testbed.runner.progress import Step
 from testbed.runner.transfer import DRAIN_S, state_of
 from testbed.tcp.host_settings import prepare_host
-from testbed.tcp.socket_samples import read_samples
+from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
 
 POLL_S = 0.1
 
@@ -113,17 +113,11 @@ class NdnRun(Run):
             raise RunFailed(why_it_ended(consumer))
 
     def _assert_congestion_control(self) -> None:
-        """Raises :class:`RunFailed` where a TCP face sent Data with what was not asked."""
         if self.plan["ndn"]["transport"] != "tcp":
             return
-        asked = self.plan["ndn"]["congestion_control"]
-        samples = read_samples(self.spools / "tcp_info.lp", role="sender")
-        seen = {sample.tags["congestion_control"] for sample in samples}
+        seen = congestion_controls(self.spools, self.plan["sessions"][0]["name"])
         self.provenance["congestion_control_of_the_sockets"] = sorted(seen)
-        if seen != {asked}:
-            raise RunFailed(
-                f"faces sent Data with {', '.join(sorted(seen)) or 'no socket seen'}, not {asked}"
-            )
+        assert_sent_with(self.plan["ndn"]["congestion_control"], seen)
 
     def _keep_results(self) -> None:
         by_host: dict[str, Mapping[str, Any]] = {}

@@ -92,6 +92,7 @@ def _session(
         "policy": ncp.policy,
         "policy_facts": facts,
         "transport": ncp.transport,
+        **({"congestion_control": ncp.congestion_control} if ncp.transport == "tcp" else {}),
         "transfer_bytes": ncp.transfer_bytes,
         "send_window_bytes": ncp.send_window_bytes,
         "mtu_bytes": ncp.mtu_bytes,

@@ -53,6 +53,11 @@ def _link(plan: Plan, link: dict[str, Any]) -> str:
     )
 
 
+def _transport(session: dict[str, Any]) -> str:
+    chosen = session.get("congestion_control")
+    return str(session["transport"]).upper() + (f" ({chosen})" if chosen else "")
+
+
 def _session(plan: Plan, session: dict[str, Any]) -> str:
     if "in_words" in session:
         return str(session["in_words"])
@@ -63,7 +68,7 @@ def _session(plan: Plan, session: dict[str, Any]) -> str:
     windows = "/".join(f"{w:g}" for w in stated) if stated else session["policy_facts"]["initial"]
     return (
         (f"{session['name']} from {session['start_s']:g} s, " if several else "")
-        + f"policy {session['policy']} over {session['transport'].upper()}, "
+        + f"policy {session['policy']} over {_transport(session)}, "
         + f"{session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
         f"send window {session['send_window_bytes'] // session['mtu_bytes']} packets, windows start at {windows}"
         + (f", connections: {len(session['connections'])}" if several else "")

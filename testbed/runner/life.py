@@ -26,7 +26,7 @@ from testbed.runner.collectors import Collectors
 from testbed.runner.cross_traffic import Iperf3
 from testbed.runner.interrupts import interruptible, uninterruptible
 from testbed.runner.live_target import LiveTarget
-from testbed.runner.network import Network, relay_middle
+from testbed.runner.network import Network, asked_of_sessions, relay_middle
 from testbed.runner.processes import AGENT_UID
 from testbed.runner.progress import Progress, Step
 from testbed.runner.telemetry_lag import TelemetryLag
@@ -34,6 +34,7 @@ from testbed.runner.timeline import Timeline
 from testbed.runner.transfer import await_ready, start_of_transfer, watch_transfer
 from testbed.runner.trust import judge_trust, lossy_interfaces
 from testbed.series import FromInflux
+from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
 
 
 class ScenarioText(Protocol):
@@ -235,6 +236,10 @@ class Run:
     ) -> None:
         """From the start of the first session to the end of the last."""
         watch_transfer(self.plan, started, failures, self.progress, step)
+        for session, asked in asked_of_sessions(self.plan).items():
+            seen = congestion_controls(self.spools, session)
+            self.provenance.setdefault("congestion_control_of_the_sockets", {})[session] = sorted(seen)
+            assert_sent_with(asked, seen)
 
     def _places(self, own: Path, credentials: Path | None) -> list[agents.AgentPlace]:
         places = []

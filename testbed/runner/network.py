@@ -24,13 +24,34 @@ def links_of(plan: Plan) -> list[LinkPlan]:
     return [LinkPlan.from_json(link) for link in plan["links"]]
 
 
+def congestion_control_of(plan: Plan) -> str | None:
+    """That of TCP over the links, where agents carry their packets over it; None where nothing is asked.
+
+    It is chosen by routes and not by the namespaces' own default, which can only be what the machine leaves to all
+    programs to choose.
+    """
+    if plan["traffic"] == "ndn":
+        section = plan["ndn"]
+        return str(section["congestion_control"]) if section["transport"] == "tcp" else None
+    return next(iter(asked_of_sessions(plan).values()), None)
+
+
+def asked_of_sessions(plan: Plan) -> dict[str, str]:
+    """The congestion control of each NCP session over TCP, by the session's name; all have the same."""
+    return {
+        session["name"]: session["congestion_control"]
+        for session in plan["sessions"]
+        if plan["traffic"] == "ncp" and session["transport"] == "tcp" and not session.get("carrier")
+    }
+
+
 class Network:
     """What Mininet built for one run. ``pids`` are the processes whose namespaces are the hosts'."""
 
     def __init__(self, plan: Plan, relay: RelayMiddle | None = None) -> None:
         self.plan = plan
         self.links = links_of(plan)
-        self.fabric = Fabric(plan["namespace"])
+        self.fabric = Fabric(plan["namespace"], congestion_control_of(plan))
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
 
@@ -55,6 +76,7 @@ class Network:
                 "cls": RoutedHost,
                 "routes": [Route(**route) for route in self.plan["routes"] if route["host"] == name],
                 "forwards": node.get("forwards", False),
+                "congestion_control": self.fabric.congestion_control,
             }
             if name in container_pids:
                 options[name] |= {"cls": ContainerHost, "container_pid": container_pids[name]}

@@ -28,6 +28,8 @@ class NcpSession(Section):
     policy: Name
     transport: Literal["udp", "tcp"] = "udp"
     """A datagram for each packet, or a TCP connection for each NCP connection, each packet after its length."""
+    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
+    """The kernel's, of these TCP connections."""
     transfer_bytes: SizeBytes = Field(alias="transfer")
     initial_windows: list[Annotated[int, Field(ge=1)]] | None = None
     """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""

@@ -22,7 +22,7 @@ from testbed.tcp.host_settings import prepare_host
 from testbed.tcp.kind import Kind, Measured, Stage, address_of
 from testbed.tcp.kinds import KINDS
 from testbed.tcp.section import Role
-from testbed.tcp.socket_samples import read_samples
+from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
 
 ROLES: tuple[Role, ...] = ("receiver", "sender")
 POLL_S = 0.05
@@ -132,16 +132,12 @@ class TcpRun(Run):
             raise RunFailed(str(client.failure()))
 
     def _assert_congestion_control(self, measured: Measured) -> None:
-        """Raises :class:`RunFailed` where the data was not sent with what was asked, or nobody saw it."""
-        asked = self.plan["tcp"]["congestion_control"]
-        samples = read_samples(self.spools / "tcp_info.lp", role="sender")
-        seen = {sample.tags["congestion_control"] for sample in samples} | {measured.congestion_control}
+        seen = congestion_controls(self.spools, self.plan["sessions"][0]["name"]) | {
+            measured.congestion_control
+        }
         seen -= {""}
         self.provenance["congestion_control_of_the_socket"] = sorted(seen)
-        if not seen:
-            raise RunFailed(f"no sample of the sender's socket tells that its congestion control was {asked}")
-        if seen != {asked}:
-            raise RunFailed(f"the sender's congestion control was {', '.join(sorted(seen))}, not {asked}")
+        assert_sent_with(self.plan["tcp"]["congestion_control"], seen)
 
     def _write_results(self, measured: Measured) -> None:
         session = self.plan["sessions"][0]["name"]

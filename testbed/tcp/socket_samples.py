@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from line_protocol_parser import parse_line
 
+from testbed.errors import RunFailed
 from testbed.tcp.section import Role
+
+SPOOL = "tcp_info.lp"
+"""The collector's file in a run's folder of spools."""
 
 
 @dataclass(frozen=True)
@@ -30,3 +34,17 @@ def read_samples(spool: Path, *, role: Role) -> list[SocketSample]:
     points = [parse_line(line) for line in lines if line.startswith("tcp_info,")]
     samples = [SocketSample(int(p["time"]), p["tags"], p["fields"]) for p in points]
     return sorted((s for s in samples if s.tags.get("role") == role), key=lambda s: s.at_unix_ns)
+
+
+def congestion_controls(spools: Path, session: str) -> set[str]:
+    """What the sending sockets of a session were seen to use, so far."""
+    samples = read_samples(spools / SPOOL, role="sender")
+    return {sample.tags["congestion_control"] for sample in samples if sample.tags.get("session") == session}
+
+
+def assert_sent_with(asked: str, seen: Collection[str]) -> None:
+    """Raises :class:`RunFailed` where data was not sent with the congestion control asked for, or nobody saw it."""
+    if not seen:
+        raise RunFailed(f"no sample of the sender's sockets tells that their congestion control was {asked}")
+    if set(seen) != {asked}:
+        raise RunFailed(f"the sender's congestion control was {', '.join(sorted(seen))}, not {asked}")

@@ -77,7 +77,15 @@ def test_an_index_beyond_the_address_plan() -> None:
 def test_the_transport_is_udp_unless_asked_for() -> None:
     (over_udp,), (over_tcp,) = plan_of()["sessions"], plan_of("ncp.transport=tcp")["sessions"]
     assert (over_udp["transport"], over_tcp["transport"]) == ("udp", "tcp")
-    assert "over TCP" in plan_text(plan_of("ncp.transport=tcp"))
+
+
+def test_connections_of_tcp_have_a_congestion_control_and_not_the_machines() -> None:
+    (over_udp,), (over_tcp,) = plan_of()["sessions"], plan_of("ncp.transport=tcp")["sessions"]
+    assert "congestion_control" not in over_udp
+    assert over_tcp["congestion_control"] == "cubic"
+    asked = plan_of("ncp.transport=tcp", "ncp.congestion_control=bbr")
+    assert asked["sessions"][0]["congestion_control"] == "bbr"
+    assert "over TCP (bbr)" in plan_text(asked)
 
 
 def test_the_plan_in_words() -> None:

@@ -74,6 +74,7 @@ def test_set(assignment, read) -> None:
         ("links.fast.rate=1024", "--set links.fast.rate=1024: links.fast.rate: 1024 has no unit"),
         ("links.fast.reat=1mbit", "unknown key 'reat'; did you mean 'rate'"),
         ("ncp.transport=quic", "'udp' or 'tcp'"),
+        ("ncp.congestion_control=CUBIC", "ncp.congestion_control"),
         ("policy", "write key=value"),
         ("policy=[", "not valid YAML"),
         ("initial_windows=[1]", "has 1 values for 2 links"),
