@@ -5,7 +5,7 @@ Deleting the namespace deletes all links, whatever else went wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,12 +29,16 @@ def namespace_of(pid: int) -> str:
 class Fabric:
     """The middle of all links of one run, in the network namespace ``name``.
 
-    ``congestion_control`` is that of TCP over the links; None: the machine's.
+    ``congestion_control`` is that of TCP over the links, None: the machine's. ``sysctls`` are set at every host
+    before it has an address, and so before there is a socket in it.
     """
 
-    def __init__(self, name: str, congestion_control: str | None = None) -> None:
+    def __init__(
+        self, name: str, congestion_control: str | None = None, sysctls: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
         self.congestion_control = congestion_control
+        self.sysctls = sysctls or {}
         self.path = f"/run/netns/{name}"
         self._added: list[_HostEnd] = []
         self._quieted: set[int] = set()
@@ -73,9 +77,15 @@ class Fabric:
         within(self.path, lambda: _bring_middle_up([end.near.middle_interface for end in ends]))
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
-            quiet = pid not in self._quieted
-            within(namespace_of(pid), partial(_bring_host_up, own, self.congestion_control, quiet=quiet))
+            if pid not in self._quieted:
+                within(namespace_of(pid), self._set_up_host)
+            within(namespace_of(pid), partial(_bring_host_up, own, self.congestion_control))
             self._quieted.add(pid)
+
+    def _set_up_host(self) -> None:
+        quiet_interfaces()
+        for name, value in self.sysctls.items():
+            Path("/proc/sys", name.replace(".", "/")).write_text(value)
 
     def add_management(self, addresses: dict[int, str]) -> None:
         """A network apart from the emulated links: pid of each host → its address on ``mgmt0``."""
@@ -122,10 +132,7 @@ def _bring_middle_up(names: Sequence[str]) -> None:
     batch("ip", *(f"link set {name} up promisc on" for name in names))
 
 
-def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None, *, quiet: bool) -> None:
-    """``quiet`` before a host's first links are up."""
-    if quiet:
-        quiet_interfaces()
+def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None) -> None:
     plain_frames([end.near.interface for end in ends])
     if shaping := [
         line for end in ends if end.shaping

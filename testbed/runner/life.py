@@ -22,11 +22,12 @@ from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
+from testbed.runner.agents_tcp import asked_of_sessions
 from testbed.runner.collectors import Collectors
 from testbed.runner.cross_traffic import Iperf3
 from testbed.runner.interrupts import interruptible, uninterruptible
 from testbed.runner.live_target import LiveTarget
-from testbed.runner.network import Network, asked_of_sessions, relay_middle
+from testbed.runner.network import Network, relay_middle
 from testbed.runner.processes import AGENT_UID
 from testbed.runner.progress import Progress, Step
 from testbed.runner.telemetry_lag import TelemetryLag

@@ -11,6 +11,7 @@ from typing import Any
 from testbed.plan.layout import Route
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolve import Plan
+from testbed.runner import agents_tcp
 from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
@@ -24,34 +25,13 @@ def links_of(plan: Plan) -> list[LinkPlan]:
     return [LinkPlan.from_json(link) for link in plan["links"]]
 
 
-def congestion_control_of(plan: Plan) -> str | None:
-    """That of TCP over the links, where agents carry their packets over it; None where nothing is asked.
-
-    It is chosen by routes and not by the namespaces' own default, which can only be what the machine leaves to all
-    programs to choose.
-    """
-    if plan["traffic"] == "ndn":
-        section = plan["ndn"]
-        return str(section["congestion_control"]) if section["transport"] == "tcp" else None
-    return next(iter(asked_of_sessions(plan).values()), None)
-
-
-def asked_of_sessions(plan: Plan) -> dict[str, str]:
-    """The congestion control of each NCP session over TCP, by the session's name; all have the same."""
-    return {
-        session["name"]: session["congestion_control"]
-        for session in plan["sessions"]
-        if plan["traffic"] == "ncp" and session["transport"] == "tcp" and not session.get("carrier")
-    }
-
-
 class Network:
     """What Mininet built for one run. ``pids`` are the processes whose namespaces are the hosts'."""
 
     def __init__(self, plan: Plan, relay: RelayMiddle | None = None) -> None:
         self.plan = plan
         self.links = links_of(plan)
-        self.fabric = Fabric(plan["namespace"], congestion_control_of(plan))
+        self.fabric = Fabric(plan["namespace"], agents_tcp.congestion_control(plan), agents_tcp.sysctls(plan))
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
 

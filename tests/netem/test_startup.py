@@ -72,7 +72,10 @@ def test_a_transfer_over_tcp(guest_run: Run) -> None:
     # Not the guest's default, which is CUBIC as every Linux has it, so that it is seen to be asked for.
     asked = ("ncp.transport=tcp", "ncp.congestion_control=reno", "transfer=2MiB")
     folder = guest_run("startup", *asked, quick=True).folder
-    assert document(folder, "provenance")["guest"]["congestion_control_of_the_sockets"] == {"s1": ["reno"]}
+    inside = document(folder, "provenance")["guest"]
+    assert inside["congestion_control_of_the_sockets"] == {"s1": ["reno"]}
+    for host in ("h1", "h2"):
+        assert inside["sysctls"][host]["net.ipv4.tcp_rmem"].split() == ["4096", "8388608", "8388608"]
     # So little is too short for the judgements of its windows; what concerns TCP is that all of it arrives.
     assert checks(folder)["payload"]["status"] == "pass"
     sender = document(folder / "agents", "s1-sender")
