@@ -144,13 +144,14 @@ def _tables(name: str, asked: Asked) -> Compared:
 
 
 def _run_table(loaded: table_file.LoadedTable, engine: Any, asked: Asked) -> Path:
-    table_run.run(
+    verdict = table_run.run(
         loaded,
         table_run.Asked(
             asked.repeat, asked.rows, asked.columns, asked.runtime, engine=engine, quick=asked.quick
         ),
     )
-    return (paths.results() / loaded.table.name / "latest").resolve()
+    # Not the latest: another may have begun meanwhile.
+    return paths.results() / loaded.table.name / verdict.run
 
 
 def _pairs(
