@@ -76,11 +76,7 @@ class Iperf3(threading.Thread):
             self._await_client(time.monotonic() + flow["for_s"] + END_S)
         self._end(self._server)
         reader.join()
-        if (
-            self._client
-            and not self._error
-            and (whole := self._points.whole(_said(self._json), time.time_ns()))
-        ):
+        if self._client and not self._error and (whole := self._whole()):
             with self._spool.open("ab", buffering=0) as spool:
                 _append(spool, whole)
 
@@ -118,6 +114,14 @@ class Iperf3(threading.Thread):
                 self._error = f"{self.name} did not end within {END_S:g} s of its time; see {self._json}"
         elif reason := _refusal(self._json):  # with --json, iperf3 ends with 0 whatever happened
             self._error = f"{self.name}: {reason}; see {self._json} and {self._log}"
+
+    def _whole(self) -> Point | None:
+        """What the client says of the whole flow; None where it was stopped so hard that it said nothing."""
+        try:
+            said = _said(self._json)
+        except (OSError, ValueError):
+            return None
+        return self._points.whole(said, time.time_ns())
 
     def _read_server(self) -> None:
         """A point for each interval, at the time that the server tells it."""
