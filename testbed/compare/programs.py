@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import build, paths
-from testbed.errors import BadInput
+from testbed.errors import BadInput, CannotRun
 from testbed.plan.sessions import PolicyFacts
 
 COMMITS = paths.CHECKOUT / ".build" / "commits"
@@ -91,7 +91,10 @@ def _sources(commit: str) -> Path:
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     # A user who may read this checkout may read its history, whoever owns it.
-    return subprocess.run(
-        ["git", "-c", f"safe.directory={paths.CHECKOUT}", *arguments],
-        cwd=paths.CHECKOUT, capture_output=True, check=False,
-    )  # fmt: skip
+    command = ["git", "-c", f"safe.directory={paths.CHECKOUT}", *arguments]
+    try:
+        return subprocess.run(command, cwd=paths.CHECKOUT, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise CannotRun(
+            "commits are compared by git, which is not installed", "apt-get install git"
+        ) from None

@@ -25,9 +25,10 @@ SYSCTLS = (
 
 def of_machine_and_code() -> dict[str, Any]:
     """What is the same for all runs of this checkout on this machine today."""
+    changes = _git("status", "--porcelain")
     return {
-        "commit": _git("rev-parse", "HEAD"),
-        "uncommitted_changes": bool(_git("status", "--porcelain")),
+        "commit": _git("rev-parse", "HEAD") or "",
+        "uncommitted_changes": None if changes is None else bool(changes),
         "host": socket.gethostname(),
         "machine": platform.machine(),
         "python": sys.version.split()[0],
@@ -70,9 +71,11 @@ def _own_packages() -> list[str]:
     return [entry for entry in sys.path if ".venv" in entry]
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-c", f"safe.directory={paths.CHECKOUT}", *arguments],
-        cwd=paths.CHECKOUT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return done.stdout.strip() if done.returncode == 0 else ""
+def _git(*arguments: str) -> str | None:
+    """What git says of this checkout; None where it knows nothing of it, or is not installed."""
+    command = ["git", "-c", f"safe.directory={paths.CHECKOUT}", *arguments]
+    try:
+        done = subprocess.run(command, cwd=paths.CHECKOUT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
