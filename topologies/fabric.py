@@ -41,7 +41,7 @@ class Fabric:
         self.sysctls = sysctls or {}
         self.path = f"/run/netns/{name}"
         self._added: list[_HostEnd] = []
-        self._quieted: set[int] = set()
+        self._hosts_set_up: set[int] = set()
 
     def create(self) -> None:
         """Make the namespace; raises :class:`CommandFailed` if the name is taken."""
@@ -77,10 +77,10 @@ class Fabric:
         within(self.path, lambda: _bring_middle_up([end.near.middle_interface for end in ends]))
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
-            if pid not in self._quieted:
+            if pid not in self._hosts_set_up:
                 within(namespace_of(pid), self._set_up_host)
             within(namespace_of(pid), partial(_bring_host_up, own, self.congestion_control))
-            self._quieted.add(pid)
+            self._hosts_set_up.add(pid)
 
     def _set_up_host(self) -> None:
         quiet_interfaces()

@@ -28,11 +28,11 @@ func TestFullQueuesLeaveTransfersAlone(t *testing.T) {
 		_, ok := w.touched.take()
 		return ok
 	}
-	sender.stop(0, true)
+	sender.stopped[0] = true
 	if !touched() {
 		t.Error("the other connection does not wait")
 	}
-	sender.stop(1, true)
+	sender.stopped[1] = true
 	if touched() {
 		t.Error("both connections wait for full queues")
 	}

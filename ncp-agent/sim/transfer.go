@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ncp-testbed/ncp-agent/session"
@@ -21,7 +22,6 @@ type end struct {
 	paused   time.Duration // the latest of these
 	waiting  int           // packets in held
 	stopped  []bool        // per connection: by a full queue, and not yet woken
-	open     int           // connections that are not stopped
 }
 
 // dataHeader is the most that NCP adds to a packet's data: two tags, a
@@ -60,7 +60,7 @@ func (w *world) newTransfer(index int) (*transfer, error) {
 		t.ends[i] = &end{
 			world: w, transfer: index, which: i, session: s, largest: int(cfg.MTUBytes) + dataHeader,
 			held: make([][]*packet, len(c.Paths)), pausedTo: make([]time.Duration, len(c.Paths)),
-			stopped: make([]bool, len(c.Paths)), open: len(c.Paths),
+			stopped: make([]bool, len(c.Paths)),
 		}
 	}
 	t.ends[0].peer, t.ends[1].peer = t.ends[1], t.ends[0]
@@ -145,7 +145,7 @@ func (t *transfer) nextPart(w *world) []byte {
 // stopped reports whether the sending end waits for full queues on all its
 // connections. The other end has no data, so that only what it receives, or a
 // deadline, makes it send.
-func (t *transfer) stopped() bool { return t.ends[0].open == 0 }
+func (t *transfer) stopped() bool { return !slices.Contains(t.ends[0].stopped, false) }
 
 // next is when an end next wants to act by itself; not ok if that is now,
 // though it has just acted.
@@ -175,10 +175,10 @@ func (e *end) pump(w *world) {
 		if e.stopped[conn] && !route[0].halfEmpty() {
 			continue
 		}
-		e.stop(conn, false)
+		e.stopped[conn] = false
 		for {
 			if !route[0].room(largest) {
-				e.stop(conn, w.run.WakeHalfEmpty)
+				e.stopped[conn] = w.run.WakeHalfEmpty
 				break
 			}
 			buf, ok := e.session.NextPacket(w.now, conn, w.network.storage())
@@ -191,19 +191,6 @@ func (e *end) pump(w *world) {
 			}
 			w.network.push(w.now, w.network.packet(buf, e.peer, conn, route))
 		}
-	}
-}
-
-// stop notes whether a connection waits to be woken by its queue.
-func (e *end) stop(conn int, stopped bool) {
-	if e.stopped[conn] == stopped {
-		return
-	}
-	e.stopped[conn] = stopped
-	if stopped {
-		e.open--
-	} else {
-		e.open++
 	}
 }
 

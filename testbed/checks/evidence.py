@@ -46,6 +46,11 @@ class Evidence:
         """Seconds between two samples of one series."""
         return float(self.plan["telemetry"]["interval_ms"]) / 1000
 
+    def result_of(self, session: str, role: str) -> Mapping[str, Any] | None:
+        """What one end of a session reported at its end; None if it left nothing."""
+        theirs = (r for r in self.results if r.get("session") == session and r.get("role") == role)
+        return next(theirs, None)
+
     def start_ns(self, session: str) -> int:
         """Unix nanoseconds of the session's t = 0; CannotJudge if it never started."""
         start = start_of(self.events, session)

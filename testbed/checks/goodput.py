@@ -84,9 +84,9 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
 
 def goodput_bps(evidence: Evidence, session: Mapping[str, Any]) -> float:
     """Payload bits per second from the session's start to the last byte at the receiver."""
-    for result in evidence.results:
-        if result.get("session") == session["name"] and result.get("role") == "receiver":
-            if result.get("goodput_bps"):
-                return float(result["goodput_bps"])
-            raise CannotJudge(f"the receiver of session {session['name']} did not finish")
-    raise CannotJudge(f"there is no result of the receiver of session {session['name']}")
+    result = evidence.result_of(session["name"], "receiver")
+    if result is None:
+        raise CannotJudge(f"there is no result of the receiver of session {session['name']}")
+    if not result.get("goodput_bps"):
+        raise CannotJudge(f"the receiver of session {session['name']} did not finish")
+    return float(result["goodput_bps"])

@@ -27,7 +27,7 @@ class MptcpCarried(CheckParameters):
 def mptcp_carried(parameters: MptcpCarried, evidence: Evidence) -> CheckResult:
     """From the subflows' counters at the sender."""
     session = asked.session_of(evidence.plan, parameters.session)
-    sender = next((r for r in evidence.results if r.get("role") == "sender"), None)
+    sender = evidence.result_of(session["name"], "sender")
     if sender is None:
         raise CannotJudge("there is no result of the sender")
     acked = {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}

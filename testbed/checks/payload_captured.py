@@ -37,12 +37,12 @@ class PayloadCaptured(CheckParameters):
 def payload_captured(parameters: PayloadCaptured, evidence: Evidence) -> CheckResult:
     """From both ends' results; the receiver's has what the capture said."""
     session = asked.session_of(evidence.plan, parameters.session)["name"]
-    results = {result.get("role"): result for result in evidence.results if result.get("session") == session}
-    if "sender" not in results or "captured" not in results.get("receiver", {}):
+    sender, receiver = (evidence.result_of(session, role) for role in ("sender", "receiver"))
+    if sender is None or receiver is None or "captured" not in receiver:
         raise CannotJudge("the receiver's result tells nothing of captured packets")
-    counted, sent = int(results["receiver"]["bytes"]), int(results["sender"]["bytes"])
-    captured = int(results["receiver"]["captured"]["payload_bytes"])
-    window = int(results["receiver"]["captured"]["largest_window_bytes"])
+    counted, sent = int(receiver["bytes"]), int(sender["bytes"])
+    captured = int(receiver["captured"]["payload_bytes"])
+    window = int(receiver["captured"]["largest_window_bytes"])
     problems = []
     if not counted:
         problems.append("iperf3 got nothing")

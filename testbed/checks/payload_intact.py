@@ -66,13 +66,13 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
 
 
 def _result(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
-    for result in evidence.results:
-        if result.get("session") == session and result.get("role") == role:
-            if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
-                error = result.get("error") or "it has no bytes and SHA-256"
-                raise CannotJudge(f"the {role} of session {session} did not finish: {error}")
-            return result
-    raise CannotJudge(f"there is no result of the {role} of session {session}; the agent left none")
+    result = evidence.result_of(session, role)
+    if result is None:
+        raise CannotJudge(f"there is no result of the {role} of session {session}; the agent left none")
+    if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
+        error = result.get("error") or "it has no bytes and SHA-256"
+        raise CannotJudge(f"the {role} of session {session} did not finish: {error}")
+    return result
 
 
 def _sentence(text: str) -> str:

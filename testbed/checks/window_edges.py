@@ -48,10 +48,7 @@ class WindowEdges(CheckParameters):
 def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:
     """From what the sender's host captured."""
     session = asked.session_of(evidence.plan, parameters.session)
-    sender = next(
-        (r for r in evidence.results if r.get("role") == "sender" and r.get("session") == session["name"]),
-        None,
-    )
+    sender = evidence.result_of(session["name"], "sender")
     if sender is None or "edges_met_bytes" not in sender:
         raise CannotJudge("the sender's result tells nothing of edges; only a download's does")
     met: Sequence[int] = sender["edges_met_bytes"]

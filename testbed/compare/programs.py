@@ -12,6 +12,7 @@ from pathlib import Path
 
 from testbed import build, paths
 from testbed.errors import BadInput, CannotRun
+from testbed.history import git
 from testbed.plan.sessions import PolicyFacts
 
 COMMITS = paths.CHECKOUT / ".build" / "commits"
@@ -90,10 +91,8 @@ def _sources(commit: str) -> Path:
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    # A user who may read this checkout may read its history, whoever owns it.
-    command = ["git", "-c", f"safe.directory={paths.CHECKOUT}", *arguments]
     try:
-        return subprocess.run(command, cwd=paths.CHECKOUT, capture_output=True, check=False)
+        return git(*arguments)
     except FileNotFoundError:
         raise CannotRun(
             "commits are compared by git, which is not installed", "apt-get install git"

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from testbed.figures import GOODPUT
 from testbed.scenario.quantities import Fraction
-from testbed.scenario.section import Name, Section
+from testbed.scenario.section import CongestionControl, Name, Section
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
@@ -34,7 +34,7 @@ class Column(Section):
     policies: Literal["all"] | None = None
     carrier: Literal["mptcp"] | None = None
     """What carries the transfer: the kernel's MPTCP with iperf3, or without it what the cells say."""
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = None
+    congestion_control: CongestionControl | None = None
     """MPTCP's, on each subflow; without it the kernel's default."""
     set: dict[str, Any] = Field(default_factory=dict)
 

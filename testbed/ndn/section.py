@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from testbed.scenario.quantities import DelayMilliseconds, SizeBytes
-from testbed.scenario.section import Section
+from testbed.scenario.section import CongestionControl, Section
 
 Prefix = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._=-]{1,64}){1,8}$")]
 
@@ -64,7 +64,7 @@ class Ndn(Section):
     system's default."""
     send_queue_bytes: SizeBytes | None = Field(None, alias="send_queue", ge=4096)
     """What may wait for a TCP face's socket in its agent; more is dropped. Without it 64 MiB."""
-    congestion_control: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
+    congestion_control: CongestionControl = "cubic"
     """The kernel's, of TCP faces."""
 
     @model_validator(mode="after")

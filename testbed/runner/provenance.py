@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from testbed import paths
 from testbed.doctor import kernel_facts
+from testbed.history import git
 from testbed.plan.resolve import Plan
 from topologies.commands import CommandFailed, in_namespace, run
 
@@ -73,9 +72,8 @@ def _own_packages() -> list[str]:
 
 def _git(*arguments: str) -> str | None:
     """What git says of this checkout; None where it knows nothing of it, or is not installed."""
-    command = ["git", "-c", f"safe.directory={paths.CHECKOUT}", *arguments]
     try:
-        done = subprocess.run(command, cwd=paths.CHECKOUT, capture_output=True, text=True, check=False)
+        done = git(*arguments)
     except FileNotFoundError:
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return done.stdout.decode().strip() if done.returncode == 0 else None

@@ -10,7 +10,7 @@ from testbed.checks import Check
 from testbed.ndn.section import Ndn
 from testbed.scenario.links import Link
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
-from testbed.scenario.section import Name, Section
+from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.scenario.sessions import Access, CrossTraffic, Session
 from testbed.scenario.timeline import TimelineEvent
 from testbed.scenario.topology import KEYS_OF_TOPOLOGY, Topology
@@ -28,7 +28,7 @@ class NcpSession(Section):
     policy: Name
     transport: Literal["udp", "tcp"] = "udp"
     """A datagram for each packet, or a TCP connection for each NCP connection, each packet after its length."""
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
+    congestion_control: CongestionControl = "cubic"
     """The kernel's, of these TCP connections."""
     transfer_bytes: SizeBytes = Field(alias="transfer")
     initial_windows: list[Annotated[int, Field(ge=1)]] | None = None

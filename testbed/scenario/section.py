@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+CongestionControl = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
+"""The kernel's name of one (TCP_CA_NAME_MAX)."""
 
 
 class Section(BaseModel):

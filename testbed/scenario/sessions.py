@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Iperf3Seconds, LinkRate, SizeBytes
-from testbed.scenario.section import Name, Section
+from testbed.scenario.section import CongestionControl, Name, Section
 
 LinkNames = Annotated[list[Name], Field(min_length=1)]
 
@@ -48,7 +48,7 @@ class CrossTraffic(Section):
     receiver: Name | None = None
     path: LinkNames | None = None
     """For a topology of the user's own: the links that its packets cross, in order."""
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] = "cubic"
+    congestion_control: CongestionControl = "cubic"
     from_s: DurationSeconds = Field(0.0, alias="from")
     for_s: Iperf3Seconds = Field(alias="for", gt=0)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from testbed.scenario.section import Section
+from testbed.scenario.section import CongestionControl, Section
 
 Role = Literal["sender", "receiver"]
 
@@ -15,8 +15,6 @@ ROUTE_OPTIONS = (
     "advmss", "initcwnd", "initrwnd", "mtu", "quickack", "reordering", "rto_min", "ssthresh", "window",
 )  # fmt: skip
 """Options of ``ip route`` that a scenario may set; ``congctl`` is ``congestion_control``'s."""
-
-CongestionControl = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")]
 
 
 def _text(value: Any) -> Any:
