@@ -1,0 +1,1 @@
+"""What is concluded from results, without I/O."""
