@@ -9,6 +9,7 @@ from testbed.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.checks.figures import figures_of
 from testbed.checks.registry import JUDGEMENTS, Parameters, parameters_in_plan
 from testbed.checks.result import CheckResult, Trust, Verdict, rounded
+from testbed.judge.algebra import Word, summary_of, verdict_of
 from testbed.series import Reader
 from testbed.series.reader import end_of, start_of
 
@@ -63,22 +64,13 @@ def _policies(parameters: Parameters, plan: Plan) -> set[str]:
     return {session["policy"] for session in sessions}
 
 
-def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> str:
-    if not trust.trusted:
-        return "untrusted"
-    statuses = {result.status for result in results} - {"not-asked"}
+def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> Word:
     # A quick run may leave checks open, but not all of them; a full run has to decide each.
-    allowed = {"pass", "not-covered"} if quick else {"pass"}
-    return "pass" if "pass" in statuses and statuses <= allowed else "fail"
+    return verdict_of([*(result.status for result in results), *trust.parts], may_stay_open=quick)
 
 
 def _summary(results: list[CheckResult], trust: Trust) -> str:
-    held = sum(result.status == "pass" for result in results)
-    asked = sum(result.status != "not-asked" for result in results)
-    parts = [f"{held} of {asked} checks hold"]
-    for status, words in (("fail", "fails"), ("error", "can't be judged"), ("not-covered", "is not covered")):
-        parts += [f"“{result.name}” {words}" for result in results if result.status == status]
-    text = "; ".join(parts) + "."
+    text = summary_of([(result.name, result.status) for result in results])
     if not trust.trusted:
         return f"Not to be trusted ({'; '.join(trust.reasons)}). {text}"
     return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,8 @@ from testbed.checks.result import CheckResult
 
 class MptcpCarried(CheckParameters):
     """Each link's subflow had at least ``min_bytes`` acknowledged, so that it took part, and not only joined."""
+
+    fact: ClassVar[bool] = True
 
     judge: Literal["mptcp_carried"]
     session: str | None = None

@@ -25,6 +25,8 @@ class CheckParameters(BaseModel):
 
     of_traffic: ClassVar[tuple[str, ...]] = ("ncp",)
     """What a run has to send for the judgement to have something to look at."""
+    fact: ClassVar[bool] = False
+    """Whether it is about a fact, not a number: it then has to hold in every run, whatever an interval says."""
 
     name: str = Field(min_length=1)
     policy: Annotated[list[str], BeforeValidator(_one_or_more)] = []

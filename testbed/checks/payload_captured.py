@@ -15,6 +15,7 @@ class PayloadCaptured(CheckParameters):
     what had arrived when iperf3 stopped reading. The sender counted at least as much as the receiver."""
 
     of_traffic: ClassVar[tuple[str, ...]] = ("tcp",)
+    fact: ClassVar[bool] = True
 
     judge: Literal["payload_captured"]
     session: str | None = None

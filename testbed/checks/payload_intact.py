@@ -15,6 +15,7 @@ class PayloadIntact(CheckParameters):
     """Bytes and SHA-256 at both ends are the same, and the bytes are as many as the scenario asked for."""
 
     of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
+    fact: ClassVar[bool] = True
 
     judge: Literal["payload_intact"]
     session: str | None = None

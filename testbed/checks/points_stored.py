@@ -13,6 +13,7 @@ class PointsStored(CheckParameters):
     """InfluxDB holds as many of the run's points as ``telemetry.lp``."""
 
     of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
+    fact: ClassVar[bool] = True
 
     judge: Literal["points_stored"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -57,6 +57,11 @@ JUDGEMENTS: Mapping[str, Callable[[Any, Evidence], CheckResult]] = {
     "window_edges": window_edges,
 }
 """A judgement takes its own parameters and the evidence; it raises CannotJudge where something is missing."""
+
+FACTS: frozenset[str] = frozenset(
+    str(get_args(kind.model_fields["judge"].annotation)[0]) for kind in get_args(Parameters) if kind.fact
+)
+"""The judgements that are about a fact, not a number."""
 
 _ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
 

@@ -6,7 +6,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Status = Literal["pass", "fail", "undecided", "not-covered", "not-asked", "error"]
+from testbed.judge.algebra import Part, Word
+
+Status = Part
+"""A check's outcome, as the algebra of verdicts knows it."""
 
 
 class CheckResult(BaseModel):
@@ -16,7 +19,8 @@ class CheckResult(BaseModel):
     ``reason`` is one or more sentences for a reader who has seen nothing else; ``figures`` are further
     numbers by name. ``undecided`` means that an interval over several runs lies only partly inside what is asked,
     ``not-covered`` means that the run holds too little data to decide, ``not-asked`` that the
-    check is about other policies than the run's, ``error`` that something the check needs is missing or broken.
+    check is about other policies than the run's, ``error`` that something the check needs is missing or broken. Of a
+    check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of them was.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,6 +43,11 @@ class Trust(BaseModel):
     trusted: bool
     reasons: list[str] = []
 
+    @property
+    def parts(self) -> list[Part]:
+        """What it adds to a whole: trust alone proves nothing, so that it is no part that passes."""
+        return [] if self.trusted else ["untrusted"]
+
 
 class Verdict(BaseModel):
     """``verdict.json``."""
@@ -48,7 +57,7 @@ class Verdict(BaseModel):
     schema_version: Literal[1] = 1
     scenario: str
     run: str
-    verdict: Literal["pass", "fail", "untrusted"]
+    verdict: Word
     summary: str
     checks: list[CheckResult]
     trust: Trust

@@ -18,6 +18,7 @@ from testbed.claims.judged import Judged
 from testbed.claims.model import Claims, Engine
 from testbed.claims.report import write_report
 from testbed.errors import BadInput
+from testbed.judge import algebra
 from testbed.matrix.outcome import write_json
 from testbed.plan.resolve import new_run_id
 from testbed.runner import provenance
@@ -57,7 +58,7 @@ def tell(claims: Claims, asked: Asked) -> None:
     print(f"{len(claims.claims)} claims, {len(claims.runs)} runs, about {minutes:.0f} min")
 
 
-def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[str, list[Judged], Path]:
+def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word, list[Judged], Path]:
     """The verdict, the claims and the result folder."""
     # Once, before runs that go side by side would each do it.
     with progress.step("build"):
@@ -92,7 +93,7 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[str, list[Jud
     found = write(claims, asked, folder, run_id, made, complete=True)
     write_report(folder)
     progress.say(f"  {(time.monotonic() - start_s) / 60:.1f} min")
-    return table.verdict_of(found), found, folder
+    return table.verdict_of(found, quick=asked.quick), found, folder
 
 
 def write(
@@ -106,14 +107,14 @@ def write(
 ) -> list[Judged]:
     """``claims.json`` and ``claims.csv``: all that can be judged by the runs made so far."""
     found = [
-        judge(name, claim, made[claim.run], folder)
+        judge(name, claim, made.get(claim.run) or Made.never(claim.run), folder)
         for name, claim in claims.claims.items()
-        if claim.run in made
+        if complete or claim.run in made
     ]
     document = {
         "schema": SCHEMA, "name": NAME, "run": run_id, "engine": asked.engine, "quick": asked.quick,
         "only": list(asked.only), "complete": complete,
-        "verdict": table.verdict_of(found), "summary": table.summary_of(found),
+        "verdict": table.verdict_of(found, quick=asked.quick), "summary": table.summary_of(found),
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
         "runs": {name: asdict(one) for name, one in made.items()},

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.result import CheckResult, Verdict
+from testbed.checks.registry import FACTS
+from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.verify import read_json, read_verdict
 from testbed.claims.execute import Made
-from testbed.claims.judged import WORD_OF_STATUS, Judged, Word
+from testbed.claims.judged import WORD_OF_STANDING, Judged, Word
 from testbed.claims.model import Claim
+from testbed.judge.algebra import BEST_FIRST, Standing
+from testbed.matrix import load as table_file
 from testbed.matrix import report as table_report
-from testbed.matrix.judging import judge_one
+from testbed.matrix.judging import cells_of, judge_one
+from testbed.matrix.model import EachRunCheck, TableCheck
+from testbed.matrix.outcome import Outcome
 from testbed.report import words
 
 _WORD_OF_STATE: Mapping[str, Word] = {
@@ -21,32 +26,94 @@ _WORD_OF_STATE: Mapping[str, Word] = {
 
 
 def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
-    """``folder`` is that of all runs; what its files leave open is open, and says why."""
+    """``folder`` is that of all runs; what its files leave open is open, and says why.
+
+    A claim stands on its whole run: what the deciding check says counts only where no run behind it broke down, is
+    missing or untrusted, or failed in a fact (:data:`FACTS`) such as its payload.
+    """
     if made.state != "judged":
-        return _judged(name, claim, made, _WORD_OF_STATE[made.state], made.why)
+        declared = made.state in ("not carried", "left out")
+        return _judged(name, claim, made, _WORD_OF_STATE[made.state], made.why, asked=not declared)
     if made.shorter and claim.full_only:
-        return _judged(name, claim, made, "not-covered", f"Left open by a quick run: {claim.full_only}")
+        reason = f"Left open by a quick run: {claim.full_only}"
+        return _judged(name, claim, made, "not-covered", reason, asked=False)
     run = folder / made.folder
     verdict = read_verdict(run)
     if verdict.broken:
         return _judged(name, claim, made, "broken", verdict.broken)
     table = read_json(run / "table.json") if (run / "table.json").is_file() else None
-    result = _result(name, claim, verdict, table)
+    result, stands = _of_run(claim, verdict) if table is None else _of_table(name, claim, verdict, run, table)
     if result is None:
         return _judged(name, claim, made, "broken", f"{made.folder} has no check {claim.check!r}")
-    word, reason = WORD_OF_STATUS[result.status], result.reason
-    if table is None and not verdict.trust.trusted:
-        word, reason = "untrusted", "; ".join(verdict.trust.reasons)
-    elif table is not None and result.status == "not-covered":
-        word, reason = _why_open(table, reason)
-    return _judged(name, claim, made, word, reason, result, table)
+    if stands is None:
+        word, reason = WORD_OF_STANDING[result.status], result.reason
+    else:
+        word, reason = WORD_OF_STANDING[stands[0]], stands[1]
+    if word == "fails" and stands is not None:  # the run failed, which says nothing of the claim
+        word = "broken"
+    if word == "unsupported" and table is not None and table["engine"] != "mininet":
+        return _judged(name, claim, made, "not-covered", reason, result, table, asked=False)
+    return _judged(name, claim, made, word, reason, result, table, asked=result.status != "not-asked")
 
 
-def _result(name: str, claim: Claim, verdict: Verdict, table: Mapping[str, Any] | None) -> CheckResult | None:
+Apart = tuple[Standing, str]
+"""That a run behind a claim does not stand, whatever the deciding check says: what it is worth, and why."""
+
+
+def _of_run(claim: Claim, verdict: Verdict) -> tuple[CheckResult | None, Apart | None]:
+    """The deciding check of a single run or a sweep."""
+    result = next((check for check in verdict.checks if check.name == claim.check), None)
+    if not verdict.trust.trusted:
+        return result, ("untrusted", "; ".join(verdict.trust.reasons))
+    checks = {check.name: (check.judge, check.status) for check in verdict.checks if check is not result}
+    if failed := _failed_fact(checks):
+        return result, ("fail", f"“{failed}” does not hold, so the run behind it can't be relied on.")
+    return result, None
+
+
+def _of_table(
+    name: str, claim: Claim, verdict: Verdict, run: Path, table: Mapping[str, Any]
+) -> tuple[CheckResult | None, Apart | None]:
+    """The deciding check of a table, or of a repeated scenario, and the worst of the cells that it is about."""
+    outcomes = [Outcome(**outcome) for outcome in table["outcomes"]]
     asked = claim.table_check(name)
-    if asked is not None and table is not None:
-        return judge_one(asked, table_report.summaries_of(table), table["columns"], engine=table["engine"])
-    return next((check for check in verdict.checks if check.name == claim.check), None)
+    if asked is None:
+        checks = table_file.load(str(run / table_file.KEPT_AS)).table.checks
+        asked = next((check for check in checks if check.name == claim.check), None)
+        result = next((check for check in verdict.checks if check.name == claim.check), None)
+    else:
+        summaries = table_report.summaries_of(table)
+        result = judge_one(asked, summaries, table["columns"], outcomes, engine=table["engine"])
+    if asked is None or result is None or result.status == "not-asked":
+        return result, None
+    apart = [
+        (standing, f"Row {cell.row} {cell.column} #{cell.repetition}: {why}")
+        for cell in cells_of(asked, outcomes)
+        for standing, why in [_apart(asked, cell)]
+        if standing != "pass"
+    ]
+    return result, max(apart, key=lambda found: BEST_FIRST.index(found[0])) if apart else None
+
+
+def _apart(check: TableCheck, cell: Outcome) -> Apart:
+    """What a cell is worth to a claim. One of a repeated scenario may fail in numbers that other claims are about."""
+    if not isinstance(check, EachRunCheck) or cell.standing not in ("pass", "fail"):
+        return cell.standing, cell.why
+    others = {
+        name: (str(of.get("judge", "")), of["status"])
+        for name, of in cell.checks.items()
+        if name != check.check
+    }
+    failed = _failed_fact(others)
+    return ("fail", f"“{failed}” does not hold.") if failed else ("pass", "")
+
+
+def _failed_fact(checks: Mapping[str, tuple[str, Status]]) -> str:
+    """The first check about a fact that does not hold; "" where all do."""
+    holds = ("pass", "not-asked")
+    return next(
+        (name for name, (judge, status) in checks.items() if judge in FACTS and status not in holds), ""
+    )
 
 
 def _places(result: CheckResult, table: Mapping[str, Any]) -> list[str]:
@@ -113,20 +180,9 @@ def _measured(
     return f"{text} {unit}".strip() + cells if text else ""
 
 
-def _why_open(table: Mapping[str, Any], reason: str) -> tuple[Word, str]:
-    """A check of which no cell counts is untrusted or unsupported where its cells are; what the engine does not carry
-    is not covered."""
-    outcomes: Sequence[Mapping[str, Any]] = table["outcomes"]
-    if untrusted := [outcome for outcome in outcomes if outcome["verdict"] == "untrusted"]:
-        return "untrusted", untrusted[0]["why"]
-    if outcomes and all(outcome["verdict"] == "unsupported" for outcome in outcomes):
-        return "unsupported" if table["engine"] == "mininet" else "not-covered", outcomes[0]["why"]
-    return "not-covered", reason
-
-
 def _judged(
     name: str, claim: Claim, made: Made, word: Word, reason: str, result: CheckResult | None = None,
-    table: Mapping[str, Any] | None = None,
+    table: Mapping[str, Any] | None = None, *, asked: bool = True,
 ) -> Judged:  # fmt: skip
     n = _n(result, table) if result is not None and table is not None else None
     figures, intervals = _figures(result, table)
@@ -138,5 +194,5 @@ def _judged(
         measured=_measured(result, figures, intervals, claim.unit),
         n=n if n is not None else 1 if result is not None and word in ("holds", "fails") else None,
         figures=figures, intervals=intervals, result=made.folder,
-        report=f"{made.folder}/report.html" if made.folder else "",
+        report=f"{made.folder}/report.html" if made.folder else "", asked=asked,
     )  # fmt: skip

@@ -46,6 +46,11 @@ class Made:
     shorter: bool = False
     """Whether it is the quick form."""
 
+    @classmethod
+    def never(cls, name: str) -> Made:
+        """One that was asked for and is not there."""
+        return cls(name, "", "broken", "It was never made.")
+
 
 @dataclass
 class Runs:

@@ -6,15 +6,18 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
+
+from testbed.judge import algebra
+from testbed.judge.algebra import Part
 
 Word = Literal["holds", "fails", "undecided", "untrusted", "unsupported", "not-covered", "broken"]
-WORDS: tuple[Word, ...] = get_args(Word)
-WORD_OF_STATUS: Mapping[str, Word] = {
+WORD_OF_STANDING: Mapping[Part, Word] = {
     "pass": "holds", "fail": "fails", "undecided": "undecided", "not-covered": "not-covered",
-    "not-asked": "not-covered", "error": "broken",
+    "not-asked": "not-covered", "error": "broken", "missing": "broken", "untrusted": "untrusted",
+    "unsupported": "unsupported",
 }  # fmt: skip
-"""By the status of the check that decides."""
+"""By the standing of the check that decides, or of the run behind it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class Judged:
     result: str = ""
     """The run's result folder, inside that of all."""
     report: str = ""
+    asked: bool = True
+    """Whether this form and engine are asked for it at all; what a quick run leaves out by its definition, or an
+    engine does not carry on any machine, is not."""
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By engine: verdict, reason, measured, n, figures, intervals there, and what ours differ by."""
 
@@ -51,6 +57,15 @@ class Judged:
     def as_known(self) -> bool | None:
         """Whether it came out as it is known to; None while it is open."""
         return (self.verdict == "holds") == self.reproduces if self.verdict in ("holds", "fails") else None
+
+    @property
+    def part(self) -> Part:
+        """What it is to the whole: a claim passes by coming out as it is known to."""
+        if not self.asked:
+            return "not-asked"
+        if self.verdict == "holds" or self.verdict == "fails":
+            return "pass" if self.as_known else "fail"
+        return "error" if self.verdict == "broken" else self.verdict
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in ``claims.json``."""
@@ -64,34 +79,36 @@ class Judged:
         return cls(**known)
 
 
-def verdict_of(claims: Sequence[Judged]) -> str:
-    """``pass`` when something was decided and all that was came out as it is known to; open ones don't fail it.
+def verdict_of(claims: Sequence[Judged], *, quick: bool) -> algebra.Word:
+    """``pass`` when all that was asked came out as it is known to; a quick one may leave some open."""
+    return algebra.verdict_of((claim.part for claim in claims), may_stay_open=quick)
 
-    ``fail`` when one did not, or its run broke down; else ``untrusted`` when a run was."""
-    if any(claim.as_known is False or claim.verdict == "broken" for claim in claims):
-        return "fail"
-    if any(claim.verdict == "untrusted" for claim in claims):
-        return "untrusted"
-    return "pass" if any(claim.as_known for claim in claims) else "fail"
+
+def decided_of(claims: Sequence[Judged]) -> str:
+    """``19 of 71 claims decided; not decided: 45 not asked here, 7 undecided``: what a PASS or FAIL speaks of."""
+    decided = sum(claim.as_known is not None for claim in claims)
+    text = f"{decided} of {len(claims)} claims decided"
+    parts = [claim.part for claim in claims if claim.as_known is None]
+    told = [f"{parts.count(part)} {words}" for part, words in _NOT_DECIDED.items() if part in parts]
+    return text + (f"; not decided: {', '.join(told)}" if told else "")
+
+
+_NOT_DECIDED: Mapping[Part, str] = {
+    "untrusted": "untrusted", "error": "broke down", "undecided": "undecided", "not-covered": "not covered",
+    "unsupported": "can't be run here", "not-asked": "not asked here",
+}  # fmt: skip
 
 
 def summary_of(claims: Sequence[Judged]) -> str:
     """How many of which, in a sentence."""
-    count = {word: sum(claim.verdict == word for claim in claims) for word in WORDS}
-    parts = [f"{count['holds']} of {len(claims)} claims hold"]
+    parts = [f"{sum(claim.verdict == 'holds' for claim in claims)} of {len(claims)} claims hold"]
     known = sum(claim.verdict == "fails" and not claim.reproduces for claim in claims)
     if known:
         parts.append(f"{known} do not reproduce, as is known")
     surprising = [claim.id for claim in claims if claim.as_known is False]
     if surprising:
         parts.append(f"otherwise than known: {', '.join(surprising)}")
-    for word, told in (
-        ("undecided", "undecided"), ("not-covered", "not covered by this run"), ("untrusted", "untrusted"),
-        ("unsupported", "can't be run here"), ("broken", "broke down"),
-    ):  # fmt: skip
-        if count[word]:  # type: ignore[index]
-            parts.append(f"{count[word]} {told}")  # type: ignore[index]
-    return "; ".join(parts) + "."
+    return "; ".join([*parts, decided_of(claims)]) + "."
 
 
 COLUMNS = (

@@ -109,17 +109,19 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
     """The runs of each engine, to one table; returns the exit code."""
     from testbed.claims import all_run
     from testbed.claims import beside as sides
-    from testbed.claims.judged import summary_of
+    from testbed.claims.judged import decided_of, summary_of
     from testbed.claims.report import write_report
     from testbed.cli.outcome import EXIT_OF_VERDICT, shown
     from testbed.doctor import make_ready
+    from testbed.judge.algebra import Word, verdict_of
     from testbed.runner.progress import Progress
 
     given = [sides.Result.read(folder) for folder in beside]
     for one in asked:
         sides.check(one.engine, given)
     progress = Progress()
-    words, folders = [], []
+    words: list[Word] = []
+    folders = []
     for one in asked:
         make_ready(progress, "table", "docker", one.engine)
         word, _, folder = all_run.run(claims, one, progress)
@@ -135,8 +137,13 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
             _print(found, one.engine)
         print(f"  {sides.TITLES[one.engine]:<13} {summary_of(found)}")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
-    verdict = next(word for word in ("fail", "untrusted", "pass") if word in words)
-    print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}")
+    verdict = verdict_of(words)
+    decided = "; ".join(
+        (f"{one.engine}: " if len(asked) > 1 else "")
+        + decided_of(list(sides.Result.read(folder).claims.values()))
+        for one, folder in zip(asked, folders, strict=True)
+    )
+    print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {decided}")
     return EXIT_OF_VERDICT[verdict]
 
 

@@ -13,7 +13,6 @@ table and tests/judge holds for any tree of results:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeVar, get_args
 
@@ -60,13 +59,11 @@ _TOLD: Mapping[Standing, str] = {
 }  # fmt: skip
 
 
-def summary_of(parts: Mapping[str, Part], what: str = "checks") -> str:
-    """``2 of 4 checks hold; “law” fails; “goodput” is not covered.``, from parts by name."""
-    asked = {name: part for name, part in parts.items() if part != "not-asked"}
-    said = [f"{Counter(asked.values())['pass']} of {len(asked)} {what} hold"]
-    said += [
-        f"“{name}” {told}" for word, told in _TOLD.items() for name, part in asked.items() if part == word
-    ]
+def summary_of(parts: Iterable[tuple[str, Part]], what: str = "checks") -> str:
+    """``2 of 4 checks hold; “law” fails; “goodput” is not covered.``, from names and their parts."""
+    asked = [(name, part) for name, part in parts if part != "not-asked"]
+    said = [f"{sum(part == 'pass' for _, part in asked)} of {len(asked)} {what} hold"]
+    said += [f"“{name}” {told}" for word, told in _TOLD.items() for name, part in asked if part == word]
     return "; ".join(said) + "."
 
 

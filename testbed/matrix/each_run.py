@@ -3,59 +3,93 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed import intervals
+from testbed.checks.registry import FACTS
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.intervals import Found, Interval
+from testbed.judge.algebra import BEST_FIRST, Standing, worst
 from testbed.matrix.model import EachRunCheck
 from testbed.matrix.outcome import Outcome
 from testbed.report import words
 
-_STATUS: dict[Found, Status] = {"inside": "pass", "outside": "fail", "straddles": "undecided"}
+_OF_INTERVAL: Mapping[Found, Standing] = {"inside": "pass", "outside": "fail", "straddles": "undecided"}
+_IN_WORDS: Mapping[Standing, str] = {
+    "not-covered": "not covered", "unsupported": "can't be made here", "error": "broken",
+}  # fmt: skip
 
 
 def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckResult:
-    """Over the trusted runs.
+    """Over all runs that were asked for.
 
-    Where three or more have a figure that is to be within a tolerance of an expected one, the interval of its median
-    decides. Else it holds where it holds in every run, fails where it fails in every run, and is undecided between.
+    A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
+    decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
+    more runs have it and each was judged by nothing but that number. Anything else holds where it holds in every run;
+    a fact (:data:`FACTS`) that fails in one fails, a number is undecided between.
     """
-    results = [
-        o.checks[check.check] for o in outcomes if o.verdict in ("pass", "fail") and check.check in o.checks
-    ]
-    statuses = [result["status"] for result in results]
-    counted = [result for result in results if result["status"] in ("pass", "fail")]
-    values = [float(r["measured"]) for r in counted if _is_number(r["measured"])]
-    interval = intervals.of_median(values) if len(values) == len(counted) else None
-    if statuses and set(statuses) == {"not-asked"}:
-        return _result(check, "not-asked", "Not asked of this policy.", results, values, None)
-    if not counted:
-        status: Status = "error" if "error" in statuses else "not-covered"
-        return _result(check, status, "No run that counts decides it.", results, values, None)
-    held = sum(result["status"] == "pass" for result in counted)
-    reason = f"Holds in {held} of {len(counted)} runs."
+    of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
+    asked = [(standing, result) for standing, result in of_runs if standing != "not-asked"]
+    if of_runs and not asked:
+        return _result(
+            check, "not-asked", "Not asked of this policy.", [result for _, result in of_runs], [], None
+        )
+    judged = [(standing, result) for standing, result in asked if standing in ("pass", "fail")]
+    results = [result for _, result in judged]
+    held = sum(standing == "pass" for standing, _ in judged)
+    values = [float(result["measured"]) for result in results if _is_number(result["measured"])]
+    interval = intervals.of_median(values) if len(values) == len(results) else None
+    low, high = _limits(results)
+    if low is not None and high is not None and interval is not None and all(
+        _by_its_number(result, low, high) for result in results
+    ):  # fmt: skip
+        decided = _OF_INTERVAL[interval.against(low, high)]
+    elif held == len(judged):
+        decided = "pass"
+    else:
+        decided = "undecided" if held and not _is_fact(results) else "fail"
+    others = Counter(standing for standing, _ in asked if standing not in ("pass", "fail"))
+    status = worst([*others, *([decided] if judged else [])])
+    reason = f"Holds in {held} of {len(asked)} runs."
+    told = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
+    reason += f" Of the others, {', '.join(told)}." if told else ""
     if values:
         reason += f" Median {words.figure(statistics.median(values))}"
         reason += f" [{words.figure(interval.low)}, {words.figure(interval.high)}]." if interval else "."
-    limits = {_limits(result) for result in counted}
-    low, high = limits.pop() if len(limits) == 1 else (None, None)  # each run may ask for something else
-    if interval is not None and low is not None:
-        status = _STATUS[interval.against(low, high)]
-    else:
-        status = "pass" if held == len(counted) else "undecided" if held else "fail"
-    if len(counted) < intervals.LEAST_N:
+    if len(judged) < intervals.LEAST_N:
         reason += f" Fewer than {intervals.LEAST_N} runs say nothing of the spread."
-    return _result(check, status, reason, counted, values, interval)
+    return _result(check, status, reason, results or [result for _, result in asked], values, interval)
 
 
-def _limits(result: dict[str, Any]) -> tuple[float | None, float | None]:
-    """From which to which value it is to be, where the check says so in numbers."""
-    expected, tolerance = result["expected"], result["tolerance"]
+def _standing(name: str, outcome: Outcome) -> Status:
+    """What a run says of the check; where the run itself does not count, what the run is worth."""
+    if outcome.verdict not in ("pass", "fail"):
+        return outcome.standing
+    return outcome.checks[name]["status"] if name in outcome.checks else "missing"
+
+
+def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
+    """From which to which value it is to be, where all runs ask for the same in numbers."""
+    limits = {(result["expected"], result["tolerance"]) for result in results}
+    if len(limits) != 1:
+        return None, None
+    expected, tolerance = limits.pop()
     if not _is_number(expected) or not _is_number(tolerance):
         return None, None
     return expected - tolerance, expected + tolerance
+
+
+def _by_its_number(result: Mapping[str, Any], low: float, high: float) -> bool:
+    """Whether the run's own verdict is what its number says: one that failed for something else stays failed."""
+    return result.get("judge") not in FACTS and (result["status"] == "pass") == (
+        low <= result["measured"] <= high
+    )
+
+
+def _is_fact(results: Sequence[Mapping[str, Any]]) -> bool:
+    return any(result.get("judge") in FACTS for result in results)
 
 
 def _is_number(value: Any) -> bool:
@@ -63,18 +97,19 @@ def _is_number(value: Any) -> bool:
 
 
 def _result(
-    check: EachRunCheck, status: Status, reason: str, results: Sequence[dict[str, Any]], values: Sequence[float],
+    check: EachRunCheck, status: Status, reason: str, results: Sequence[Mapping[str, Any]], values: Sequence[float],
     interval: Interval | None,
 ) -> CheckResult:  # fmt: skip
-    figures: dict[str, Any] = {"n": len(results)}
+    figures: dict[str, Any] = {"n": len(values) or len(results)}
     if values:
         figures["values"] = [rounded(value) for value in values]
     if interval is not None:
-        figures["interval"] = [rounded(end) for end in interval]
+        figures["interval"] = [rounded(interval.low), rounded(interval.high)]
+    first = next(iter(results), {})
     return CheckResult(
         name=check.name, judge=check.judge, status=status,
         measured=rounded(statistics.median(values)) if values else None,
-        expected=results[0]["expected"] if results else None,
-        tolerance=results[0]["tolerance"] if results else None,
+        expected=first.get("expected"),
+        tolerance=first.get("tolerance"),
         reason=reason, figures=figures,
     )  # fmt: skip

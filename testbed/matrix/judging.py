@@ -14,6 +14,7 @@ from testbed import intervals
 from testbed.checks.result import CheckResult, Status, Trust, Verdict, rounded
 from testbed.figures import unit_of
 from testbed.intervals import Found, Interval
+from testbed.judge.algebra import summary_of, verdict_of, worst
 from testbed.matrix.across_rows import judge_rises, judge_row_ratio, judge_slope
 from testbed.matrix.each_run import judge_each_run
 from testbed.matrix.model import (
@@ -53,27 +54,20 @@ def judge_table(
     table: Table, run: str, summaries: Sequence[RowSummary], columns: Sequence[str], outcomes: Sequence[Outcome],
     *, partial: bool, engine: str = "mininet",
 ) -> Verdict:  # fmt: skip
-    """The verdict of a table. ``partial``: a quick one or a selection, which may leave checks open."""
+    """The verdict of a table. ``outcomes`` has every cell that was asked for, also those that are missing.
+    ``partial``: a quick one or a selection, which may leave checks open."""
     results = [judge_one(check, summaries, columns, outcomes, engine) for check in table.checks]
-    if not all(isinstance(check, EachRunCheck) for check in table.checks):
+    if not _own_checks_are_judged(table.checks, outcomes):
         results.insert(0, _cells(outcomes))
-    trust = _trust(outcomes)
-    asked = [result for result in results if result.status != "not-asked"]
-    statuses = {result.status for result in asked}
-    allowed = {"pass", "not-covered", "undecided"} if partial else {"pass"}
-    verdict = "pass" if "pass" in statuses and statuses <= allowed else "fail"
-    held = sum(result.status == "pass" for result in results)
-    parts = [f"{held} of {len(asked)} checks hold"]
-    for status, words in (
-        ("fail", "fails"), ("error", "can't be judged"), ("undecided", "is undecided"),
-        ("not-covered", "is not covered"),
-    ):  # fmt: skip
-        parts += [f"“{result.name}” {words}" for result in results if result.status == status]
+    untrusted = [o for o in outcomes if o.verdict == "untrusted"]
+    reasons = [f"row {o.row} {o.column} #{o.repetition}, {o.attempts} attempts: {o.why}" for o in untrusted]
+    trust = Trust(trusted=not untrusted, reasons=reasons)
+    parts = [*(_part(result) for result in results), *trust.parts]
     return Verdict(
         scenario=table.name,
         run=run,
-        verdict=verdict if trust.trusted else "untrusted",
-        summary="; ".join(parts) + ".",
+        verdict=verdict_of(parts, may_stay_open=partial),
+        summary=summary_of((result.name, result.status) for result in results),
         checks=results,
         trust=trust,
         duration_s=None,
@@ -81,23 +75,67 @@ def judge_table(
     )
 
 
+def _part(result: CheckResult) -> Status:
+    """Where runs were judged by themselves and disagree, one of them failed: no shorter form leaves that open."""
+    return "fail" if result.judge == "each_run" and result.status == "undecided" else result.status
+
+
+def _own_checks_are_judged(checks: Sequence[TableCheck], outcomes: Sequence[Outcome]) -> bool:
+    """Whether the table judges every check of its runs over all of them, so that it need not ask each run again."""
+    judged = {check.check for check in checks if isinstance(check, EachRunCheck) and check.rows is None}
+    return bool(judged) and all(set(outcome.checks) <= judged for outcome in outcomes)
+
+
 def judge_one(
     check: TableCheck,
     summaries: Sequence[RowSummary],
     columns: Sequence[str],
-    outcomes: Sequence[Outcome] = (),
+    outcomes: Sequence[Outcome],
     engine: str = "mininet",
 ) -> CheckResult:
-    """One check over the rows and columns that were run; only one of the runs' own checks needs their outcomes."""
+    """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
+    missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides."""
     if isinstance(check, KnownCheck) and check.cpu_time and engine in CPU_FREE:
         reason = (
             f"Not asked of a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
             "CPU time of the machine that they are from."
         )
         return CheckResult(name=check.name, judge=check.judge, status="not-asked", reason=reason)
+    cells = cells_of(check, outcomes)
     if isinstance(check, EachRunCheck):
-        return judge_each_run(check, [o for o in outcomes if check.rows is None or o.row in check.rows])
+        return judge_each_run(check, cells)
+    result = _by_figures(check, summaries, columns)
+    apart = [cell for cell in cells if cell.standing != "pass"]
+    if not apart:
+        return result
+    status = worst([result.status, *(cell.standing for cell in apart)])
+    told = [cell for cell in apart if cell.standing == status] or apart
+    first = told[0]
+    reason = (
+        f"{len(apart)} of {len(cells)} runs that it is about don't count: row {first.row} {first.column} "
+    )
+    reason += f"#{first.repetition}: {first.why}"
+    return result.model_copy(update={"status": status, "reason": f"{reason} {result.reason}".strip()})
+
+
+def cells_of(check: TableCheck, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The cells that a check is about: those of its rows, in its columns."""
+    if isinstance(check, EachRunCheck):
+        columns = None
+    elif isinstance(check, (RatioCheck, DifferenceCheck, RisesCheck)):
+        columns = [check.column, check.over]
+    else:
+        columns = check.columns
+    return [
+        outcome for outcome in outcomes
+        if (check.rows is None or outcome.row in check.rows) and (columns is None or outcome.column in columns)
+    ]  # fmt: skip
+
+
+def _by_figures(check: TableCheck, summaries: Sequence[RowSummary], columns: Sequence[str]) -> CheckResult:
     rows = [s for s in summaries if check.rows is None or s.name in check.rows]
+    if isinstance(check, EachRunCheck):
+        raise TypeError("the runs judge it themselves")
     if isinstance(check, (SlopeCheck, RowRatioCheck, RisesCheck)):
         first_figure = next(iter(summaries[0].cells), "") if summaries else ""
         if isinstance(check, RisesCheck):
@@ -291,19 +329,13 @@ _MEASURES: Mapping[str, Callable[[Any, Place], Measured | None]] = {
 
 
 def _cells(outcomes: Sequence[Outcome]) -> CheckResult:
-    """Whether every run holds what its own scenario asks."""
-    judged = [o for o in outcomes if o.verdict in ("pass", "fail")]
-    failed = [o for o in judged if o.verdict == "fail"]
-    reason = f"{len(judged) - len(failed)} of {len(judged)} trusted runs hold their own checks."
-    reason += "".join(f" Row {o.row} {o.column} #{o.repetition}: {o.why}" for o in failed)
-    status: Status = "fail" if failed else "pass" if judged else "not-covered"
+    """Whether every run holds what its own scenario asks; what this machine or engine can't run is not asked."""
+    asked = [o for o in outcomes if o.verdict != "unsupported"]
+    apart = [o for o in asked if o.standing != "pass"]
+    reason = f"{len(asked) - len(apart)} of {len(asked)} runs hold their own checks."
+    reason += "".join(f" Row {o.row} {o.column} #{o.repetition}: {o.why}" for o in apart)
+    status: Status = worst(o.standing for o in asked) if asked else "unsupported"
     return CheckResult(
         name="each run's own checks", judge="cells", status=status,
-        measured=len(judged) - len(failed), expected=len(judged), reason=reason,
+        measured=len(asked) - len(apart), expected=len(asked), reason=reason,
     )  # fmt: skip
-
-
-def _trust(outcomes: Sequence[Outcome]) -> Trust:
-    untrusted = [o for o in outcomes if o.verdict == "untrusted"]
-    reasons = [f"row {o.row} {o.column} #{o.repetition}, {o.attempts} attempts: {o.why}" for o in untrusted]
-    return Trust(trusted=not untrusted, reasons=reasons)

@@ -13,10 +13,15 @@ from testbed import intervals
 from testbed.checks.evidence import agent_results
 from testbed.checks.figures import figures_of
 from testbed.checks.verify import read_verdict
+from testbed.judge.algebra import Standing
 from testbed.runner.attempts import attempts_of
 from testbed.runner.interrupts import STOPPED
 
-Word = Literal["pass", "fail", "untrusted", "unsupported"]
+Word = Literal["pass", "fail", "untrusted", "unsupported", "missing"]
+"""A run's verdict, or why it has none."""
+
+OF_A_CHECK = {"judge", "status", "measured", "expected", "tolerance"}
+"""What a table keeps of each of its runs' own checks."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,13 @@ class Outcome:
     run: str
     attempts: int = 1
     checks: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """Of each of the run's own checks, by name: status, measured, expected, tolerance."""
+    """Of each of the run's own checks, by name: :data:`OF_A_CHECK`."""
+
+    @property
+    def standing(self) -> Standing:
+        """What the run is worth to whatever it is a part of; one that broke down is an ``error``."""
+        broken = bool(self.checks) and all(check["status"] == "error" for check in self.checks.values())
+        return "error" if self.verdict == "fail" and broken else self.verdict
 
     @property
     def counts(self) -> bool:
@@ -84,7 +95,7 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
         round(seconds, 6) if seconds else None,
         "" if verdict.verdict == "pass" else "; ".join(verdict.trust.reasons) or verdict.summary,
         run.name, attempts,
-        {c.name: c.model_dump(include={"status", "measured", "expected", "tolerance"}) for c in verdict.checks},
+        {check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
     )  # fmt: skip
 
 
@@ -93,6 +104,11 @@ def unsupported(
 ) -> Outcome:
     """A cell that this machine can't run; ``run`` is the one that found out."""
     return Outcome(row, column, repetition, "unsupported", {}, None, why, run, attempts)
+
+
+def missing(row: str, column: str, repetition: int) -> Outcome:
+    """A cell that was asked for and has no finished run."""
+    return Outcome(row, column, repetition, "missing", {}, None, "It was not run.", "", 0)
 
 
 def finished(folder: Path) -> list[Path]:

@@ -22,7 +22,7 @@ from testbed.matrix.execute import Matrix
 from testbed.matrix.judging import judge_table
 from testbed.matrix.load import Cell, Contender, LoadedTable
 from testbed.matrix.model import DifferenceCheck, RatioCheck, Row
-from testbed.matrix.outcome import Outcome, write_json
+from testbed.matrix.outcome import Outcome, missing, write_json
 from testbed.matrix.report import write_report
 from testbed.matrix.summary import summarise, write_csv
 from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id
@@ -226,6 +226,12 @@ def write(
     """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
     figures, but no verdict."""
     table, columns = loaded.table, list(selection.columns)
+    made = {(found.row, found.column, found.repetition): found for found in outcomes}
+    complete = len(made) == len(selection.cells())
+    outcomes = [
+        made.get((cell.row, cell.column, cell.repetition)) or missing(cell.row, cell.column, cell.repetition)
+        for cell in selection.cells()
+    ]
     summaries = summarise(table, list(selection.rows), columns, bounds, outcomes)
     write_json(
         folder / "table.json",
@@ -252,7 +258,7 @@ def write(
     write_csv(summaries, columns, folder / "table.csv")
     partial = asked.quick or not selection.whole
     verdict = judge_table(table, run_id, summaries, columns, outcomes, partial=partial, engine=asked.engine)
-    if len(outcomes) == len(selection.cells()):
+    if complete:
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict
 

@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.claims import all_run, evidence, judged, reference
 from testbed.claims.execute import Made, Runs
-from testbed.claims.judged import WORDS, Judged
+from testbed.claims.judged import Judged, Word
 from testbed.claims.load import load
 from testbed.claims.model import Claims
 from testbed.claims.report import write_report
@@ -190,28 +190,44 @@ def one(word: Any, *, reproduces: bool = True, name: str = "x") -> Judged:
     )  # fmt: skip
 
 
-@given(st.lists(st.tuples(st.sampled_from(WORDS), st.booleans()), min_size=1, max_size=8))
-def test_all_holds_when_something_is_decided_and_nothing_came_out_otherwise(
-    words: list[tuple[str, bool]],
-) -> None:
-    claims = [one(word, reproduces=known) for word, known in words]
-    surprised = any(word in ("holds", "fails") and (word == "holds") != known for word, known in words)
-    verdict = judged.verdict_of(claims)
-    assert (verdict == "fail") >= (surprised or any(word == "broken" for word, _ in words))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(get_args(Word)), st.booleans(), st.booleans()), min_size=1, max_size=8
+    ),
+    st.booleans(),
+)
+def test_all_is_the_worst_claim_that_was_asked(found: list[tuple[str, bool, bool]], quick: bool) -> None:
+    claims = [replace(one(word, reproduces=known), asked=asked) for word, known, asked in found]
+    verdict = judged.verdict_of(claims, quick=quick)
+    asked = [(word, known) for word, known, is_asked in found if is_asked]
+    as_known = [(word == "holds") == known for word, known in asked if word in ("holds", "fails")]
+    open_ = any(word in ("undecided", "not-covered", "unsupported") for word, _ in asked)
     if verdict == "pass":
-        assert any(word in ("holds", "fails") for word, _ in words)
-        assert all(word != "untrusted" for word, _ in words)
-    assert judged.summary_of(claims).startswith(
-        f"{sum(w == 'holds' for w, _ in words)} of {len(words)} claims hold"
-    )
+        assert any(as_known)
+        assert all(as_known)
+        assert all(word not in ("untrusted", "broken") for word, _ in asked)
+        assert quick or not open_
+    assert (verdict == "untrusted") == any(word == "untrusted" for word, _ in asked)
+    decided = sum(word in ("holds", "fails") for word, _, _ in found)
+    assert judged.decided_of(claims).startswith(f"{decided} of {len(found)} claims decided")
 
 
 def test_what_is_known_not_to_reproduce_does_not_fail_all_and_is_told() -> None:
     claims = [one("holds"), one("fails", reproduces=False)]
-    assert judged.verdict_of(claims) == "pass"
+    assert judged.verdict_of(claims, quick=False) == "pass"
     assert "1 do not reproduce, as is known" in judged.summary_of(claims)
-    assert judged.verdict_of([*claims, one("holds", reproduces=False, name="odd")]) == "fail"
-    assert "otherwise than known: odd" in judged.summary_of([one("holds", reproduces=False, name="odd")])
+    odd = one("holds", reproduces=False, name="odd")
+    assert judged.verdict_of([*claims, odd], quick=False) == "fail"
+    assert "otherwise than known: odd" in judged.summary_of([odd])
+
+
+def test_what_was_not_decided_is_told_and_a_full_run_has_to_decide_it() -> None:
+    claims = [one("holds"), one("undecided"), replace(one("not-covered"), asked=False)]
+    assert judged.decided_of(claims) == "1 of 3 claims decided; not decided: 1 undecided, 1 not asked here"
+    assert judged.verdict_of(claims, quick=True) == "pass"
+    assert judged.verdict_of(claims, quick=False) == "fail"
+    assert judged.verdict_of([claims[0], claims[2]], quick=False) == "pass"
+    assert judged.verdict_of([claims[2]], quick=True) == "fail"
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def with_leaf(node: Node, number: int, standing: Part) -> Node:
 
 
 def rank(standing: Part) -> int:
-    return BEST_FIRST.index(standing)  # type: ignore[arg-type]
+    return BEST_FIRST.index(standing)
 
 
 @given(trees)
@@ -122,7 +122,7 @@ def test_the_summary_names_each_part_that_does_not_hold() -> None:
         "bytes": "pass", "law": "fail", "rate": "not-covered", "other": "not-asked", "ratio": "untrusted",
         "late": "missing", "torn": "error", "wide": "undecided", "mptcp": "unsupported",
     }  # fmt: skip
-    assert summary_of(found) == (
+    assert summary_of(found.items()) == (
         "1 of 8 checks hold; “law” fails; “torn” can't be judged; “late” is missing; “ratio” is not to be trusted; "
         "“wide” is undecided; “rate” is not covered; “mptcp” can't be made here."
     )

@@ -54,7 +54,7 @@ def test_a_figures_name_has_its_unit() -> None:
 @given(st.floats(0.1, 100), st.floats(0.1, 100), st.floats(0.1, 100))
 def test_within(value: float, low: float, high: float) -> None:
     check = WithinCheck(name="x", judge="within", figure="b_ms", columns=["a"], min=low, max=high)
-    status = judge_one(check, [row("1", a_mbps=1.0, b_ms=value)], ["a"]).status
+    status = judge_one(check, [row("1", a_mbps=1.0, b_ms=value)], ["a"], []).status
     assert status == ("pass" if low <= value <= high else "fail")
 
 
@@ -65,7 +65,7 @@ def test_within_by_the_interval_of_three_runs() -> None:
         ([0.9, 1.2, 1.3], "undecided"),
         ([0.7, 0.8, 0.9], "fail"),
     ):
-        assert judge_one(check, [row("1", t_mbps=values)], ["a"]).status == status
+        assert judge_one(check, [row("1", t_mbps=values)], ["a"], []).status == status
 
 
 def test_one_row_over_another() -> None:
@@ -73,10 +73,10 @@ def test_one_row_over_another() -> None:
         name="x", judge="row_ratio", row="near", over="far", columns=["a"], min=1.9, max=2.1
     )
     rows = [row("near", t_mbps=6.2), row("far", t_mbps=3.1)]
-    found = judge_one(check, rows, ["a"])
+    found = judge_one(check, rows, ["a"], [])
     assert (found.status, found.measured) == ("pass", 2.0)
-    assert judge_one(check, [row("near", t_mbps=6.2), row("far", t_mbps=2.0)], ["a"]).status == "fail"
-    assert judge_one(check, rows[:1], ["a"]).status == "not-covered"
+    assert judge_one(check, [row("near", t_mbps=6.2), row("far", t_mbps=2.0)], ["a"], []).status == "fail"
+    assert judge_one(check, rows[:1], ["a"], []).status == "not-covered"
 
 
 @given(st.floats(0.5, 2), st.floats(-1, 1), st.lists(st.floats(1, 50), min_size=3, max_size=12, unique=True))
@@ -92,14 +92,14 @@ def test_a_line_is_found_again(slope: float, intercept: float, xs: list[float]) 
 
 def test_a_slope_is_judged_with_what_it_explains() -> None:
     on_it = [row(str(x), t_mbps=1.01 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
-    assert judge_one(SLOPE, on_it, ["a"]).status == "pass"
+    assert judge_one(SLOPE, on_it, ["a"], []).status == "pass"
     steeper = [row(str(x), t_mbps=1.2 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
-    assert judge_one(SLOPE, steeper, ["a"]).status == "fail"
+    assert judge_one(SLOPE, steeper, ["a"], []).status == "fail"
     scattered = [
         row(str(x), t_mbps=y, theory_mbps=x) for x, y in ((1.0, 3.0), (2.0, 0.5), (4.0, 6.0), (8.0, 8.0))
     ]
-    assert judge_one(SLOPE, scattered, ["a"]).status == "fail"
-    assert judge_one(SLOPE, on_it[:2], ["a"]).status == "not-covered"
+    assert judge_one(SLOPE, scattered, ["a"], []).status == "fail"
+    assert judge_one(SLOPE, on_it[:2], ["a"], []).status == "not-covered"
 
 
 def test_figures_of_several_sessions_have_its_name() -> None:

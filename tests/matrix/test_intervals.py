@@ -46,7 +46,7 @@ KNOWN = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1)
     ],
 )
 def test_the_interval_decides(check: TableCheck, values: list[float], status: str) -> None:
-    result = judge_one(check, [row_of(a=values, b=[1.0, 1.0, 1.0])], ["a", "b"])
+    result = judge_one(check, [row_of(a=values, b=[1.0, 1.0, 1.0])], ["a", "b"], [])
     assert result.status == status, result.reason
     assert set(result.figures["intervals"]) == {"1 a"}
     assert "median alone" not in result.reason
@@ -54,7 +54,7 @@ def test_the_interval_decides(check: TableCheck, values: list[float], status: st
 
 @pytest.mark.parametrize(("values", "status"), [([0.9, 1.2], "pass"), ([0.9], "fail")])
 def test_below_three_runs_it_is_the_median_and_that_is_said(values: list[float], status: str) -> None:
-    result = judge_one(RATIO, [row_of(a=values, b=[1.0])], ["a", "b"])
+    result = judge_one(RATIO, [row_of(a=values, b=[1.0])], ["a", "b"], [])
     assert result.status == status
     assert "intervals" not in result.figures
     assert "Judged by the median alone, of fewer than 3 runs" in result.reason
@@ -62,12 +62,12 @@ def test_below_three_runs_it_is_the_median_and_that_is_said(values: list[float],
 
 def test_one_cell_outside_fails_whatever_else_is_undecided() -> None:
     rows = [row_of(a=[0.9, 1.1, 1.2], b=[1.0] * 3), row_of(a=[0.5, 0.6, 0.7], b=[1.0] * 3)]
-    assert judge_one(RATIO, rows, ["a", "b"]).status == "fail"
-    assert judge_one(RATIO, rows[:1], ["a", "b"]).status == "undecided"
+    assert judge_one(RATIO, rows, ["a", "b"], []).status == "fail"
+    assert judge_one(RATIO, rows[:1], ["a", "b"], []).status == "undecided"
 
 
 def test_near_any_known_value_is_enough_also_for_an_interval() -> None:
     row = row_of(known=2.0, a=[0.95, 1.0, 1.05])
     both = replace(row, known=[*row.known, KnownValue("others", "a", 1.02, GOODPUT)])
-    assert judge_one(KNOWN, [row], ["a"]).status == "fail"
-    assert judge_one(KNOWN, [both], ["a"]).status == "pass"
+    assert judge_one(KNOWN, [row], ["a"], []).status == "fail"
+    assert judge_one(KNOWN, [both], ["a"], []).status == "pass"

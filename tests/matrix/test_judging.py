@@ -58,7 +58,7 @@ positive = st.floats(0.1, 10)
 @given(positive, positive, st.floats(0.1, 5))
 def test_a_ratio_holds_or_not(one: float, other: float, least: float) -> None:
     check = RatioCheck(name="x", judge="ratio", column="a", over="b", min=least)
-    result = judge_one(check, [row_of([], a=one, b=other)], ["a", "b"])
+    result = judge_one(check, [row_of([], a=one, b=other)], ["a", "b"], [])
     assert result.status == ("pass" if one / other >= least else "fail")
 
 
@@ -66,7 +66,7 @@ def test_a_ratio_holds_or_not(one: float, other: float, least: float) -> None:
 def test_near_one_known_value_is_enough(median: float, values: list[float], tolerance: float) -> None:
     known = [KnownValue(f"source {n}", "a", value, GOODPUT) for n, value in enumerate(values)]
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=tolerance)
-    result = judge_one(check, [row_of(known, a=median)], ["a"])
+    result = judge_one(check, [row_of(known, a=median)], ["a"], [])
     near = [k.by for k in known if abs(median / k.value - 1) <= tolerance]
     assert result.status == ("pass" if near else "fail")
     for by in near:
@@ -75,7 +75,7 @@ def test_near_one_known_value_is_enough(median: float, values: list[float], tole
 
 def test_a_median_of_too_few_runs_leaves_it_open() -> None:
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, least_n=2)
-    result = judge_one(check, [row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)], ["a"])
+    result = judge_one(check, [row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)], ["a"], [])
     assert result.status == "not-covered"
 
 
@@ -88,20 +88,20 @@ def test_values_that_contain_cpu_time_are_not_asked_where_the_cpu_is_free(
 ) -> None:
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, cpu_time=cpu_time)
     known = row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)
-    assert judge_one(check, [known], ["a"], engine=engine).status == status
+    assert judge_one(check, [known], ["a"], [], engine=engine).status == status
 
 
 @given(positive)
 def test_more_than_the_links_carry_fails(median: float) -> None:
     check = BoundCheck(name="x", judge="bound", columns=["a"], max=1)
-    assert judge_one(check, [row_of([], a=median)], ["a"]).status == ("pass" if median <= 1 else "fail")
+    assert judge_one(check, [row_of([], a=median)], ["a"], []).status == ("pass" if median <= 1 else "fail")
 
 
 def test_what_has_no_value_leaves_a_check_open() -> None:
     check = BoundCheck(name="x", judge="bound", columns=["a", "b"], max=1)
-    result = judge_one(check, [row_of([], a=0.5, b=None)], ["a", "b"])
+    result = judge_one(check, [row_of([], a=0.5, b=None)], ["a", "b"], [])
     assert (result.status, result.measured) == ("not-covered", "1 of 2")
-    missing = judge_one(check, [row_of([], a=0.5)], ["a"])
+    missing = judge_one(check, [row_of([], a=0.5)], ["a"], [])
     assert missing.status == "not-covered"
     assert "there is no column b" in missing.reason
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from testbed.matrix import table_run
 from testbed.matrix.each_run import judge_each_run
 from testbed.matrix.load import scenario_of
 from testbed.matrix.model import EachRunCheck
-from testbed.matrix.outcome import Outcome
+from testbed.matrix.outcome import Outcome, missing, unsupported
 from testbed.matrix.repeated import first_run, repeated
 from testbed.matrix.table_run import Asked, select
 
@@ -43,7 +44,7 @@ def runs(
         ([("not-asked", None)] * 3, "not-asked"),
         ([("not-covered", None)] * 3, "not-covered"),
         ([("error", None)] * 3, "error"),
-        ([], "not-covered"),
+        ([], "missing"),
     ],
 )
 def test_a_figure_with_a_tolerance_is_judged_by_its_interval(
@@ -68,9 +69,35 @@ def test_runs_that_each_ask_for_something_else_are_judged_by_vote() -> None:
     assert judge_each_run(CHECK, points).status == "pass"
 
 
-def test_untrusted_runs_have_no_vote() -> None:
-    good, late = runs(("pass", 0.01)), runs(("fail", 0.9), verdict="untrusted")
-    assert judge_each_run(CHECK, [*good, *late]).status == "pass"
+@pytest.mark.parametrize(
+    ("other", "status"),
+    [
+        (runs(("fail", 0.9), verdict="untrusted"), "untrusted"),
+        (runs(("error", None), verdict="fail"), "error"),
+        (runs(("not-covered", None)), "not-covered"),
+        ([missing("r", "c", 3)], "missing"),
+        ([unsupported("r", "c", 3, "no such kernel")], "unsupported"),
+        ([replace(runs(("pass", 0.01))[0], checks={})], "missing"),
+    ],
+)
+def test_a_run_that_does_not_count_stays_in_the_count(other: list[Outcome], status: str) -> None:
+    result = judge_each_run(CHECK, [*runs(("pass", 0.01), ("pass", 0.02)), *other])
+    assert result.status == status
+    assert result.reason.startswith("Holds in 2 of 3 runs. Of the others, 1 ")
+
+
+@pytest.mark.parametrize("good", [3, 30])
+def test_a_fact_that_fails_in_one_run_fails_whatever_the_interval_says(good: int) -> None:
+    found = runs(*[("pass", 100)] * good, ("fail", 99), expected=100, tolerance=0.0)
+    for run in found:
+        run.checks["law"]["judge"] = "payload_intact"
+    assert judge_each_run(CHECK, found).status == "fail"
+
+
+def test_a_run_that_failed_for_something_else_than_its_number_is_not_overruled_by_it() -> None:
+    found = runs(*[("pass", 0.01)] * 9, ("fail", 0.01))
+    assert judge_each_run(CHECK, found).status == "undecided"
+    assert judge_each_run(CHECK, runs(*[("fail", 0.01)] * 3)).status == "fail"
 
 
 def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
