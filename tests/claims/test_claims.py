@@ -21,7 +21,7 @@ from testbed.claims.load import load
 from testbed.claims.model import Claims
 from testbed.claims.report import write_report
 from testbed.errors import BadInput
-from testbed.matrix.outcome import Spread
+from testbed.matrix.outcome import Outcome, Spread, missing
 from testbed.runner.progress import Progress
 
 SMALL = """\
@@ -175,6 +175,26 @@ def test_an_untrusted_run_decides_nothing(file: Path, tmp_path: Path) -> None:
     assert (found.verdict, found.reason, found.as_known) == ("untrusted", "the relay was late", None)
 
 
+@pytest.mark.parametrize("status", ["pass", "fail"])
+@pytest.mark.parametrize(
+    ("fact", "word"), [("pass", None), ("not-asked", None), ("fail", "broken"), ("error", "broken")]
+)
+def test_a_claim_stands_on_the_facts_of_its_run(
+    file: Path, tmp_path: Path, status: str, fact: Any, word: str | None
+) -> None:
+    folder = tmp_path / "runs/start/startup/x"
+    write_verdict(folder, status)
+    document = json.loads((folder / "verdict.json").read_text())
+    payload = CheckResult(name="every byte", judge="payload_intact", status=fact, reason="So.")
+    document["checks"].append(payload.model_dump(mode="json"))
+    (folder / "verdict.json").write_text(json.dumps(document))
+    found = judge(load(file), tmp_path, made())
+    assert found.verdict == word or (
+        word is None and found.verdict == {"pass": "holds", "fail": "fails"}[status]
+    )
+    assert word is None or "“every byte” does not hold" in found.reason
+
+
 @pytest.mark.parametrize(
     ("state", "word"), [("unsupported", "unsupported"), ("left out", "not-covered"), ("broken", "broken")]
 )
@@ -299,7 +319,7 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         "states": {"nkp24": "ok", "previous": "ok"},
         "known": [{"by": "them", "column": "nkp24", "value": 0.9, "figure": "goodput_mib_s"}],
     }  # fmt: skip
-    outcomes = [{"row": "1", "column": "nkp24", "verdict": "pass", "why": ""}]
+    outcomes = [asdict(Outcome("1", "nkp24", 1, "pass", {}, 1.0, "", "x"))]
     table = {
         "schema": 2, "engine": "mininet", "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes
     }  # fmt: skip
@@ -330,8 +350,19 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
     assert (few.verdict, few.n, few.intervals) == ("holds", 2, {})
     assert "Judged by the median alone" in few.reason
 
+    for other, word in [
+        (Outcome("1", "nkp24", 2, "fail", {}, 1.0, "no payload", "y"), "broken"),
+        (Outcome("1", "nkp24", 2, "untrusted", {}, 1.0, "late", "y"), "untrusted"),
+        (missing("1", "nkp24", 2), "broken"),
+        (Outcome("1", "previous", 2, "fail", {}, 1.0, "another column", "y"), "holds"),
+    ]:
+        (run / "table.json").write_text(json.dumps({**table, "outcomes": [*outcomes, asdict(other)]}))
+        assert found(judge="bound", min=0.9).verdict == word, other
+        fails = found(judge="bound", min=0.98)  # and never "fails, as known"
+        assert fails.verdict == ("fails" if word == "holds" else word), other
+
     cells["goodput_mib_s"]["nkp24"] = spread()
     outcomes[0] |= {"verdict": "unsupported", "why": "no such kernel"}
     (run / "table.json").write_text(json.dumps(table))
     none = found(judge="bound", min=0.9)
-    assert (none.verdict, none.reason) == ("unsupported", "no such kernel")
+    assert (none.verdict, none.reason) == ("unsupported", "Row 1 nkp24 #1: no such kernel")
