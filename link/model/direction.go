@@ -71,9 +71,6 @@ func NewDirection[T any](p Properties, seed uint64, link, direction string, now 
 // Properties are those in force.
 func (d *Direction[T]) Properties() Properties { return d.properties }
 
-// QueuePackets is the queue's limit in frames that is in force, as it was configured; 0 is none.
-func (d *Direction[T]) QueuePackets() int { return d.properties.Queue.Packets }
-
 // Counts are the frames' fates so far.
 func (d *Direction[T]) Counts() Counts { return d.counts }
 
@@ -121,6 +118,13 @@ func sameTrace(a, b Trace) bool {
 // Room tells whether Push would take a frame of the given size; always so without back-pressure.
 func (d *Direction[T]) Room(bytes int) bool {
 	return !d.backPressure || !d.queue.full(d.limits, bytes)
+}
+
+// Wakes tells whether a sender that found no room is woken now. Linux does so when what a socket has waiting is less
+// than half of its buffer, and a buffer for N frames is between N−1 and N of them, so that (N−1)/2 are left at most.
+func (d *Direction[T]) Wakes() bool {
+	l := d.limits
+	return (l.packets == 0 || d.queue.count <= (l.packets-1)/2) && (l.bytes == 0 || 2*d.queue.bytes < l.bytes)
 }
 
 // Push takes a frame that arrived at the given time; false if back-pressure refuses it, and the frame stays

@@ -129,3 +129,30 @@ func TestCoDelDropsEverFaster(t *testing.T) {
 		}
 	}
 }
+
+// A sender that waits for room is woken with less than half of the queue left,
+// whatever its limit is given in.
+func TestBackPressureWakesWhenHalfEmpty(t *testing.T) {
+	for _, c := range []struct {
+		queue Queue
+		left  int // frames of 1000 bytes
+	}{
+		{Queue{Packets: 1}, 0},
+		{Queue{Packets: 2}, 0},
+		{Queue{Packets: 3}, 1},
+		{Queue{Packets: 103}, 51},
+		{Queue{BDP: 1}, 4},
+		{Queue{Bytes: 10000}, 4},
+	} {
+		c.queue.Mode = QueueBackPressure
+		d := NewDirection(Properties{RatePPS: 100, DelayMS: 50, Queue: c.queue}, 1, "k", "ab", 0, Hooks[int]{})
+		for i := 0; d.Push(i, 1000, 0); i++ {
+		}
+		for now := Time(0); !d.Wakes(); now += 10 * ms {
+			d.Pop(now)
+		}
+		if left, _ := d.Queued(); left != c.left {
+			t.Errorf("%+v: woken with %d frames left, want %d", c.queue, left, c.left)
+		}
+	}
+}

@@ -11,7 +11,6 @@ import (
 // it: a queue is half empty, or a connection does not wait for one.
 func TestFullQueuesLeaveTransfersAlone(t *testing.T) {
 	run := transferOver([]path{{1000, 50, 0}, {1000, 50, 0}}, tinyQueue, "nkp24", 1<<20)
-	run.WakeHalfEmpty = true
 	for i := range run.Links {
 		run.Links[i].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
 	}

@@ -184,7 +184,7 @@ func (n *network) deliverFrom(d *direction, now time.Duration) {
 // moved says that a packet has left a direction. Transfers that wait for their
 // queues alone have something to do only when this one is half empty.
 func (n *network) moved(d *direction) {
-	wakes := d.halfEmpty()
+	wakes := d.wakes()
 	for _, t := range d.senders {
 		if wakes || !t.stopped() {
 			n.touched.add(t.index)
@@ -203,12 +203,8 @@ func (n *network) touch(d *direction) {
 // takes everything, and loses it.
 func (d *direction) room(bytes int) bool { return d.unplugged || d.Room(bytes) }
 
-// halfEmpty reports whether a sender that waits for room is woken: when what
-// waits is less than half of what Linux would have granted for the queue.
-func (d *direction) halfEmpty() bool {
-	queued, _ := d.Queued()
-	return d.unplugged || queued <= (d.QueuePackets()-1)/2
-}
+// wakes reports whether a sender that found no room goes on.
+func (d *direction) wakes() bool { return d.unplugged || d.Wakes() }
 
 // apply carries an event out on the directions of its link.
 func (n *network) apply(now time.Duration, e *Event) {

@@ -61,10 +61,6 @@ type Run struct {
 	Seed      uint64
 	// FrameBytes is what the network adds to a packet, for rates in bits.
 	FrameBytes int
-	// WakeHalfEmpty lets a sender that a full queue has stopped go on only when
-	// the queue is half empty, as Linux wakes who waits to write a datagram.
-	// Otherwise it goes on as soon as there is room for a packet.
-	WakeHalfEmpty bool
 	// SampleInterval is the time between samples; 0 is 100 ms.
 	SampleInterval time.Duration
 	// Until ends the run if the transfers have not. 0 is an hour.

@@ -172,13 +172,13 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 func (e *end) pump(w *world) {
 	largest := e.largest + w.run.FrameBytes
 	for conn, route := range e.routes {
-		if e.stopped[conn] && !route[0].halfEmpty() {
+		if e.stopped[conn] && !route[0].wakes() {
 			continue
 		}
 		e.stopped[conn] = false
 		for {
 			if !route[0].room(largest) {
-				e.stopped[conn] = w.run.WakeHalfEmpty
+				e.stopped[conn] = true
 				break
 			}
 			buf, ok := e.session.NextPacket(w.now, conn, w.network.storage())

@@ -113,7 +113,6 @@ func read(file string) (*simulation, []action, error) {
 	if s.run.Events, err = events(file, timeline, plans[0].Session.Name); err != nil {
 		return nil, nil, err
 	}
-	s.run.WakeHalfEmpty = true
 	s.run.Seed, s.run.FrameBytes = plans[0].Seed, overhead(plans)
 	s.run.SampleInterval, s.run.Until = plans[0].Telemetry.Interval(), limit
 	return s, timeline, nil
