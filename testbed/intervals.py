@@ -1,19 +1,22 @@
-"""Confidence intervals of medians, by the bootstrap: what repetitions of a run say, and what they leave open."""
+"""Intervals of medians, exact by order statistics: what repetitions of a run say, and what they leave open.
+
+Of n independent values, sorted, the k-th smallest to the k-th largest cover the median of what they are drawn from
+with a probability of 1 − 2·P(B ≤ k − 1), B binomial of n and ½: each value is as likely below the median as above it.
+That asks for no distribution, and where values may be equal it is the least probability (W. J. Conover, Practical
+Nonparametric Statistics, 3.2; scipy.stats.quantile_test gives the same bounds, not their level). Few values have a
+low level, and it is told: see docs/statistics.md.
+"""
 
 from __future__ import annotations
 
-import statistics
-import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
-from scipy.stats import bootstrap
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple
 
 LEVEL = 0.95
-RESAMPLES = 9999
-SEED = 20240
-"""The resampling is seeded, so that the same values always have the same interval."""
+"""What an interval's level should be at least; fewer than six values can't reach it."""
+OF_TWO = 1 - (1 - LEVEL) / 2
+"""What that of each of two medians should be, so that both together have :data:`LEVEL`."""
 LEAST_N = 3
 """Fewer values have no interval: their median is told as it is."""
 
@@ -21,10 +24,11 @@ Found = Literal["inside", "outside", "straddles"]
 
 
 class Interval(NamedTuple):
-    """From ``low`` to ``high``, both included."""
+    """From ``low`` to ``high``, both included; covers the true value with a probability of at least ``level``."""
 
     low: float
     high: float
+    level: float
 
     def against(self, low: float, high: float | None) -> Found:
         """Where it lies beside what is asked; ``high`` None: no upper limit."""
@@ -34,49 +38,65 @@ class Interval(NamedTuple):
             return "outside"
         return "straddles"
 
+    def over(self, divisor: float) -> Interval:
+        """In parts of a positive number."""
+        return Interval(self.low / divisor, self.high / divisor, self.level)
 
-def of_median(values: Sequence[float]) -> Interval | None:
+    def less(self, number: float) -> Interval:
+        """Of the same value less a number."""
+        return Interval(self.low - number, self.high - number, self.level)
+
+
+def level_of(n: int, k: int) -> float:
+    """With which probability the k-th smallest to the k-th largest of ``n`` values cover the median."""
+    return 1 - sum(math.comb(n, i) for i in range(k)) / float(2 ** (n - 1))
+
+
+def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
     """That of the median; None with fewer than :data:`LEAST_N` values.
 
-    The percentile bootstrap, as BCa has no acceleration where values are few and alike. With up to five values it
-    is their range: so few can't tell more.
+    The narrowest that has the level ``least``; where even the range of all values has it not, the range.
     """
-    if len(values) < LEAST_N:
+    n = len(values)
+    if n < LEAST_N:
         return None
-    return _resampled([values], lambda sample, axis: np.median(sample, axis=axis), statistics.median(values))
+    ordered = sorted(values)
+    k = max((k for k in range(1, (n + 1) // 2 + 1) if level_of(n, k) >= least), default=1)
+    return Interval(float(ordered[k - 1]), float(ordered[n - k]), level_of(n, k))
 
 
-def of_ratio(values: Sequence[float], over: Sequence[float]) -> Interval | None:
-    """That of the ratio of two medians of independent runs; None where either has too few, or one below is 0."""
-    if min(len(values), len(over)) < LEAST_N or min(over) <= 0 <= max(over):
-        return None
-    point = statistics.median(values) / statistics.median(over)
-    return _resampled([values, over], _ratio, point)
+def ratio(one: Interval, other: Interval) -> Interval:
+    """Of the ratio of two values, of which the second can't be 0: the widest that the ends of their intervals give.
+
+    It covers wherever both do, so its level is at least 1 − (α₁ + α₂) (Bonferroni), whatever the distributions and
+    however one group's runs depend on the other's: columns of a table share their seeds. The Mann-Whitney
+    (Hodges-Lehmann) interval would be narrower, but only holds where both groups differ by a shift alone; losses
+    make one policy's figures scatter more than another's.
+    """
+    return _of_both(one, other, lambda a, b: a / b)
 
 
-def of_difference(values: Sequence[float], less: Sequence[float]) -> Interval | None:
-    """That of the difference of two medians of independent runs; None where either has too few."""
-    if min(len(values), len(less)) < LEAST_N:
-        return None
-    point = statistics.median(values) - statistics.median(less)
-    return _resampled([values, less], _difference, point)
+def difference(one: Interval, other: Interval) -> Interval:
+    """Of the first value less the second; as :func:`ratio`."""
+    return _of_both(one, other, lambda a, b: a - b)
 
 
-def _ratio(one: Any, other: Any, axis: int) -> Any:
-    return np.median(one, axis=axis) / np.median(other, axis=axis)
+def _of_both(one: Interval, other: Interval, of: Callable[[float, float], float]) -> Interval:
+    ends = [of(a, b) for a in (one.low, one.high) for b in (other.low, other.high)]
+    return Interval(min(ends), max(ends), max(0.0, one.level + other.level - 1))
 
 
-def _difference(one: Any, other: Any, axis: int) -> Any:
-    return np.median(one, axis=axis) - np.median(other, axis=axis)
+def against(value: float, interval: Interval | None, low: float, high: float | None) -> Found:
+    """Where the interval lies beside what is asked; without one, the value alone."""
+    return (interval or Interval(value, value, 1.0)).against(low, high)
 
 
-def _resampled(samples: Sequence[Sequence[float]], statistic: Callable[..., Any], point: float) -> Interval:
-    if all(len(set(sample)) == 1 for sample in samples):
-        return Interval(float(point), float(point))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of resamples that are all alike, which is fine here
-        found = bootstrap(
-            [np.asarray(sample, dtype=float) for sample in samples], statistic, confidence_level=LEVEL,
-            n_resamples=RESAMPLES, method="percentile", vectorized=True, rng=np.random.default_rng(SEED),
-        ).confidence_interval  # fmt: skip
-    return Interval(float(found.low), float(found.high))
+def told(levels: Iterable[float]) -> str:
+    """``75%``, or ``75 to 97%`` of several: in whole percent, never rounded up to :data:`LEVEL` or to certainty."""
+    percents = sorted({_percent(level) for level in levels})
+    return f"{percents[0]}%" if len(percents) == 1 else f"{percents[0]} to {percents[-1]}%"
+
+
+def _percent(level: float) -> int:
+    most = 100 if level == 1 else 99 if level >= LEVEL else math.ceil(100 * LEVEL) - 1
+    return min(round(100 * level), most)

@@ -1,69 +1,142 @@
-"""Intervals: reproducible, as wide as few values ask for, and where they lie beside what is asked."""
+"""Intervals: they cover the median as often as they say, say what n gives and no more, and lie where they lie."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from testbed import intervals
-from testbed.intervals import Interval
+from testbed.intervals import LEVEL, OF_TWO, Interval
 
-VALUES = st.lists(st.floats(0.1, 100), min_size=3, max_size=12)
+VALUES = st.lists(st.floats(0.1, 100), min_size=3, max_size=40)
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0]])
 def test_few_values_have_no_interval(values: list[float]) -> None:
     assert intervals.of_median(values) is None
-    assert intervals.of_ratio(values, [1, 2, 3]) is None
-    assert intervals.of_difference([1, 2, 3], values) is None
 
 
-@settings(max_examples=15, deadline=None)
-@given(VALUES)
-def test_the_median_is_inside_and_the_same_values_give_the_same(values: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("n", "k", "level"),
+    [
+        (3, 1, 0.75), (4, 1, 0.875), (5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375),
+        (11, 2, 0.98828125),
+    ],
+)  # fmt: skip
+def test_the_level_is_the_one_that_n_gives(n: int, k: int, level: float) -> None:
+    assert intervals.of_median(range(n, 0, -1)) == Interval(k, n + 1 - k, level)
+
+
+@given(st.integers(3, 200), st.sampled_from([LEVEL, OF_TWO]))
+def test_only_fewer_than_six_values_have_less_than_is_asked_and_no_narrower_one_would_do(
+    n: int, least: float
+) -> None:
+    found = intervals.of_median(range(1, n + 1), least)
+    assert found is not None
+    k = int(found.low)
+    assert found.high == n + 1 - k
+    assert found.level == pytest.approx(1 - 2 * stats.binom.cdf(k - 1, n, 0.5))
+    assert (found.level >= least) == (n >= (6 if least == LEVEL else 7))
+    assert k == n or intervals.level_of(n, k + 1) < least
+
+
+@given(VALUES.filter(lambda values: len(values) > 5))
+def test_the_bounds_are_scipy_s(values: list[float]) -> None:
+    theirs = stats.quantile_test(values, q=0.0, p=0.5).confidence_interval(LEVEL)
+    ours = intervals.of_median(values)
+    assert ours is not None
+    assert (ours.low, ours.high) == (theirs.low, theirs.high)
+
+
+@given(VALUES, st.randoms())
+def test_the_median_is_inside_and_the_order_says_nothing(values: list[float], random: object) -> None:
     found = intervals.of_median(values)
     assert found is not None
     assert min(values) <= found.low <= np.median(values) <= found.high <= max(values)
-    assert intervals.of_median(list(values)) == found
+    shuffled = list(values)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert intervals.of_median(shuffled) == found
 
 
-def test_up_to_five_values_give_their_range() -> None:
-    assert intervals.of_median([3.0, 1.0, 2.0]) == Interval(1.0, 3.0)
-    assert intervals.of_median([5.0, 1.0, 2.0, 4.0, 3.0]) == Interval(1.0, 5.0)
+DRAWS: dict[str, tuple[float, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]]] = {
+    "normal": (0.0, lambda rng, size: rng.normal(0, 1, size)),
+    "exponential": (math.log(2), lambda rng, size: rng.exponential(1, size)),
+    "cauchy": (0.0, lambda rng, size: rng.standard_cauchy(size)),
+    "two heaps": (0.0, lambda rng, size: rng.choice([-1.0, 1.0], size) * rng.uniform(5, 6, size)),
+    "a die": (3.5, lambda rng, size: rng.integers(1, 7, size).astype(float)),
+    "nearly always the same": (1.0, lambda rng, size: (rng.random(size) < 0.9).astype(float)),
+}
+"""True median, and how to draw."""
+TIMES = 4000
 
 
-def test_more_values_narrow_it() -> None:
-    few = intervals.of_median([10, 11, 12, 13, 14])
-    many = intervals.of_median([10, 11, 12, 13, 14] * 8)
-    assert few is not None
-    assert many is not None
-    assert many.high - many.low < few.high - few.low
+def covered(share: float, level: float) -> bool:
+    """Whether a share of :data:`TIMES` may be that of something with the level: three standard errors less."""
+    return share >= level - 3 * math.sqrt(level * (1 - level) / TIMES)
 
 
-def test_values_that_are_all_alike_leave_nothing_open() -> None:
-    assert intervals.of_median([7.0] * 3) == Interval(7.0, 7.0)
-    assert intervals.of_ratio([6.0] * 3, [3.0] * 4) == Interval(2.0, 2.0)
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 9, 11, 20])
+@pytest.mark.parametrize("drawn", DRAWS)
+def test_it_covers_the_true_median_at_least_as_often_as_it_says(drawn: str, n: int) -> None:
+    median, draw = DRAWS[drawn]
+    found = [intervals.of_median(values) for values in draw(np.random.default_rng(n), (TIMES, n)).tolist()]
+    share = sum(one is not None and one.low <= median <= one.high for one in found) / TIMES
+    assert found[0] is not None
+    assert covered(share, found[0].level)
+    if drawn == "normal":  # and where no two values are alike, no more often either
+        assert covered(1 - share, 1 - found[0].level)
 
 
-def test_it_covers_the_true_median_about_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(7)
-    found = [intervals.of_median(list(rng.normal(5.0, 1.0, 15))) for _ in range(60)]
-    covers = sum(one is not None and one.low <= 5.0 <= one.high for one in found)
-    assert covers >= 50  # of 60, at 95%: the seed is fixed
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (3, 11), (5, 6), (7, 7), (11, 11)])
+@pytest.mark.parametrize(
+    ("one", "other"), [("normal", "cauchy"), ("exponential", "exponential"), ("a die", "normal")]
+)
+@pytest.mark.parametrize("of", ["ratio", "difference"])
+def test_so_do_ratio_and_difference(of: str, one: str, other: str, n: int, m: int) -> None:
+    rng, (a, draw_a), (b, draw_b) = np.random.default_rng(n + m), DRAWS[one], DRAWS[other]
+    b += 1000  # far from 0
+    true = a / b if of == "ratio" else a - b
+    inside, level = 0, 0.0
+    for x, y in zip(draw_a(rng, (TIMES, n)).tolist(), (draw_b(rng, (TIMES, m)) + 1000).tolist(), strict=True):
+        both = intervals.of_median(x, OF_TWO), intervals.of_median(y, OF_TWO)
+        assert both[0] is not None
+        assert both[1] is not None
+        if min(y) <= 0:
+            inside += 1  # no ratio is said
+            continue
+        found = getattr(intervals, of)(both[0], both[1])
+        inside, level = inside + (found.low <= true <= found.high), found.level
+    assert covered(inside / TIMES, level)
 
 
-def test_ratio_and_difference_of_what_is_far_apart() -> None:
-    ratio = intervals.of_ratio([2.0, 2.1, 2.2], [1.0, 1.1, 0.9])
-    difference = intervals.of_difference([2.0, 2.1, 2.2], [1.0, 1.1, 0.9])
-    assert ratio is not None
-    assert difference is not None
-    assert ratio.low == pytest.approx(2.0 / 1.1)
-    assert ratio.high == pytest.approx(2.2 / 0.9)
-    assert difference.low == pytest.approx(0.9)
-    assert difference.high == pytest.approx(1.3)
-    assert intervals.of_ratio([1, 2, 3], [0, 1, 2]) is None
+def test_the_levels_of_two_are_added_up() -> None:
+    one, other = intervals.of_median([2.0, 2.1, 2.2], OF_TWO), intervals.of_median([1.0, 1.1, 0.9], OF_TWO)
+    assert one is not None
+    assert other is not None
+    assert intervals.ratio(one, other) == pytest.approx((2.0 / 1.1, 2.2 / 0.9, 0.5))
+    assert intervals.difference(one, other) == pytest.approx((0.9, 1.3, 0.5))
+    assert intervals.ratio(Interval(-1, 2, 0.9), Interval(-4, -2, 0.9)) == pytest.approx((-1, 0.5, 0.8))
+    assert intervals.difference(Interval(0, 1, 0.4), Interval(0, 1, 0.4)).level == 0
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_no_level_is_told_as_more_than_a_threshold_that_it_misses(level: float) -> None:
+    percent = int(intervals.told([level]).removesuffix("%"))
+    assert abs(percent - 100 * level) <= 1
+    assert percent < 100
+    assert (percent >= 95) == (level >= LEVEL)
+
+
+def test_levels_in_words() -> None:
+    assert intervals.told([0.75]) == "75%"
+    assert intervals.told([0.96875, 0.75, 0.875]) == "75 to 97%"
+    assert intervals.told([0.9499]) == "94%"
 
 
 @pytest.mark.parametrize(
@@ -79,4 +152,9 @@ def test_ratio_and_difference_of_what_is_far_apart() -> None:
     ],
 )
 def test_where_it_lies(low: float, high: float | None, found: str) -> None:
-    assert Interval(1.0, 2.0).against(low, high) == found
+    assert Interval(1.0, 2.0, 0.75).against(low, high) == found
+
+
+@pytest.mark.parametrize(("value", "found"), [(1.0, "inside"), (0.9, "outside")])
+def test_a_value_alone_is_never_undecided(value: float, found: str) -> None:
+    assert intervals.against(value, None, 1.0, None) == found

@@ -14,6 +14,7 @@ from testbed.claims import judged as table
 from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.evidence import judge
 from testbed.claims.execute import Made, Runs
+from testbed.claims.false_alarms import FalseAlarms
 from testbed.claims.judged import Judged
 from testbed.claims.model import Claims, Engine
 from testbed.claims.report import write_report
@@ -115,6 +116,7 @@ def write(
         "schema": SCHEMA, "name": NAME, "run": run_id, "engine": asked.engine, "quick": asked.quick,
         "only": list(asked.only), "complete": complete,
         "verdict": table.verdict_of(found, quick=asked.quick), "summary": table.summary_of(found),
+        "false_alarms": FalseAlarms.of(found).as_json(),
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
         "runs": {name: asdict(one) for name, one in made.items()},

@@ -79,6 +79,7 @@ def _beside(claim: Judged, others: Sequence[Result]) -> dict[str, dict[str, Any]
         if theirs := other.claims.get(claim.id):
             found[other.engine] = {
                 "verdict": theirs.verdict, "reason": theirs.reason, "measured": theirs.measured, "n": theirs.n,
+                "n_told": theirs.n_told,
                 "figures": theirs.figures, "intervals": theirs.intervals,
                 "difference": difference(claim.figures, theirs.figures),
             }  # fmt: skip

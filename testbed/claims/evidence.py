@@ -138,7 +138,7 @@ def _n(result: CheckResult, table: Mapping[str, Any]) -> int | None:
 
 def _figures(
     result: CheckResult | None, table: Mapping[str, Any] | None
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+) -> tuple[dict[str, float], dict[str, tuple[float, ...]]]:
     """What decided, by place, with its intervals; a check of one run, or of a line, has one: its measured value."""
     if result is None:
         return {}, {}
@@ -146,21 +146,21 @@ def _figures(
     if not places:
         if not isinstance(result.measured, (int, float)) or isinstance(result.measured, bool):
             return {}, {}
-        low, high = result.figures.get("interval", (None, None))
-        return {"measured": float(result.measured)}, {} if low is None else {"measured": (low, high)}
+        interval = result.figures.get("interval")
+        return {"measured": float(result.measured)}, {"measured": tuple(interval)} if interval else {}
     known = "medians" in result.figures  # its own figures are errors
     figures = result.figures["medians"] if known else result.figures
     intervals = result.figures.get("median_intervals" if known else "intervals", {})
     return (
         {place: float(figures[place]) for place in places},
-        {place: (float(low), float(high)) for place, (low, high) in intervals.items()},
+        {place: tuple(float(end) for end in found) for place, found in intervals.items()},
     )
 
 
 def _measured(
     result: CheckResult | None,
     figures: Mapping[str, float],
-    intervals: Mapping[str, tuple[float, float]],
+    intervals: Mapping[str, tuple[float, ...]],
     unit: str,
 ) -> str:
     """In a few words: the figure with its interval, or from the least to the largest of several; and what it is."""
@@ -193,6 +193,7 @@ def _judged(
         reproduces=claim.reproduces, cause=claim.cause.strip(), value=claim.value,
         measured=_measured(result, figures, intervals, claim.unit),
         n=n if n is not None else 1 if result is not None and word in ("holds", "fails") else None,
+        observations=result.figures.get("observations") if result is not None else None,
         figures=figures, intervals=intervals, result=made.folder,
         report=f"{made.folder}/report.html" if made.folder else "", asked=asked,
     )  # fmt: skip

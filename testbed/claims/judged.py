@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from testbed.intervals import told
 from testbed.judge import algebra
 from testbed.judge.algebra import Part
 
@@ -22,7 +23,8 @@ WORD_OF_STANDING: Mapping[Part, Word] = {
 
 @dataclass(frozen=True)
 class Judged:
-    """One claim with its verdict. ``figures`` and ``intervals`` (95%, of the median) are by the name of the place."""
+    """One claim with its verdict. ``figures`` and ``intervals`` (of the median: low, high, level) are by the name of
+    the place."""
 
     id: str
     source: str
@@ -43,7 +45,9 @@ class Judged:
     measured: str = ""
     n: int | None = None
     figures: dict[str, float] = field(default_factory=dict)
-    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    observations: int | None = None
+    """Behind any figure at least: fewer than ``n`` where runs in virtual time are alike."""
+    intervals: dict[str, tuple[float, ...]] = field(default_factory=dict)
     result: str = ""
     """The run's result folder, inside that of all."""
     report: str = ""
@@ -57,6 +61,25 @@ class Judged:
     def as_known(self) -> bool | None:
         """Whether it came out as it is known to; None while it is open."""
         return (self.verdict == "holds") == self.reproduces if self.verdict in ("holds", "fails") else None
+
+    @property
+    def level(self) -> float | None:
+        """The least of its intervals; None without one, or where an earlier testbed did not tell it."""
+        levels = [found[2] for found in self.intervals.values() if len(found) > 2]
+        return min(levels) if levels and len(levels) == len(self.intervals) else None
+
+    @property
+    def is_one_observation(self) -> bool:
+        """Whether several runs decide by one value, which is not by chance."""
+        return not self.intervals and self.observations == 1 and (self.n or 0) > 1
+
+    @property
+    def n_told(self) -> str:
+        """How many runs, and what so many are worth: ``3: 75%``, ``3: one``, ``2``."""
+        if self.n is None:
+            return ""
+        worth = "one" if self.is_one_observation else "" if self.level is None else told([self.level])
+        return f"{self.n}: {worth}" if worth else str(self.n)
 
     @property
     def part(self) -> Part:
@@ -75,7 +98,7 @@ class Judged:
     def from_json(cls, document: Mapping[str, Any]) -> Judged:
         """Reads it."""
         known = {key: value for key, value in document.items() if key != "as_known"}
-        known["intervals"] = {name: (low, high) for name, (low, high) in document["intervals"].items()}
+        known["intervals"] = {name: tuple(found) for name, found in document["intervals"].items()}
         return cls(**known)
 
 
@@ -113,7 +136,7 @@ def summary_of(claims: Sequence[Judged]) -> str:
 
 COLUMNS = (
     "id", "source", "kind", "verdict", "reproduces", "as_known", "published", "value", "expected", "tolerance",
-    "measured", "n", "low", "high", "run", "check", "command", "result", "text", "reason",
+    "measured", "n", "observations", "low", "high", "level", "run", "check", "command", "result", "text", "reason",
 )  # fmt: skip
 OF_OTHERS = ("verdict", "measured", "n", "difference")
 
@@ -128,9 +151,9 @@ def write_csv(claims: Sequence[Judged], path: Path) -> None:
         writer.writerow([*COLUMNS, *(f"{engine}_{name}" for engine in engines for name in OF_OTHERS)])
         for claim in claims:
             low, high = (
-                next(iter(claim.intervals.values()), ("", "")) if len(claim.figures) == 1 else ("", "")
+                next(iter(claim.intervals.values()), ("", ""))[:2] if len(claim.figures) == 1 else ("", "")
             )
-            row = {**claim.as_json(), "low": low, "high": high}
+            row = {**claim.as_json(), "low": low, "high": high, "level": claim.level}
             found = [row[name] for name in COLUMNS]
             found += [claim.beside.get(engine, {}).get(name) for engine in engines for name in OF_OTHERS]
             writer.writerow(["" if value is None else value for value in found])

@@ -29,7 +29,7 @@ def against_published(claims: Sequence[Judged]) -> Plot | None:
         return None
     name, description = (
         "published",
-        "Measured over published figure of each claim that has one, with its interval.",
+        "Measured over published figure of each claim that has one, with its interval; the table has its level.",
     )
     with mpl.rc_context(style.SETTINGS):
         figure = Figure(figsize=(9.6, 0.9 + 0.27 * len(shown)), layout="constrained")
@@ -39,7 +39,7 @@ def against_published(claims: Sequence[Judged]) -> Plot | None:
             (key, measured), y = next(iter(claim.figures.items())), len(shown) - 1 - place
             colour = style.SERIES_COLOURS[0 if claim.verdict == "holds" else 1]
             if key in claim.intervals:
-                low, high = claim.intervals[key]
+                low, high = claim.intervals[key][:2]
                 axes.hlines(y, low / value, high / value, color=colour, linewidth=2)
             marker = "o" if claim.verdict == "holds" else "X"
             axes.plot(measured / value, y, marker, color=colour, markersize=6)

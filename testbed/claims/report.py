@@ -71,7 +71,7 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
     What is not in the folder is named, not linked."""
     word, status = _badge(claim.verdict, reproduces=claim.reproduces)
     report = claim.report if claim.report and (folder / claim.report).is_file() else ""
-    own = {"word": word, "status": status, "measured": claim.measured, "n": claim.n}
+    own = {"word": word, "status": status, "measured": claim.measured, "n_told": claim.n_told}
     sides: list[dict[str, Any]] = []
     for engine in engines[:-1]:
         found = claim.beside.get(engine)
@@ -81,7 +81,15 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
         word, status = _badge(found["verdict"], reproduces=claim.reproduces)
         reason = found["reason"] if found["verdict"] != claim.verdict else ""
         sides.append(
-            {**_NOTHING, **found, "title": TITLES[engine], "word": word, "status": status, "reason": reason}
+            {
+                **_NOTHING,
+                "n_told": found["n"],
+                **found,
+                "title": TITLES[engine],
+                "word": word,
+                "status": status,
+                "reason": reason,
+            }
         )
     differences = [
         f"{found['difference']} from {TITLES[engine]}"
@@ -98,7 +106,7 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
 
 
 _NOTHING: dict[str, Any] = {
-    "word": "not asked", "status": "not-asked", "measured": "", "n": None, "differences": [], "reason": "",
+    "word": "not asked", "status": "not-asked", "measured": "", "n_told": "", "differences": [], "reason": "",
 }  # fmt: skip
 
 

@@ -109,6 +109,7 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
     """The runs of each engine, to one table; returns the exit code."""
     from testbed.claims import all_run
     from testbed.claims import beside as sides
+    from testbed.claims.false_alarms import FalseAlarms
     from testbed.claims.judged import decided_of, summary_of
     from testbed.claims.report import write_report
     from testbed.cli.outcome import EXIT_OF_VERDICT, shown
@@ -136,6 +137,7 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
         if folder == folders[-1]:
             _print(found, one.engine)
         print(f"  {sides.TITLES[one.engine]:<13} {summary_of(found)}")
+        print(f"  {'chance':<13} {FalseAlarms.of(found).text}")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
     verdict = verdict_of(words)
     decided = "; ".join(
@@ -158,7 +160,7 @@ def _print(found: Sequence[Judged], engine: str) -> None:
         head += [TITLES[other], "verdict"]
         limits += [30, 16]
     head += [TITLES[engine] if others else "measured", "N", "verdict"]
-    limits += [30 if others else 44, 3, 21]
+    limits += [30 if others else 44, 7, 21]
     head += [f"from {TITLES[other]}" for other in others]
     limits += [28 for _ in others]
     rows = [head]
@@ -170,7 +172,7 @@ def _print(found: Sequence[Judged], engine: str) -> None:
         word = claim.verdict + ("" if claim.as_known is not False else " (!)")
         if claim.verdict == "fails" and not claim.reproduces:
             word = "fails, as known"
-        row += [claim.measured or "–", "" if claim.n is None else str(claim.n), word]
+        row += [claim.measured or "–", claim.n_told, word]
         row += [claim.beside.get(other, {}).get("difference", "") for other in others]
         rows.append(row)
     widths = [min(limit, max(len(row[i]) for row in rows)) for i, limit in enumerate(limits)]

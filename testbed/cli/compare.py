@@ -53,7 +53,12 @@ def register(app: typer.Typer) -> None:
         ] = "",
         confidence: Annotated[
             float,
-            typer.Option("--confidence", help="With which all intervals together hold.", min=0.5, max=0.9999),
+            typer.Option(
+                "--confidence",
+                help="With which all intervals together hold, where figures scatter normally.",
+                min=0.5,
+                max=0.9999,
+            ),
         ] = 0.95,
     ) -> None:
         """Did a change help? Runs, policies, kernels or commits side by side.

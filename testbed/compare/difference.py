@@ -15,11 +15,14 @@ from scipy import stats
 from testbed.checks.result import rounded
 from testbed.compare.figures import FIGURES, figure_of
 from testbed.compare.groups import Group, RunOf
-from testbed.intervals import LEAST_N, RESAMPLES, SEED, Interval
+from testbed.intervals import LEAST_N, Interval
 
 Word = Literal["better", "worse", "differs", "no difference shown"]
 
 
+RESAMPLES = 9999
+SEED = 20240
+"""The resampling is seeded, so that the same values always have the same interval."""
 SAME = 1e-12
 """Values that differ by no more, in parts of the largest, are the same number."""
 
@@ -65,8 +68,8 @@ class Difference:
 def differences(
     base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()
 ) -> list[Difference]:
-    """All figures of all cases that both groups have. All intervals together hold with ``confidence``: each one's own
-    level is higher the more of them there are (Bonferroni)."""
+    """All figures of all cases that both groups have. All intervals together are to hold with ``confidence``: each
+    one's own (nominal) level is higher the more of them there are (Bonferroni)."""
     asked = [
         (other, case, name)
         for other in others
@@ -110,7 +113,7 @@ def _difference(name: str, case: str, base: Group, other: Group, level: float) -
     difference = float(b.mean() - a.mean())
     bounds = interval(a, b, paired=pairs is not None, level=level)
     word, why = _word(name, a, difference, bounds, min(a.size, b.size))
-    low, high = bounds or (None, None)
+    low, high = bounds[:2] if bounds else (None, None)
     return Difference(
         case, other.name, name, _sample(runs_of(base, case), name), _sample(runs_of(other, case), name),
         rounded(difference), None if low is None else rounded(low), None if high is None else rounded(high),
@@ -141,15 +144,18 @@ def interval(
 ) -> Interval | None:
     """Between which bounds mean(b) − mean(a) lies, None for fewer than :data:`LEAST_N` values of either.
 
-    The percentile bootstrap, which asks for no distribution, widened to Student's interval where that is wider:
-    resampling a handful of values can't go beyond them, and is too sure of itself.
+    Student's interval (Welch's where runs are not paired), widened to the percentile bootstrap's where that is wider.
+    ``level`` is nominal: Student's has it where values are normally distributed, Welch's nearly, and with a handful of
+    runs nobody can see whether they are. The bootstrap has no level of its own then: resampling can't go beyond the
+    values, so that at "95%" three normal ones cover their mean in 75% of cases; here it only ever widens.
+    docs/statistics.md has what both cover elsewhere.
     """
     if min(a.size, b.size) < LEAST_N:
         return None
     samples = [b - a] if paired else [b, a]
     point = float(b.mean() - a.mean())
     if all(np.ptp(sample) <= SAME * max(1.0, float(np.abs(sample).max())) for sample in samples):
-        return Interval(point, point)  # nothing to resample, nothing to divide by
+        return Interval(point, point, level)  # nothing to resample, nothing to divide by
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they warn of values that are nearly alike, which is fine here
         again = stats.bootstrap(
@@ -158,7 +164,7 @@ def interval(
         ).confidence_interval  # fmt: skip
         test = stats.ttest_1samp(samples[0], 0.0) if paired else stats.ttest_ind(b, a, equal_var=False)
         student = test.confidence_interval(level)
-    return Interval(float(min(again.low, student.low)), float(max(again.high, student.high)))
+    return Interval(float(min(again.low, student.low)), float(max(again.high, student.high)), level)
 
 
 def _mean_difference(b: NDArray[np.float64], a: NDArray[np.float64], axis: int = -1) -> Any:
@@ -173,7 +179,7 @@ def _word(
             "no difference shown",
             f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed",
         )
-    low, high = bounds
+    low, high = bounds.low, bounds.high
     if low <= 0 <= high:
         return "no difference shown", "the interval has 0 in it" if low != high else "the same in all runs"
     figure = figure_of(name)

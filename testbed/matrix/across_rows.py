@@ -11,7 +11,8 @@ import numpy as np
 from testbed import intervals
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.figures import unit_of, with_unit
-from testbed.intervals import Found, Interval
+from testbed.intervals import Found
+from testbed.matrix.how_sure import Behind, how_sure, observations
 from testbed.matrix.model import RisesCheck, RowRatioCheck, SlopeCheck
 from testbed.matrix.outcome import Spread
 from testbed.matrix.summary import RowSummary
@@ -82,7 +83,8 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
 def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
     """One row's medians over another's, in each column; open where a value is missing.
 
-    Where three runs or more of both count it is the ratio's interval that has to lie inside what is asked.
+    Where three runs or more of both count it is the ratio's interval that has to lie inside what is asked. What the
+    second row may be 0 in says nothing.
     """
     figure = check.figure or first_figure
     by_name = {row.name: row for row in rows}
@@ -91,26 +93,29 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
     found_intervals: dict[str, list[float]] = {}
     founds: list[Found] = []
     told: list[str] = []
+    behind: dict[str, Behind] = {}
     for column in check.columns:
         one, other = (
             by_name[name].spread(column, figure) if name in by_name else none
             for name in (check.row, check.over)
         )
-        if one.median is None or not other.median:
+        if one.median is None or not other.median or other.may_be_0:
             continue
         ratios[column] = one.median / other.median
-        interval = intervals.of_ratio(one.values, other.values)
+        interval = one.over(other)
+        behind[column] = interval, (one, other)
         if interval is not None:
             found_intervals[column] = [rounded(end) for end in interval]
-        founds.append((interval or Interval(ratios[column], ratios[column])).against(check.min, check.max))
+        founds.append(intervals.against(ratios[column], interval, check.min, check.max))
         told.append(
             f"{column} {ratios[column]:.3f}"
             + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
         )
     missing = [column for column in check.columns if column not in ratios]
     reason = f"Row {check.row} over row {check.over}: {', '.join(told)}." if told else ""
+    reason += f" {how_sure(behind)}" if behind else ""
     if missing:
-        reason += f" Not decided: no values that count in column {', '.join(missing)}."
+        reason += f" Not decided: no values that count, or 0, in column {', '.join(missing)}."
     status: Status = "not-covered" if missing else "pass"
     if "outside" in founds:
         status = "fail"
@@ -124,6 +129,7 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
         expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
         reason=reason.strip(),
         figures={column: rounded(ratio) for column, ratio in ratios.items()}
+        | {"observations": observations(behind)}
         | ({"intervals": found_intervals} if found_intervals else {}),
     )
 

@@ -13,7 +13,7 @@ from testbed.checks.result import CheckResult, Status, rounded
 from testbed.intervals import Found, Interval
 from testbed.judge.algebra import BEST_FIRST, Standing, worst
 from testbed.matrix.model import EachRunCheck
-from testbed.matrix.outcome import Outcome
+from testbed.matrix.outcome import Outcome, observations
 from testbed.report import words
 
 _OF_INTERVAL: Mapping[Found, Standing] = {"inside": "pass", "outside": "fail", "straddles": "undecided"}
@@ -27,7 +27,8 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
 
     A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
-    more runs have it and each was judged by nothing but that number. Anything else holds where it holds in every run;
+    more runs have it and each was judged by nothing but that number. Runs that are one observation
+    (:func:`testbed.matrix.outcome.observations`) have no interval. Anything else holds where it holds in every run;
     a fact (:data:`FACTS`) that fails in one fails, a number is undecided between.
     """
     of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
@@ -39,8 +40,12 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
     judged = [(standing, result) for standing, result in asked if standing in ("pass", "fail")]
     results = [result for _, result in judged]
     held = sum(standing == "pass" for standing, _ in judged)
-    values = [float(result["measured"]) for result in results if _is_number(result["measured"])]
-    interval = intervals.of_median(values) if len(values) == len(results) else None
+    told_apart = observations(
+        [outcome for outcome in outcomes if _standing(check.check, outcome) in ("pass", "fail")]
+    )
+    measured = [outcome.checks[check.check]["measured"] for outcome in told_apart]
+    values = [float(value) for value in measured if _is_number(value)]
+    interval = intervals.of_median(values) if len(values) == len(measured) else None
     low, high = _limits(results)
     if low is not None and high is not None and interval is not None and all(
         _by_its_number(result, low, high) for result in results
@@ -57,10 +62,16 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
     reason += f" Of the others, {', '.join(told)}." if told else ""
     if values:
         reason += f" Median {words.figure(statistics.median(values))}"
-        reason += f" [{words.figure(interval.low)}, {words.figure(interval.high)}]." if interval else "."
-    if len(judged) < intervals.LEAST_N:
+        reason += (
+            f" [{words.figure(interval.low)}, {words.figure(interval.high)}], a {intervals.told([interval.level])} "
+            "interval." if interval else "."
+        )  # fmt: skip
+    if len(told_apart) == 1 < len(judged):
+        reason += f" {len(judged)} runs, one observation: nothing is left to chance, its value decides."
+    elif len(judged) < intervals.LEAST_N:
         reason += f" Fewer than {intervals.LEAST_N} runs say nothing of the spread."
-    return _result(check, status, reason, results or [result for _, result in asked], values, interval)
+    found = _result(check, status, reason, results or [result for _, result in asked], values, interval)
+    return found.model_copy(update={"figures": {**found.figures, "observations": len(told_apart)}})
 
 
 def _standing(name: str, outcome: Outcome) -> Status:
@@ -100,11 +111,12 @@ def _result(
     check: EachRunCheck, status: Status, reason: str, results: Sequence[Mapping[str, Any]], values: Sequence[float],
     interval: Interval | None,
 ) -> CheckResult:  # fmt: skip
-    figures: dict[str, Any] = {"n": len(values) or len(results)}
+    numbers = sum(_is_number(result.get("measured")) for result in results)
+    figures: dict[str, Any] = {"n": numbers or len(results)}
     if values:
         figures["values"] = [rounded(value) for value in values]
     if interval is not None:
-        figures["interval"] = [rounded(interval.low), rounded(interval.high)]
+        figures["interval"] = [rounded(end) for end in interval]
     first = next(iter(results), {})
     return CheckResult(
         name=check.name, judge=check.judge, status=status,

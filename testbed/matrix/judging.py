@@ -1,8 +1,9 @@
 """Judges a table: each of its checks over the medians and their intervals, and the verdict over all.
 
-Where three runs or more count, it is the 95% interval of the median (or of the ratio of two) that has to lie inside
-what is asked: a check fails where one lies outside, and is undecided where one lies partly inside. Fewer runs are
-judged by their median.
+Where three runs or more count, it is the interval of the median (or of the ratio of two) that has to lie inside what
+is asked: a check fails where one lies outside, and is undecided where one lies partly inside. The reason says which
+level so many runs give it. Fewer runs are judged by their median, and runs in virtual time that are one observation by
+its value.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from testbed.intervals import Found, Interval
 from testbed.judge.algebra import summary_of, verdict_of, worst
 from testbed.matrix.across_rows import judge_rises, judge_row_ratio, judge_slope
 from testbed.matrix.each_run import judge_each_run
+from testbed.matrix.how_sure import Behind, how_sure, observations
 from testbed.matrix.model import (
     BoundCheck,
     DifferenceCheck,
@@ -30,7 +32,7 @@ from testbed.matrix.model import (
     TableCheck,
     WithinCheck,
 )
-from testbed.matrix.outcome import Outcome
+from testbed.matrix.outcome import Outcome, Spread
 from testbed.matrix.summary import RowSummary
 
 Place = tuple[RowSummary, str]
@@ -38,12 +40,14 @@ Place = tuple[RowSummary, str]
 
 
 class Measured(NamedTuple):
-    """The figure of a place, its interval where enough runs count, how both lie beside what is asked, and in words."""
+    """The figure of a place, its interval where enough runs count, how both lie beside what is asked, in words, and
+    the spreads that it is made of."""
 
     value: float
     interval: Interval | None
     found: Found
     text: str
+    behind: Sequence[Spread]
 
 
 CPU_FREE = ("sim", "vkernel")
@@ -160,6 +164,7 @@ def _judge_places(
     told: dict[Found, list[str]] = {"outside": [], "straddles": [], "inside": []}
     figures: dict[str, Any] = {}
     found_intervals: dict[str, list[float]] = {}
+    behind: dict[str, Behind] = {}
     open_ = 0
     for place in places:
         measured = measure(check, place)
@@ -170,15 +175,14 @@ def _judge_places(
         figures[name] = rounded(measured.value)
         if measured.interval is not None:
             found_intervals[name] = [rounded(end) for end in measured.interval]
+        behind[name] = measured.interval, measured.behind
         told[measured.found].append(measured.text)
-    by_median = [name for name in figures if name not in found_intervals]
     if found_intervals:
         figures["intervals"] = found_intervals
+    figures["observations"] = observations(behind)
     if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
         spreads = {f"{row.name} {column}": row.spread(column, check.figure) for row, column in places}
-        figures["medians"] = {
-            name: rounded(spreads[name].median or 0) for name in [*by_median, *found_intervals]
-        }
+        figures["medians"] = {name: rounded(spreads[name].median or 0) for name in behind}
         figures["median_intervals"] = {name: list(spreads[name].interval or ()) for name in found_intervals}
     status: Status = "pass"
     if told["outside"]:
@@ -188,14 +192,12 @@ def _judge_places(
     elif open_ or not told["inside"]:
         status = "not-covered"
     reason = "".join(f"{words}: {'; '.join(told[found])}. " for found, words in _TOLD.items() if told[found])
-    if by_median:
-        which = f": {', '.join(by_median)}" if found_intervals else ""
-        reason += f"Judged by the median alone, of fewer than {intervals.LEAST_N} runs{which}. "
+    reason += f"{how_sure(behind)} " if behind else ""
     if absent:
         reason += f"Not decided: there is no column {', '.join(absent)}."
     elif open_ or not places:
         reason += (
-            f"Not decided for {open_ or 'all'} of {len(places)} cells: no value that counts, or too few."
+            f"Not decided for {open_ or 'all'} of {len(places)} cells: no value that counts, too few, or 0."
         )
     return CheckResult(
         name=check.name,
@@ -213,14 +215,18 @@ _TOLD: Mapping[Found, str] = {"outside": "Not", "straddles": "Undecided", "insid
 
 def _ratio(check: RatioCheck, place: Place) -> Measured | None:
     row, column = place
-    one, other = row.median(column, check.figure), row.median(check.over, check.figure)
-    if one is None or not other:
+    one, other = row.spread(column, check.figure), row.spread(check.over, check.figure)
+    if one.median is None or not other.median or other.may_be_0:
         return None
-    interval = intervals.of_ratio(
-        row.spread(column, check.figure).values, row.spread(check.over, check.figure).values
-    )
     return _beside(
-        one / other, interval, check.min, check.max, lambda value: f"{value:.2f}×", f"row {row.label}"
+        one.median / other.median,
+        one.over(other),
+        check.min,
+        check.max,
+        lambda value: f"{value:.2f}×",
+        f"row {row.label}",
+        one,
+        other,
     )
 
 
@@ -232,49 +238,51 @@ def _difference(check: DifferenceCheck, place: Place) -> Measured | None:
     unit = unit_of(check.figure or next(iter(row.cells)))
     return _beside(
         one.median - other.median,
-        intervals.of_difference(one.values, other.values),
+        one.less(other),
         check.min,
         check.max,
         lambda value: f"{value:.4g} {unit}".rstrip(),
         f"row {row.label}",
+        one,
+        other,
     )
 
 
 def _bound(check: BoundCheck, place: Place) -> Measured | None:
     row, column = place
-    median, bound = row.median(column, check.figure), row.bounds.get(check.figure or next(iter(row.cells)))
-    if median is None or not bound:
+    spread, bound = row.spread(column, check.figure), row.bounds.get(check.figure or next(iter(row.cells)))
+    if spread.median is None or not bound:
         return None
-    found = row.spread(column, check.figure).interval
-    interval = Interval(*(end / bound for end in found)) if found else None
     return _beside(
-        median / bound,
-        interval,
+        spread.median / bound,
+        spread.interval.over(bound) if spread.interval else None,
         check.min,
         check.max,
         lambda value: f"{value:.1%}",
         f"row {row.label} {column}",
+        spread,
     )
 
 
 def _known(check: KnownCheck, place: Place) -> Measured | None:
     row, column = place
-    median, figure = row.median(column, check.figure), check.figure or next(iter(row.cells))
+    figure = check.figure or next(iter(row.cells))
+    spread = row.spread(column, figure)
+    median = spread.median
     known = [k for k in row.known if (k.column, k.figure) == (column, figure)]
-    if median is None or not known or row.spread(column, figure).n < check.least_n:
+    if median is None or not known or spread.n < check.least_n:
         return None
     nearest = min(known, key=lambda k: abs(median / k.value - 1))
-    spread = row.spread(column, figure).interval
     off: dict[str, Measured] = {}
     for k in known:
-        interval = Interval(*(end / k.value - 1 for end in spread)) if spread else None
         off[k.by] = _beside(
             median / k.value - 1,
-            interval,
+            spread.interval.over(k.value).less(1) if spread.interval else None,
             -check.tolerance,
             check.tolerance,
             lambda value: f"{value:+.0%}",
             "",
+            spread,
         )
     # Near any of them is near enough.
     best: Found = min(
@@ -295,11 +303,12 @@ def _within(check: WithinCheck, place: Place) -> Measured | None:
     unit = unit_of(check.figure or next(iter(row.cells)))
     return _beside(
         spread.median,
-        Interval(*spread.interval) if spread.interval else None,
+        spread.interval,
         float("-inf") if check.min is None else check.min,
         check.max,
         lambda value: f"{value:.6g} {unit}".rstrip(),
         f"row {row.label} {column}",
+        spread,
     )
 
 
@@ -310,12 +319,11 @@ def _beside(
     high: float | None,
     words: Callable[[float], str],
     what: str,
+    *behind: Spread,
 ) -> Measured:
     text = f"{what} {words(value)}".strip()
-    if interval is None:
-        return Measured(value, None, Interval(value, value).against(low, high), text)
-    text += f" [{words(interval.low)}, {words(interval.high)}]"
-    return Measured(value, interval, interval.against(low, high), text)
+    text += f" [{words(interval.low)}, {words(interval.high)}]" if interval else ""
+    return Measured(value, interval, intervals.against(value, interval, low, high), text, behind)
 
 
 _MEASURES: Mapping[str, Callable[[Any, Place], Measured | None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,8 @@ from typing import Any, Literal
 from testbed import intervals
 from testbed.checks.evidence import agent_results
 from testbed.checks.figures import figures_of
-from testbed.checks.verify import read_verdict
+from testbed.checks.verify import read_json, read_verdict
+from testbed.intervals import Interval
 from testbed.judge.algebra import Standing
 from testbed.runner.attempts import attempts_of
 from testbed.runner.interrupts import STOPPED
@@ -39,6 +40,8 @@ class Outcome:
     attempts: int = 1
     checks: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """Of each of the run's own checks, by name: :data:`OF_A_CHECK`."""
+    exact: bool = False
+    """Whether it was in virtual time, so that the same question has the same answer every time."""
 
     @property
     def standing(self) -> Standing:
@@ -56,30 +59,80 @@ class Outcome:
         return asdict(self)
 
 
+def observations(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that each tell something: runs of a cell in virtual time that came out alike in all that was measured are
+    one observation, however many they are. Nothing in them is left to chance, so that each further run is the same."""
+    cells: dict[tuple[str, str], list[Outcome]] = {}
+    for found in outcomes:
+        cells.setdefault((found.row, found.column), []).append(found)
+    return [found for runs in cells.values() for found in (runs[:1] if _are_one(runs) else runs)]
+
+
+def _are_one(runs: Sequence[Outcome]) -> bool:
+    first = runs[0]
+    return all(run.exact and (run.figures, run.checks) == (first.figures, first.checks) for run in runs)
+
+
 @dataclass(frozen=True)
 class Spread:
-    """Median and range of the values that count, and they themselves; ``n`` may be 0, median and range are then None.
+    """Median and range of what counts; ``n`` runs, of which there may be none: median and range are then None.
 
-    ``interval`` is the median's, at 95%, from three values on (:mod:`testbed.intervals`).
+    ``values`` are the observations: one for each run, or a single one where ``n`` runs are one observation.
+    ``interval`` is the median's (low, high, level), from three observations on (:mod:`testbed.intervals`).
     """
 
     n: int
     median: float | None
     low: float | None
     high: float | None
-    interval: Sequence[float] | None = None
+    interval: Interval | None = None
     values: Sequence[float] = ()
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """Of any values, none included."""
+    def of(cls, values: Sequence[float], n: int | None = None) -> Spread:
+        """Of any values, none included; ``n`` where there are more runs than observations."""
         if not values:
             return cls(0, None, None, None)
-        ordered = sorted(values)  # the resampling draws by place, and the order says nothing
+        ordered = sorted(values)
         return cls(
-            len(values), float(statistics.median(values)), ordered[0], ordered[-1], intervals.of_median(ordered),
-            tuple(ordered),
+            len(values) if n is None else n, float(statistics.median(ordered)), ordered[0], ordered[-1],
+            intervals.of_median(ordered), tuple(ordered),
         )  # fmt: skip
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Spread:
+        """From ``table.json``. The interval is reckoned anew, as earlier ones were by another rule and had no level."""
+        values, n = document.get("values", ()), int(document["n"])
+        return cls.of(values, n) if values else cls(n, document["median"], document["low"], document["high"])
+
+    @property
+    def is_one(self) -> bool:
+        """Whether several runs are one observation: its value is not by chance."""
+        return len(self.values) == 1 < self.n
+
+    @property
+    def may_be_0(self) -> bool:
+        """Whether it says nothing as a divisor."""
+        return (self.low or 0.0) <= 0 <= (self.high or 0.0)
+
+    def over(self, other: Spread) -> Interval | None:
+        """Of the ratio of both medians, where the other's can't be 0; None where one of them has too few values, or
+        chance has no part in either."""
+        return self._with(other, intervals.ratio)
+
+    def less(self, other: Spread) -> Interval | None:
+        """Of the difference of both medians; None as for :meth:`over`."""
+        return self._with(other, intervals.difference)
+
+    def _with(self, other: Spread, combine: Callable[[Interval, Interval], Interval]) -> Interval | None:
+        if self.is_one and other.is_one:
+            return None
+        least = intervals.LEVEL if self.is_one or other.is_one else intervals.OF_TWO
+        both = [
+            Interval(s.values[0], s.values[0], 1.0) if s.is_one else intervals.of_median(s.values, least)
+            for s in (self, other)
+        ]
+        return combine(both[0], both[1]) if both[0] and both[1] else None
 
 
 def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: int = 1) -> Outcome:
@@ -96,7 +149,15 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
         "" if verdict.verdict == "pass" else "; ".join(verdict.trust.reasons) or verdict.summary,
         run.name, attempts,
         {check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
+        _is_exact(run),
     )  # fmt: skip
+
+
+def _is_exact(run: Path) -> bool:
+    """By what the run's folder records: the simulator always is, a guest where it says that it is repeatable."""
+    path = run / "provenance.json"
+    provenance = read_json(path) if path.is_file() else {}
+    return "simulation" in provenance or bool(provenance.get("engine", {}).get("repeatable"))
 
 
 def unsupported(

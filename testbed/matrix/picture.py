@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from testbed import intervals
 from testbed.figures import title_of, unit_of
 from testbed.matrix.summary import RowSummary
 from testbed.report import style
@@ -32,10 +33,7 @@ def pictures(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Pl
 def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
     bounded = any(measured in s.bounds for s in summaries)
     known_there = [k for s in summaries for k in s.known if k.figure == measured]
-    description = (
-        f"{title_of(measured)} by row and column: bars are medians with their 95% interval (the range of "
-    )
-    description += "fewer than three)"
+    description = f"{title_of(measured)} by row and column: bars are medians{_whiskers(summaries, measured)}"
     description += ", lines what the links carry at most" if bounded else ""
     description += ", marks what others say." if known_there else "."
     with mpl.rc_context(style.SETTINGS):
@@ -51,7 +49,7 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
                 spread = summary.spread(column, measured)
                 if spread.median is not None and spread.low is not None and spread.high is not None:
                     axes.bar(x, spread.median, 0.9 * width, color=colour)
-                    low, high = spread.interval or (spread.low, spread.high)
+                    low, high = spread.interval[:2] if spread.interval else (spread.low, spread.high)
                     axes.vlines(x, low, high, color=style.INK, linewidth=1)
                 for known in summary.known:
                     if (known.column, known.figure) == (column, measured):
@@ -83,6 +81,17 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
             loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=8, columnspacing=1.2, handlelength=1.4
         )
         return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
+    """What the lines on the bars are."""
+    spreads = [spread for summary in summaries for spread in summary.cells[figure].values()]
+    levels = [spread.interval.level for spread in spreads if spread.interval]
+    if levels:
+        return (
+            f" with their intervals ({intervals.told(levels)}; where fewer than three runs count, the range)"
+        )
+    return " with the range" if any(len(spread.values) > 1 for spread in spreads) else ""
 
 
 def _set_scale(axes: Axes, shown: Sequence[float]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from testbed import intervals
 from testbed.checks.verify import read_json, read_verdict
 from testbed.figures import with_unit
 from testbed.matrix import gains, lines, picture
@@ -79,7 +80,7 @@ def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
 
 def _row(document: Mapping[str, Any]) -> RowSummary:
     cells = {
-        figure: {column: Spread(**spread) for column, spread in by_column.items()}
+        figure: {column: Spread.from_json(spread) for column, spread in by_column.items()}
         for figure, by_column in document["cells"].items()
     }
     known = [KnownValue(**value) for value in document["known"]]
@@ -101,6 +102,7 @@ def _shown(
             "median": _number(spread.median),
             "range": _range(spread),
             "n": spread.n,
+            "told": _told(spread),
             "share": f"{spread.median / bound:.1%}" if spread.median is not None and bound else "",
             "known": [(by, _number(values[column])) for by, values in known.items() if column in values],
         })  # fmt: skip
@@ -116,8 +118,15 @@ def _shown(
 def _range(spread: Spread) -> str:
     """The interval where there is one, else the range of two."""
     if spread.interval is not None:
-        return f"[{_number(spread.interval[0])}, {_number(spread.interval[1])}]"
-    return f"{_number(spread.low)}–{_number(spread.high)}" if spread.n > 1 else ""
+        return f"[{_number(spread.interval.low)}, {_number(spread.interval.high)}]"
+    return f"{_number(spread.low)}–{_number(spread.high)}" if len(spread.values) > 1 else ""
+
+
+def _told(spread: Spread) -> str:
+    """How many runs there are, and what that is worth."""
+    if spread.is_one:
+        return f"{spread.n} runs, one observation"
+    return f"N = {spread.n}" + (f", {intervals.told([spread.interval.level])}" if spread.interval else "")
 
 
 def _number(value: float | None) -> str:

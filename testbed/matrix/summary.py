@@ -11,7 +11,7 @@ from typing import Any
 from testbed import paths
 from testbed.errors import BadInput
 from testbed.matrix.model import Known, Row, Table
-from testbed.matrix.outcome import Outcome, Spread
+from testbed.matrix.outcome import Outcome, Spread, observations
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ def summarise(
 
 
 def _spread(outcomes: Sequence[Outcome], figure: str) -> Spread:
-    return Spread.of([o.figures[figure] for o in outcomes if o.counts and figure in o.figures])
+    counted = [o for o in outcomes if o.counts and figure in o.figures]
+    return Spread.of([o.figures[figure] for o in observations(counted)], len(counted))
 
 
 def _state(outcomes: Sequence[Outcome]) -> str:
@@ -128,7 +129,8 @@ def write_csv(summaries: Sequence[RowSummary], columns: Sequence[str], path: Pat
     """``table.csv``: a row per figure, row and column, in the figure's unit."""
     sources = list(dict.fromkeys(k.by for s in summaries for k in s.known))
     head = (
-        "row", "column", "n", "median", "low", "high", "interval_low", "interval_high", "bound", "of_bound", "state",
+        "row", "column", "n", "observations", "median", "low", "high", "interval_low", "interval_high",
+        "interval_level", "bound", "of_bound", "state",
     )  # fmt: skip
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -140,10 +142,12 @@ def write_csv(summaries: Sequence[RowSummary], columns: Sequence[str], path: Pat
                     spread = summary.spread(column, figure)
                     known = {k.by: k.value for k in summary.known if (k.column, k.figure) == (column, figure)}
                     share = spread.median / bound if spread.median is not None and bound else None
-                    ends = spread.interval or (None, None)
-                    values = [_text(v) for v in (spread.median, spread.low, spread.high, *ends, bound, share)]
+                    interval = spread.interval or (None, None, None)
+                    values = [
+                        _text(v) for v in (spread.median, spread.low, spread.high, *interval, bound, share)
+                    ]
                     writer.writerow([
-                        summary.name, column, spread.n, *values, summary.states[column],
+                        summary.name, column, spread.n, len(spread.values), *values, summary.states[column],
                         *(_text(known.get(s)) for s in sources), figure,
                     ])  # fmt: skip
 
