@@ -62,7 +62,7 @@ def intervals(found: Sequence[Difference], confidence: float) -> Plot | None:
         return None
     name = "differences"
     description = (
-        f"Differences in % of the first group, with intervals that hold together with {confidence:.0%} (nominal)."
+        f"Differences in % of the first group; all intervals together hold with {confidence:.0%} (nominal)."
     )
     with style.new_plot("Difference from the first group", "") as (figure, axes):
         figure.set_figheight(1.4 + 0.27 * len(shown))

@@ -336,7 +336,8 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
 
     holds = found(judge="bound", min=0.9, max=1)
     assert (holds.verdict, holds.n, holds.figures) == ("holds", 3, {"1 nkp24": 0.95})
-    assert holds.intervals == {"1 nkp24": (0.93, 0.97)}
+    assert holds.intervals == {"1 nkp24": (0.93, 0.97, 0.75)}
+    assert (holds.level, holds.n_told) == (0.75, "3: 75%")
     assert holds.measured == "0.9500 [0.9300, 0.9700]"
     assert found(judge="bound", min=0.94).verdict == "undecided"
     assert found(judge="bound", min=0.98).verdict == "fails"
@@ -344,7 +345,7 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
     assert (known.verdict, known.figures, known.intervals) == (
         "holds",
         {"1 nkp24": 0.95},
-        {"1 nkp24": (0.93, 0.97)},
+        {"1 nkp24": (0.93, 0.97, 0.75)},
     )
     few = found(judge="within", columns=["previous"], max=0.6)
     assert (few.verdict, few.n, few.intervals) == ("holds", 2, {})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from testbed.figures import GOODPUT
 from testbed.matrix.judging import judge_one
@@ -50,6 +52,9 @@ def test_the_interval_decides(check: TableCheck, values: list[float], status: st
     assert result.status == status, result.reason
     assert set(result.figures["intervals"]) == {"1 a"}
     assert "median alone" not in result.reason
+    assert (
+        "Decided by intervals of at least 50%" in result.reason or "Decided by 75% intervals" in result.reason
+    )
 
 
 @pytest.mark.parametrize(("values", "status"), [([0.9, 1.2], "pass"), ([0.9], "fail")])
@@ -71,3 +76,51 @@ def test_near_any_known_value_is_enough_also_for_an_interval() -> None:
     both = replace(row, known=[*row.known, KnownValue("others", "a", 1.02, GOODPUT)])
     assert judge_one(KNOWN, [row], ["a"], []).status == "fail"
     assert judge_one(KNOWN, [both], ["a"], []).status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("n", "one", "two"), [(3, 75, 50), (4, 88, 75), (5, 94, 88), (6, 97, 94), (7, 98, 97), (11, 99, 98)]
+)
+def test_the_level_that_n_gives_is_told_and_no_other(n: int, one: int, two: int) -> None:
+    row = row_of(
+        a=[0.91 + number / 1000 for number in range(n)], b=[0.5 + number / 1000 for number in range(n)]
+    )
+    bound, ratio = judge_one(BOUND, [row], ["a"], []), judge_one(RATIO, [row], ["a", "b"], [])
+    assert f"Decided by {one}% intervals." in bound.reason
+    assert f"Decided by intervals of at least {two}%." in ratio.reason
+    if n < 6:
+        assert not any(
+            f"{percent}%" in text for percent in (95, 96, 97) for text in (bound.reason, ratio.reason)
+        )
+
+
+def row_of_spreads(**spreads: Spread) -> RowSummary:
+    return replace(row_of(), cells={GOODPUT: spreads})
+
+
+@pytest.mark.parametrize(("value", "status"), [(1.1, "pass"), (0.9, "fail")])
+def test_one_observation_is_judged_by_its_value_and_that_is_said(value: float, status: str) -> None:
+    row = row_of_spreads(a=Spread.of([value], 3), b=Spread.of([1.0], 3))
+    result = judge_one(RATIO, [row], ["a", "b"], [])
+    assert (result.status, result.figures["observations"]) == (status, 1)
+    assert "3 runs, one observation: nothing is left to chance" in result.reason
+    assert "interval" not in result.reason
+    assert "intervals" not in result.figures
+
+
+def test_a_ratio_to_what_has_no_chance_in_it_keeps_the_others_level() -> None:
+    row = row_of_spreads(a=Spread.of([0.9, 1.1, 1.2]), b=Spread.of([1.0], 3))
+    result = judge_one(RATIO, [row], ["a", "b"], [])
+    assert (result.status, result.figures["observations"]) == ("undecided", 3)
+    assert result.figures["intervals"] == {"1 a": [0.9, 1.2, 0.75]}
+
+
+def test_a_single_run_is_not_taken_for_what_has_no_chance_in_it() -> None:
+    row = row_of_spreads(a=Spread.of([0.9, 1.1, 1.2]), b=Spread.of([1.0]))
+    assert "Judged by the median alone" in judge_one(RATIO, [row], ["a", "b"], []).reason
+
+
+@given(st.lists(st.floats(-5, 5), min_size=3, max_size=9))
+def test_what_may_be_0_divides_nothing(values: list[float]) -> None:
+    result = judge_one(RATIO, [row_of(a=[1.0] * 3, b=values)], ["a", "b"], [])
+    assert (result.status == "not-covered") == (min(values) <= 0 <= max(values))

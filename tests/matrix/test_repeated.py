@@ -60,7 +60,8 @@ def test_a_figure_with_a_tolerance_is_judged_by_its_interval(
 def test_limits_in_words_are_judged_by_vote(found: list[str], status: str) -> None:
     result = judge_each_run(CHECK, runs(*((s, 8.0) for s in found), expected="7 to 9", tolerance=None))
     assert result.status == status
-    assert result.figures["interval"] == [8.0, 8.0]
+    assert result.figures["interval"] == [8.0, 8.0, 0.75]
+    assert "a 75% interval" in result.reason
 
 
 def test_runs_that_each_ask_for_something_else_are_judged_by_vote() -> None:
@@ -100,6 +101,25 @@ def test_a_run_that_failed_for_something_else_than_its_number_is_not_overruled_b
     assert judge_each_run(CHECK, runs(*[("fail", 0.01)] * 3)).status == "fail"
 
 
+@pytest.mark.parametrize(
+    ("measured", "status", "observations"),
+    [
+        ([0.01] * 6, "pass", 1),
+        ([0.04] * 6, "fail", 1),
+        ([0.01] * 5 + [0.02], "pass", 6),  # something is left to chance
+    ],
+)
+def test_alike_runs_in_virtual_time_are_one_observation(
+    measured: list[float], status: str, observations: int
+) -> None:
+    real = runs(*(("pass" if value <= 0.03 else "fail", value) for value in measured))
+    assert judge_each_run(CHECK, real).figures["observations"] == 6
+    result = judge_each_run(CHECK, [replace(run, exact=True) for run in real])
+    assert (result.status, result.figures["n"], result.figures["observations"]) == (status, 6, observations)
+    assert ("interval" in result.figures) == (observations == 6)
+    assert ("6 runs, one observation" in result.reason) == (observations == 1)
+
+
 def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
     table = repeated("startup", ["policy=previous"], quick=True, repeat=4, seed=7)
     assert (table.table.repeat, table.table.seed) == (4, 7)
@@ -130,4 +150,10 @@ def test_three_runs_in_virtual_time_come_to_one_verdict(
     first = first_run(folder)
     assert first is not None
     assert (first / "windows.csv").is_file()
-    assert "windows follow the law" in (folder / "report.html").read_text()
+    page = (folder / "report.html").read_text()
+    assert "windows follow the law" in page
+    # Nothing is left to chance in it: the page and each number's check say that three runs are one observation.
+    assert "3 runs, one observation" in page
+    law = next(check for check in verdict.checks if check.name == "windows follow the law")
+    assert "3 runs, one observation" in law.reason
+    assert "interval" not in law.figures
