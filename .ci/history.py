@@ -1,16 +1,58 @@
-"""Adds a night's claims to a table of all nights: history.py HOW CLAIMS_JSON HISTORY_CSV."""
+"""Adds a night's claims to a table of all nights: history.py HOW CLAIMS_JSON HISTORY_CSV.
+
+A night that is not to be trusted proves nothing, and is no success either. It alarms, with exit code 1 and a line that
+says why, where a run broke down, where a claim that is trusted came out otherwise than known, and where it is the
+third in a row of its kind."""
 
 import csv
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+MOST_UNTRUSTED = 2
+"""Nights in a row of a kind that may prove nothing."""
+PROVES_NOTHING = ("untrusted", "undecided", "not-covered", "unsupported")
 COLUMNS = ("run", "how", "claim", "verdict", "as_known", "measured", "n")
 
 
-def main(how: str, claims: Path, history: Path) -> None:
-    """A row per claim, and one for all of them; a run that is there already is not added again."""
+def main(how: str, claims: Path, history: Path) -> int:
+    """Add the night and judge it; returns the exit code."""
     document = json.loads(claims.read_text(encoding="utf-8"))
+    add(how, document, history)
+    why = alarm(how, document, history)
+    if why:
+        print(f"{how}: {why}")
+    return 1 if why else 0
+
+
+def alarm(how: str, document: dict[str, Any], history: Path) -> str:
+    """Why a night that is not to be trusted alarms even so; empty where it does not, or is trusted."""
+    if document["verdict"] != "untrusted":
+        return ""
+    broken = [name for name, run in document["runs"].items() if run["state"] == "broken"]
+    otherwise = [
+        claim["id"]
+        for claim in document["claims"]
+        if claim["verdict"] not in PROVES_NOTHING and claim["as_known"] is not True
+    ]
+    if broken:
+        return f"untrusted, and broken down: {', '.join(broken)}"
+    if otherwise:
+        return f"untrusted, and what is trusted is otherwise than known: {', '.join(otherwise)}"
+    nights = untrusted_in_a_row(how, history)
+    return f"the {nights}. night in a row that is untrusted" if nights > MOST_UNTRUSTED else ""
+
+
+def untrusted_in_a_row(how: str, history: Path) -> int:
+    """The latest nights of this kind, back to the last that was trusted."""
+    with history.open(newline="", encoding="utf-8") as file:
+        words = [row["verdict"] for row in csv.DictReader(file) if (row["how"], row["claim"]) == (how, "all")]
+    return next((n for n, word in enumerate(reversed(words)) if word != "untrusted"), len(words))
+
+
+def add(how: str, document: dict[str, Any], history: Path) -> None:
+    """A row per claim, and one for all of them; a run that is there already is not added again."""
     run = document["run"]
     rows = [
         {
@@ -35,4 +77,4 @@ def main(how: str, claims: Path, history: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))

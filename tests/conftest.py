@@ -19,6 +19,7 @@ from testbed.scenario.load import load
 from testbed.vkernel import kernel
 from testbed.vkernel.kernel import Kernel
 from testbed.vkernel.run import GuestRun
+from tests.silent_green import SilentGreen
 
 # Time is judged in benchmarks: a busy machine must not fail a property.
 settings.register_profile("no deadline", deadline=None)
@@ -27,6 +28,10 @@ settings.load_profile("no deadline")
 
 GUEST_LIMIT_S = 1200
 """For a test in a guest. A busy machine changes nothing of its results, but makes each system call wait."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SilentGreen())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

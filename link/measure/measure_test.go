@@ -11,7 +11,7 @@ import (
 func loopback(t *testing.T) End {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to enter network namespaces")
+		t.Skip("needs root, to enter network namespaces")
 	}
 	return End{"/proc/self/ns/net", netip.MustParseAddr("127.0.0.1")}
 }

@@ -40,7 +40,7 @@ var networks atomic.Int32
 func New(t testing.TB, links ...Link) *Net {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to make network namespaces")
+		t.Skip("needs root, to make network namespaces")
 	}
 	for _, tool := range []string{"ip", "tc", "ethtool"} {
 		if _, err := exec.LookPath(tool); err != nil {

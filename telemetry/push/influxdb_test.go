@@ -29,7 +29,7 @@ func newInfluxDB(t testing.TB) *influxDB {
 	t.Helper()
 	influxd, err := exec.LookPath("influxd")
 	if err != nil {
-		t.Skip("no influxd on this machine")
+		t.Skip("influxd is not installed")
 	}
 	dir := t.TempDir()
 	ports := freePorts(t, 2)

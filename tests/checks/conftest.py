@@ -25,7 +25,7 @@ def _free_port() -> int:
 def influx(tmp_path_factory):
     """A client of an empty server's database ``ncp_testbed``."""
     if shutil.which("influxd") is None:
-        pytest.skip("influxd is not installed (Debian package influxdb)")
+        pytest.skip("influxd is not installed")
     folder = tmp_path_factory.mktemp("influxdb")
     http, rpc = _free_port(), _free_port()
     environment = {

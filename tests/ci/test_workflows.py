@@ -74,9 +74,23 @@ def checkout(tmp_path: Path) -> Path:
         )
         program.chmod(0o755)
     claim = {"id": "a-claim", "verdict": "holds", "as_known": True, "measured": "8.0", "n": 3}
-    document = {"run": "one", "verdict": "pass", "claims": [claim]}
+    document = {"run": "one", "verdict": "pass", "claims": [claim], "runs": {"a-run": {"state": "judged"}}}
     (tmp_path / "claims.json").write_text(json.dumps(document))
     return tmp_path
+
+
+def next_night(checkout: Path, how: str, word: str, **changed: Any) -> tuple[int, str]:
+    """Another night; ``word`` is the verdict on all claims, ``changed`` is of the one claim, or its run's ``state``.
+    Returns the exit code and what was printed."""
+    document = json.loads((checkout / "claims.json").read_text())
+    document["run"] += "+"
+    document["verdict"] = word
+    document["runs"]["a-run"]["state"] = changed.pop("state", "judged")
+    document["claims"][0].update({"verdict": "untrusted", "as_known": None} if word == "untrusted" else {})
+    document["claims"][0].update(changed)
+    (checkout / "claims.json").write_text(json.dumps(document))
+    code, _, out = run(checkout, "nightly", how, CODE={"pass": "0", "fail": "1", "untrusted": "3"}[word])
+    return code, out
 
 
 def run(checkout: Path, *arguments: str, **environment: str) -> tuple[int, list[str], str]:
@@ -116,6 +130,74 @@ def test_a_bad_night_keeps_its_results_and_ends_as_it_did(checkout: Path, code: 
     assert found == ended, out
     assert (checkout / "results" / "nightly" / "relay.html").is_file()
     assert ("::warning::" in out) is (code == "3")
+
+
+def test_the_third_untrusted_night_in_a_row_alarms(checkout: Path) -> None:
+    for _ in range(2):
+        code, out = next_night(checkout, "relay", "untrusted")
+        assert (code, "::warning::relay: untrusted" in out) == (0, True), out
+    assert next_night(checkout, "sim", "untrusted")[0] == 0, "nights of another kind are not counted"
+    for number in (3, 4):
+        code, out = next_night(checkout, "relay", "untrusted")
+        assert (code, f"::error::relay: the {number}. night in a row" in out) == (3, True), out
+    with (checkout / "results" / "nightly" / "history.csv").open(newline="") as file:
+        kept = [(row["how"], row["verdict"]) for row in csv.DictReader(file) if row["claim"] == "all"]
+    assert kept == [(how, "untrusted") for how in ("relay", "relay", "sim", "relay", "relay")]
+
+
+def test_a_trusted_night_ends_the_row(checkout: Path) -> None:
+    two_late = ["untrusted", "untrusted"]
+    nights = [*two_late, "pass", *two_late, "untrusted"]
+    assert [next_night(checkout, "relay", verdict)[0] for verdict in nights] == [0, 0, 0, 0, 0, 3]
+
+
+def test_a_night_that_is_run_again_by_hand_counts_once(checkout: Path) -> None:
+    next_night(checkout, "relay", "untrusted")
+    for _ in range(3):
+        assert run(checkout, "nightly", "relay", CODE="3")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"verdict": "fails", "as_known": False}, "otherwise than known: a-claim"),
+        ({"verdict": "holds", "as_known": False}, "otherwise than known: a-claim"),
+        ({"verdict": "broken"}, "otherwise than known: a-claim"),
+        ({"verdict": "a new word"}, "otherwise than known: a-claim"),
+        ({"state": "broken"}, "broken down: a-run"),
+    ],
+)
+def test_what_is_wrong_for_all_that_alarms_on_the_first_untrusted_night(
+    checkout: Path, changed: dict[str, Any], said: str
+) -> None:
+    code, out = next_night(checkout, "netem", "untrusted", **changed)
+    assert code == 3
+    assert said in out
+
+
+@pytest.mark.parametrize("verdict", ["undecided", "not-covered", "unsupported", "untrusted"])
+def test_what_is_open_on_an_untrusted_night_is_no_alarm(checkout: Path, verdict: str) -> None:
+    code, out = next_night(checkout, "netem", "untrusted", verdict=verdict)
+    assert (code, "::warning::" in out) == (0, True), out
+
+
+def test_a_history_that_can_not_be_kept_is_no_success(checkout: Path) -> None:
+    (checkout / "claims.json").write_text('{"run": "one"}')
+    code, _, out = run(checkout, "nightly", "netem")
+    assert (code, "::error::" in out) == (1, True), out
+
+
+def test_a_night_s_job_that_fails_opens_the_alert_and_keeps_the_history() -> None:
+    jobs = YAML(typ="safe").load(paths.CHECKOUT / ".github" / "workflows" / "nightly.yml")["jobs"]
+    alert = jobs.pop("alert")
+    assert alert["if"] == "failure()"
+    assert sorted(alert["needs"]) == sorted(jobs)
+    for job in jobs.values():
+        steps = [step for step in job["steps"] if "history" in str(step.get("with", {}).get("key", ""))]
+        fetched, kept = (step for step in steps)
+        assert fetched["uses"].startswith("actions/cache/restore@")
+        assert kept["uses"].startswith("actions/cache/save@")
+        assert kept["if"].startswith("always()")
 
 
 def test_an_alert_opens_one_issue_and_then_adds_to_it(checkout: Path) -> None:

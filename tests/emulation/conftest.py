@@ -17,6 +17,7 @@ from testbed import paths
 from testbed.errors import Exit
 from testbed.runner.live import RUN_LABEL
 from testbed.scenario.model import Limits
+from tests.silent_green import tried_again
 
 RUN_SH = str(paths.CHECKOUT / "run.sh")
 
@@ -84,12 +85,14 @@ def links_were_late(results: Path, since_ns: int) -> bool:
 
 
 @pytest.fixture
-def run_sh(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Call ``run.sh`` to its end; up to twice more where checks failed in a run whose links were late."""
+def run_sh(
+    environment: dict[str, str], request: pytest.FixtureRequest
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Call ``run.sh`` to its end; once more where checks failed in a run whose links were late, and that is told."""
 
     def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         everything = {**environment, **more}
-        for _ in range(3):
+        for attempt in (1, 2):
             begun_ns = time.time_ns()
             done = subprocess.run(
                 [RUN_SH, *arguments],
@@ -102,8 +105,9 @@ def run_sh(environment: dict[str, str]) -> Callable[..., subprocess.CompletedPro
             )
             if done.returncode != Exit.FAIL:
                 break
-            if not links_were_late(Path(everything["NCP_TESTBED_RESULTS"]), begun_ns):
+            if attempt == 2 or not links_were_late(Path(everything["NCP_TESTBED_RESULTS"]), begun_ns):
                 break
+            tried_again(request.node, "links were late")
         return done
 
     return call

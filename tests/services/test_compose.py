@@ -1,7 +1,6 @@
 """docker-compose.yml, its ``.env``, and what is said where a service can't be had."""
 
 import re
-import shutil
 import stat
 
 import pytest
@@ -89,7 +88,6 @@ def test_without_compose_one_line_says_so(monkeypatch):
 
 
 @pytest.mark.emulation
-@pytest.mark.skipif(shutil.which("docker") is None, reason="no Docker")
 def test_an_image_that_can_not_be_had_is_one_line(monkeypatch):
     monkeypatch.setenv("GRAFANA_IMAGE", "localhost:1/no-such-registry:1.0.0")
     with pytest.raises(compose.NoService) as raised:

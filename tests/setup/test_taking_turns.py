@@ -9,7 +9,7 @@ from testbed.cli.taking_turns import give_to_the_owner
 
 OWNER = (12345, 12346)
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files that are another's")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make files that are another's")
 
 
 @needs_root
