@@ -102,11 +102,23 @@ class RelayMiddle:
                 return f"the link relay ended with {process.returncode}"
         return None
 
+    def ask_to_end(self) -> None:
+        """Tell the relay to end, without waiting."""
+        for process in self.processes:
+            process.terminate()
+
+    def has_ended(self) -> bool:
+        """Whether it runs no longer."""
+        return all(process.poll() is not None for process in self.processes)
+
+    def kill(self) -> None:
+        """End it at once."""
+        for process in self.processes:
+            process.kill()
+
     def stop(self, *, timeout_s: float = 10.0) -> None:
         """End the relay, giving it time to flush its telemetry."""
-        for process in self.processes:
-            if process.poll() is None:
-                process.terminate()
+        self.ask_to_end()
         for process in self.processes:
             try:
                 process.wait(timeout_s)

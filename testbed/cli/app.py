@@ -17,7 +17,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Runs experiments about transport windows on links whose behaviour is measured. "
     "`./run.sh SCENARIO` runs one and ends in PASS, FAIL or UNTRUSTED.",
-    epilog="Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 untrusted, 4 this machine can't run it.",
+    epilog="Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 untrusted, 4 this machine can't run it, "
+    "130 stopped by Ctrl-C.",
 )
 
 
@@ -70,9 +71,15 @@ def main() -> None:
         verb.register(app)
     verbs = [command.name for command in app.registered_commands if command.name]
     from testbed.cli import taking_turns
+    from testbed.runner.interrupts import Interrupted, interruptible
 
     try:
-        app(with_verb(sys.argv[1:], verbs), prog_name="./run.sh")  # usage errors end with 2 in here
+        with interruptible():
+            app(with_verb(sys.argv[1:], verbs), prog_name="./run.sh")  # usage errors end with 2 in here
+    except Interrupted as error:
+        print(f"error: {error.message}", file=sys.stderr)
+        print(" ".join(["INTERRUPTED", *sys.argv[1:3]]))
+        sys.exit(int(error.code))
     except TestbedError as error:
         print(f"error: {error.message}", file=sys.stderr)
         if error.hint:
@@ -83,9 +90,6 @@ def main() -> None:
             raise
         print(f"error: {told}", file=sys.stderr)
         sys.exit(int(Exit.CANNOT_RUN))
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        sys.exit(130)
     finally:
         taking_turns.give_to_the_owner()
 

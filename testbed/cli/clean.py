@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import typer
 
-from testbed.errors import CannotRun
+from testbed.errors import CannotRun, Exit
 
 
 def register(app: typer.Typer) -> None:
@@ -14,14 +15,19 @@ def register(app: typer.Typer) -> None:
 
     @app.command("clean")
     def clean() -> None:
-        """Remove namespaces, containers and records of runs that were killed. Results are kept."""
-        from testbed.cli.leftovers import docker_client
-        from testbed.runner.live import remove_leftovers
+        """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
+        from testbed.runner import live
 
         if os.geteuid() != 0:
             raise CannotRun("removing namespaces needs root", "Try: sudo ./run.sh clean")
-        removed = remove_leftovers(docker_client())
-        for what in removed:
+        on = live.holder()
+        found = live.remove_leftovers()
+        if on is not None:
+            print(f"{on} is on; what it has made goes with it")
+        for what in found.things:
             print(f"removed {what}")
-        if not removed:
-            print("nothing to remove")
+        for problem in found.problems:
+            print(f"error: {problem}", file=sys.stderr)
+        if not found.things and not found.problems:
+            print("nothing to remove" if on is None else "nothing else to remove")
+        raise typer.Exit(Exit.FAIL if found.problems else Exit.PASS)

@@ -59,11 +59,15 @@ def ended_early(error: Exception, name: str, folder: Path) -> int:
         print(f"Results go to {shown(folder.parent)}; NCP_TESTBED_RESULTS moves them.", file=sys.stderr)
         return Exit.CANNOT_RUN
     say_error(error, folder)
-    off = isinstance(error, LinksOff)
-    print(f"{'UNTRUSTED' if off else 'FAIL'} {name}")
-    if off:
-        return Exit.UNTRUSTED
-    return int(error.code) if isinstance(error, Interrupted) else Exit.FAIL
+    match error:
+        case Interrupted():
+            print(f"INTERRUPTED {name}")
+            return int(error.code)
+        case LinksOff():
+            print(f"UNTRUSTED {name}")
+            return Exit.UNTRUSTED
+    print(f"FAIL {name}")
+    return Exit.FAIL
 
 
 def say_error(error: Exception, folder: Path) -> None:

@@ -7,6 +7,7 @@ It needs no service manager and outlives the command that started it. Data and p
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import subprocess
 import time
@@ -209,6 +210,8 @@ def _start(state: State, user: str | None) -> None:
             stdout=log,
             stderr=log,
             cwd="/",
+            # It outlives its caller, whose variables are about other things; influxd takes its own from there, too.
+            env={"PATH": os.environ.get("PATH", os.defpath)},
             user=user,
             group=user,
             extra_groups=None if user is None else [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import http.client
 import json
 import os
@@ -13,7 +14,9 @@ from typing import Any, Protocol
 
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
-from testbed.runner.live import RUN_LABEL
+from testbed.runner.endings import Ending
+from testbed.runner.ledger import RUN_LABEL
+from testbed.runner.live import ledger_of
 from testbed.runner.processes import AGENT_UID, Supervised, last_words
 from topologies.fabric import namespace_of
 
@@ -63,10 +66,14 @@ class AgentPlace:
         return loaded
 
 
-class Agent(Protocol):
-    """A started agent."""
+class Answering(Protocol):
+    """Something with an agent's control socket."""
 
     place: AgentPlace
+
+
+class Agent(Answering, Ending, Protocol):
+    """A started agent."""
 
     def exit_code(self) -> int | None:
         """None while it runs."""
@@ -75,7 +82,7 @@ class Agent(Protocol):
         """End it if it still runs, and keep its log."""
 
 
-def control(agent: Agent, method: str, path: str) -> dict[str, Any]:
+def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
     """One request to the agent's control socket; raises ``OSError`` while it does not answer."""
     connection = _UnixConnection(agent.place.control / "control.sock")
     try:
@@ -126,13 +133,15 @@ class ContainerAgent:
         from docker.types import Mount
 
         self.place = place
+        name = f"{plan['namespace']}-{place.name}"
+        ledger_of(plan["run"]).will_make("container", name)
         self.container: Any = client.containers.create(
             image,
             _arguments(
                 place, plan="/plan.json", directory="/data", control_socket="/control/control.sock",
                 credentials="/credentials.json",
             ),
-            name=f"{plan['namespace']}-{place.name}",
+            name=name,
             labels={RUN_LABEL: plan["run"]},
             network_mode=f"container:{beside.container.id}" if beside else "none",
             read_only=True,
@@ -163,6 +172,29 @@ class ContainerAgent:
             return 137
         state = self.container.attrs["State"]
         return None if state["Running"] else int(state["ExitCode"])
+
+    def ask_to_end(self) -> None:
+        """Tell it to end (SIGTERM), without waiting."""
+        self._signal("SIGTERM")
+
+    def has_ended(self) -> bool:
+        """Whether it runs no longer."""
+        return self.exit_code() is not None
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        self._signal("SIGKILL")
+
+    def _signal(self, name: str) -> None:
+        from docker.errors import APIError, NotFound
+
+        try:
+            self.container.kill(signal=name)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code != http.HTTPStatus.CONFLICT:  # it has ended
+                raise
 
     def stop(self) -> None:
         """Stop and remove the container; its output goes to the log."""
@@ -212,6 +244,18 @@ class ProcessAgent:
     def exit_code(self) -> int | None:
         """None while the process runs."""
         return self._process.process.poll()
+
+    def ask_to_end(self) -> None:
+        """Tell it to end (SIGTERM), without waiting."""
+        self._process.ask_to_end()
+
+    def has_ended(self) -> bool:
+        """Whether it runs no longer."""
+        return self._process.has_ended()
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        self._process.kill()
 
     def stop(self) -> None:
         """End the process if it still runs."""

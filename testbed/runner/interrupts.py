@@ -39,7 +39,9 @@ def uninterruptible() -> Iterator[None]:
 
 @contextmanager
 def _handled_by(handler: Any) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    # What nohup had ignored stays so.
+    numbers = [n for n in SIGNALS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
@@ -48,4 +50,7 @@ def _handled_by(handler: Any) -> Iterator[None]:
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    raise Interrupted(f"{STOPPED}{signal.Signals(number).name}", "What was measured so far is kept.")
+    raise Interrupted(
+        f"{STOPPED}{signal.Signals(number).name}",
+        "What was measured so far is kept; ./run.sh report draws it.",
+    )

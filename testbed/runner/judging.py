@@ -19,7 +19,6 @@ from testbed.influx import comparison, retention
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
-from testbed.report import write_report
 from testbed.runner.telemetry import Counts
 from testbed.series import FromInflux, Reader
 from testbed.series.reader import end_of, start_of
@@ -43,7 +42,7 @@ def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust,
         judged = judge_from(plan, folder, reader, trust, counts.in_file, counts.in_database)
     with Client(endpoint, "admin") as writer:
         store_judged(writer, plan, judged)
-    write_report(folder)
+    _write_report(folder)
     return judged.verdict
 
 
@@ -76,13 +75,13 @@ def store_judged(writer: Client, plan: Plan, judged: Judged) -> None:
 
 def write_broken(
     plan: Plan, folder: Path, endpoint: Endpoint | None, message: str, untrusted: list[str],
-    *, unsupported: bool = False,
+    *, unsupported: bool = False, report: bool = True,
 ) -> None:  # fmt: skip
     """Verdict and report of a run that broke down: nothing was judged, and why.
 
     ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it; ``unsupported``:
-    this machine lacks what it asks for. The verdict
-    goes to the database as well, if there is one and it takes it.
+    this machine lacks what it asks for. Without ``report`` nothing is drawn. The verdict goes to the database as well,
+    if there is one and it takes it.
     """
     reason = f"Not judged: {message}"
     checks = [
@@ -102,13 +101,20 @@ def write_broken(
         unsupported=unsupported,
     )
     _write_verdict(folder, verdict)
-    write_report(folder)
+    if report:
+        _write_report(folder)
     now_ns = time.time_ns()
     history = _history(plan, folder, verdict, now_ns, now_ns)
     if endpoint is not None:
         with suppress(QueryFailed), Client(endpoint, "admin") as writer:
             writer.write(broken_lines(plan, verdict, now_ns).splitlines())
             writer.write(history, retention.HISTORY)
+
+
+def _write_report(folder: Path) -> None:
+    from testbed.report import write_report  # it loads Matplotlib, which takes a second
+
+    write_report(folder)
 
 
 def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:

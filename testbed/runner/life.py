@@ -25,7 +25,8 @@ from testbed.runner import agents, calibration, live, provenance, telemetry, tim
 from testbed.runner.agents_tcp import asked_of_sessions
 from testbed.runner.collectors import Collectors
 from testbed.runner.cross_traffic import Iperf3
-from testbed.runner.interrupts import interruptible, uninterruptible
+from testbed.runner.endings import end_together
+from testbed.runner.interrupts import Interrupted, interruptible, uninterruptible
 from testbed.runner.live_target import LiveTarget
 from testbed.runner.network import Network, relay_middle
 from testbed.runner.processes import AGENT_UID
@@ -89,6 +90,8 @@ class Run:
                 write_broken(
                     self.plan, self.folder, self.endpoint, message, getattr(error, "reasons", []),
                     unsupported=isinstance(error, Unsupported),
+                    # Who stops a run does not wait for plots.
+                    report=not isinstance(error, Interrupted),
                 )  # fmt: skip
                 raise
 
@@ -161,6 +164,8 @@ class Run:
             gateway = telemetry.Gateway(network.fabric, endpoint.url, own, self.logs)
             parts.callback(gateway.stop)
             failures.append(gateway.failure)
+        # All that push at their end do so side by side, and while the gateway is still there.
+        parts.callback(lambda: end_together([*started, *network.programs()]))
         with self.progress.step("calibrate links") as step:
             network.start_middle()
             readings = self._calibrate(network, endpoint)
@@ -169,9 +174,7 @@ class Run:
             if not started:
                 for place in places:
                     host_pid = network.pid(place.host)
-                    agent = agents.ProcessAgent(self.binaries[self.program], host_pid, place)
-                    parts.callback(agent.stop)
-                    started.append(agent)
+                    started.append(agents.ProcessAgent(self.binaries[self.program], host_pid, place))
             await_ready(started, timeout_s=15)
         cross_traffic = self._start_cross_traffic(parts, network, started)
         collectors = Collectors(self.plan, self.plan_file, self.binaries, network, self.spools, self.logs)

@@ -1,80 +1,104 @@
-"""One run at a time per machine, and records of live runs so that what a killed run left can be removed."""
+"""One run at a time per machine, and the ledgers of live runs so that what a killed run left can be removed."""
 
 from __future__ import annotations
 
 import fcntl
-import json
+import logging
 import os
 import shutil
-import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from testbed import paths
 from testbed.errors import CannotRun
-from testbed.runner.processes import is_running, start_time
-from topologies.commands import run
+from testbed.runner.interrupts import uninterruptible
+from testbed.runner.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Docker, Ledger, Removed, remove_namespace
+from testbed.runner.processes import start_time
 from topologies.fabric import leftover_namespaces
 
-RUN_LABEL = "ncp-testbed.run"
 BUSY = "two runs at once would disturb each other's links"
 """What a run says that finds another one on."""
 WAIT_FOR_OTHERS_S = 900.0
 
-
-@dataclass(frozen=True)
-class Record:
-    """What a live run owns."""
-
-    run: str
-    scenario: str
-    namespace: str
-    pid: int
-    pid_started: int
-
-    @property
-    def alive(self) -> bool:
-        """Whether the process of that run still exists."""
-        return is_running(self.pid, self.pid_started)
+log = logging.getLogger(__name__)
 
 
 def directory(run: str) -> Path:
-    """A live run's own folder: its record, credentials and control sockets."""
+    """A live run's own folder: its ledger, credentials and control sockets."""
     return paths.live_runs() / run
+
+
+def docker_client() -> Any | None:
+    """A client of the Docker engine, or None where none answers."""
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        return docker.from_env(timeout=20)
+    except DockerException:
+        return None
 
 
 @contextmanager
 def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
-    """Hold the machine for one run and keep its record; raises :class:`CannotRun` while another is on."""
+    """Hold the machine for one run; yields its own folder. What it has made is gone after it, as far as its
+    :func:`ledger_of` knows. Raises :class:`CannotRun` while another is on.
+    """
     base = paths.live_runs()
     base.mkdir(parents=True, exist_ok=True, mode=0o755)
     with (base / "lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read().strip() or "another run"
-            raise CannotRun(
-                f"{holder} is on; {BUSY}",
-                "Wait for it, or stop it with Ctrl-C.",
-            ) from None
+        if not _try_lock(lock):
+            raise CannotRun(f"{_holder(lock)} is on; {BUSY}", "Wait for it, or stop it with Ctrl-C.")
         # Held now, so whatever is left belongs to runs that are over.
         lock.truncate(0)
         lock.write(f"{scenario} {run} (pid {os.getpid()})")
         lock.flush()
-        own = directory(run)
-        own.mkdir(mode=0o755)
-        record = Record(run, scenario, namespace, os.getpid(), start_time(os.getpid()) or 0)
-        (own / "record.json").write_text(json.dumps(asdict(record)))
+        ledger = Ledger.open(directory(run), run, scenario)
+        before = tempfile.tempdir
         try:
-            yield own
+            os.environ[RUN_VARIABLE] = run
+            ledger.will_make("namespace", namespace)
+            tempfile.tempdir = _own_temporary_folder(ledger)
+            yield directory(run)
         finally:
-            shutil.rmtree(own, ignore_errors=True)
+            os.environ.pop(RUN_VARIABLE, None)
+            tempfile.tempdir = before
+            with uninterruptible():
+                for problem in ledger.tear_down(docker_client).problems:
+                    log.warning("%s; ./run.sh clean removes it", problem)
             lock.truncate(0)
+
+
+def _own_temporary_folder(ledger: Ledger) -> str:
+    """Temporary folders of a run are made in one of its own, which is removed with it."""
+    folder = Path(tempfile.gettempdir()) / f"ncp-testbed-{ledger.owner.run}"
+    ledger.will_make("folder", str(folder))
+    folder.mkdir(mode=0o755)
+    return str(folder)
+
+
+def ledger_of(run: str) -> Ledger:
+    """The ledger of a run that is on."""
+    ledger = Ledger.read(directory(run) / NAME)
+    assert ledger is not None
+    return ledger
+
+
+def _try_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(lock: IO[str]) -> str:
+    lock.seek(0)
+    return lock.read().strip() or "another run"
 
 
 def holder() -> str | None:
@@ -84,7 +108,7 @@ def holder() -> str | None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return lock.read().strip() or "another run"
+                return _holder(lock)
     except FileNotFoundError:
         pass
     return None
@@ -101,63 +125,45 @@ def wait_for_others(told: Callable[[str], object]) -> None:
         time.sleep(2)
 
 
-def records() -> list[Record]:
-    """Records of runs, live or dead."""
-    found = []
-    for path in sorted(paths.live_runs().glob("*/record.json")):
-        try:
-            found.append(Record(**json.loads(path.read_text())))
-        except (ValueError, TypeError):
-            continue
-    return found
+def remove_leftovers(docker: Docker = docker_client) -> Removed:
+    """Remove what runs that no longer exist left behind.
 
-
-def remove_leftovers(docker_client: Any | None) -> list[str]:
-    """Remove what runs that no longer exist left behind; returns what was removed, in words.
-
-    Only what carries this testbed's label or record, and whose run is over, is touched.
+    Only what carries this testbed's mark, and whose run is over, is touched.
     """
-    removed = []
-    known = records()
-    alive = {record.run for record in known if record.alive}
-    alive_namespaces = {record.namespace for record in known if record.alive}
-    if docker_client is not None:
-        for container in docker_client.containers.list(all=True, filters={"label": RUN_LABEL}):
-            if container.labels.get(RUN_LABEL) not in alive:
-                container.remove(force=True)
-                removed.append(f"container {container.name}")
-    for record in known:
-        if record.alive:
-            continue
-        if record.namespace in leftover_namespaces():
-            _end_processes_in(record.namespace)
-            run(["ip", "netns", "delete", record.namespace])
-            removed.append(f"namespace {record.namespace}")
-        shutil.rmtree(directory(record.run), ignore_errors=True)
-        removed.append(f"record of run {record.run}")
-    for name in leftover_namespaces():
+    done = Removed()
+    # Before the ledgers are read: a run that begins meanwhile has its ledger before its containers.
+    client = docker()
+    labelled = client.containers.list(all=True, filters={"label": RUN_LABEL}) if client else []
+    alive = set()
+    for folder in sorted(path for path in paths.live_runs().glob("*") if path.is_dir()):
+        ledger = Ledger.read(folder / NAME)
+        if ledger is None:
+            # Of a run that was killed at its very beginning, or of one that is at it.
+            if holder() is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                done.things.append(f"folder {folder}")
+        elif ledger.owner.alive:
+            alive.add(ledger.owner.run)
+        else:
+            found = ledger.tear_down(lambda: client)
+            done.things.extend(found.things)
+            done.problems.extend(found.problems)
+    for container in labelled:  # also those whose ledger went with the machine's power
+        if container.labels.get(RUN_LABEL) not in alive and _remove(container):
+            done.things.append(f"container {container.name}")
+    for name in leftover_namespaces("ncp-mn"):  # of ``mn --custom``, by the process that made it
         maker = name.removeprefix("ncp-mn")
-        if (
-            name not in alive_namespaces
-            and maker != name
-            and maker.isdigit()
-            and start_time(int(maker)) is None
-        ):
-            _end_processes_in(name)
-            run(["ip", "netns", "delete", name])
-            removed.append(f"namespace {name}")
-    return removed
+        if maker.isdigit() and start_time(int(maker)) is None:
+            remove_namespace(name)
+            done.things.append(f"namespace {name}")
+    return done
 
 
-def _end_processes_in(namespace: str) -> None:
-    """End the processes inside one of our namespaces (relay, gateway, pusher), by their ids."""
-    for sig in (signal.SIGTERM, signal.SIGKILL):
-        pids = [int(pid) for pid in run(["ip", "netns", "pids", namespace]).split()]
-        if not pids:
-            return
-        for pid in pids:
-            try:
-                os.kill(pid, sig)
-            except ProcessLookupError:
-                continue
-        time.sleep(0.3)
+def _remove(container: Any) -> bool:
+    from docker.errors import NotFound
+
+    try:
+        container.remove(force=True)
+    except NotFound:
+        return False
+    return True

@@ -12,6 +12,7 @@ from testbed.plan.layout import Route
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolve import Plan
 from testbed.runner import agents_tcp
+from testbed.runner.endings import Ending
 from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
@@ -95,6 +96,10 @@ class Network:
                 watched = ("segmentation-offload", "receive-offload", "tx-checksumming")
                 on[end.interface] = [name for name in features if name.endswith(watched)]
         return on
+
+    def programs(self) -> list[Ending]:
+        """What runs for it beside the kernel."""
+        return [self.middle] if isinstance(self.middle, RelayMiddle) else []
 
     def tear_down(self) -> None:
         """Stop the middle and Mininet and delete the fabric; each step is tried whatever became of the others."""

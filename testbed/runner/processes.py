@@ -71,6 +71,18 @@ class Supervised:
             return None
         return f"{self.name} ended with {code}{last_words(self.log)}"
 
+    def ask_to_end(self) -> None:
+        """SIGTERM, without waiting."""
+        self.process.terminate()
+
+    def has_ended(self) -> bool:
+        """Whether it runs no longer."""
+        return self.process.poll() is not None
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+
     def stop(self, *, timeout_s: float = 10.0) -> None:
         """SIGTERM, then SIGKILL; raises :class:`RunFailed` if it had ended by itself before, with an error."""
         already = self.process.poll()

@@ -15,7 +15,7 @@ import pytest
 
 from testbed import paths
 from testbed.errors import Exit
-from testbed.runner.live import RUN_LABEL
+from testbed.runner.ledger import RUN_LABEL
 from testbed.scenario.model import Limits
 from tests.silent_green import tried_again
 

@@ -107,7 +107,7 @@ def test_ctrl_c_takes_everything_down_and_keeps_the_data(start: Start, tmp_path:
     assert code == 130, err
     assert "stopped by SIGINT" in err
     folder = result_folder(tmp_path)
-    assert out.splitlines()[-1] == f"FAIL startup {folder.name}"
+    assert out.splitlines()[-1] == f"INTERRUPTED startup {folder.name}"
     assert "transfer_start" in (folder / "telemetry.lp").read_text()
 
 

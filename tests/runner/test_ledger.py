@@ -1,0 +1,193 @@
+"""What a run makes is in its ledger first, and goes with it; what others made stays."""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import CannotRun, RunFailed
+from testbed.runner import live
+from testbed.runner.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
+
+RUN = "20261122-000000-abcd"
+
+
+def no_docker() -> None:
+    return None
+
+
+@pytest.fixture(autouse=True)
+def own_machine_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    monkeypatch.setenv("NCP_TESTBED_RUN", str(folder))
+    return folder
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of somebody else."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def dead(folder: Path) -> Ledger:
+    """The ledger of a run whose process is gone."""
+    ledger = Ledger.open(folder / RUN, RUN, "startup")
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    lines = ledger.file.read_text().splitlines()
+    owner = json.loads(lines[0]) | {"pid": ended.pid, "pid_started": 1}
+    ledger.file.write_text("\n".join([json.dumps(owner), *lines[1:]]) + "\n")
+    found = Ledger.read(ledger.file)
+    assert found is not None
+    return found
+
+
+def test_it_is_written_before_anything_is_made_and_torn_down_latest_first(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / RUN, RUN, "startup")
+    for name in ("first", "second"):
+        ledger.will_make("folder", str(tmp_path / name))
+        (tmp_path / name).mkdir()
+    assert list(ledger.entries()) == [
+        ("folder", str(tmp_path / "second")), ("folder", str(tmp_path / "first")),
+        ("processes", RUN), ("folder", str(tmp_path / RUN)),
+    ]  # fmt: skip
+    removed = ledger.tear_down(no_docker)
+    assert removed.things == [f"folder {tmp_path / name}" for name in ("second", "first", RUN)]
+    assert list(tmp_path.iterdir()) == [tmp_path / "run"]
+
+
+def test_a_tear_down_that_was_interrupted_is_finished_by_the_next(own_machine_state: Path) -> None:
+    ledger = dead(own_machine_state)
+    ledger.will_make("folder", str(own_machine_state / "x"))  # never made
+    ledger.will_make("container", "ncp-abcd-s1-sender")
+    without = ledger.tear_down(no_docker)
+    assert without.things == []
+    assert "the Docker engine does not answer" in without.problems[0]
+    assert ledger.file.exists(), "it is still needed"
+    found = live.remove_leftovers(lambda: Docker({}))
+    assert found.problems == []
+    assert not ledger.file.exists()
+    assert live.remove_leftovers(no_docker).things == []
+
+
+def test_a_last_line_that_was_cut_off_is_of_nothing_that_was_made(own_machine_state: Path) -> None:
+    ledger = dead(own_machine_state)
+    with ledger.file.open("a") as file:
+        file.write('{"kind": "namespace", "na')
+    assert [kind for kind, _ in ledger.entries()] == ["processes", "folder"]
+    assert live.remove_leftovers(no_docker).problems == []
+
+
+def test_processes_are_known_by_their_mark(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    ledger = Ledger.open(tmp_path / RUN, RUN, "startup")
+    deaf = "trap '' TERM; sleep 60 & wait; wait"
+    marked = {**os.environ, RUN_VARIABLE: RUN}
+    with subprocess.Popen(["sh", "-c", deaf], env=marked, start_new_session=True) as ours:
+        removed = ledger.tear_down(no_docker)
+        assert ours.wait(timeout=30) != 0
+    assert f"processes {RUN}" in removed.things
+    assert sleeper.poll() is None
+
+
+class Docker:
+    """As much of an engine as the ledger asks of: containers by name, with their labels."""
+
+    def __init__(self, labels: dict[str, dict[str, str]]) -> None:
+        self.labels = labels
+        self.containers = self
+
+    def get(self, name: str) -> "Container":
+        from docker.errors import NotFound
+
+        if name not in self.labels:
+            raise NotFound(name)
+        return Container(self, name)
+
+    def list(self, all: bool, filters: dict[str, str]) -> "list[Container]":  # noqa: A002
+        return [Container(self, name) for name, labels in self.labels.items() if filters["label"] in labels]
+
+
+class Container:
+    def __init__(self, engine: Docker, name: str) -> None:
+        self.engine, self.name, self.labels = engine, name, engine.labels[name]
+
+    def remove(self, force: bool) -> None:
+        del self.engine.labels[self.name]
+
+
+def test_a_container_of_that_name_without_the_mark_stays(own_machine_state: Path) -> None:
+    ledger = dead(own_machine_state)
+    for name in ("theirs", "another-run's", "ours"):
+        ledger.will_make("container", name)
+    engine = Docker({"theirs": {}, "another-run's": {RUN_LABEL: "other"}, "ours": {RUN_LABEL: RUN}})
+    assert "container ours" in ledger.tear_down(lambda: engine).things
+    assert set(engine.labels) == {"theirs", "another-run's"}
+
+
+def test_after_a_power_cut_containers_are_known_by_their_label(own_machine_state: Path) -> None:
+    live_one = Ledger.open(own_machine_state / "live", "live", "startup")
+    engine = Docker({"theirs": {}, "lost": {RUN_LABEL: RUN}, "on": {RUN_LABEL: "live"}})
+    assert live.remove_leftovers(lambda: engine).things == ["container lost"]
+    assert set(engine.labels) == {"theirs", "on"}
+    assert live_one.file.exists()
+
+
+def test_a_folder_that_somebody_has_made_is_not_taken(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / RUN, RUN, "startup")
+    (tmp_path / "theirs").mkdir()
+    with pytest.raises(RunFailed, match="is not this run's"):
+        ledger.will_make("folder", str(tmp_path / "theirs"))
+    ledger.tear_down(no_docker)
+    assert (tmp_path / "theirs").is_dir()
+
+
+def test_only_run_leaves_nothing_and_restores_what_it_changed(own_machine_state: Path) -> None:
+    before = tempfile.gettempdir()
+    with pytest.raises(ZeroDivisionError), live.only_run(RUN, "startup", "ncp-abcd") as own:
+        assert (own / NAME).exists()
+        assert Path(tempfile.mkdtemp()).parent.name == f"ncp-testbed-{RUN}"
+        assert live.holder() == f"startup {RUN} (pid {os.getpid()})"
+        with pytest.raises(CannotRun, match="is on"), live.only_run("other", "startup", "ncp-ffff"):
+            pass
+        raise ZeroDivisionError
+    assert tempfile.gettempdir() == before
+    assert RUN_VARIABLE not in os.environ
+    assert [path.name for path in own_machine_state.iterdir()] == ["lock"]
+    assert not (Path(before) / f"ncp-testbed-{RUN}").exists()
+
+
+def test_a_run_that_is_on_is_left_alone(own_machine_state: Path) -> None:
+    with live.only_run(RUN, "startup", "ncp-abcd") as own:
+        (own / "control").mkdir()
+        (own_machine_state / "just-beginning").mkdir()
+        assert live.remove_leftovers(no_docker).things == []
+        assert (own / "control").is_dir()
+    assert live.remove_leftovers(no_docker).things == [f"folder {own_machine_state / 'just-beginning'}"]
+
+
+@pytest.mark.emulation
+def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machine_state: Path) -> None:
+    ours, theirs = f"ncp-test-{os.getpid()}", f"ncp-test-{os.getpid()}-theirs"
+    subprocess.run(["ip", "netns", "add", theirs], check=True)
+    try:
+        ledger = dead(own_machine_state)
+        with pytest.raises(RunFailed, match="is not this run's"):
+            ledger.will_make("namespace", theirs)
+        ledger.will_make("namespace", ours)
+        subprocess.run(["ip", "netns", "add", ours], check=True)
+        with subprocess.Popen(["ip", "netns", "exec", ours, "sleep", "60"]) as inside:
+            found = live.remove_leftovers(no_docker)
+            inside.wait(timeout=30)
+        assert f"namespace {ours}" in found.things
+        there = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+        assert ours not in there.split()
+        assert theirs in there.split()
+    finally:
+        subprocess.run(["ip", "netns", "delete", theirs], check=True)
