@@ -152,7 +152,7 @@ class Runs:
         )  # fmt: skip
 
     def _is_table(self, spec: RunSpec) -> bool:
-        return kind_of(spec) == "table" or (spec.options(quick=self.quick).repeat or 1) > 1
+        return kind_of(spec) == "table" or (spec.options(self.engine, quick=self.quick).repeat or 1) > 1
 
     def _attempt(self, name: str) -> tuple[int, str]:
         """The exit code of the run's command, and what it said last on stderr."""
@@ -170,7 +170,7 @@ class Runs:
 
     def arguments(self, name: str, spec: RunSpec) -> list[str]:
         """As a user would give them to ``./run.sh``."""
-        kind, options = kind_of(spec), spec.options(quick=self.quick)
+        kind, options = kind_of(spec), spec.options(self.engine, quick=self.quick)
         given = [spec.run]
         for assignment in options.set:
             given += ["--set", assignment]

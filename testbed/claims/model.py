@@ -52,13 +52,17 @@ class RunSpec(Options):
     """What a full one takes on two cores, reckoned from measured parts."""
     sim_minutes: float = Field(0.2, gt=0)
     """The same in virtual time, or what it takes to be refused there."""
+    sim_repeat: int | None = Field(None, ge=1, le=99)
+    """How often in the simulator, where more runs than on real packets cost little."""
     disk_mb: float = Field(gt=0)
     quick: QuickRun
 
-    def options(self, *, quick: bool) -> Options:
+    def options(self, engine: Engine, *, quick: bool) -> Options:
         """Those that apply; a quick run's own have the last word."""
         if not self.shorter(quick=quick):
-            return self
+            return self.model_copy(
+                update={"repeat": self.sim_repeat if engine == "sim" and self.sim_repeat else self.repeat}
+            )
         return Options(
             set=[*self.set, *self.quick.set],
             rows=self.quick.rows or self.rows,
