@@ -49,6 +49,13 @@ def write_report(
     return page
 
 
+def told(rows: Sequence[Row]) -> str:
+    """How many runs of a setting there are: those that are alike but for their seed are one observation."""
+    apart = [{key: value for key, value in row.items() if key not in ("run", "seed")} for row in rows]
+    one = len(rows) > 1 and all(row == apart[0] for row in apart)
+    return f"{len(rows)}: one" if one else str(len(rows))
+
+
 def _medians(rows: Sequence[Row], keys: Sequence[str]) -> list[dict[str, Any]]:
     """A row for each combination of settings: the settings, and the median over the seeds of each figure."""
     settings = {tuple(str(row[key]) for key in keys): {key: row[key] for key in keys} for row in rows}
@@ -56,5 +63,5 @@ def _medians(rows: Sequence[Row], keys: Sequence[str]) -> list[dict[str, Any]]:
     for texts, values in settings.items():
         mine = where(rows, list(values.items()))
         spreads = [spread(mine, figure) for figure in FIGURES]
-        found.append({"settings": texts, "n": len(mine), "figures": [s and s[0] for s in spreads]})
+        found.append({"settings": texts, "n": told(mine), "figures": [s and s[0] for s in spreads]})
     return found

@@ -14,6 +14,7 @@ from testbed.sweep import execute, sweep_run
 from testbed.sweep.law import check, fit, of_the_law
 from testbed.sweep.load import LoadedSweep, load
 from testbed.sweep.model import LawLine
+from testbed.sweep.report import told
 
 TEXT = """\
 name: tiny
@@ -145,3 +146,11 @@ def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
     outcome = execute.run_one(plan, simulator)
     assert "bytes arrived within 2.0 s" in outcome["state"]
     assert set(outcome) == {"state"}
+
+
+@pytest.mark.parametrize(("values", "n"), [([1.0, 1.0, 1.0], "3: one"), ([1.0, 1.0, 1.1], "3"), ([1.0], "1")])
+def test_seeds_that_all_give_the_same_are_one_observation(values: list[float], n: str) -> None:
+    assert (
+        told([{"run": f"sim-{i}", "seed": i, "policy": "nkp24", "rtt_ms": v} for i, v in enumerate(values)])
+        == n
+    )
