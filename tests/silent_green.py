@@ -47,8 +47,8 @@ class SilentGreen:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(session.config, "workerinput"):
             return
-        if session.config.cache is not None:
-            session.config.cache.set(SECOND_TRIES, self.second_tries)
+        if cache := getattr(session.config, "cache", None):
+            cache.set(SECOND_TRIES, self.second_tries)
         if self.refused and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = UNACCEPTED_SKIP
 

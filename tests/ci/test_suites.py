@@ -2,6 +2,7 @@
 for which the machine has no reason fails."""
 
 import dataclasses
+import json
 import os
 import re
 import sys
@@ -292,14 +293,20 @@ def test_go_tests_are_told_of_as_go_tells_them(checkout: Path, capfd: pytest.Cap
     assert verb._run([go_suite(checkout, 't.Skip("this checkout has no history")')]) == Exit.PASS
     out = capfd.readouterr().out.splitlines()
     assert [line.split("\t")[:2] for line in out[:2]] == [["== go test"], ["ok  ", "saboteur"]]
-    for body in ('t.Run("inner", func(t *testing.T) { t.Fatal("wrong") })', 'panic("wrong")'):
-        assert verb._run([go_suite(checkout, body)]) == Exit.FAIL
-        told = capfd.readouterr().out
-        assert "wrong" in told
-        assert "--- FAIL: TestOther" in told
-        assert "all is well" not in told
-    assert verb._run([go_suite(checkout, "this is no Go")]) == Exit.FAIL
-    assert "syntax error" in capfd.readouterr().out
+    wrong = 't.Run("inner", func(t *testing.T) { t.Error("wrong") }); panic("and worse")'
+    assert verb._run([go_suite(checkout, wrong)]) == Exit.FAIL
+    told = capfd.readouterr().out
+    assert "wrong" in told
+    assert "panic: and worse" in told
+    assert "--- FAIL: TestOther" in told
+    assert "all is well" not in told
+
+
+def test_what_does_not_compile_is_told() -> None:
+    said: list[str] = []
+    event = json.dumps({"ImportPath": "saboteur", "Action": "build-output", "Output": "syntax error\n"})
+    assert go_tests.tell([event, "go: no such package\n"], said.append) == []
+    assert said == ["syntax error\n", "go: no such package\n"]
 
 
 def test_the_go_suite_judges_skips() -> None:
