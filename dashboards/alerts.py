@@ -55,53 +55,62 @@ def _value(ref_id: str, form: str = "%.3g") -> str:
     return f'{{{{ printf "{form}" .Values.{ref_id}_last.Value }}}}'
 
 
-_WHICH = "{{ .Labels.scenario }}, run {{ .Labels.run }}"
+_WHICH = "{{ .Labels.scenario }}, policy {{ .Labels.policy }}, run {{ .Labels.run }}"
 _CONVERGES = (influxql.tag_is_one_of("judge", _CONVERGENCE_JUDGES),)
 _NIGHTLY = (influxql.tag_is("occasion", "nightly"),)
-_RUN = ("scenario", "run")
+_RUN = ("scenario", "policy", "run")
+_LINK = (*_RUN, "direction")
 
 RULES = (
     Rule(
         "ncp-not-converged", "Not converged",
-        (
-            Figure("failed", _last("check_failed", _CONVERGES, _RUN)),
-            Figure("error", _last("check_measured", _CONVERGES, _RUN)),
-        ),
+        (Figure("failed", _last("check_failed", _CONVERGES, (*_RUN, "measures", "expects", "unit"))),),
         0,
-        f"{_WHICH}: the check “{{{{ .Labels.check }}}}” fails, the windows are not where the scenario's limit has "
-        f"them: measured {_value('error')}.",
+        f"{_WHICH}: the check “{{{{ .Labels.check }}}}” fails. Measured {{{{ .Labels.measures }}}}, expected "
+        "{{ .Labels.expects }} (unit: {{ .Labels.unit }}).",
         "convergence", "Window shares and the law", "warning",
+    ),
+    Rule(
+        "ncp-broke-down", "Run broke down",
+        (Figure("broken", _last("verdict_broken", (), (*_RUN, "occasion"))),),
+        0,
+        f"{_WHICH} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a verdict. "
+        "Its report says why.",
+        "convergence", "Verdict", "warning",
     ),
     Rule(
         "ncp-link-off", "Link off calibration",
         (
-            Figure("oflimit", _last("calibration_of_limit", (), (*_RUN, "direction"))),
-            Figure("rate", _last("calibration_rate_error", (), (*_RUN, "direction"))),
-            Figure("delay", _last("calibration_delay_error_ms", (), (*_RUN, "direction"))),
+            Figure("oflimit", _last("calibration_of_limit", (), _LINK)),
+            Figure("rate", _last("calibration_rate_bps", (), _LINK)),
+            Figure("rateasked", _last("calibration_rate_bps_asked", (), _LINK)),
+            Figure("delay", _last("calibration_delay_ms", (), _LINK)),
+            Figure("delayasked", _last("calibration_delay_ms_asked", (), _LINK)),
         ),
         1,
         f"{_WHICH}: link {{{{ .Labels.link }}}} {{{{ .Labels.direction }}}} is off by {_value('oflimit', '%.1f')} "
-        f"times what is allowed: rate by a share of {_value('rate')}, delay by {_value('delay')} ms.",
+        f"times what is allowed. Measured {_value('rate', '%.0f')} bit/s and {_value('delay', '%.2f')} ms, expected "
+        f"{_value('rateasked', '%.0f')} bit/s and {_value('delayasked', '%.2f')} ms.",
         "links", "Calibration", "warning",
     ),
     Rule(
         "ncp-telemetry-lag", "Telemetry lags",
         (Figure("lag", _last("telemetry_lag_ms", (), _RUN)),),
         5000,
-        f"{_WHICH}: the database is {_value('lag', '%.0f')} ms behind. Nothing is lost: the samples are in the run's "
-        "files until it takes them.",
+        f"{_WHICH}: the database is behind. Measured {_value('lag', '%.0f')} ms, expected at most 5000 ms. Nothing is "
+        "lost: the samples are in the run's files until it takes them.",
         "convergence", "Database is behind by", "warning", last_s=60,
     ),
     Rule(
         "ncp-nightly-fail", "Nightly run does not pass",
         (
-            Figure("notpassed", _last("verdict_not_passed", _NIGHTLY, (*_RUN, "policy"))),
-            Figure("checks", _last("verdict_failed", _NIGHTLY, (*_RUN, "policy"))),
+            Figure("notpassed", _last("verdict_not_passed", _NIGHTLY, _RUN)),
+            Figure("checks", _last("verdict_failed", _NIGHTLY, _RUN)),
         ),
         0,
-        f"{_WHICH}, policy {{{{ .Labels.policy }}}}: the nightly run did not pass, {_value('checks', '%.0f')} of its "
-        "checks failed.",
-        "fleet", "Verdicts", "critical", last_s=86400,
+        f"{_WHICH}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not to be "
+        "trusted), expected 0 checks.",
+        "convergence", "Verdict", "critical", last_s=86400,
     ),
 )  # fmt: skip
 
@@ -139,7 +148,14 @@ def _rule(rule: Rule, panel_id: int) -> dict[str, Any]:
         "noDataState": "OK",
         "execErrState": "Error",
         "for": "0s",
-        "annotations": {"summary": rule.message},
+        "annotations": {
+            "summary": rule.message,
+            # The run's own page; Grafana adds its address where it sends the message.
+            "page": f"/d/{uid_of(rule.dashboard)}?var-run={{{{ .Labels.run }}}}&viewPanel={panel_id}",
+            # Grafana 9.3 ignores the two fields above and reads these.
+            "__dashboardUid__": uid_of(rule.dashboard),
+            "__panelId__": str(panel_id),
+        },
         "labels": {"severity": rule.severity, "testbed": "ncp"},
     }
 

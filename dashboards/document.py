@@ -12,14 +12,13 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import source
-from dashboards.variables import SCENARIO_OF_RUN, scenario_of_run
-from testbed.series import Series, Table, influxql
+from dashboards.variables import AGO, LENGTH, REPORT
+from testbed.series import Table, influxql
 
 TAG = "ncp-testbed"
 
-REPORT_URL = "/public/results/{scenario}/{run}/report.html"
-"""A run's report as Grafana itself serves it, beside its own files (docker-compose.yml mounts the results)."""
-
+REPORTS = "/public/results/"
+"""Where Grafana itself serves reports, beside its own files (docker-compose.yml mounts the results)."""
 
 def uid_of(name: str) -> str:
     """A dashboard's UID, the same wherever it is provisioned."""
@@ -34,9 +33,9 @@ def dashboard(
     *,
     time: tuple[str, str] = ("now-15m", "now"),
     refresh: str = "5s",
-    timezone: str = "browser",
+    timezone: str = "utc",
 ) -> Dashboard:
-    """A dashboard with its variables, linked with the others of the testbed."""
+    """A dashboard with its variables, linked with the others of the testbed, which then show the same run."""
     board = (
         Dashboard(title)
         .uid(uid_of(name))
@@ -47,7 +46,12 @@ def dashboard(
         .timezone(timezone)
         .tooltip(models.DashboardCursorSync.CROSSHAIR)
         .link(
-            DashboardLink("Testbed").type(models.DashboardLinkType.DASHBOARDS).tags([TAG]).as_dropdown(True)
+            DashboardLink("Testbed")
+            .type(models.DashboardLinkType.DASHBOARDS)
+            .tags([TAG])
+            .as_dropdown(True)
+            .include_vars(True)
+            .keep_time(True)
         )
     )
     for variable in variables:
@@ -55,16 +59,26 @@ def dashboard(
     return board
 
 
-def add_report_link(board: Dashboard, of: Series | Table) -> None:
-    """A link to the report of the run that is chosen, for dashboards of one run; ``of`` has its scenario."""
-    board.with_variable(scenario_of_run(of))
+def add_report_link(board: Dashboard) -> None:
+    """A link to the report of the run that is shown, for dashboards of one run."""
     board.link(
         DashboardLink("Report of the run")
         .type(models.DashboardLinkType.LINK)
         .icon("doc")
-        .url(REPORT_URL.format(scenario=f"${{{SCENARIO_OF_RUN}}}", run="${run}"))
+        .tooltip("There when the run is judged, if its results are those of the checkout that started Grafana.")
+        .url(f"{REPORTS}${{{REPORT}}}")
         .target_blank(True)
     )
+
+
+def as_long_as_the_run(document: dict[str, Any]) -> None:
+    """Have every plot of the document show all of its runs, whatever span of time the page has.
+
+    Grafana takes a panel's own span from these two; by the common clock they are durations that the variables know.
+    """
+    for panel in document["panels"]:
+        if panel["type"] == "timeseries":
+            panel |= {"timeFrom": f"${{{LENGTH}}}s", "timeShift": f"${{{AGO}}}s", "hideTimeOverride": True}
 
 
 def annotation(name: str, table: Table, variables: Sequence[str], color: str) -> dict[str, Any]:
@@ -104,6 +118,7 @@ def to_json(
     for variable in document["templating"]["list"]:
         for key in ("id", "auto", "auto_min", "auto_count"):  # of interval variables only
             variable.pop(key, None)
+        variable["skipUrlSync"] = variable.get("hide") == 2
     document["annotations"] = {"list": list(annotations)}
     return document
 

@@ -6,18 +6,19 @@ from typing import Any
 
 from grafana_foundation_sdk.builders.dashboard import Row
 
-from dashboards import panels
-from dashboards.convergence import RUN_LINKS
+from dashboards import panels, recent
 from dashboards.document import dashboard, to_json
 from dashboards.variables import chosen
 from testbed.series import kept
-from testbed.series.influxql import select_dashboard, select_state, select_table
-from testbed.series.tables import RUNS
+from testbed.series.influxql import select_dashboard, select_table
 
 NAME = "fleet"
 
 _OF_VARIANT = ("scenario", "policy", "engine", "variant")
 _BY = ("policy", "engine", "variant")
+_WHO = "$tag_scenario $tag_policy $tag_engine $tag_variant"
+
+_NONE = "No run of these has been judged in this span of time."
 
 
 def build() -> dict[str, Any]:
@@ -34,49 +35,47 @@ def build() -> dict[str, Any]:
             chosen("variant", of, within=("scenario",)),
         ],
         time=("now-30d", "now"),
-        refresh="5m",
+        refresh="1m",
     )
-    state = select_state(kept.PASSED, [kept.TRUSTED], _OF_VARIANT, _BY)
-    figures = select_dashboard(kept.MEASURED, _OF_VARIANT, by=("scenario", *_BY))
-    expected = select_dashboard(kept.EXPECTED, _OF_VARIANT, by=("scenario", *_BY))
-    figure = "$tag_figure, $tag_policy $tag_engine $tag_variant"
+    # Of the last run of each day: passed + trusted is the outcome's code.
+    outcome = select_dashboard(
+        kept.PASSED, _OF_VARIANT, function=f'last({{}}) + last("{kept.TRUSTED.field}")', by=_BY, every="1d"
+    )
+    of_expected = select_dashboard(kept.OF_EXPECTED, _OF_VARIANT, by=("scenario", *_BY))
     for panel in (
+        recent.runs(),
         panels.outcomes(
-            "Verdicts", "A run colours the time up to the next one.", state,
-            "$tag_scenario $tag_policy $tag_engine $tag_variant",
+            "Verdicts", "Scenario by day, of the last run of each day (UTC): green passed, red failed, amber is not to be "
+            "trusted. Choose scenarios or a variant at the top for fewer rows.", outcome, _WHO, height=34, nothing=_NONE,
         ),
-        panels.lines("Passed in a day", "Of all chosen runs, by day in UTC.", "runs", [
-            (select_dashboard(kept.DAILY_PASSED, _OF_VARIANT, function="sum", by=_BY),
-             "$tag_scenario $tag_policy $tag_variant"),
-            (select_dashboard(kept.DAILY_RUNS, _OF_VARIANT, function="sum", by=_BY),
-             "runs $tag_scenario $tag_policy $tag_variant"),
-        ], asked="/^runs/"),
-        panels.lines("Time of the transfer", "", "s", [
-            (select_dashboard(kept.DURATION, _OF_VARIANT, by=_BY), "$tag_scenario $tag_policy $tag_variant"),
-        ]),
+        panels.lines("Passed in a day", "Of all chosen runs, by day in UTC; dashed how many there were. The two should be "
+                     "one.", "runs", [
+            (select_dashboard(kept.DAILY_PASSED, _OF_VARIANT, function="sum", by=_BY, every="1d"), _WHO),
+            (select_dashboard(kept.DAILY_RUNS, _OF_VARIANT, function="sum", by=_BY, every="1d"), f"runs {_WHO}"),
+        ], asked="/^runs/", points=True, nothing="Summed up by the hour: nothing yet."),
+        panels.lines("Time of the transfer", "A scenario's should stay the same.", "s", [
+            (select_dashboard(kept.DURATION, _OF_VARIANT, by=_BY), _WHO),
+        ], points=True, nothing=_NONE),
         panels.rows(
-            "Runs", "Click on a run to see it at its time, on a verdict for the report (runs of the last 90 days).",
-            select_table(RUNS, ("scenario", "policy"), newest=500), height=9, links=RUN_LINKS,
-            hidden=("from_ms", "to_ms"),
-        ),
-        panels.rows(
-            "History", "What became of runs, kept for ever.",
-            select_table(kept.VERDICTS, _OF_VARIANT, newest=500), height=9, units={"duration_s": "s"},
+            "History", "What became of runs, kept for ever, the latest first.",
+            select_table(kept.VERDICTS, _OF_VARIANT, newest=500, in_span=True), height=10, units={"duration_s": "s"},
+            nothing=_NONE,
         ),
     ):  # fmt: skip
         board.with_panel(panel)
     board.with_row(Row("Figures of $scenario").repeat("scenario"))
     board.with_panel(
         panels.lines(
-            "Key figures of $scenario", "What each check measured; dashed what it expects, where that is a number.",
-            "checks", [(figures, figure), (expected, f"expected {figure}")], asked="/^expected/", least=None,
+            "Key figures of $scenario", "What each check measured, in parts of what it expects (of what it allows, where "
+            "nothing at all would be best): those stay below 100%, others near it.", "",
+            [(of_expected, "$tag_figure, $tag_policy $tag_engine $tag_variant")], points=True, nothing=_NONE,
         )
     )  # fmt: skip
     board.with_panel(
         panels.lines(
-            "Goodput of $scenario", "Payload of all of a session's transfer.", "bit/s",
+            "Goodput of $scenario", "Payload of all of a session's transfer. It should not fall.", "bit/s",
             [(select_dashboard(kept.GOODPUT, _OF_VARIANT, by=("scenario", *_BY)),
-              "$tag_session, $tag_policy $tag_engine $tag_variant")],
+              "$tag_session, $tag_policy $tag_engine $tag_variant")], points=True, nothing=_NONE,
         )
     )  # fmt: skip
     return to_json(board)

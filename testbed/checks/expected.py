@@ -29,6 +29,12 @@ def law_for(evidence: Evidence, session: Mapping[str, Any], start_s: float, rate
         changes = _acknowledged(evidence, session)
         first = changes[0][1] if changes else dict.fromkeys(initial, 0.0)
         return law_of(window, initial, first, start_s, changes)
+    return law_by_plan(plan, session, start_s)
+
+
+def law_by_plan(plan: asked.Plan, session: Mapping[str, Any], start_s: float) -> Law:
+    """The law that the plan alone tells, before anything was sent."""
+    window, initial = asked.window_packets(session), asked.initial_windows(session)
     return law_of(window, initial, asked.rates_pps(plan, session), start_s, rate_changes(plan, session))
 
 

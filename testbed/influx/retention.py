@@ -1,7 +1,7 @@
 """How long the database keeps what, and what it makes of it by itself.
 
 Runs' points for 90 days, in the default retention policy; what nightly runs are compared by for ever, in the policy
-``history``, where two continuous queries sum up each day.
+``history``, where two continuous queries sum up each day; the latest runs once more on one clock, in ``one_clock``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError
 
 from testbed.series import influxql
+from testbed.series.one_clock import RETENTION as ONE_CLOCK
 
 HISTORY = "history"
 RAW_DAYS = 90
@@ -33,8 +34,11 @@ def set_up(client: InfluxDBClient, database: str, *, shorten: bool) -> None:
     if shorten:
         client.alter_retention_policy("autogen", database, duration=f"{RAW_DAYS}d", shard_duration="7d")
     present = {policy["name"] for policy in client.get_list_retention_policies(database)}
-    if HISTORY not in present:
-        client.create_retention_policy(HISTORY, "INF", "1", database, shard_duration="52w")
+    for policy in (HISTORY, ONE_CLOCK):
+        if policy not in present:
+            client.create_retention_policy(policy, "INF", "1", database, shard_duration="52w")
+    if shorten and "compared" in present:  # what the policy one_clock has taken the place of
+        client.drop_retention_policy("compared", database)
     for name, statement in continuous_queries(database).items():
         _make_query(client, database, name, statement)
 

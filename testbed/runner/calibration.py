@@ -177,6 +177,7 @@ def lines(plan: Plan, readings: list[LinkReading], now_ns: int) -> list[str]:
             "tags": {
                 "run": plan["run"],
                 "scenario": plan["scenario"],
+                "policy": plan["sessions"][0]["policy"],
                 "link": reading.link,
                 "direction": reading.direction,
             },

@@ -9,30 +9,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.checks import judge
-from testbed.checks.compared import compared_lines
-from testbed.checks.derived import broken_lines, derived_lines
+from testbed.checks.derived import broken_lines, derived_lines, marks
 from testbed.checks.evidence import agent_results
 from testbed.checks.history import history_lines
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.checks.windows_csv import write_windows_csv
-from testbed.influx import comparison, retention
+from testbed.influx import comparison, retention, run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.runner.telemetry import Counts
+from testbed.runner.trust import lateness_lines
 from testbed.series import FromInflux, Reader
+from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict, and the lines that dashboards read of it: derived series, samples on one clock, and what is kept
-    for ever."""
+    """A verdict, and the lines that dashboards read of it: derived series, the run on one clock, and what is kept
+    for ever; and the transfer's span (Unix nanoseconds; no start where nothing was ever sent)."""
 
     verdict: Verdict
     derived: list[str]
     on_one_clock: list[str]
     history: list[str]
+    start_ns: int | None
+    end_ns: int
 
 
 def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust, counts: Counts) -> Verdict:
@@ -61,16 +64,31 @@ def judge_from(
         write_windows_csv(reader, [session["name"] for session in plan["sessions"]], folder / "windows.csv")
     events = reader.events()
     now_ns = time.time_ns()
-    history = _history(plan, folder, verdict, start_of(events) or now_ns, end_of(events) or now_ns)
-    return Judged(verdict, derived.splitlines(), compared_lines(plan, reader), history)
+    start_ns, end_ns = start_of(events), end_of(events) or now_ns
+    history = _history(plan, folder, verdict, start_ns or now_ns, end_ns)
+    late = lateness_lines(plan, folder / "relay.json", end_ns)
+    return Judged(
+        verdict, derived.splitlines() + late, _on_one_clock(plan, folder, verdict, start_ns), history, start_ns, end_ns
+    )
 
 
 def store_judged(writer: Client, plan: Plan, judged: Judged) -> None:
     """Write what dashboards read of a verdict; the client's role is ``admin``."""
     writer.write(judged.derived)
-    policies = [session["policy"] for session in plan["sessions"]]
-    comparison.store(writer, judged.on_one_clock, plan["scenario"], policies)
+    comparison.store(writer, judged.on_one_clock, plan["scenario"])
     writer.write(judged.history, retention.HISTORY)
+    run_list.finish(
+        writer, plan, judged.verdict.verdict, judged.start_ns, judged.end_ns, judged.verdict.summary
+    )
+
+
+def _on_one_clock(plan: Plan, folder: Path, verdict: Verdict, start_ns: int | None) -> list[str]:
+    """All of the run's telemetry, and what judging found out about its time; nothing where nothing was sent."""
+    if start_ns is None:
+        return []
+    with (folder / "telemetry.lp").open(encoding="utf-8") as telemetry:
+        lines = [line.rstrip("\n") for line in telemetry]
+    return list(shifted([*lines, *marks(plan, verdict, start_ns)], start_ns))
 
 
 def write_broken(
@@ -109,6 +127,7 @@ def write_broken(
         with suppress(QueryFailed), Client(endpoint, "admin") as writer:
             writer.write(broken_lines(plan, verdict, now_ns).splitlines())
             writer.write(history, retention.HISTORY)
+            run_list.finish(writer, plan, run_list.BROKE_DOWN, None, now_ns, verdict.summary)
 
 
 def _write_report(folder: Path) -> None:

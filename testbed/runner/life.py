@@ -29,6 +29,7 @@ from testbed.runner.endings import end_together
 from testbed.runner.interrupts import Interrupted, interruptible, uninterruptible
 from testbed.runner.live_target import LiveTarget
 from testbed.runner.network import Network, relay_middle
+from testbed.runner.on_one_clock import OnOneClock, announce
 from testbed.runner.processes import AGENT_UID
 from testbed.runner.progress import Progress, Step
 from testbed.runner.telemetry_lag import TelemetryLag
@@ -123,6 +124,7 @@ class Run:
     def _run(self, own: Path) -> Verdict:
         with self.progress.step("database") as step:
             endpoint = self.endpoint = server.ensure()
+            announce(endpoint, self.plan, self.folder)
             step.note = f"InfluxDB at {endpoint.url}"
         trust, counts = self._on_the_network(own, endpoint)
         with self.progress.step("judge and report") as step:
@@ -191,9 +193,12 @@ class Run:
             failures += [events.failure, collectors.failure, *(flow.failure for flow in cross_traffic)]
             with ExitStack() as watched:
                 if endpoint is not None:
-                    lag = TelemetryLag(endpoint, self.plan["run"], self.plan["scenario"])
-                    watched.callback(lag.stop)
-                    lag.start()
+                    following = OnOneClock(
+                        endpoint, self.plan, self.spools, lambda: self._started_unix_ns(started)
+                    )
+                    for thread in (TelemetryLag(endpoint, self.plan), following):
+                        watched.callback(thread.stop)
+                        thread.start()
                 self._transfer(network, started, failures, step)
             for flow in cross_traffic:
                 flow.wait()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from influxdb.line_protocol import make_lines
 
@@ -15,15 +17,20 @@ INTERVAL_S = 2.0
 
 
 class TelemetryLag(threading.Thread):
-    """Writes the measurement ``telemetry_lag`` (tags run, scenario; field lag_ms: the age of the newest sample
+    """Writes the measurement ``telemetry_lag`` (tags run, scenario, policy; field lag_ms: the age of the newest sample
     of a sender that the database has) every two seconds, straight to the database.
 
     While the database is away there is nothing to write to; the first point after it came back tells.
     """
 
-    def __init__(self, endpoint: Endpoint, run: str, scenario: str) -> None:
+    def __init__(self, endpoint: Endpoint, plan: Mapping[str, Any]) -> None:
         super().__init__(name="telemetry-lag", daemon=True)
-        self._endpoint, self._run, self._scenario = endpoint, run, scenario
+        self._endpoint, self._run = endpoint, str(plan["run"])
+        self._tags = {
+            "run": plan["run"],
+            "scenario": plan["scenario"],
+            "policy": plan["sessions"][0]["policy"],
+        }
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -46,7 +53,7 @@ class TelemetryLag(threading.Thread):
     def _line(self, newest_ns: int, now_ns: int) -> str:
         point = {
             "measurement": "telemetry_lag",
-            "tags": {"run": self._run, "scenario": self._scenario},
+            "tags": self._tags,
             "fields": {"lag_ms": max(0.0, (now_ns - newest_ns) / 1e6)},
             "time": now_ns,
         }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from influxdb.line_protocol import make_lines
 
 from collectors.host_load import BUSY
 from testbed.checks.result import Trust
@@ -88,3 +92,32 @@ def judge_trust(
             f"was idle (limit {limits['cpu_busy_s']:g} s)"
         )
     return Trust(trusted=not reasons, reasons=reasons)
+
+
+def lateness_lines(plan: Mapping[str, Any], relay_file: Path, at_ns: int) -> list[str]:
+    """The relay's lateness over all of the run, as :func:`judge_trust` looks at it: points of the measurement
+    ``lateness`` (tags run, scenario, link, direction; fields p99_ms, p99_limit_ms, max_ms, max_limit_ms). None where
+    there was no relay."""
+    if not relay_file.exists():
+        return []
+    limits = plan["limits"]
+    points = [
+        {
+            "measurement": "lateness",
+            "tags": {
+                "run": plan["run"],
+                "scenario": plan["scenario"],
+                "link": link["link"],
+                "direction": link["direction"],
+            },
+            "fields": {
+                "p99_ms": link["lateness_us"]["p99"] / 1000,
+                "p99_limit_ms": float(limits["lateness_p99_ms"]),
+                "max_ms": link["lateness_us"]["max"] / 1000,
+                "max_limit_ms": float(limits["lateness_max_ms"]),
+            },
+            "time": at_ns,
+        }
+        for link in json.loads(relay_file.read_text()).get("links", [])
+    ]
+    return str(make_lines({"points": points})).splitlines() if points else []

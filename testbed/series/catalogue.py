@@ -31,8 +31,6 @@ def _of_any_link(name: str, field_name: str, title: str, unit: str) -> Series:
 _OF_A_RUN = (("check", ""),)
 """The verdict on a run, not those on its checks."""
 
-_BY_THE_LAW = (("judge", "follows_law"),)
-
 _ALL = (
     _of_connection("window_packets", "window_packets", "Window", "packets"),
     _of_connection("window_share", "window_share", "Share of the session's window", ""),
@@ -76,22 +74,25 @@ _ALL = (
     Series("host_cpu", "host", "cpu", "run", "CPU in use", ""),
     Series("host_steal", "host", "steal", "run", "CPU taken by the hypervisor", ""),
     Series("host_run_queue", "host", "run_queue", "run", "Runnable tasks", "tasks"),
-    Series("law_share", "law", "expected_share", "connection", "Share by the law", ""),
-    Series("law_error", "law", "error", "connection", "Share, measured − law", ""),
-    Series("verdict_passed", "verdict", "passed", "run", "Passed", "", _OF_A_RUN),
+    Series("law_ahead", "law_ahead", "expected", "connection", "Share by the law", ""),
+    Series("law_lower", "law_ahead", "lower", "connection", "Least share that is allowed", ""),
+    Series("law_upper", "law_ahead", "upper", "connection", "Largest share that is allowed", ""),
+    Series("ratio_ahead", "ratio_ahead", "expected", "connection", "Ratio of the windows asked", ""),
+    Series("ratio_lower", "ratio_ahead", "lower", "connection", "Least ratio that is allowed", ""),
+    Series("ratio_upper", "ratio_ahead", "upper", "connection", "Largest ratio that is allowed", ""),
+    Series("law_worst", "law_worst", "error", "connection", "Largest error against the law", ""),
+    Series("settled_s", "event", "at_s", "session", "Settled after", "s", (("kind", "settled"),)),
     Series("verdict_not_passed", "verdict", "not_passed", "run", "Not passed", "", _OF_A_RUN),
-    Series("verdict_trusted", "verdict", "trusted", "run", "Trusted", "", _OF_A_RUN),
+    Series("verdict_broken", "verdict", "broken", "run", "Broke down", "", _OF_A_RUN),
     Series("verdict_failed", "verdict", "failed", "run", "Checks that failed", "checks", _OF_A_RUN),
     Series("check_failed", "verdict", "failed", "check", "Failed", ""),
-    Series("check_measured", "verdict", "measured", "check", "Measured", ""),
-    Series(
-        "law_worst_error", "verdict", "measured", "check", "Largest error against the law", "", _BY_THE_LAW
-    ),
     Series("calibration_of_limit", "calibration", "of_limit", "link", "Error, in parts of the limit", ""),
-    Series("calibration_rate_error", "calibration", "rate_error", "link", "Rate, measured / asked − 1", ""),
-    Series(
-        "calibration_delay_error_ms", "calibration", "delay_error_ms", "link", "Delay, measured − asked", "ms"
-    ),
+    Series("calibration_rate_bps", "calibration", "rate_bps", "link", "Rate measured", "bit/s"),
+    Series("calibration_rate_bps_asked", "calibration", "rate_bps_asked", "link", "Rate asked", "bit/s"),
+    Series("calibration_delay_ms", "calibration", "delay_ms", "link", "Delay measured", "ms"),
+    Series("calibration_delay_ms_asked", "calibration", "delay_ms_asked", "link", "Delay asked", "ms"),
+    Series("lateness_p99_ms", "lateness", "p99_ms", "link", "Lateness, 99th percentile of the run", "ms"),
+    Series("cell_bound", "table_cell", "bound", "row", "What the links carry at most", ""),
     Series("cell_median", "table_cell", "median", "row", "Median", ""),
     Series("telemetry_lag_ms", "telemetry_lag", "lag_ms", "run", "The database is behind by", "ms"),
 )

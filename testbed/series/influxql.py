@@ -76,25 +76,35 @@ def select_run(series: Series, run: str, where: Mapping[str, str] | None = None)
 
 
 def select_dashboard(
-    series: Series, variables: Iterable[str] = ("run",), *, function: str = "mean", by: Iterable[str] = ()
+    series: Series,
+    variables: Iterable[str] = (),
+    *,
+    function: str = "mean",
+    by: Iterable[str] = (),
+    conditions: Iterable[str] = (),
+    every: str = INTERVAL,
 ) -> str:
-    """The SELECT of a panel: one value per interval, restricted by Grafana's time filter and a dashboard
-    variable per tag of that name.
+    """The SELECT of a panel: one value per interval, restricted by Grafana's time filter and dashboard variables.
 
-    ``function`` makes one value of an interval's samples; ``rate`` is the growth per second of a count.
+    A variable is named as its tag, or ``tag=variable``. ``function`` makes one value of an interval's samples;
+    ``rate`` is the growth per second of a count; with ``{}`` in it, it is an expression of the field.
     """
     field = identifier(series.field)
-    expression = (
-        f"non_negative_derivative(max({field}), 1s)" if function == "rate" else f"{function}({field})"
-    )
-    return select(series, _chosen(variables), expression=expression, by=by, every=INTERVAL)
+    if function == "rate":
+        expression = f"non_negative_derivative(max({field}), 1s)"
+    elif "{}" in function:
+        expression = function.replace("{}", field)
+    else:
+        expression = f"{function}({field})"
+    where = [*_chosen(variables), *conditions, TIME_FILTER]
+    return select(series, where, expression=expression, by=by, every=every)
 
 
-def select_state(
-    series: Series, others: Iterable[Series], variables: Iterable[str], by: Iterable[str] = ()
+def select_of_run(
+    series: Series, variables: Iterable[str], *, function: str = "last", by: Iterable[str] = ()
 ) -> str:
-    """The SELECT of the sum of some series of the same points, as they are: codes of states."""
-    expression = " + ".join(identifier(part.field) for part in (series, *others))
+    """The SELECT of one value of each group over all of a run, whatever span of time a page shows."""
+    expression = f"{function}({identifier(series.field)})"
     return select(series, _chosen(variables), expression=expression, by=by)
 
 
@@ -104,14 +114,17 @@ def select_last(series: Series, conditions: Iterable[str] = (), by: Iterable[str
     return select(series, [*conditions, TIME_FILTER], expression=expression, by=by)
 
 
-def select_table(table: Table, variables: Iterable[str], *, newest: int = 0) -> str:
-    """The SELECT of a table's columns; ``newest`` > 0 for no more than so many, newest first."""
+def select_table(
+    table: Table, variables: Iterable[str] = (), *, newest: int = 0, in_span: bool = False
+) -> str:
+    """The SELECT of a table's columns, in Grafana's span of time or of all times; ``newest`` > 0 for no more than so
+    many, newest first. A column may be ``field AS name``."""
     fixed = [tag_is(tag, value) for tag, value in table.tags]
     present = [f"{identifier(tag)} != ''" for tag in table.with_tags]
-    where = " AND ".join([*fixed, *present, *_chosen(variables)])
-    columns = ", ".join(identifier(column) for column in table.columns)
+    where = " AND ".join([*fixed, *present, *_chosen(variables), *([TIME_FILTER] if in_span else [])])
+    columns = ", ".join(" AS ".join(map(identifier, column.split(" AS "))) for column in table.columns)
     order = f" ORDER BY time DESC LIMIT {newest}" if newest else ""
-    return f"SELECT {columns} FROM {source(table)} WHERE {where}{order}"
+    return f"SELECT {columns} FROM {source(table)}" + (f" WHERE {where}" if where else "") + order
 
 
 def tag_values(measurement: Series | Table, tag: str, variables: Iterable[str] = ()) -> str:
@@ -119,10 +132,11 @@ def tag_values(measurement: Series | Table, tag: str, variables: Iterable[str] =
 
     Not restricted in time: a run can be chosen before its span is.
     """
-    where = " AND ".join(tag_matches_variable(variable, variable) for variable in variables)
+    where = " AND ".join(_chosen(variables))
     text = f"SHOW TAG VALUES FROM {source(measurement)} WITH KEY = {identifier(tag)}"
     return text + (f" WHERE {where}" if where else "")
 
 
 def _chosen(variables: Iterable[str]) -> list[str]:
-    return [*(tag_matches_variable(tag, tag) for tag in variables), TIME_FILTER]
+    pairs = (variable.partition("=") for variable in variables)
+    return [tag_matches_variable(tag, name or tag) for tag, _, name in pairs]

@@ -11,8 +11,9 @@ _VERDICT, _FIGURE = "run_verdict", "key_figure"
 PASSED = Series("history_passed", _VERDICT, "passed", "scenario", "Passed", "", (), RETENTION)
 TRUSTED = Series("history_trusted", _VERDICT, "trusted", "scenario", "Trusted", "", (), RETENTION)
 DURATION = Series("history_duration_s", _VERDICT, "duration_s", "scenario", "Transfer", "s", (), RETENTION)
-MEASURED = Series("history_measured", _FIGURE, "measured", "figure", "Measured", "", (), RETENTION)
-EXPECTED = Series("history_expected", _FIGURE, "expected", "figure", "Expected", "", (), RETENTION)
+OF_EXPECTED = Series(
+    "history_of_expected", _FIGURE, "of_expected", "figure", "In parts of what is expected", "", (), RETENTION
+)
 GOODPUT = Series(
     "history_goodput_bps", _FIGURE, "measured", "session", "Goodput", "bit/s", (("figure", "goodput_bps"),), RETENTION
 )  # fmt: skip

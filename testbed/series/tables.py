@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from testbed.series.one_clock import on_one_clock
+from testbed.series.run_list import MEASUREMENT
 from testbed.series.series import Table
 
-EVENTS = Table("event", ("text", "kind"))
-"""The timeline and the transfer's start and end; drawn into plots."""
+EVENTS = on_one_clock(Table("event", ("text", "kind")))
+"""The timeline, the transfer's start and end, and when the windows had settled; drawn into plots."""
 
 CHECKS = Table(
     "verdict",
-    ("check", "status", "measured", "expected", "tolerance", "judge"),
+    ("check", "status", "measures AS measured", "expects AS expected", "unit", "reason"),
     with_tags=("check",),
 )
 """The outcome of every check of a run."""
 
 RUNS = Table(
-    "verdict",
-    ("scenario", "run", "policy", "verdict", "checks", "failed", "occasion", "from_ms", "to_ms"),
-    tags=(("check", ""),),
-)
-"""Runs with their verdict, and the span that shows all of each."""
+    MEASUREMENT,
+    ("run_id AS run", "scenario", "policy", "engine", "variant", "state", "summary", "occasion", "board", "report",
+     "folder"),
+    with_tags=("scenario",),
+)  # fmt: skip
+"""Runs from their start on, with their verdict when there is one, and where their reports are."""
 
 BEFORE_MS, AFTER_MS = 10_000, 2_000
-"""What belongs to that span before the transfer's start, the calibration of links among it, and after its end."""
+"""What belongs to a run's span before the transfer's start, the calibration of links among it, and after its end."""
 
 CALIBRATION = Table(
     "calibration",
@@ -30,6 +33,9 @@ CALIBRATION = Table(
      "delay_error_ms", "loss_asked", "loss", "of_limit"),
 )  # fmt: skip
 """What the links were before the run, beside what was asked."""
+
+LATENESS = Table("lateness", ("link", "direction", "p99_ms", "p99_limit_ms", "max_ms", "max_limit_ms"))
+"""How late the links' middle let frames go, over all of the run, beside what the rule of trust allows."""
 
 CELLS = Table(
     "table_cell",

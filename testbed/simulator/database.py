@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from testbed.checks.law_ahead import law_ahead
 from testbed.errors import TestbedError
-from testbed.influx import Client, Endpoint, ensure, status
+from testbed.influx import Client, Endpoint, ensure, run_list, status
 from testbed.plan.resolve import Plan
 from testbed.runner.judging import Judged, store_judged
 from testbed.series import FromInflux
+from testbed.series.one_clock import RETENTION
 
 
 class Database:
@@ -37,7 +39,9 @@ class Database:
             self._later_ns = time.time_ns() - max((_time_ns(line) for line in lines), default=0)
             with Client(endpoint, "admin") as admin:
                 admin.delete_run(self._plan["run"])
+                run_list.begin(admin, self._plan, self._telemetry.parent, time.time_ns())
                 admin.write(self._moved(lines))
+                admin.write(law_ahead(self._plan), RETENTION)
             with Client(endpoint, "reader") as reader:
                 count = FromInflux(reader, self._plan["run"]).count_points()
         except (TestbedError, OSError) as error:

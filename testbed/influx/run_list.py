@@ -1,0 +1,102 @@
+"""The list of runs: one point for each, there from its start, at the time when it was begun.
+
+Dashboards find the latest run in it, and what a page has to know of the run that is chosen. A run's name does not tell
+its time (a simulated run's is made of its plan), so the point's own time is what orders them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from influxdb.line_protocol import make_lines
+
+from testbed import paths
+from testbed.influx.client import Client
+from testbed.series import influxql
+from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of, expected_s
+
+NANOSECONDS = 1_000_000_000
+
+_LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
+"""Where the entry "latest" is, so that it comes first in a list with the newest on top."""
+
+BROKE_DOWN = "broke down"
+"""The state of a run that could not be judged; else it is ``on`` or the verdict."""
+
+Plan = Mapping[str, Any]
+
+
+def begin(client: Client, plan: Plan, folder: Path, now_ns: int) -> None:
+    """Enter a run that begins now and leaves its results in ``folder``. The client's role is ``admin``."""
+    facts = {**_facts(plan), **_report(folder), "state": "on", "length_s": expected_s(plan)}
+    client.write(
+        [
+            *_lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS),
+            *_lines(_tags(plan), facts, now_ns),
+        ]
+    )
+
+
+def lengthen(client: Client, plan: Plan, length_s: float) -> None:
+    """Note that a run that is on takes longer than was expected."""
+    _change(client, plan, {"length_s": float(length_s)})
+
+
+def finish(client: Client, plan: Plan, state: str, start_ns: int | None, end_ns: int, summary: str) -> None:
+    """Note how a run ended: ``state`` is its verdict, or :data:`BROKE_DOWN`; ``start_ns`` is None where nothing was
+    ever sent."""
+    fields: dict[str, Any] = {"state": state, "summary": summary}
+    if start_ns is not None:
+        fields["length_s"] = max(1.0, (end_ns - start_ns) / NANOSECONDS)
+    _change(client, plan, fields)
+
+
+def oldest_first(client: Client, runs: Iterable[str]) -> list[str]:
+    """The runs in the order in which they were begun; first those that the list has forgotten."""
+    found = client.query(f'SELECT "run_id" FROM {influxql.identifier(MEASUREMENT)}')
+    order = {run: i for part in found for i, run in enumerate(part.columns["run_id"], start=1)}
+    return sorted(runs, key=lambda run: (order.get(run, 0), run))
+
+
+def _change(client: Client, plan: Plan, fields: Mapping[str, Any]) -> None:
+    where = influxql.tag_is("run", plan["run"])
+    found = client.query(f'SELECT "run_id" FROM {influxql.identifier(MEASUREMENT)} WHERE {where}')
+    for part in found:  # a point of the same time and tags is the same point
+        client.write(_lines(_tags(plan), fields, part.columns["time"][-1]))
+
+
+def _tags(plan: Plan) -> dict[str, str]:
+    return {
+        "run": plan["run"],
+        "scenario": plan["scenario"],
+        "policy": plan["sessions"][0]["policy"],
+        "engine": plan["engine"],
+    }
+
+
+def _facts(plan: Plan) -> dict[str, Any]:
+    boards = dashboards_of(plan)
+    choices = [plan["run"], *(f"{LATEST}:{board}" for board in boards)]
+    return {
+        "run_id": plan["run"],
+        "board": boards[0],
+        # A choice of the variable "run" is looked for between blanks: a run's name, or the latest of a dashboard.
+        "choices": f" {' '.join(choices)} ",
+        "variant": str(plan.get("variant", "full")),
+        "occasion": str(plan.get("occasion", "manual")),
+    }
+
+
+def _report(folder: Path) -> dict[str, str]:
+    """Where the report will be: as Grafana serves it, which has the results of one checkout, and on this machine."""
+    full = folder.resolve()
+    below = paths.results().resolve()
+    served = full.relative_to(below).as_posix() if full.is_relative_to(below) else "not-below-the-results"
+    return {"report": f"{served}/report.html", "folder": str(full)}
+
+
+def _lines(tags: Mapping[str, str], fields: Mapping[str, Any], time_ns: int) -> list[str]:
+    point = {"measurement": MEASUREMENT, "tags": dict(tags), "fields": dict(fields), "time": time_ns}
+    return str(make_lines({"points": [point]})).splitlines()

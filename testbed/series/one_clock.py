@@ -1,0 +1,43 @@
+"""Runs on one clock: their points once more, as if every transfer had started at the same instant.
+
+A dashboard's time axis is the time of the points, which InfluxQL can't shift. So the points that a dashboard shows of a
+run are written a second time at the time since its transfer's start, counted from :data:`ZERO_NS`: the axis is then the
+time since the start, and a run of last month is looked at like one that is on.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from testbed.series.series import Series, Table
+
+ZERO = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
+"""When every transfer starts. Midnight, so that a clock in UTC shows the time since the start."""
+
+ZERO_NS = int(ZERO.timestamp()) * 1_000_000_000
+
+RETENTION = "one_clock"
+"""The retention policy of its own: these points are old from the start. Their number is bounded by the runs that are
+kept (:mod:`testbed.influx.comparison`)."""
+
+PREFIX = "t0_"
+"""Before the measurement's name: InfluxDB forgets a series by measurement and tags, whatever policy holds it, and the
+points as they were sampled have to stay."""
+
+_Kind = TypeVar("_Kind", Series, Table)
+
+
+def on_one_clock(of: _Kind) -> _Kind:
+    """The same series or table on the common clock."""
+    return replace(of, measurement=PREFIX + of.measurement, retention=RETENTION)
+
+
+def shifted(lines: Iterable[str], start_ns: int) -> Iterator[str]:
+    """Lines of line protocol (Unix nanoseconds) of a run whose transfer started at ``start_ns``, on the common clock."""
+    for line in lines:
+        point, _, time_ns = line.rpartition(" ")
+        if point:
+            yield f"{PREFIX}{point} {int(time_ns) - start_ns + ZERO_NS}"
