@@ -74,7 +74,8 @@ RULES = (
         "ncp-broke-down", "Run broke down",
         (Figure("broken", _last("verdict_broken", (), (*_RUN, "occasion"))),),
         0,
-        f"{_WHICH} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a verdict. "
+        f"{_WHICH} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a "
+        "verdict. "
         "Its report says why.",
         "convergence", "Verdict", "warning",
     ),
@@ -108,7 +109,8 @@ RULES = (
             Figure("checks", _last("verdict_failed", _NIGHTLY, _RUN)),
         ),
         0,
-        f"{_WHICH}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not to be "
+        f"{_WHICH}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not to "
+        "be "
         "trusted), expected 0 checks.",
         "convergence", "Verdict", "critical", last_s=86400,
     ),

@@ -46,7 +46,8 @@ def build() -> dict[str, Any]:
     board = dashboard(
         NAME,
         "NCP: compare",
-        "Two or more runs, or policies, on one clock: 00:00:00 is each transfer's start. Choose runs at the top; without "
+        "Two or more runs, or policies, on one clock: 00:00:00 is each transfer's start. Choose runs at the top; "
+        "without "
         "a choice it is the latest one.",
         [
             scenario(),
@@ -63,7 +64,8 @@ def build() -> dict[str, Any]:
                      most=1, asked="/^law/", by_connection=False),
         panels.lines("Delivered shares", "Share of what the receiver got, over the last second.", "",
                      [_plot("delivered_share")], height=11, most=1, by_connection=False),
-        panels.lines("Windows", "Packets.", "packets", [_plot("window_packets")], by_connection=False),
+        panels.lines("Windows", "Packets that may be unacknowledged, by connection.", "packets",
+                     [_plot("window_packets")], by_connection=False),
         panels.lines("In flight", "Packets sent and not yet acknowledged.", "packets", [_plot("in_flight_packets")],
                      by_connection=False),
         panels.lines("RTT", "With the wait for the acknowledgement.", "ms", [_plot("rtt_ms")], by_connection=False),
@@ -71,8 +73,8 @@ def build() -> dict[str, Any]:
                      by_connection=False),
         panels.lines("Goodput", "Payload that the receiver got: the higher, and the sooner at its end, the better.",
                      "bit/s", [_of_session("goodput_bps")], by_connection=False),
-        panels.lines("Resends", "Packets sent again.", "packets/s", [_plot("resent", function="rate")], soft_most=1,
-                     by_connection=False),
+        panels.lines("Resends", "Packets sent again. On links without loss there should be none.", "packets/s",
+                     [_plot("resent", function="rate")], soft_most=1, by_connection=False),
     ):  # fmt: skip
         board.with_panel(panel)
     document = to_json(board)

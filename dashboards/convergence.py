@@ -64,7 +64,11 @@ def build() -> dict[str, Any]:
         "NCP: convergence",
         "The windows of one run, live: do they follow the law, and does what is delivered? 00:00:00 is the transfer's "
         "start. Without a choice it is the latest run, whichever that is by now.",
-        [*of_one_run(NAME), chosen("session", of, within=(RUN,)), chosen("connection", of, within=(RUN, "session"))],
+        [
+            *of_one_run(NAME),
+            chosen("session", of, within=(RUN,)),
+            chosen("connection", of, within=(RUN, "session")),
+        ],
     )
     add_report_link(board)
     for panel in (
@@ -119,6 +123,12 @@ def build() -> dict[str, Any]:
         ),
         panels.lines("Windows", "Packets. Their sum is the session's window, and does not change.", "packets",
                      [_plot("window_packets")], height=9),
+        panels.rows(
+            "Checks", "What was judged: measured beside what was expected, with its tolerance, and why.",
+            select_table(CHECKS, (RUN,)), width=panels.FULL, height=9, hidden=("Time", "time"),
+            widths={"check": 240, "status": 110, "measured": 110, "expected": 260, "unit": 150},
+            nothing="Not judged: the run is on, or broke down (see its state).",
+        ),
         panels.lines("In flight", "Packets sent and not yet acknowledged: no more than the window.", "packets",
                      [_plot("in_flight_packets")]),
         panels.lines("RTT", "With the wait for the acknowledgement. Twice the link's delay, the queue and the interval "
@@ -133,12 +143,6 @@ def build() -> dict[str, Any]:
                      [_of_session("goodput_bps")]),
         panels.lines("Waiting for earlier data", "At the receiver: what came over one link and waits for the other.",
                      "bytes", [_of_session("reorder_bytes")], soft_most=1024),
-        panels.rows(
-            "Checks", "What was judged: measured beside what was expected, with its tolerance, and why.",
-            select_table(CHECKS, (RUN,)), width=panels.FULL, height=9, hidden=("Time", "time"),
-            widths={"check": 240, "status": 110, "measured": 110, "expected": 260, "unit": 150},
-            nothing="Not judged: the run is on, or broke down (see its state).",
-        ),
     ):  # fmt: skip
         board.with_panel(panel)
     document = to_json(board, [annotation("Timeline", EVENTS, (RUN,), "purple")])

@@ -20,6 +20,7 @@ TAG = "ncp-testbed"
 REPORTS = "/public/results/"
 """Where Grafana itself serves reports, beside its own files (docker-compose.yml mounts the results)."""
 
+
 def uid_of(name: str) -> str:
     """A dashboard's UID, the same wherever it is provisioned."""
     return f"ncp-{name}"
@@ -65,7 +66,9 @@ def add_report_link(board: Dashboard) -> None:
         DashboardLink("Report of the run")
         .type(models.DashboardLinkType.LINK)
         .icon("doc")
-        .tooltip("There when the run is judged, if its results are those of the checkout that started Grafana.")
+        .tooltip(
+            "There when the run is judged, if its results are those of the checkout that started Grafana."
+        )
         .url(f"{REPORTS}${{{REPORT}}}")
         .target_blank(True)
     )

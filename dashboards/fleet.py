@@ -45,10 +45,13 @@ def build() -> dict[str, Any]:
     for panel in (
         recent.runs(),
         panels.outcomes(
-            "Verdicts", "Scenario by day, of the last run of each day (UTC): green passed, red failed, amber is not to be "
-            "trusted. Choose scenarios or a variant at the top for fewer rows.", outcome, _WHO, height=34, nothing=_NONE,
+            "Verdicts", "Scenario by day, of the last run of each day (UTC): green passed, red failed, amber is not "
+            "to be "
+            "trusted. Choose scenarios or a variant at the top for fewer rows.",
+            outcome, _WHO, height=34, nothing=_NONE,
         ),
-        panels.lines("Passed in a day", "Of all chosen runs, by day in UTC; dashed how many there were. The two should be "
+        panels.lines("Passed in a day", "Of all chosen runs, by day in UTC; dashed how many there were. The two "
+                     "should be "
                      "one.", "runs", [
             (select_dashboard(kept.DAILY_PASSED, _OF_VARIANT, function="sum", by=_BY, every="1d"), _WHO),
             (select_dashboard(kept.DAILY_RUNS, _OF_VARIANT, function="sum", by=_BY, every="1d"), f"runs {_WHO}"),
@@ -66,7 +69,8 @@ def build() -> dict[str, Any]:
     board.with_row(Row("Figures of $scenario").repeat("scenario"))
     board.with_panel(
         panels.lines(
-            "Key figures of $scenario", "What each check measured, in parts of what it expects (of what it allows, where "
+            "Key figures of $scenario", "What each check measured, in parts of what it expects (of what it allows, "
+            "where "
             "nothing at all would be best): those stay below 100%, others near it.", "",
             [(of_expected, "$tag_figure, $tag_policy $tag_engine $tag_variant")], points=True, nothing=_NONE,
         )

@@ -63,7 +63,8 @@ def build() -> dict[str, Any]:
             nothing="The links were not measured: a virtual run has none, and one that has just begun not yet.",
         ),
         panels.rows(
-            "Lateness over the whole run", "How late the links' middle let frames go, by what the rule of trust looks at: "
+            "Lateness over the whole run", "How late the links' middle let frames go, by what the rule of trust "
+            "looks at: "
             "99 of 100 frames are earlier than the first figure. Above its limit the run is not trusted.",
             select_table(LATENESS, (RUN,)), hidden=("Time", "time"), width=panels.HALF, height=8,
             units={"p99_ms": "ms", "p99_limit_ms": "ms", "max_ms": "ms", "max_limit_ms": "ms"},
@@ -71,7 +72,8 @@ def build() -> dict[str, Any]:
             nothing="Known when the run has ended, and only where the middle is the relay.",
         ),
         panels.lines(
-            "Lateness, 99th percentile of each interval", "When frames were late. A single high interval does not make a "
+            "Lateness, 99th percentile of each interval", "When frames were late. A single high interval does not "
+            "make a "
             "run untrusted: its 99th percentile is that of a few frames.", "µs", [_plot("any_link_lateness_p99_us")],
         ),
         panels.lines(
@@ -98,7 +100,8 @@ def build() -> dict[str, Any]:
                      asked="/^asked/", width=panels.THIRD, soft_most=0.01),
         panels.lines("Waiting in $link", "Backlog in the middle: what is on its way, and so its delay times its rate.",
                      "bytes", [_plot("any_link_backlog_bytes")], width=panels.THIRD, soft_most=1024),
-        panels.lines("Drops of $link", "Frames dropped in the middle, asked losses among them. Without asked loss none.",
+        panels.lines("Drops of $link", "Frames dropped in the middle, asked losses among them. Without asked loss "
+                     "none.",
                      "packets/s", [_plot("any_link_drops", function="rate")], width=panels.THIRD, soft_most=1),
     ):  # fmt: skip
         board.with_panel(panel)

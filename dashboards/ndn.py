@@ -21,7 +21,9 @@ _OF_FACE = (RUN, "node", "face")
 
 def _consumer(name: str, word: str = "", *, function: str = "mean") -> tuple[str, str]:
     """A series of the consumer and its alias."""
-    return select_dashboard(on_one_clock(named(name)), _OF_CONSUMER, function=function), f"{word} $tag_node".lstrip()
+    return select_dashboard(
+        on_one_clock(named(name)), _OF_CONSUMER, function=function
+    ), f"{word} $tag_node".lstrip()
 
 
 def _face(name: str, *, function: str = "max") -> tuple[str, str]:
@@ -74,13 +76,17 @@ def build() -> dict[str, Any]:
                      "what waits for the socket).", "bytes", [_face("ndn_backlog_max_bytes")]),
         panels.lines("Packets that wait for the socket", "The forwarder's own queue; over UDP there is none.",
                      "packets", [_face("ndn_queue_packets")], soft_most=1),
-        panels.lines("Marks set", "By the forwarders.", "packets/s", [_face("ndn_marks_set", function="rate")], soft_most=1),
-        panels.lines("Marks received", "By the consumer.", "packets/s", [_consumer("ndn_marks", function="rate")], soft_most=1),
-        panels.lines("Dropped, as the socket was full", "By the forwarders.", "packets/s",
+        panels.lines("Marks set", "By the forwarders, when a socket holds too much.", "packets/s",
+                     [_face("ndn_marks_set", function="rate")], soft_most=1),
+        panels.lines("Marks received", "By the consumer, which may cut its window for them.", "packets/s",
+                     [_consumer("ndn_marks", function="rate")], soft_most=1),
+        panels.lines("Dropped, as the socket was full", "By the forwarders: marks came too late or were ignored.",
+                     "packets/s",
                      [_face("ndn_drops", function="rate")], soft_most=1),
-        panels.lines("Retransmissions", "Interests sent again.", "packets/s",
+        panels.lines("Retransmissions", "Interests sent again, after a loss or a timeout.", "packets/s",
                      [_consumer("ndn_retransmissions", function="rate")], soft_most=1),
-        panels.lines("Goodput", "Content that arrived, over the last second.", "bit/s", [_consumer("ndn_goodput_bps")]),
+        panels.lines("Goodput", "Content that arrived, over the last second.", "bit/s",
+                     [_consumer("ndn_goodput_bps")]),
         panels.lines("Send queues, by the kernel", "The same sockets as the collector samples them, from outside.",
                      "bytes", [(select_dashboard(on_one_clock(named("socket_send_queue_bytes")), (RUN,), by=("role",)),
                                 "$tag_flow $tag_role")]),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from grafana_foundation_sdk.builders import bargauge, stat, statushistory, table, timeseries
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import dashboard as dashboard_builders
-from grafana_foundation_sdk.builders import bargauge, stat, statushistory, table, timeseries
 from grafana_foundation_sdk.cog import builder as cogbuilder
 from grafana_foundation_sdk.cog import variants
 from grafana_foundation_sdk.models import common
@@ -121,7 +121,8 @@ def lines(
     for index, color in enumerate(CONNECTIONS, start=1):
         if by_connection:
             panel.override_by_regexp(
-                f"/[/-]{index}( |$)/", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color})]
+                f"/[/-]{index}( |$)/",
+                [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color})],
             )
         if bands:
             _band(panel, index, color)
@@ -211,7 +212,9 @@ def bars(
         .description(description)
         .datasource(source.REFERENCE)
         .targets(source.targets((query, alias), (bound, "bound")))
-        .override_by_name("bound", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": _ASKED})])
+        .override_by_name(
+            "bound", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": _ASKED})]
+        )
         .unit(UNITS[unit])
         .min(0)
         .span(width)
@@ -221,7 +224,9 @@ def bars(
         .display_mode(common.BarGaugeDisplayMode.BASIC)
         .show_unfilled(False)
         .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
-        .color_scheme(dashboard_builders.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(CONNECTIONS[0]))
+        .color_scheme(
+            dashboard_builders.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(CONNECTIONS[0])
+        )
     )
 
 
@@ -270,7 +275,9 @@ def rows(
                 models.DynamicConfigValue("mappings", [_states()]),
                 # Grafana 9.3 reads the first, later ones the second.
                 models.DynamicConfigValue("custom.displayMode", "color-background-solid"),
-                models.DynamicConfigValue("custom.cellOptions", {"type": "color-background", "mode": "basic"}),
+                models.DynamicConfigValue(
+                    "custom.cellOptions", {"type": "color-background", "mode": "basic"}
+                ),
             ],
         )
     return panel

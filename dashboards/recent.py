@@ -27,7 +27,8 @@ def runs(*, newest: int = 200, height: int = 6, title: str = "Recent runs") -> t
     """The newest runs of all engines, from their start on; none older than 90 days is kept."""
     return panels.rows(
         title,
-        "The latest run first, of any engine, from the moment it begins. Click on a run to see it, on its state for its "
+        "The latest run first, of any engine, from the moment it begins. Click on a run to see it, on its state for "
+        "its "
         "report. Runs of the last 90 days are kept.",
         select_table(RUNS, (), newest=newest),
         height=height,

@@ -22,7 +22,10 @@ _NONE = "No table of runs has been made here: ./run.sh run speed-table makes one
 def build() -> dict[str, Any]:
     """The dashboard's JSON."""
     of = named("cell_median")
-    table, figure = chosen("scenario", of, several=False), chosen("figure", of, within=("scenario",), several=False)
+    table, figure = (
+        chosen("scenario", of, several=False),
+        chosen("figure", of, within=("scenario",), several=False),
+    )
     table.current(VariableOption(True, NAME, NAME))
     figure.current(VariableOption(True, "goodput_mib_s", "goodput_mib_s"))
     board = dashboard(
@@ -57,7 +60,8 @@ def build() -> dict[str, Any]:
     )  # fmt: skip
     board.with_panel(
         panels.rows(
-            "Cells", "With the lowest and highest of n repetitions, and what the links could carry at most (bound). What "
+            "Cells", "With the lowest and highest of n repetitions, and what the links could carry at most (bound). "
+            "What "
             "others measured has n 0.", of_run, height=10, hidden=("Time", "time"), nothing=_NONE,
         ).transformations(by_row)
     )  # fmt: skip

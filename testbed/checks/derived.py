@@ -22,8 +22,8 @@ def derived_lines(plan: asked.Plan, reader: Reader, verdict: Verdict) -> str:
     """Line protocol of the measurements ``law`` and ``verdict`` (nanoseconds), a line each, "" without any.
 
     ``law`` (tags run, scenario, session, connection, check; fields expected_share, error = measured − law)
-    has a point at every sample of the share; ``law_worst`` (the same tags; field error, without its sign) is the largest
-    of the time that is judged. For ``verdict`` see :func:`verdict_points`. Both are at the transfer's end.
+    has a point at every sample of the share; ``law_worst`` (the same tags; field error, without its sign) is the
+    largest of the time that is judged. For ``verdict`` see :func:`verdict_points`. Both are at the transfer's end.
     """
     evidence = Evidence(plan, reader)
     points = list(_law_points(plan, evidence))
@@ -70,16 +70,18 @@ def _worst_points(
     plan: asked.Plan, evidence: Evidence, law: list[dict[str, Any]], end_ns: int
 ) -> Iterator[dict[str, Any]]:
     judged = {c.name: c for c in parameters_in_plan(plan["checks"]) if isinstance(c, FollowsLaw)}
-    worst: dict[tuple[str, str, str], dict[str, Any]] = {}
+    worst: dict[tuple[str, str, str], float] = {}
     for point in law:
         tags = point["tags"]
         check = judged[tags["check"]]
         t_s = (point["time"] - evidence.start_ns(tags["session"])) / 1e9
         error = abs(point["fields"]["error"])
         key = (tags["session"], tags["connection"], tags["check"])
-        if check.from_s <= t_s <= check.to_s and error >= worst.get(key, {"fields": {"error": 0.0}})["fields"]["error"]:
-            worst[key] = {"measurement": "law_worst", "tags": tags, "fields": {"error": error}, "time": end_ns}
-    yield from worst.values()
+        if check.from_s <= t_s <= check.to_s:
+            worst[key] = max(error, worst.get(key, 0.0))
+    for (session, connection, name), error in worst.items():
+        tags = {**_run_tags(plan), "session": session, "connection": connection, "check": name}
+        yield {"measurement": "law_worst", "tags": tags, "fields": {"error": error}, "time": end_ns}
 
 
 def marks(plan: asked.Plan, verdict: Verdict, start_ns: int) -> list[str]:
@@ -109,7 +111,8 @@ def verdict_points(
     One point for the run (fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, from_ms, to_ms:
     a span that shows all of the run), and one per check with the tags ``check``, ``judge``, and in words, for alerts,
     ``measures``, ``expects`` and ``unit`` (fields status, passed, failed, reason, and
-    measured, expected, tolerance, of_expected where they are numbers). A run that broke down has no checks: nothing was judged.
+    measured, expected, tolerance, of_expected where they are numbers). A run that broke down
+    has no checks: nothing was judged.
     """
     tags = {**_run_tags(plan), "policy": verdict.policy, "occasion": occasion(plan)}
     yield {

@@ -1,4 +1,4 @@
-"""What a run's windows are to do, known before it begins: the law with its tolerance, and the ratio asked for in the end.
+"""What a run's windows are to do, known before it begins: the law with its tolerance, and the ratio asked for.
 
 On the common clock (:mod:`testbed.series.one_clock`), so that a dashboard has it beneath the run from its first second.
 """
@@ -46,7 +46,9 @@ def law_ahead(plan: asked.Plan) -> list[str]:
         ]
         if plan["sessions"][0] is not session:  # without a name a check is about the first one
             mine = [check for check in mine if getattr(check, "session", None)]
-        points += _law(plan, session, [c for c in mine if isinstance(c, FollowsLaw) and c.rates == "plan"], t_s)
+        points += _law(
+            plan, session, [c for c in mine if isinstance(c, FollowsLaw) and c.rates == "plan"], t_s
+        )
         points += _ratio(plan, session, [c for c in mine if isinstance(c, (Settles, Ratio))], t_s)
     return str(make_lines({"points": points})).splitlines() if points else []
 
@@ -73,7 +75,10 @@ def _law(
 
 
 def _ratio(
-    plan: asked.Plan, session: Mapping[str, Any], checks: list[Settles | Ratio], t_s: np.typing.NDArray[np.float64]
+    plan: asked.Plan,
+    session: Mapping[str, Any],
+    checks: list[Settles | Ratio],
+    t_s: np.typing.NDArray[np.float64],
 ) -> Iterator[dict[str, Any]]:
     indices = asked.connections(session)
     check = next((c for c in checks if c.series == "window_packets" and c.connections == indices), None)
@@ -92,7 +97,8 @@ def _ratio(
 
 
 def _point(
-    plan: asked.Plan, session: Mapping[str, Any], measurement: str, connection: str, fields: Mapping[str, float], t_s: float
+    plan: asked.Plan, session: Mapping[str, Any], measurement: str, connection: str, fields: Mapping[str, float],
+    t_s: float,
 ) -> dict[str, Any]:  # fmt: skip
     start_s = float(session.get("start_s", 0.0))
     return {

@@ -68,7 +68,12 @@ def judge_from(
     history = _history(plan, folder, verdict, start_ns or now_ns, end_ns)
     late = lateness_lines(plan, folder / "relay.json", end_ns)
     return Judged(
-        verdict, derived.splitlines() + late, _on_one_clock(plan, folder, verdict, start_ns), history, start_ns, end_ns
+        verdict,
+        derived.splitlines() + late,
+        _on_one_clock(plan, folder, verdict, start_ns),
+        history,
+        start_ns,
+        end_ns,
     )
 
 

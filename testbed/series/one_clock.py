@@ -36,7 +36,7 @@ def on_one_clock(of: _Kind) -> _Kind:
 
 
 def shifted(lines: Iterable[str], start_ns: int) -> Iterator[str]:
-    """Lines of line protocol (Unix nanoseconds) of a run whose transfer started at ``start_ns``, on the common clock."""
+    """Lines of line protocol (Unix nanoseconds) of a run that started at ``start_ns``, on the common clock."""
     for line in lines:
         point, _, time_ns = line.rpartition(" ")
         if point:

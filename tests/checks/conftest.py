@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 
 import pytest
 import requests
@@ -24,6 +25,11 @@ def _free_port() -> int:
 @pytest.fixture(scope="session")
 def influx(tmp_path_factory):
     """A client of an empty server's database ``ncp_testbed``."""
+    yield from server(tmp_path_factory)
+
+
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """An empty server with the database ``ncp_testbed``, until the caller is done with it."""
     if shutil.which("influxd") is None:
         pytest.skip("influxd is not installed")
     folder = tmp_path_factory.mktemp("influxdb")

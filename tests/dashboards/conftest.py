@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from testbed.checks import Trust
-from testbed.influx import retention
+from testbed.checks.law_ahead import law_ahead
+from testbed.influx import retention, run_list
 from testbed.influx.client import Client
 from testbed.influx.endpoint import DATABASE
 from testbed.matrix.points import table_lines
 from testbed.runner.judging import judge_from, store_judged
 from testbed.series import FromInflux
-from testbed.series.reader import end_of, start_of
+from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from tests.checks.conftest import influx
 
 __all__ = ["influx"]
@@ -42,15 +43,11 @@ class Replayed:
 @pytest.fixture(scope="session")
 def runs(influx, tmp_path_factory):
     """The recorded runs by name, stored, judged and kept as at their end; a table of runs; the days' sums."""
-    influx.execute(
-        f'CREATE RETENTION POLICY "{retention.HISTORY}" ON "{DATABASE}" DURATION INF REPLICATION 1'
-    )
+    policies(influx)
     found = {}
     for path in sorted(RUNS.glob("*.json.gz")):
         name = path.name.removesuffix(".json.gz")
-        found[name] = _replay(
-            influx, json.loads(gzip.decompress(path.read_bytes())), tmp_path_factory.mktemp(name)
-        )
+        found[name] = replay(influx, recorded(name), tmp_path_factory.mktemp(name))
     at_ns = max(run.to_ms for run in found.values()) * 1_000_000
     influx.write(table_lines(json.loads((RUNS / "speed-table.json").read_text()), at_ns))
     for statement in retention.continuous_queries(DATABASE).values():
@@ -59,20 +56,51 @@ def runs(influx, tmp_path_factory):
     return found
 
 
-def _replay(influx: Client, document: dict[str, Any], folder: Path) -> Replayed:
+def policies(influx: Client) -> None:
+    """The retention policies that a server of the testbed has."""
+    for policy in (retention.HISTORY, ONE_CLOCK):
+        influx.execute(f'CREATE RETENTION POLICY "{policy}" ON "{DATABASE}" DURATION INF REPLICATION 1')
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """A recorded run; what was recorded before a key was there has it as by default."""
+    document: dict[str, Any] = json.loads(gzip.decompress((RUNS / f"{name}.json.gz").read_bytes()))
     plan = document["plan"]
+    plan["limits"].setdefault("lateness_max_ms", 100.0)
+    policy = plan["sessions"][0]["policy"]
+    document["written"] = [
+        line.replace(",run=", f",policy={policy},run=", 1) if ",policy=" not in line else line
+        for line in document["written"]
+    ]
+    return document
+
+
+def replay(influx: Client, document: dict[str, Any], folder: Path) -> Replayed:
+    """Write all that a run leaves in the database, in the order in which it does."""
+    plan = document["plan"]
+    begin(influx, document, folder)
     (folder / "agents").mkdir()
     for i, result in enumerate(document["agents"]):
         (folder / "agents" / f"{i}.json").write_text(json.dumps(result))
+    (folder / "telemetry.lp").write_text(document["telemetry"])
+    late = {"p50": 20.0, "p99": 900.0, "max": 4000.0}
+    links = [{"link": link["name"], "direction": "ab", "lateness_us": late} for link in plan["links"]]
+    (folder / "relay.json").write_text(json.dumps({"links": links}))
     influx.write(document["telemetry"].splitlines())
-    influx.write(document["written"])
     reader = FromInflux(influx, plan["run"])
     points = document["telemetry"].count("\n")
     trust = Trust.model_validate(document["verdict"]["trust"])
     judged = judge_from(plan, folder, reader, trust, points, points)
     store_judged(influx, plan, judged)
-    events = reader.events()
-    start_ns, end_ns = start_of(events), end_of(events)
-    assert start_ns is not None
-    assert end_ns is not None
-    return Replayed(plan, start_ns // 1_000_000, end_ns // 1_000_000 + 1)
+    assert judged.start_ns is not None
+    return Replayed(plan, judged.start_ns // 1_000_000, judged.end_ns // 1_000_000 + 1)
+
+
+def begin(influx: Client, document: dict[str, Any], folder: Path) -> None:
+    """As a run begins: it is in the list, its law is ahead of it, its links are measured."""
+    starts = [
+        int(line.rsplit(" ", 1)[1]) for line in document["telemetry"].splitlines() if "transfer_start" in line
+    ]
+    run_list.begin(influx, document["plan"], folder, min(starts) - 8_000_000_000)
+    influx.write(law_ahead(document["plan"]), ONE_CLOCK)
+    influx.write(document["written"])

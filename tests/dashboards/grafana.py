@@ -79,12 +79,13 @@ class Variables:
             return parts[0] if len(parts) == 1 else f"({'|'.join(parts)})"
         return value if isinstance(value, str) else f"{{{','.join(value)}}}"
 
-    def replace(self, text: str) -> str:
-        """``$name``, ``${name}``, ``${name:format}`` and ``[[name]]``; what is no variable stays."""
+    def replace(self, text: str, form: str = "") -> str:
+        """``$name``, ``${name}``, ``${name:format}`` and ``[[name]]``; what is no variable stays. ``form`` is the
+        format of those without one."""
 
         def one(found: re.Match[str]) -> str:
             name = found["braced"] or found["bare"] or found["old"]
-            return self.text_of(name, found["form"] or "") if name in self.chosen else found.group()
+            return self.text_of(name, found["form"] or form) if name in self.chosen else found.group()
 
         pattern = r"\$\{(?P<braced>\w+)(?::(?P<form>\w+))?\}|\$(?P<bare>\w+)|\[\[(?P<old>\w+)\]\]"
         return re.sub(pattern, one, text)
@@ -96,31 +97,61 @@ def interpolate(query: str, variables: Variables, span: Span, width_px: int = 59
     return variables.replace(text)
 
 
-def opened(board: Mapping[str, Any], client: Client) -> Variables:
-    """The variables as they are when somebody opens the dashboard: each queried in turn, the first value chosen,
-    or all where that is possible."""
-    variables = Variables()
+def opened(
+    board: Mapping[str, Any], client: Client, now_ms: int, url: Mapping[str, Values] | None = None
+) -> Variables:
+    """The variables as they are when somebody opens the dashboard at ``now_ms`` by a link with these values: each
+    queried in turn; what is not given is the first value, or all where that is possible."""
+    variables = Variables({"__to": str(now_ms), "__from": str(now_ms - 900_000)})
     for variable in board["templating"]["list"]:
         name = variable["name"]
-        if variable["type"] == "custom":
+        variables.all_values[name] = variable.get("allValue") or ""
+        if url and name in url:
+            variables.chosen[name] = url[name]
+        elif variable["type"] == "custom":
             variables.chosen[name] = [variable["current"]["value"]]
         elif variable.get("includeAll"):
             variables.chosen[name] = [ALL]
         else:
-            first = values_of(variable, variables, client)[0]
+            offered = values_of(variable, variables, client)
+            default = variable.get("current", {}).get("value")
+            first = default if default in offered else offered[0] if offered else ""
             variables.chosen[name] = [first] if variable.get("multi") else first
-        variables.all_values[name] = variable.get("allValue") or ""
     return variables
 
 
 def values_of(variable: Mapping[str, Any], variables: Variables, client: Client) -> list[str]:
-    """What a variable offers: the last column of the answer, without repetitions, in the variable's order."""
-    answer = client.query(variables.replace(variable["query"]))
-    found = {str(value) for part in answer for value in part.columns["value"]}
+    """What a variable offers: the first column of the answer after its time, without repetitions, in the variable's
+    order; of each the part that its regular expression takes."""
+    found: dict[str, None] = {}
+    for part in client.query(variables.replace(variable["query"], "regex")):
+        name = "value" if "value" in part.columns else next(c for c in part.columns if c != "time")
+        found |= {str(value): None for value in part.columns[name] if value is not None}
+    if pattern := variable.get("regex"):
+        taken = (re.search(pattern.strip("/"), value) for value in found)
+        found = {match[1]: None for match in taken if match}
     order = variable["sort"]
     if order in (3, 4):
         return sorted(found, key=lambda text: (int(re.sub(r"\D", "", text) or 0), text), reverse=order == 4)
-    return sorted(found, reverse=order == 2)
+    return list(found) if order == 0 else sorted(found, reverse=order == 2)
+
+
+def span_of_panel(panel: Mapping[str, Any], variables: Variables, page: Span, now_ms: int) -> Span:
+    """The span that a panel queries: the page's, or its own (public/app/features/dashboard/utils/panel.ts).
+
+    A duration of its own counts only while the page's span is relative; a shift that is none leaves it alone.
+    """
+    found = page
+    if "timeFrom" in panel:
+        own = re.match(r"(\d+)s$", variables.replace(panel["timeFrom"]))
+        if not own:
+            return page
+        if page.relative:
+            found = Span(now_ms - int(own[1]) * 1000, now_ms)
+    shift = re.match(r"(\d+)s$", variables.replace(panel.get("timeShift", "")))
+    if shift:
+        found = Span(found.from_ms - int(shift[1]) * 1000, found.to_ms - int(shift[1]) * 1000)
+    return found
 
 
 def series_name(alias: str, tags: Mapping[str, str]) -> str:

@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 Uid = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Word = Annotated[str, StringConstraints(pattern=r"^\w+$")]
-PANEL_TYPES = Literal["timeseries", "stat", "table", "state-timeline"]
+PANEL_TYPES = Literal["timeseries", "stat", "table", "status-history", "bargauge"]
 """Those that Grafana 9.3 has, too."""
 
 UNITS = frozenset({"percentunit", "bps", "bytes", "none", "ms", "short", "pps", "s", "µs", "MiBs"})
 OVERRIDES = frozenset(
     {"color", "custom.lineWidth", "custom.lineStyle", "unit", "links", "custom.hidden", "mappings",
-     "custom.displayMode", "custom.cellOptions"}
+     "custom.displayMode", "custom.cellOptions", "displayName", "custom.width", "custom.fillBelowTo",
+     "custom.fillOpacity", "custom.hideFrom", "custom.showPoints"}
 )  # fmt: skip
 
 
@@ -95,8 +96,8 @@ class FieldConfig(Strict):
 
 
 class Transformation(Strict):
-    id: Literal["groupingToMatrix"]
-    options: dict[str, str]
+    id: Literal["groupingToMatrix", "sortBy"]
+    options: dict[str, Any]
 
 
 class Panel(Strict):
@@ -111,8 +112,10 @@ class Panel(Strict):
     targets: list[Target] = Field(min_length=1)
     transformations: list[Transformation]
     transparent: bool
-    interval: str | None = Field(None, pattern=r"^\d+(ms|s|m)$")
-    timeFrom: str | None = Field(None, pattern=r"^\d+[smhd]$")
+    interval: str | None = Field(None, pattern=r"^\d+(ms|s|m|d)$")
+    timeFrom: str | None = Field(None, pattern=r"^\$\{\w+\}s$")
+    timeShift: str | None = Field(None, pattern=r"^\$\{\w+\}s$")
+    hideTimeOverride: bool = False
     repeat: Word | None = None
     repeatDirection: Literal["h", "v"] | None = None
 
@@ -138,7 +141,8 @@ class Variable(Strict):
     label: str
     type: Literal["query", "custom"]
     query: str
-    skipUrlSync: Literal[False]
+    skipUrlSync: bool
+    regex: str | None = Field(None, pattern=r"^/\^\(.+\)/$")
     hide: Literal[0, 2] = 0
     datasource: DataSource | None = None
     refresh: Literal[1, 2] | None = None
@@ -152,6 +156,10 @@ class Variable(Strict):
     def _of_its_type(self) -> Variable:
         if (self.type == "query") != (self.datasource is not None and self.refresh is not None):
             raise ValueError("a query needs data source and refresh, a custom variable has none")
+        if self.skipUrlSync != (self.hide == 2):
+            raise ValueError(
+                "what is hidden follows of the others, and has no place in an address; the others have"
+            )
         return self
 
 
@@ -329,6 +337,7 @@ class Rule(Strict):
     execErrState: Literal["Alerting", "Error", "OK"]
     for_: str = Field(alias="for", pattern=DURATION, min_length=1)
     annotations: dict[str, Template]
+    """With ``__dashboardUid__`` and ``__panelId__``, which Grafana 9.3 reads instead of the two fields."""
     labels: dict[str, Template]
 
     @model_validator(mode="after")
