@@ -7,6 +7,7 @@ says, or raises :class:`UnitError` with a message that tells what would be right
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -18,6 +19,18 @@ _BYTES = {
     "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
     "kib": 2**10, "mib": 2**20, "gib": 2**30,
 }  # fmt: skip
+
+
+LONGEST_S = 7 * 24 * 3600.0
+LONGEST_DELAY_MS = 3_600_000.0
+"""What a link's model takes (``link/model``): Mars and back."""
+LEAST_BPS, MOST_BPS = 8.0, 1e11
+"""The kernel's shaper counts whole bytes a second."""
+LEAST_PPS, MOST_PPS = 0.01, 1e7
+MOST_BYTES = 1 << 50
+"""What an agent takes as a transfer."""
+MOST_QUEUED_PACKETS, MOST_BDP = 10_000_000, 10_000.0
+LONGEST_TEXT = 64
 
 
 class UnitError(ValueError):
@@ -66,13 +79,25 @@ class QueueLength:
         return max(1, round(count))
 
 
+def _refuse_long(text: object, example: str) -> None:
+    """Before a pattern is tried, which may take the square of the length."""
+    if isinstance(text, str) and len(text) > LONGEST_TEXT:
+        raise UnitError(
+            f"{text[:20]!r}… ({len(text)} characters) is not a quantity; write for example {example}"
+        )
+
+
 def _split(text: object, example: str) -> tuple[float, str]:
+    _refuse_long(text, example)
     match = _NUMBER.match(text) if isinstance(text, str) else None
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         raise UnitError(f"{text} has no unit; write for example {example}")
     if match is None or match.group(3):
         raise UnitError(f"{text!r} is not a quantity; write for example {example}")
-    return float(match.group(1)), match.group(2)
+    number = float(match.group(1))
+    if not math.isfinite(number):
+        raise UnitError(f"{text!r} is larger than any number here; write for example {example}")
+    return number, match.group(2)
 
 
 def _scaled(text: object, units: dict[str, float], example: str) -> float:
@@ -86,21 +111,27 @@ def _scaled(text: object, units: dict[str, float], example: str) -> float:
 
 
 def parse_duration_s(text: object, *, example: str = "50ms, 2s or 1min") -> float:
-    """Seconds, not negative."""
+    """Seconds, from 0 to a week."""
     seconds = 0.0 if text in (0, "0") and not isinstance(text, bool) else _scaled(text, _SECONDS, example)
     if seconds < 0:
         raise UnitError(f"{text!r} is negative; a duration is 0 or more, for example {example}")
+    if seconds > LONGEST_S:
+        raise UnitError(f"{text!r} is longer than 168h; write for example {example}")
     return seconds
 
 
 def parse_delay_ms(text: object) -> float:
-    """Milliseconds, not negative."""
+    """Milliseconds, from 0 to an hour."""
     # Rounded to the nanosecond: 50ms is 50.0, not 50.00000000000001.
-    return round(parse_duration_s(text) * 1000, 6)
+    delay_ms = round(parse_duration_s(text) * 1000, 6)
+    if delay_ms > LONGEST_DELAY_MS:
+        raise UnitError(f"{text!r} is longer than 1h; write for example 50ms")
+    return delay_ms
 
 
 def parse_rate(text: object) -> Rate:
-    """A rate above zero in ``pps`` (full-size packets per second) or bit/s (``kbit``, ``mbit``, ``gbit``)."""
+    """A rate in ``pps`` (full-size packets per second, 0.01 to 10 million) or bit/s (``kbit``, ``mbit``, ``gbit``;
+    8 bit/s to 100 Gbit/s)."""
     example = "1024pps or 8mbit"
     number, unit = _split(text, example)
     if not unit:
@@ -108,18 +139,25 @@ def parse_rate(text: object) -> Rate:
     if number <= 0:
         raise UnitError(f"{text!r} is not above 0; write for example {example}")
     if unit.lower() in ("pps", "packets/s"):
+        if not LEAST_PPS <= number <= MOST_PPS:
+            raise UnitError(f"{text!r} is outside {LEAST_PPS:g}pps to {MOST_PPS:.0f}pps")
         return Rate(pps=number)
     unit_bits = unit.lower().removesuffix("/s").removesuffix("ps")
     if unit_bits not in _BITS_PER_SECOND:
         raise UnitError(f"{text!r}: unit {unit!r} is not known here; use pps, bit, kbit, mbit or gbit")
-    return Rate(bps=number * _BITS_PER_SECOND[unit_bits])
+    bps = number * _BITS_PER_SECOND[unit_bits]
+    if not LEAST_BPS <= bps <= MOST_BPS:
+        raise UnitError(f"{text!r} is outside {LEAST_BPS:g}bit to {MOST_BPS / 1e9:g}gbit")
+    return Rate(bps=bps)
 
 
 def parse_size_bytes(text: object) -> int:
-    """Bytes, above zero: ``48MiB`` (2^20) or ``1MB`` (10^6)."""
+    """Bytes, from 1 to 2^50: ``48MiB`` (2^20) or ``1MB`` (10^6)."""
     size = _scaled(text, {k: float(v) for k, v in _BYTES.items()}, "48MiB, 64KiB or 1024B")
     if size < 1:
         raise UnitError(f"{text!r} is less than one byte")
+    if size > MOST_BYTES:
+        raise UnitError(f"{text!r} is more than {MOST_BYTES >> 30}GiB")
     return round(size)
 
 
@@ -144,16 +182,23 @@ def parse_queue(text: object) -> QueueLength:
     example = "100 packets, 64KiB, 20ms or 1x bdp"
     if not isinstance(text, str):
         raise UnitError(f"{text!r} has no unit; write for example {example}")
+    _refuse_long(text, example)
     bdp = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*[x×]?\s*bdp\s*", text, re.IGNORECASE)
     number, unit = (float(bdp.group(1)), "bdp") if bdp else _split(text, example)
     if number <= 0:
         raise UnitError(f"{text!r} is not above 0; write for example {example}")
     if unit == "bdp":
+        if number > MOST_BDP:
+            raise UnitError(f"{text!r} is more than {MOST_BDP:.0f}x bdp; write for example {example}")
         return QueueLength(bdp=number)
     if unit.lower() in ("packets", "packet", "p"):
+        if number > MOST_QUEUED_PACKETS:
+            raise UnitError(
+                f"{text!r} is more than {MOST_QUEUED_PACKETS} packets; write for example {example}"
+            )
         return QueueLength(packets=round(number))
     if unit in _SECONDS:
-        return QueueLength(ms=number * _SECONDS[unit] * 1000)
+        return QueueLength(ms=parse_delay_ms(text))
     if unit.lower() in _BYTES:
         return QueueLength(bytes=parse_size_bytes(text))
     raise UnitError(f"{text!r}: write for example {example}")

@@ -21,7 +21,7 @@ class CheckParameters(BaseModel):
     name or several, the check is ``not-asked`` in runs of others. Without it, it holds for any.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     of_traffic: ClassVar[tuple[str, ...]] = ("ncp",)
     """What a run has to send for the judgement to have something to look at."""

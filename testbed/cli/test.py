@@ -32,6 +32,9 @@ GO_FOLDERS = ("collectors", "link", "ncp-agent", "ndn-agent", "program", "tcp", 
 REAL_TIME = "emulation"
 """Tests by their marker (pyproject.toml): of networks on this machine, which is disturbed if it is busy."""
 
+NIGHTLY = "nightly"
+"""Tests that take longer than a push may wait for."""
+
 
 def _code_of(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
     return subprocess.run(
@@ -103,7 +106,7 @@ def suites() -> list[Suite]:
         # of a second, in the middle of whatever is judged: what fails for that does not fail twice.
         Suite(
             "pytest in real time",
-            (sys.executable, "-m", "pytest", "-m", REAL_TIME, "tests"),
+            (sys.executable, "-m", "pytest", "-m", f"{REAL_TIME} and not {NIGHTLY}", "tests"),
             again=("--last-failed", "--last-failed-no-failures=none"),
         ),
     ]

@@ -56,6 +56,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     topology = resolve_topology(scenario, loaded.path, seed, traffic.frame_bytes(scenario))
     sessions = traffic.plan_sessions(loaded, topology, policies, seed)
     _refuse_unknown_policies(loaded, policies)
+    limit_s = transfer_limit_s(scenario, sessions, topology.links)
+    _refuse_events_after(limit_s, loaded)
     return {
         "schema": 1,
         "run": run,
@@ -87,9 +89,17 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "cross_traffic": cross_traffic_of(scenario, topology),
         "telemetry": {"interval_ms": TELEMETRY_INTERVAL_MS, "url": MANAGEMENT_URL, "database": DATABASE},
         "checks": [check.model_dump(mode="json") for check in scenario.checks],
-        "limits": scenario.limits.model_dump(mode="json")
-        | {"transfer_s": transfer_limit_s(scenario, sessions, topology.links)},
+        "limits": scenario.limits.model_dump(mode="json") | {"transfer_s": limit_s},
     }
+
+
+def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
+    for number, event in enumerate(loaded.scenario.timeline, start=1):
+        if event.at_s > limit_s:
+            raise BadInput(
+                f"{loaded.path}: timeline.{number} ({event.do}).at: {event.at_s:g} s never comes: the transfer is "
+                f"given up after {limit_s:g} s; let it transfer more, or set limits.transfer_time"
+            )
 
 
 def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> None:

@@ -10,6 +10,7 @@ from testbed.errors import BadInput
 from testbed.plan.layout import Edge, Layout, Path
 from testbed.plan.links import LinkPlan, resolve_link
 from testbed.scenario.links import Link
+from testbed.units import MOST_QUEUED_PACKETS
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,18 @@ class Resolver:
 
     def link(self, link: Link, place: int, edge: Edge) -> LinkPlan:
         """All that was asked of a link, between the ends of an edge."""
-        return resolve_link(
+        planned = resolve_link(
             place, edge.name, edge.a, edge.b, link.rate,
             delay_ms=link.delay_ms, loss=link.loss, queue=link.queue.limit, queue_mode=link.queue.mode,
             frame_bytes=self.frame_bytes, seed=self.seed, impairments=link.impairments(self.file.parent),
             least_burst_bytes=link.burst_bytes or 0,
         )  # fmt: skip
+        if planned.queue_packets > MOST_QUEUED_PACKETS:
+            raise BadInput(
+                f"{self.file}: links.{link.name}.queue: at this rate and delay it holds {planned.queue_packets} "
+                f"packets; {MOST_QUEUED_PACKETS} at most"
+            )
+        return planned
 
     def links(self, links: Sequence[Link], edges: Sequence[Edge]) -> list[LinkPlan]:
         return [

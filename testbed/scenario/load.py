@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +11,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from testbed import paths
 from testbed.errors import BadInput
+from testbed.scenario import bounded
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 
@@ -97,7 +95,8 @@ def document_of(
 def read(path: Path) -> str:
     """A file's text; raises :class:`BadInput`."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, as it will be told
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not a text in UTF-8, so no YAML") from error
     except OSError as error:
@@ -107,7 +106,8 @@ def read(path: Path) -> str:
 def has_key(path: Path, key: str) -> bool:
     """Whether a file looks like a mapping with such a key; what is wrong with it is told by :func:`read`."""
     try:
-        return bool(re.search(f"^{key}:", path.read_text(errors="replace"), re.MULTILINE))
+        with path.open(errors="replace") as file:
+            return bool(re.search(f"^{key}:", file.read(bounded.MOST_CHARACTERS), re.MULTILINE))
     except OSError:
         return False
 
@@ -115,12 +115,9 @@ def has_key(path: Path, key: str) -> bool:
 def parse(path: Path, text: str, should_be: str) -> CommentedMap:
     """A YAML file's mapping, with the lines of its parts; raises :class:`BadInput`."""
     try:
-        document = YAML(typ="rt").load(io.StringIO(text))
-    except MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise BadInput(f"{path}{line}: not valid YAML: {error.problem}") from error
-    except YAMLError as error:
-        raise BadInput(f"{path}: not valid YAML: {error}") from error
+        document = bounded.load(text, lines=True)
+    except bounded.NotYaml as error:
+        raise BadInput(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
     if not isinstance(document, CommentedMap):
         raise BadInput(f"{path}: {should_be}")
     return document

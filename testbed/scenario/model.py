@@ -11,12 +11,14 @@ from testbed.ndn.section import Ndn
 from testbed.scenario.links import Link
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
 from testbed.scenario.section import CongestionControl, Name, Section
-from testbed.scenario.sessions import Access, CrossTraffic, Session
+from testbed.scenario.sessions import MOST_WINDOW, Access, CrossTraffic, Session
 from testbed.scenario.timeline import TimelineEvent
 from testbed.scenario.topology import KEYS_OF_TOPOLOGY, Topology
 from testbed.tcp.kinds import Tcp
 
 MOST_LINKS = 64
+MOST_ACTIONS = 20_000
+"""That a timeline may unfold to."""
 
 Traffic = Literal["ncp", "tcp", "ndn"]
 TRAFFIC: tuple[Traffic, ...] = get_args(Traffic)
@@ -31,16 +33,16 @@ class NcpSession(Section):
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of these TCP connections."""
     transfer_bytes: SizeBytes = Field(alias="transfer")
-    initial_windows: list[Annotated[int, Field(ge=1)]] | None = None
+    initial_windows: list[Annotated[int, Field(ge=1, le=MOST_WINDOW)]] | None = None
     """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""
-    send_window_bytes: SizeBytes = Field(4 << 20, alias="send_window")
+    send_window_bytes: SizeBytes = Field(4 << 20, alias="send_window", le=MOST_WINDOW)
     mtu_bytes: Annotated[int, Field(ge=64, le=1400)] = Field(1024, alias="mtu")
-    ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", gt=0)
+    ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", ge=0.1, le=60_000)
     max_ack_ranges: int = Field(32, ge=1, le=4096)
     ack_repeats: int = Field(0, ge=0, le=100)
     """How often the receiver repeats what it has acknowledged, once per interval; upstream never does."""
-    timeout_check_ms: DelayMilliseconds = Field(50.0, alias="timeout_check", gt=0)
-    linger_ms: DelayMilliseconds = Field(1000.0, alias="linger")
+    timeout_check_ms: DelayMilliseconds = Field(50.0, alias="timeout_check", ge=0.1, le=60_000)
+    linger_ms: DelayMilliseconds = Field(1000.0, alias="linger", le=600_000)
 
     @model_validator(mode="after")
     def _window_holds_a_packet(self) -> NcpSession:
@@ -85,11 +87,11 @@ class Scenario(Section):
     """Sessions that share the network; without it one, as ``ncp`` says."""
     access: Access | None = None
     cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)
-    timeline: list[TimelineEvent] = Field(default_factory=list)
+    timeline: list[TimelineEvent] = Field(default_factory=list, max_length=1000)
     seed: int = Field(1, ge=0, lt=2**63)
     quick: dict[str, Any] = Field(default_factory=dict)
     """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
-    checks: list[Check] = Field(min_length=1)
+    checks: list[Check] = Field(min_length=1, max_length=100)
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
 
     @field_validator("links")
@@ -99,6 +101,14 @@ class Scenario(Section):
         if len(each) > MOST_LINKS:
             raise ValueError(f"with their copies there are {len(each)} links; {MOST_LINKS} at most")
         return each
+
+    @field_validator("timeline")
+    @classmethod
+    def _not_too_many(cls, timeline: list[TimelineEvent]) -> list[TimelineEvent]:
+        count = sum(event.actions for event in timeline)
+        if count > MOST_ACTIONS:
+            raise ValueError(f"it has {count} changes, with each step of a ramp; {MOST_ACTIONS} at most")
+        return timeline
 
     @field_validator("links", "sessions")
     @classmethod

@@ -7,14 +7,11 @@ or just its end (``policy``), where that is unambiguous.
 from __future__ import annotations
 
 import difflib
-import io
 from collections.abc import Iterator
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from testbed.errors import BadInput
+from testbed.scenario import bounded
 
 # Optional keys that a file need not spell out and that people set by their short name.
 _OPTIONAL = {
@@ -36,9 +33,9 @@ def split_assignment(text: str) -> tuple[str, Any]:
     if not equals or not key.strip():
         raise BadInput(f"--set {text!r}: write key=value, for example --set policy=previous")
     try:
-        return key.strip(), YAML(typ="safe").load(io.StringIO(value))
-    except YAMLError as error:
-        raise BadInput(f"--set {text!r}: the value is not valid YAML") from error
+        return key.strip(), bounded.load(value)
+    except bounded.NotYaml as error:
+        raise BadInput(f"--set {text[:200]!r}: {error}") from error
 
 
 def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: str) -> str:

@@ -15,5 +15,5 @@ class Section(BaseModel):
     """A part of a scenario; unknown keys are errors."""
 
     model_config = ConfigDict(
-        extra="forbid", populate_by_name=False, frozen=True, arbitrary_types_allowed=True
+        extra="forbid", populate_by_name=False, frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False
     )

@@ -11,6 +11,9 @@ from testbed.scenario.section import CongestionControl, Name, Section
 
 LinkNames = Annotated[list[Name], Field(min_length=1)]
 
+MOST_WINDOW = 1 << 30
+"""Bytes or packets that an agent takes."""
+
 
 class Session(Section):
     """One of several NCP sessions; what it leaves out is as in ``ncp``."""
@@ -25,8 +28,8 @@ class Session(Section):
     """For a topology of the user's own: the links that each connection's packets cross, in order."""
     policy: Name | None = None
     transfer_bytes: SizeBytes | None = Field(None, alias="transfer")
-    send_window_bytes: SizeBytes | None = Field(None, alias="send_window")
-    initial_windows: list[Annotated[int, Field(ge=1)]] | None = None
+    send_window_bytes: SizeBytes | None = Field(None, alias="send_window", le=MOST_WINDOW)
+    initial_windows: list[Annotated[int, Field(ge=1, le=MOST_WINDOW)]] | None = None
     """Packets, one per connection."""
 
     key_of_paths: ClassVar[str] = "paths"

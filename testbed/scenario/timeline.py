@@ -18,6 +18,11 @@ class Event(Section):
 
     at_s: DurationSeconds = Field(alias="at")
 
+    @property
+    def actions(self) -> int:
+        """How many single actions it stands for, about."""
+        return 1
+
 
 class SetLink(Event):
     """Change properties of a link, keeping what is queued; 0 takes an impairment away."""
@@ -57,6 +62,10 @@ class Flap(Event):
     down_s: DurationSeconds = Field(alias="down", gt=0)
     up_s: DurationSeconds = Field(alias="up", gt=0)
 
+    @property
+    def actions(self) -> int:
+        return 2 * self.times
+
 
 class Blackhole(Event):
     """The link loses everything, with carrier, for a time."""
@@ -85,6 +94,10 @@ class Ramp(Event):
     rate: tuple[LinkRate, LinkRate] | None = None
     delay_ms: tuple[DelayMilliseconds, DelayMilliseconds] | None = Field(None, alias="delay")
     loss: tuple[Fraction, Fraction] | None = None
+
+    @property
+    def actions(self) -> int:
+        return round(self.over_s / self.step_s) + 1
 
     @model_validator(mode="after")
     def _one(self) -> Ramp:

@@ -1,0 +1,202 @@
+"""Whatever a file says, there is a valid plan or one clear message: no traceback, no hang, no memory without end."""
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from testbed import paths
+from testbed.errors import BadInput
+from testbed.matrix import load as tables
+from testbed.matrix.model import Table
+from testbed.plan.resolve import Choices, resolve
+from testbed.scenario import bounded
+from testbed.scenario.load import available, load
+from testbed.scenario.model import Scenario
+from testbed.sweep import load as sweeps
+from testbed.sweep.model import Sweep
+from tests.matrix.small_table import POLICIES
+from tests.scenario import mutations
+
+MOST_MEMORY_BYTES = 200 << 20
+STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()
+# Python of the user's own is theirs to get right; Mininet prints what it thinks of it.
+SCENARIOS = [
+    document for path in available() if "file" not in str((document := mutations.plain(path))["topology"])
+]
+TABLES = [mutations.plain(path) for path in tables.available()]
+SWEEPS = [mutations.plain(path) for path in sweeps.available()]
+
+thorough = settings(
+    max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+NINES = "\n".join(
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+)
+"""Nine lists of nine: 350 bytes that stand for 400 million values."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "mine.yaml"
+
+
+def refusal(file: Path, text: str, do: Callable[[str], object]) -> str:
+    """What is said of a file with this text; "" where it is valid."""
+    file.write_text(text, encoding="utf-8", errors="surrogatepass")
+    try:
+        do(str(file))
+    except BadInput as error:
+        return error.message or "nothing was said"
+    return ""
+
+
+def plan_of_scenario(name: str) -> None:
+    for quick in (False, True):
+        plan = resolve(load(name, quick=quick), POLICIES, Choices(quick=quick), "20261122-000000-abcd")
+        json.dumps(plan, allow_nan=False)
+
+
+def plans_of_table(name: str) -> None:
+    loaded = tables.load(name)
+    for contender in tables.contenders(loaded.table, list(POLICIES))[:2]:
+        scenario = tables.scenario_of(loaded, loaded.table.rows[0], contender)
+        resolve(scenario, POLICIES, Choices(), "20261122-000000-abcd")
+
+
+def plan_of_sweep(name: str) -> None:
+    loaded = sweeps.load(name)
+    sweeps.plan_of(loaded, next(sweeps.points(loaded.sweep, list(POLICIES))), POLICIES)
+
+
+@thorough
+@given(mutations.mutated(SCENARIOS, mutations.keys_of(Scenario)))
+def test_a_scenario_is_valid_or_refused(file: Path, document: dict) -> None:
+    refusal(file, mutations.text_of(document), plan_of_scenario)
+
+
+@thorough
+@given(mutations.mutated(TABLES, mutations.keys_of(Table) + mutations.keys_of(Scenario)))
+def test_a_table_is_valid_or_refused(file: Path, document: dict) -> None:
+    refusal(file, mutations.text_of(document), plans_of_table)
+
+
+@thorough
+@given(mutations.mutated(SWEEPS, mutations.keys_of(Sweep)))
+def test_a_sweep_is_valid_or_refused(file: Path, document: dict) -> None:
+    refusal(file, mutations.text_of(document), plan_of_sweep)
+
+
+@thorough
+@given(mutations.torn([STARTUP, mutations.text_of(SWEEPS[0]), mutations.text_of(TABLES[0])]))
+@example("a: !!timestamp 2024-99-99\n")
+@example("? [a]\n: b\n")
+def test_a_torn_text_is_valid_or_refused(file: Path, text: str) -> None:
+    for do in (plan_of_scenario, plans_of_table, plan_of_sweep):
+        refusal(file, text, do)
+
+
+@thorough
+@given(
+    st.sampled_from(["", "name", "links", "links.fast", "links.1.rate", "ncp.policy", "checks.1", "seed", "quick"])
+    | st.text(max_size=12),
+    st.sampled_from([*mutations.INJECTIONS, *mutations.QUANTITIES, "[[", "{a: 1}", "*x", "&x [*x]"]),
+)  # fmt: skip
+def test_set_is_valid_or_refused(file: Path, key: str, value: str) -> None:
+    refusal(file, STARTUP, lambda name: load(name, [f"{key}={value}"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"{NINES}\n{STARTUP}", "aliases (*) make more than 20000 values of it"),
+        ("a: " + "[" * 10_000 + "]" * 10_000, "nested deeper than 20"),
+        ("a: " + "[" * 30 + "]" * 30, "nested deeper than 20"),
+        (f"seed: 0x{'f' * 10_000}\n{STARTUP}", "an integer of 40000 bits"),
+        ("#" * (1 << 20), "longer than 32768 characters"),
+        (STARTUP.replace("rate: 1024pps", "rate: 1e400pps"), "links.fast.rate: '1e400pps' is larger than any number"),
+        (STARTUP.replace("rate: 1024pps", "rate: 1e300pps"), "links.fast.rate: '1e300pps' is outside 0.01pps to"),
+        (STARTUP.replace("delay: 50ms", "delay: 1e9s"), "'1e9s' is longer than"),
+        (STARTUP.replace("rate: 1024pps", f"rate: '1{' ' * 20_000}x'"), "(20002 characters) is not a quantity"),
+        (STARTUP.replace("transfer: 48MiB", "transfer: 9e99GiB"), "is more than 1048576GiB"),
+        (STARTUP.replace("tolerance: 0.03", "tolerance: .nan"), "tolerance"),
+    ],
+    ids=lambda value: value[:20],
+)  # fmt: skip
+def test_what_would_take_for_ever_or_mean_nothing_is_refused(file: Path, text: str, says: str) -> None:
+    assert text != STARTUP
+    tracemalloc.start()
+    try:
+        said = refusal(file, text, plan_of_scenario)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert says in said
+    assert said.startswith(str(file))
+    assert most < MOST_MEMORY_BYTES
+
+
+@pytest.mark.parametrize(
+    "assignment", [f"title=[{', '.join(['&a [1, 2, 3]', *['*a'] * 6000])}]", "title=&a [*a]"]
+)
+def test_set_takes_no_more_than_a_file(assignment: str) -> None:
+    with pytest.raises(BadInput, match=r"--set .*alias"):
+        load("startup", [assignment])
+
+
+def test_an_alias_is_fine_where_it_does_not_multiply(file: Path) -> None:
+    same = STARTUP.replace("rate: 1024pps, delay: 50ms", "rate: 1024pps, delay: &d 50ms").replace(
+        "rate: 128pps, delay: 50ms", "rate: 128pps, delay: *d"
+    )
+    assert same.count("*d") == 1
+    assert refusal(file, same, plan_of_scenario) == ""
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        ("{at: 5000s, do: down, link: fast}", "timeline.1 (down).at: 5000 s never comes"),
+        ("{at: 1e9s, do: down, link: fast}", "is longer than 168h"),
+        (
+            "{at: 1s, do: ramp, link: fast, over: 150h, step: 20ms, delay: [1ms, 2ms]}",
+            "timeline: it has 27000001 changes",
+        ),
+    ],
+)
+def test_an_event_that_never_comes_or_is_too_many(file: Path, event: str, says: str) -> None:
+    text = f"{STARTUP}\ntimeline:\n  - {event}\n".replace("transfer: 48MiB", "transfer: 1MiB")
+    assert says in refusal(file, text, plan_of_scenario)
+
+
+def test_an_event_that_may_come_is_fine(file: Path) -> None:
+    assert (
+        refusal(file, f"{STARTUP}\ntimeline:\n  - {{at: 20s, do: down, link: fast}}\n", plan_of_scenario)
+        == ""
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in mutations.INJECTIONS if n])
+def test_names_are_only_names(file: Path, name: str) -> None:
+    """What becomes a path, an interface, a container, a tag or a part of a query."""
+    quoted = json.dumps(name)
+    for place, said in {
+        "name: startup": f"name: {quoted}",
+        "name: fast": f"name: {quoted}",
+        "policy: nkp24": f"policy: {quoted}",
+        "topology: parallel": f"topology: {quoted}",
+    }.items():
+        assert place in STARTUP
+        refused = refusal(file, STARTUP.replace(place, said), plan_of_scenario)
+        if name != "a" * 300 or place != "topology: parallel":
+            assert refused, said
+
+
+def test_the_largest_of_our_own_is_well_within_the_bounds() -> None:
+    own = [*available(), *tables.available(), *sweeps.available()]
+    assert max(len(path.read_text()) for path in own) * 2 < bounded.MOST_CHARACTERS
