@@ -20,9 +20,9 @@ class FalseAlarms:
     levels: tuple[float, ...]
     """Of the claims that intervals decide, each one's least."""
     expected: float
-    """How many of these would fail by chance."""
+    """How many of these would fail by chance, at most."""
     at_least_one: float
-    """With which probability one would, if they did not depend on one another."""
+    """With which probability one would, at most, if they did not depend on one another."""
     without_chance: int
     """Decided by runs that are one observation."""
     unknown: int
@@ -54,8 +54,8 @@ class FalseAlarms:
         if self.levels:
             said += (
                 f"{len(self.levels)} are decided by intervals of {intervals.told(self.levels)}: if each true value lay "
-                f"exactly at its limit, {self.expected:.1f} of them would be expected to fail by chance, and at least "
-                f"one with a probability of {_percent(self.at_least_one)}"
+                f"exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, and "
+                f"one or more with a probability of at most {_percent(self.at_least_one)}"
             )
         else:
             said += "none is decided by an interval"
@@ -67,4 +67,4 @@ class FalseAlarms:
 
 
 def _percent(probability: float) -> str:
-    return "more than 99%" if 0.99 < probability < 1 else f"{probability:.0%}"
+    return f"{probability:.0%}" if probability < 0.995 else "nearly 1"

@@ -32,10 +32,10 @@ def test_three_runs_each_raise_more_alarms_than_six() -> None:
     assert (three.at_least_one, six.at_least_one) == pytest.approx((1 - (7 / 8) ** 20, 1 - (63 / 64) ** 20))
     assert three.text == (
         "Of 20 claims judged at once 20 are decided by intervals of 75%: if each true value lay exactly at its limit, "
-        "2.5 of them would be expected to fail by chance, and at least one with a probability of 93%."
+        "at most 2.5 of them would be expected to fail by chance, and one or more with a probability of at most 93%."
     )
     assert "intervals of 97%" in six.text
-    assert "0.3 of them" in six.text
+    assert "at most 0.3 of them" in six.text
 
 
 def test_each_kind_of_claim_is_counted() -> None:
