@@ -191,7 +191,8 @@ def _word(
         )
     if figure.better is None:
         return "differs", "no direction is known for it"
-    return ("better" if (difference > 0) == (figure.better == "higher") else "worse"), ""
+    why = "the same difference in every run: one observation" if low == high else ""
+    return ("better" if (difference > 0) == (figure.better == "higher") else "worse"), why
 
 
 def _sample(runs: Sequence[RunOf], name: str) -> Sample:

@@ -39,6 +39,14 @@ def test_direction_is_the_figures_own() -> None:
     assert words(group("a", low, "unheard_of"), group("b", high, "unheard_of")) == ["differs"]
 
 
+def test_runs_that_are_all_alike_are_told_as_one_observation() -> None:
+    (alike,) = differences(group("a", [1.0] * 3), [group("b", [2.0] * 3)], 0.95)
+    (apart,) = differences(group("a", [1.0, 1.01, 1.02]), [group("b", [2.0, 2.02, 2.05])], 0.95)
+    assert (alike.word, apart.word) == ("better", "better")
+    assert "one observation" in alike.why
+    assert not apart.why
+
+
 def test_few_runs_show_nothing() -> None:
     (found,) = differences(group("a", [1.0, 1.0]), [group("b", [2.0, 2.0])], 0.95)
     assert (found.word, found.low) == ("no difference shown", None)
