@@ -43,7 +43,7 @@ def expected(check: CheckResult, asked: Mapping[str, Any]) -> str:
     text = "to be judged" if check.expected is None else _text(check.expected)
     if check.tolerance:
         return f"{text} ± {check.tolerance:g}"
-    if check.judge == "settles":
+    if check.judge == "settles" and "tolerance" in asked:
         return f"{text}, within ± {asked['tolerance']:.0%} of the ratio"
     return text
 
@@ -56,7 +56,7 @@ def of_expected(check: CheckResult, asked: Mapping[str, Any]) -> float | None:
     if isinstance(check.expected, (int, float)):
         whole = float(check.expected) or float(check.tolerance or 0)
     elif check.judge == "settles":
-        whole = float(asked["within_s"])
+        whole = float(asked.get("within_s", 0))
     elif asked.get("max"):
         whole = (float(asked.get("min") or 0) + float(asked["max"])) / 2
     else:

@@ -132,19 +132,19 @@ def verdict_points(
         },
         "time": end_ns,
     }
-    in_plan = {check["name"]: check for check in plan["checks"]}
+    in_plan = {check["name"]: check for check in plan.get("checks", [])}
     for check in [] if verdict.broken else verdict.checks:
         in_words = {
             "measures": at_a_glance.measured(check),
-            "expects": at_a_glance.expected(check, in_plan[check.name]),
-            "unit": at_a_glance.unit_of(check, in_plan[check.name]) or "-",
+            "expects": at_a_glance.expected(check, in_plan.get(check.name, {})),
+            "unit": at_a_glance.unit_of(check, in_plan.get(check.name, {})) or "-",
         }
         numbers = {
             name: float(value)
             for name in ("measured", "expected", "tolerance")
             if isinstance(value := getattr(check, name), (int, float))
         }
-        if (part := at_a_glance.of_expected(check, in_plan[check.name])) is not None:
+        if (part := at_a_glance.of_expected(check, in_plan.get(check.name, {}))) is not None:
             numbers["of_expected"] = part
         yield {
             "measurement": "verdict",

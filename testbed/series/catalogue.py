@@ -74,6 +74,8 @@ _ALL = (
     Series("host_cpu", "host", "cpu", "run", "CPU in use", ""),
     Series("host_steal", "host", "steal", "run", "CPU taken by the hypervisor", ""),
     Series("host_run_queue", "host", "run_queue", "run", "Runnable tasks", "tasks"),
+    Series("law_share", "law", "expected_share", "connection", "Share by the law", ""),
+    Series("law_error", "law", "error", "connection", "Share, measured − law", ""),
     Series("law_ahead", "law_ahead", "expected", "connection", "Share by the law", ""),
     Series("law_lower", "law_ahead", "lower", "connection", "Least share that is allowed", ""),
     Series("law_upper", "law_ahead", "upper", "connection", "Largest share that is allowed", ""),

@@ -170,7 +170,7 @@ def test_selects_are_the_ones_written_down():
         'SELECT "window_share" FROM "ncp_connection" '
         'WHERE "role" = \'sender\' AND "run" = \'it\\\'s\' GROUP BY "connection"'
     )
-    assert select_dashboard(series) == (
+    assert select_dashboard(series, ["run"]) == (
         'SELECT mean("window_share") FROM "ncp_connection" '
         'WHERE "role" = \'sender\' AND "run" =~ /^${run:regex}$/ AND $timeFilter '
         'GROUP BY "connection", time($__interval) fill(none)'
