@@ -28,9 +28,8 @@ class HostLoad(threading.Thread):
         super().__init__(name="host-load", daemon=True)
         self._spool, self._tags, self._interval_s = spool, {"run": run, "scenario": scenario}, interval_s
         self._ended = threading.Event()
-        self.idle: list[float] = []
-        """Fractions of idle CPU time, one per interval; a sample that comes late counts for all that it covers."""
-        self._spans: list[tuple[float, float]] = []  # seconds, and the idle part of them
+        self.spans: list[tuple[float, float]] = []
+        """Of each sample the seconds that it covers, and the idle part of them."""
         self._samples = 0
         self._cpu_s = self._duration_s = 0.0
 
@@ -50,7 +49,7 @@ class HostLoad(threading.Thread):
                 idle = (after.idle - before.idle + after.iowait - before.iowait) / total
                 steal = (after.steal - before.steal) / total
                 before = after
-                self._take(idle, total / CORES)
+                self.spans.append((total / CORES, idle))
                 point = {
                     "measurement": "host",
                     "tags": self._tags,
@@ -83,20 +82,27 @@ class HostLoad(threading.Thread):
             "fields": {"cpu": cpu, "samples": self._samples, "late_ms": late_s * 1000},
         }
 
-    def _take(self, idle: float, seconds: float) -> None:
-        self.idle += [idle] * max(1, round(seconds / self._interval_s))
-        self._spans.append((seconds, idle))
+    @property
+    def idle(self) -> list[float]:
+        """:func:`idle_shares` of its samples."""
+        return idle_shares(self.spans, self._interval_s)
 
     @property
     def longest_busy_s(self) -> float:
         """The longest stretch of samples of which less than :data:`BUSY` was idle."""
-        return longest_busy_s(self._spans)
+        return longest_busy_s(self.spans)
 
     def stop(self) -> None:
         """End after the current sample."""
         self._ended.set()
         if self.is_alive():
             self.join()
+
+
+def idle_shares(spans: Sequence[tuple[float, float]], interval_s: float) -> list[float]:
+    """Fractions of idle CPU time, one per interval; a sample that comes late counts for all that it covers. A span is
+    its seconds and its idle share."""
+    return [idle for seconds, idle in spans for _ in range(max(1, round(seconds / interval_s)))]
 
 
 def longest_busy_s(spans: Sequence[tuple[float, float]]) -> float:

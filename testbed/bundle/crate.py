@@ -10,12 +10,50 @@ from typing import Any
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
-REPOSITORY_LICENSE = "https://spdx.org/licenses/Apache-2.0"
+VERSION = "1.1"
+"""Of RO-Crate: the one that the profile is written for."""
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
+LICENSE = {
+    "@id": "https://spdx.org/licenses/Apache-2.0",
+    "@type": "CreativeWork",
+    "name": "Apache License 2.0",
+    "description": "A permissive licence of the Apache Software Foundation.",
+}
+AUTHORS = {"@id": "#authors", "@type": "Organization", "name": "The authors of ncp-testbed"}
+SOFTWARE = "https://identifiers.org/swh:1:rev:"
+"""Software Heritage's identifier of a commit is its own name."""
+TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
+"""What RO-Crate's context has no word for."""
+COMPLETED = "http://schema.org/CompletedActionStatus"
 FORMATS = {
     ".json": "application/json", ".csv": "text/csv", ".svg": "image/svg+xml", ".html": "text/html",
     ".yaml": "application/yaml", ".lp": "text/plain", ".log": "text/plain", ".txt": "text/plain",
     ".parquet": "application/vnd.apache.parquet", ".pcap": "application/vnd.tcpdump.pcap", ".py": "text/x-python",
+}  # fmt: skip
+INPUTS = ("plan.json", "scenario.yaml", "table.yaml", "sweep.yaml", "topology.py")
+OF_NAMES = {
+    "plan.json": "The plan of a run: all that was asked, resolved.",
+    "scenario.yaml": "The scenario of a run, as it was read.",
+    "topology.py": "The topology of a run, a program of the user's own.",
+    "verdict.json": "The verdict: each check with what was measured, expected and allowed.",
+    "telemetry.lp": "Every sample of a run, in InfluxDB's line protocol.",
+    "derived.lp": "What the judge derived of the telemetry, in InfluxDB's line protocol.",
+    "history.lp": "What is kept of a run to be compared with later ones, in InfluxDB's line protocol.",
+    "windows.csv": "The sender's windows over time.",
+    "links.csv": "The links before the run: asked and measured.",
+    "events.csv": "What the timeline asked for and when it was done.",
+    "probe.json": "What the probe measured of the links before the run.",
+    "host_load.csv": "The machine's idle time during the run.",
+    "provenance.json": "Where a result comes from: commit, machine, kernel, settings, seeds, packages.",
+    "report.html": "The report, for people.",
+    "table.yaml": "The table, as it was run.",
+    "table.csv": "The figures of a table or sweep.",
+    "LICENSE": "The licence of the testbed.",
+}
+OF_SUFFIXES = {
+    ".svg": "A plot of the report.", ".log": "What a program said.", ".pcap": "Captured packets' headers.",
+    ".lock": "Versions and checksums of packages that the testbed depends on.",
+    ".in": "Packages that the testbed depends on.",
 }  # fmt: skip
 
 
@@ -24,52 +62,94 @@ def metadata(
 ) -> dict[str, Any]:
     """The JSON-LD document. ``files`` are the source and the SHA-256 of each by its place in the bundle; ``runs`` the
     entries of ``bundle.json``."""
-    crate = ROCrate()
+    crate = ROCrate(version=VERSION)
+    crate.metadata.extra_terms.update(TERMS)
     crate.name = "Results of ncp-testbed: " + ", ".join(str(run["name"]) for run in runs)
     crate.description = (
         "Experiments about transport windows on links whose behaviour is measured, with raw telemetry, plans, "
         "verdicts and provenance. `./run.sh verify` judges them again."
     )
-    crate.license = REPOSITORY_LICENSE
+    crate.license = _entity(crate, LICENSE)
+    commits = sorted({commit for run in runs for commit in _commits(run)} - {""})
+    authors = _entity(crate, AUTHORS | ({"url": f"{SOFTWARE}{commits[0]}"} if commits else {}))
+    crate.root_dataset["author"] = crate.root_dataset["publisher"] = authors
     crate.datePublished = written
-    profile = crate.add(ContextEntity(crate, PROFILE, {"@type": "CreativeWork", "name": "Process Run Crate"}))
-    crate.root_dataset["conformsTo"] = profile
+    crate.root_dataset["conformsTo"] = _entity(
+        crate,
+        {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"},
+    )
     entities = {
         place: crate.add_file(
             source, dest_path=place,
             properties={
-                "name": Path(place).name, "contentSize": str(source.stat().st_size), "sha256": digest,
+                "name": Path(place).name, "description": _description(place),
+                "contentSize": str(source.stat().st_size), "sha256": digest,
                 "encodingFormat": FORMATS.get(Path(place).suffix, "application/octet-stream"),
             },
         )
         for place, (source, digest) in files.items()
     }  # fmt: skip
     for run in runs:
-        _add_run(crate, run, entities)
+        _add_run(crate, run, entities, authors)
     document: dict[str, Any] = crate.metadata.generate()
-    return document
+    return {**document, "@graph": [_compact(entity) for entity in document["@graph"]]}
 
 
-def _add_run(crate: ROCrate, run: Mapping[str, Any], entities: Mapping[str, Any]) -> None:
+def _add_run(crate: ROCrate, run: Mapping[str, Any], entities: Mapping[str, Any], authors: Any) -> None:
     """The run as an action: the testbed at a commit made the results from the scenario."""
-    software = crate.add(
-        ContextEntity(
-            crate, f"#ncp-testbed-{run['commit'] or 'unknown'}",
-            {"@type": "SoftwareApplication", "name": "ncp-testbed", "softwareVersion": run["commit"] or "unknown"},
-        )
-    )  # fmt: skip
     of_run = {place: entity for place, entity in entities.items() if place.startswith(f"{run['path']}/")}
-    inputs = [
-        e for place, e in of_run.items() if Path(place).name in ("plan.json", "scenario.yaml", "table.yaml")
-    ]
+    inputs = [entity for place, entity in of_run.items() if Path(place).name in INPUTS]
+    properties = {
+        "name": f"{run['kind']} {run['name']}: {run['verdict']}",
+        "description": f"The testbed made the {run['kind']} {run['name']} and judged it: {run['verdict']}.",
+        "actionStatus": COMPLETED,
+        "agent": authors,
+    }
+    if run["written"]:
+        properties["endTime"] = str(run["written"]).replace("Z", "+00:00")
     action = crate.add_action(
-        software,
+        [_software(crate, commit) for commit in _commits(run)],
         identifier=f"#run-{run['name'].replace(' ', '-')}",
         object=inputs,
         result=[entity for entity in of_run.values() if entity not in inputs],
-        properties={
-            "name": f"{run['kind']} {run['name']}: {run['verdict']}",
-            "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
-        },
+        properties=properties,
     )
     crate.root_dataset.append_to("mentions", action)
+
+
+def _commits(run: Mapping[str, Any]) -> list[str]:
+    """Those that a run was made by; "" stands for one that is not known."""
+    return str(run["commit"] or "").split(", ")
+
+
+def _software(crate: ROCrate, commit: str) -> Any:
+    """The testbed at a commit, "" where it is not known."""
+    name = f"{SOFTWARE}{commit}" if commit else "#ncp-testbed"
+    properties = {
+        "@id": name,
+        "@type": "SoftwareApplication",
+        "name": "ncp-testbed",
+        "softwareVersion": commit or "unknown",
+    }
+    return _entity(crate, properties | ({"url": name} if commit else {}))
+
+
+def _entity(crate: ROCrate, properties: Mapping[str, Any]) -> Any:
+    name = str(properties["@id"])
+    rest = {key: value for key, value in properties.items() if key != "@id"}
+    return crate.dereference(name) or crate.add(ContextEntity(crate, name, rest))
+
+
+def _description(place: str) -> str:
+    path = Path(place)
+    if path.parent.name == "agents":
+        return "What one end of a transfer reported at its end."
+    return OF_NAMES.get(path.name) or OF_SUFFIXES.get(path.suffix) or f"{path.name}, see docs/contracts.md."
+
+
+def _compact(entity: Mapping[str, Any]) -> dict[str, Any]:
+    """A list of one as that one."""
+    return {
+        key: value[0] if isinstance(value, list) and len(value) == 1 else value
+        for key, value in entity.items()
+    }

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from testbed.checks.verify import read_json, read_verdict
-from testbed.errors import BadInput
+from testbed.bundle import origin, page
+from testbed.bundle.verified import Verified
+from testbed.checks.verify import NOT_RECORDED, read_json, read_verdict
+from testbed.errors import BadInput, TestbedError
+from testbed.runner.progress import Progress
+from testbed.runner.side_by_side import side_by_side, width_of
 
 Kind = Literal["run", "table", "sweep", "comparison", "claims"]
+Runs = Mapping[Path, Verified]
+"""The single runs in result folders, judged again."""
 
 _MARKS: tuple[tuple[str, Kind], ...] = (
     ("plan.json", "run"), ("matrix.json", "table"), ("sweep.yaml", "sweep"), ("compare.json", "comparison"),
     ("claims.json", "claims"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Verified:
-    """A result folder, judged again. ``differences`` are from what it holds, in words; ``notes`` say what could not be
-    judged again, and why."""
-
-    name: str
-    verdict: str
-    differences: list[str]
-    notes: list[str]
-    checks: list[str]
+WORDING = re.compile(r"(?:^|[.\]]|: )(?:reason|reasons\[\d+\]|summary|why): ")
+"""How a difference begins that is one of a text for people."""
 
 
 def kind_of(folder: Path) -> Kind:
@@ -43,62 +42,168 @@ def kind_of(folder: Path) -> Kind:
 def runs_in(folder: Path) -> Iterator[Path]:
     """The folders of single runs in a result folder, itself included, in the order of their names."""
     for plan in sorted(folder.rglob("plan.json")):
-        if not plan.parent.is_symlink():
+        if plan.parent == folder or not plan.parent.is_symlink():
             yield plan.parent
 
 
-def verify_folder(folder: Path) -> Verified:
+def verify_folder(folder: Path, *, rerun: bool = False) -> Verified:
     """Judge it again from its own data; BadInput where a file is missing or broken."""
-    return _VERIFY[kind_of(folder)](folder)
+    return verify_folders([folder], rerun=rerun)[0]
 
 
-def _run(folder: Path) -> Verified:
-    from testbed.checks.verify import verify
+def verify_folders(folders: Sequence[Path], *, rerun: bool = False) -> list[Verified]:
+    """Each judged again, its runs side by side on the machine's cores; ``rerun``: runs in virtual time are made again.
 
-    verdict, differences = verify(folder)
-    checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in verdict.checks]
-    return Verified(f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], checks)
+    Raises BadInput where a file is missing or broken.
+    """
+    kinds = [kind_of(folder) for folder in folders]
+    every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
+    runs = [run for run in every if not _broken(run)]
+    if rerun:
+        from testbed.bundle import rerun as again
+
+        again.prepare(runs, Progress())
+    found: dict[Path, Verified] = {}
+    many = rerun or len(runs) > FEW
+    side_by_side(
+        runs, partial(_one, rerun=rerun), lambda run, verified, _: found.__setitem__(run, verified),
+        width=width_of("sim") if many else 1,
+    )  # fmt: skip
+    return [_VERIFY[kind](folder, found, rerun) for kind, folder in zip(kinds, folders, strict=True)]
 
 
-def _table(folder: Path) -> Verified:
+FEW = 3
+"""So many runs are judged sooner than processes for them are started."""
+
+
+def _broken(run: Path) -> bool:
+    return bool((run / "verdict.json").is_file() and read_verdict(run).broken)
+
+
+def _one(run: Path, *, rerun: bool) -> Verified:
+    """A run; that a file of it is missing or broken is a difference."""
+    from testbed.bundle.made_again import verify_run
+
+    try:
+        verified = verify_run(run)
+        if rerun:
+            from testbed.bundle import rerun as again
+
+            again.rerun(run, verified)
+    except BadInput as error:
+        return Verified(run.name, "fail", [error.message], unreadable=True)
+    return _of_its_time(verified, run)
+
+
+def _of_its_time(verified: Verified, folder: Path) -> Verified:
+    """A result may be older than the checkout: that the same is said in other words, or that more is told now, is no
+    difference then. Numbers, statuses and verdicts are."""
+    if origin.of_this_code(_provenance(folder)):
+        return verified
+    said = [text for text in verified.differences if WORDING.search(text) or f": {NOT_RECORDED}, " in text]
+    if not said:
+        return verified
+    rest = [text for text in verified.differences if text not in said]
+    unchecked = (
+        f"{len(said)} texts or entries are not as this checkout would write them, e.g. {said[0][:200]}"
+    )
+    return replace(verified, differences=rest, unchecked=[*verified.unchecked, unchecked])
+
+
+def _provenance(folder: Path) -> dict[str, object]:
+    """Of a result folder, or of the first run in it."""
+    runs = (origin.provenance_of(run) for run in runs_in(folder))
+    return origin.provenance_of(folder) or next((one for one in runs if one), {})
+
+
+def _run(folder: Path, runs: Runs, _: bool) -> Verified:
+    if folder not in runs:
+        broken = read_verdict(folder).broken
+        raise BadInput(f"{folder}: there is no verdict to verify: the run broke down: {broken}")
+    if runs[folder].unreadable:
+        raise BadInput(runs[folder].differences[0])
+    return runs[folder]
+
+
+def _take_runs(verified: Verified, folder: Path, runs: Runs) -> None:
+    """What was found of the single runs in a folder."""
+    there = list(runs_in(folder))
+    for run in there:
+        if run in runs:
+            verified.take(runs[run], str(run.relative_to(folder)))
+    again = [run for run in there if run in runs]
+    verified.notes.append(f"{len(again)} runs were judged again, and all else from them")
+    if len(again) < len(there):
+        verified.notes.append(f"{len(there) - len(again)} runs broke down: nothing of them was judged")
+    if same := sum(any("same bytes" in note for note in runs[run].notes) for run in again):
+        verified.notes.append(f"{same} runs were made again: all of their data are the same bytes")
+
+
+def _table(folder: Path, runs: Runs, _: bool) -> Verified:
     from testbed.matrix.verify import verify_table
 
-    verdict, differences, runs = verify_table(folder)
+    verdict, differences, unchecked = verify_table(folder)
     checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in verdict.checks]
-    notes = [f"{runs} runs were judged again, and the table from them"]
-    return Verified(f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, notes, checks)
-
-
-def _sweep(folder: Path) -> Verified:
-    from testbed.sweep.verify import verify_sweep
-
-    verdict, differences = verify_sweep(folder)
-    note = (
-        "a sweep keeps figures, not telemetry: they are taken as they are; the same command gives them again"
+    verified = Verified(
+        f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], checks, unchecked
     )
-    return Verified(f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [note], [])
+    _take_runs(verified, folder, runs)
+    page.check(folder, verified, _provenance(folder), needed=True)
+    return _of_its_time(verified, folder)
 
 
-def _comparison(folder: Path) -> Verified:
+def _sweep(folder: Path, _: Runs, rerun: bool) -> Verified:
+    from testbed.sweep.verify import rerun_sweep, verify_sweep
+
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+        again = Path(place, folder.resolve().name)
+        verdict, differences, unchecked = verify_sweep(folder, again)
+        verified = Verified(
+            f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], [], unchecked
+        )
+        if again.is_dir():
+            page.compare(folder, again, verified, _provenance(folder))
+    if rerun:
+        differences, notes = rerun_sweep(folder)
+        verified.differences.extend(differences)
+        verified.notes.extend(notes)
+    else:
+        verified.unchecked.append(
+            "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again"
+        )
+    return verified
+
+
+def _comparison(folder: Path, runs: Runs, _: bool) -> Verified:
     from testbed.compare.verify import verify_comparison
 
-    words, differences, notes = verify_comparison(folder)
-    for run in runs_in(folder):
-        if not read_verdict(run).broken:
-            differences += [f"{run.relative_to(folder)}: {text}" for text in _run(run).differences]
     name = str(read_json(folder / "compare.json")["name"])
-    return Verified(f"comparison {name}", ", ".join(words), differences, notes, [])
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+        words, differences, unchecked = verify_comparison(folder, Path(place))
+        verified = Verified(f"comparison {name}", ", ".join(words), differences, [], [], unchecked)
+        _take_runs(verified, folder, runs)
+        if not unchecked:
+            page.compare(folder, Path(place), verified, _provenance(folder))
+    return _of_its_time(verified, folder)
 
 
-def _claims(folder: Path) -> Verified:
+def _claims(folder: Path, runs: Runs, rerun: bool) -> Verified:
     from testbed.claims.verify import runs_of, verify_claims
 
-    verdict, differences, notes = verify_claims(folder)
-    runs = runs_of(folder)
-    for name, run in runs:
-        differences += [f"{name}: {text}" for text in verify_folder(run).differences]
-    notes.insert(0, f"{len(runs)} runs, tables and sweeps were judged again, and the claims from them")
-    return Verified(f"claims {folder.resolve().name}", verdict, differences, notes, [])
+    verdict, differences, unchecked = verify_claims(folder, words=origin.of_this_code(_provenance(folder)))
+    verified = Verified(f"claims {folder.resolve().name}", verdict, differences, [], [], unchecked)
+    parts = runs_of(folder)
+    for name, part in parts:
+        if kind_of(part) == "run" and part not in runs:
+            verified.notes.append(f"{name}: broke down: nothing of it was judged")
+            continue
+        try:
+            verified.take(_VERIFY[kind_of(part)](part, runs, rerun), name)
+        except TestbedError as error:
+            verified.differences.append(f"{name}: {error.message}")
+    verified.notes.append(f"{len(parts)} runs, tables and sweeps were judged again, and the claims from them")
+    page.check(folder, verified, _provenance(folder), needed=True)
+    return _of_its_time(verified, folder)
 
 
 _VERIFY = {"run": _run, "table": _table, "sweep": _sweep, "comparison": _comparison, "claims": _claims}

@@ -12,11 +12,12 @@ from typing import Any
 
 from testbed import paths
 from testbed.bundle.kinds import kind_of, runs_in
+from testbed.bundle.signature import MANIFEST, SIGNATURE, sign
 from testbed.checks.verify import read_json
 from testbed.errors import BadInput
 
 SCHEMA = 1
-MANIFEST, DESCRIPTION, CRATE = "manifest-sha256.txt", "bundle.json", "ro-crate-metadata.json"
+DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"
 SOURCES = (
     "LICENSE", "CITATION.cff", "published/claims.yaml",
     "requirements*.in", "requirements*.lock", "go.mod", "go.sum", "docker-compose.yml",
@@ -27,12 +28,12 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 """Every entry's time in the archive, so that the same results make the same bytes."""
 
 
-def pack(folders: Sequence[Path], file: Path) -> dict[str, Any]:
-    """Write the bundle, whole or not at all; returns its ``bundle.json``.
+def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> dict[str, Any]:
+    """Write the bundle, whole or not at all, and sign it with a ``key``, if one is given; returns its ``bundle.json``.
 
     Raises BadInput for what is no result folder, and where two would have one place.
     """
-    runs = [_entry(folder) for folder in folders]
+    runs = [entry(folder) for folder in folders]
     places = [run["path"] for run in runs]
     if twice := {place for place in places if places.count(place) > 1}:
         raise BadInput(f"{twice.pop()} would be in the bundle twice; give each result folder once")
@@ -47,10 +48,12 @@ def pack(folders: Sequence[Path], file: Path) -> dict[str, Any]:
     written: dict[str, bytes] = {DESCRIPTION: _json(description)}
     from testbed.bundle.crate import metadata
 
-    written[CRATE] = _json(metadata(digests, runs, _newest(runs)))
+    written[CRATE] = _json(metadata(digests, runs, newest(runs)))
     sums = {place: digest for place, (_, digest) in digests.items()}
     sums |= {place: hashlib.sha256(data).hexdigest() for place, data in written.items()}
     written[MANIFEST] = "".join(f"{sums[place]}  {place}\n" for place in sorted(sums)).encode()
+    if key is not None:
+        written[SIGNATURE] = sign(written[MANIFEST], key)
     _write(file, files, written)
     return description
 
@@ -81,7 +84,8 @@ def _info(place: str, source: Path | None = None) -> zipfile.ZipInfo:
     return info
 
 
-def _entry(folder: Path) -> dict[str, Any]:
+def entry(folder: Path) -> dict[str, Any]:
+    """A result folder's in ``bundle.json``."""
     folder = folder.resolve()
     kind = kind_of(folder)
     provenances = [_provenance(run) for run in runs_in(folder)]
@@ -131,7 +135,7 @@ def _sources() -> Iterator[tuple[str, Path]]:
                 yield ("LICENSE" if place.name == "LICENSE" else f"source/{place.as_posix()}"), path
 
 
-def _newest(runs: Sequence[Mapping[str, Any]]) -> datetime.datetime:
+def newest(runs: Sequence[Mapping[str, Any]]) -> datetime.datetime:
     """When the last of the runs was written: the bundle's own date, so that bundling again changes nothing."""
     times = [str(run["written"]) for run in runs if run["written"]]
     text = max(times, default="1980-01-01T00:00:00Z")

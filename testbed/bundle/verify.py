@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed.bundle.kinds import Verified, kind_of, runs_in, verify_folder
-from testbed.bundle.pack import CRATE, DESCRIPTION, MANIFEST, SCHEMA
-from testbed.checks.verify import NOT_RECORDED, read_json
+from testbed.bundle import origin, signature
+from testbed.bundle.kinds import runs_in, verify_folders
+from testbed.bundle.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest
+from testbed.bundle.signature import MANIFEST, SIGNATURE
+from testbed.bundle.verified import Verified
+from testbed.checks.verify import differences, read_json
 from testbed.errors import BadInput
-from testbed.report.pages import write_page
 
-WORDING = re.compile(r"(?:^|[.\]]|: )(?:reason|reasons\[\d+\]|summary|why): ")
-"""How a difference begins that is one of a text for people."""
 LARGEST_BYTES = 64 * 2**30
 NEEDED = (DESCRIPTION, MANIFEST, CRATE)
 
@@ -71,33 +69,44 @@ def _schema(file: Path, place: Path) -> None:
         )
 
 
-def verify_bundle(place: Path) -> list[Verified]:
+def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = None) -> list[Verified]:
     """Each of the bundle's result folders, judged again, and before them the bundle itself."""
     description = read_json(place / DESCRIPTION)
-    found = [_sums(place)]
-    for run in description["runs"]:
-        folder = place / run["path"]
-        if not folder.is_dir():
+    bundle = _sums(place)
+    signature.check(place, bundle, signers)
+    runs = description["runs"]
+    for run in runs:
+        if not (place / run["path"]).is_dir():
             raise BadInput(f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle")
-        verified = verify_folder(folder)
-        if str(run["verdict"]) != verified.verdict and run["kind"] != "comparison":
-            verified.differences.append(
-                f"{DESCRIPTION}: {run['path']}: verdict {run['verdict']!r}, {verified.verdict!r} by the data"
-            )
-        _plots(folder, verified)
-        found.append(_of_its_time(verified))
-    return found
+    found = verify_folders([place / run["path"] for run in runs], rerun=rerun)
+    for run in runs:
+        again = entry(place / run["path"])
+        bundle.differences.extend(differences(f"{DESCRIPTION}: {run['path']}", run, again))
+    _crate(place, description["runs"], bundle)
+    return [bundle, *found]
 
 
-def _of_its_time(verified: Verified) -> Verified:
-    """A bundle may be older than the checkout: that the same is said in other words, or that more is told now, is no
-    difference. Numbers, statuses and verdicts are."""
-    said = [text for text in verified.differences if WORDING.search(text) or f": {NOT_RECORDED}, " in text]
-    if not said:
-        return verified
-    rest = [text for text in verified.differences if text not in said]
-    note = f"{len(said)} texts or entries are not as this checkout would write them, e.g. {said[0][:200]}"
-    return replace(verified, differences=rest, notes=[*verified.notes, note])
+def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:
+    """What the bundle says of itself for other tools, made again."""
+    from testbed.bundle.crate import metadata
+
+    parts = [origin.provenance_of(run) for run in runs_in(place)]
+    if not parts or not all(origin.of_this_code(part) for part in parts):
+        bundle.unchecked.append(f"{CRATE}: it was written by other code")
+        return
+    files = {
+        name: (path, hashlib.sha256(path.read_bytes()).hexdigest())
+        for name, path in _files(place).items()
+        if name not in (DESCRIPTION, CRATE)
+    }
+    again = json.loads(json.dumps(metadata(files, runs, newest(runs))))
+    bundle.differences.extend(differences(CRATE, read_json(place / CRATE), again))
+
+
+def _files(place: Path) -> dict[str, Path]:
+    """All that checksums are of, by place."""
+    every = {path.relative_to(place).as_posix(): path for path in sorted(place.rglob("*")) if path.is_file()}
+    return {name: path for name, path in every.items() if name not in (MANIFEST, SIGNATURE)}
 
 
 def _sums(place: Path) -> Verified:
@@ -108,70 +117,11 @@ def _sums(place: Path) -> Verified:
         if len(digest) != 64 or not name:
             raise BadInput(f"{MANIFEST}, line {number}: should be a SHA-256, two spaces and a file's name")
         listed[name] = digest
-    there = {
-        path.relative_to(place).as_posix(): path
-        for path in sorted(place.rglob("*"))
-        if path.is_file() and path.name != MANIFEST
-    }
-    differences = [f"{name}: is listed in {MANIFEST}, but not there" for name in listed if name not in there]
+    there = _files(place)
+    found = [f"{name}: is listed in {MANIFEST}, but not there" for name in listed if name not in there]
     for name, path in there.items():
         if name not in listed:
-            differences.append(f"{name}: is not listed in {MANIFEST}")
+            found.append(f"{name}: is not listed in {MANIFEST}")
         elif hashlib.sha256(path.read_bytes()).hexdigest() != listed[name]:
-            differences.append(f"{name}: was changed: its SHA-256 is not that of {MANIFEST}")
-    return Verified("bundle", f"{len(there)} files", differences, [], [])
-
-
-def _plots(folder: Path, verified: Verified) -> None:
-    """Draw the plots again, and add to the differences where one is not the same.
-
-    Of a plot drawn by another matplotlib only its presence is compared.
-    """
-    import matplotlib as mpl
-
-    drawn = 0
-    for part in _with_reports(folder):
-        before = {path.name: path.read_bytes() for path in sorted((part / "plots").glob("*.svg"))}
-        if not before:
-            continue
-        by = _matplotlib(part)
-        write_page(part)
-        after = {path.name: path.read_bytes() for path in sorted((part / "plots").glob("*.svg"))}
-        drawn += len(after)
-        where = "" if part == folder else f"{part.relative_to(folder)}: "
-        for name in {**before, **after}:
-            if before.get(name) == after.get(name):
-                continue
-            if name in before and name in after and by not in ("", mpl.__version__):
-                verified.notes.append(
-                    f"{where}plots/{name}: drawn by matplotlib {by}, {mpl.__version__} here: not compared"
-                )
-            else:
-                verified.differences.append(f"{where}plots/{name}: is not what the data give")
-    if drawn:
-        verified.notes.append(f"{drawn} plots were drawn again")
-
-
-def _with_reports(folder: Path) -> Iterator[Path]:
-    """The folder itself, and the runs in it, where this checkout can draw their plots from the folder alone."""
-    kind = kind_of(folder)
-    if kind in ("run", "table"):
-        yield folder
-    if kind == "claims":
-        from testbed.claims.verify import runs_of
-
-        yield folder
-        for _, run in runs_of(folder):
-            yield from _with_reports(run)
-    elif kind != "run":
-        yield from runs_in(folder)
-
-
-def _matplotlib(folder: Path) -> str:
-    """The version that the folder's plots were drawn by; empty where that is not known."""
-    for run in runs_in(folder):
-        path = run / "provenance.json"
-        if path.is_file():
-            packages: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")).get("packages", {})
-            return str(packages.get("matplotlib", ""))
-    return ""
+            found.append(f"{name}: was changed: its SHA-256 is not that of {MANIFEST}")
+    return Verified("bundle", f"{len(there)} files", found)

@@ -1,9 +1,11 @@
-"""Judges a result folder again, from nothing but the folder, and compares with the verdict it holds."""
+"""Judges a run again from its result folder, and says in words where two documents or texts differ."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,37 +13,31 @@ from typing import Any
 from pydantic import ValidationError
 
 from testbed.checks.judge import judge
-from testbed.checks.result import Verdict
+from testbed.checks.result import Trust, Verdict
 from testbed.errors import BadInput
-from testbed.series import FromFile
+from testbed.series import FromFile, Reader
 
 NOT_RECORDED = "is not recorded"
+FRACTION = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?)")
 
 
-def verify(result_dir: Path) -> tuple[Verdict, list[str]]:
-    """The verdict by the folder's own data, and every difference from its ``verdict.json``, in words.
+def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None = None) -> Verdict:
+    """The verdict by the folder's own data.
 
-    The checks are judged anew from ``plan.json``, ``telemetry.lp`` and ``agents/``. Two things can't be
-    measured again from a folder and are taken from the record: whether the run was trusted, and how many
-    points the database held. Raises BadInput where a file is missing or broken.
+    The checks are judged anew from ``plan.json``, ``telemetry.lp`` (or ``reader``) and ``agents/``. How many points
+    the database held can't be measured again and is taken from the record; so is ``trust``, where it is not given.
+    Raises BadInput where a file is missing or broken.
     """
-    plan = read_json(result_dir / "plan.json")
     recorded = read_verdict(result_dir)
-    if recorded.broken:
-        raise BadInput(f"{result_dir}: there is no verdict to verify: the run broke down: {recorded.broken}")
-    reader = FromFile(result_dir / "telemetry.lp")
-    again = judge(
-        plan,
+    reader = reader or FromFile(result_dir / "telemetry.lp")
+    return judge(
+        read_json(result_dir / "plan.json"),
         reader,
         result_dir / "agents",
-        recorded.trust,
+        trust or recorded.trust,
         file_points=reader.count_points(),
-        database_points=_recorded_database_points(recorded),
+        database_points=recorded_database_points(recorded),
     )
-    now = again.to_json()
-    if not recorded.figures:  # of a folder from before verdicts had them
-        now["figures"] = {}
-    return again, list(differences("", recorded.to_json(), now))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -68,7 +64,8 @@ def read_verdict(result_dir: Path) -> Verdict:
         raise BadInput(f"{path}: {where}: {first['msg']}") from error
 
 
-def _recorded_database_points(recorded: Verdict) -> int | None:
+def recorded_database_points(recorded: Verdict) -> int | None:
+    """How many points the database held when the run ended; None where none took part."""
     for check in recorded.checks:
         if check.judge == "points_stored" and isinstance(check.figures.get("database_points"), int):
             return int(check.figures["database_points"])
@@ -98,3 +95,34 @@ def _same(recorded: Any, again: Any) -> bool:
     numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (recorded, again))
     # Figures are rounded to six places; a last place may still fall either way with another numpy.
     return math.isclose(recorded, again, rel_tol=1e-9, abs_tol=2e-6) if numbers else recorded == again
+
+
+def text_differences(where: str, recorded: str, again: str, most: int = 3) -> Iterator[str]:
+    """The first lines in which two texts differ, and how many more do; fractions as :func:`differences` compares
+    them."""
+    if recorded == again:
+        return
+    lines = itertools.zip_longest(recorded.splitlines(), again.splitlines())
+    found = [
+        (number, a, b) for number, (a, b) in enumerate(lines, 1) if a != b and not _same_but_rounded(a, b)
+    ]
+    for number, a, b in found[:most]:
+        a, b = _where_they_differ(a or "", b or "")
+        yield f"{where}, line {number}: {a!r} is recorded, {b!r} by the data"
+    if len(found) > most:
+        yield f"{where}: {len(found) - most} more lines differ"
+
+
+def _same_but_rounded(a: str | None, b: str | None) -> bool:
+    parts, others = FRACTION.split(a or ""), FRACTION.split(b or "")
+    if a is None or b is None or len(parts) != len(others):
+        return False
+    numbers = zip(parts[1::2], others[1::2], strict=True)
+    return parts[::2] == others[::2] and all(x == y or _same(float(x), float(y)) for x, y in numbers)
+
+
+def _where_they_differ(a: str, b: str, shown: int = 80) -> tuple[str, str]:
+    """Both lines from a little before the first character that differs."""
+    same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))))
+    start = max(0, same - shown // 4)
+    return a[start : start + shown], b[start : start + shown]

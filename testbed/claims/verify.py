@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import differences, read_json
+from testbed.checks.verify import differences, read_json, text_differences
+from testbed.claims import judged as table
 from testbed.claims.evidence import judge
 from testbed.claims.execute import Made
+from testbed.claims.judged import Judged
 from testbed.claims.load import load
+from testbed.scenario.load import read
 
-COMPARED = ("verdict", "n", "figures", "intervals")
-"""What comes from the runs; the rest of a claim is what was asked, or the same figures in words."""
+FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
+"""What comes of the runs; the rest of a claim is what was asked, or the same figures in words."""
 
 
 def runs_of(folder: Path) -> list[tuple[str, Path]]:
@@ -21,27 +26,47 @@ def runs_of(folder: Path) -> list[tuple[str, Path]]:
     return [(name, folder / run["folder"]) for name, run in runs.items() if run["folder"]]
 
 
-def verify_claims(folder: Path) -> tuple[str, list[str], list[str]]:
-    """The recorded verdict, what differs from it by the runs, in words, and notes on claims that are no more.
+def verify_claims(folder: Path, *, words: bool) -> tuple[str, list[str], list[str]]:
+    """The verdict by the runs, what differs from the record, in words, and what could not be checked.
 
-    The claims are those of this checkout; BadInput where a file is missing or broken.
+    The claims are those of this checkout; ``words``: they are those that were asked, so that every word of them is
+    compared. BadInput where a file is missing or broken.
     """
     document = read_json(folder / "claims.json")
     known = load().claims
     recorded = {claim["id"]: claim for claim in document["claims"]}
-    notes = [f"{name}: this checkout has no such claim" for name in recorded if name not in known]
+    unchecked = [f"{name}: this checkout has no such claim" for name in recorded if name not in known]
     found: list[str] = []
+    again: list[Judged] = []
     for name, before in recorded.items():
-        if name in known:
-            made = Made(**document["runs"][known[name].run])
-            again = judge(name, known[name], made, folder).as_json()
-            found += _differences(name, before, again)
-    return str(document["verdict"]), found, notes
+        if name not in known:
+            again.append(Judged.from_json(before))
+            continue
+        made = Made(**document["runs"][known[name].run])
+        now = judge(name, known[name], made, folder)
+        again.append(now)
+        found += _differences(name, before, now, words=words)
+    if document.get("beside"):
+        unchecked.append("what stands beside the claims is of other results, which are not in the folder")
+    verdict = table.verdict_of(again)
+    found += differences("verdict", document["verdict"], verdict)
+    if words:
+        found += differences("summary", document["summary"], table.summary_of(again))
+        found += _csv(folder, [Judged.from_json(claim) for claim in document["claims"]])
+    return verdict, found, unchecked
 
 
-def _differences(name: str, before: dict[str, Any], again: dict[str, Any]) -> Iterator[str]:
-    for key in COMPARED:
-        a, b = before.get(key), again.get(key)
-        if isinstance(a, dict) and isinstance(b, dict):
-            b = {place: list(value) if isinstance(value, tuple) else value for place, value in b.items()}
-        yield from differences(f"claims.{name}.{key}", a, b)
+def _differences(name: str, before: Mapping[str, Any], again: Judged, *, words: bool) -> Iterator[str]:
+    now = json.loads(json.dumps(again.as_json()))
+    keys = [key for key in now if key != "beside"] if words else FROM_THE_RUNS
+    for key in keys:
+        yield from differences(f"claims.{name}.{key}", before.get(key), now[key])
+
+
+def _csv(folder: Path, claims: list[Judged]) -> Iterator[str]:
+    """``claims.csv`` against ``claims.json``."""
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+        table.write_csv(claims, Path(place, "claims.csv"))
+        yield from text_differences(
+            "claims.csv", read(folder / "claims.csv"), read(Path(place, "claims.csv"))
+        )

@@ -19,6 +19,10 @@ def register(app: typer.Typer) -> None:
         output: Annotated[
             Path | None, typer.Option("--output", "-o", help="The file; without it, in results/bundles/.")
         ] = None,
+        sign: Annotated[
+            Path | None,
+            typer.Option("--sign", metavar="KEY", help="Sign it with this SSH key (ssh-keygen -t ed25519)."),
+        ] = None,
     ) -> None:
         """Pack results with all that is needed to check them elsewhere into one file."""
         from testbed import paths
@@ -33,7 +37,7 @@ def register(app: typer.Typer) -> None:
         file = output or paths.results() / "bundles" / f"{first.parent.name}-{first.name}{more}.zip"
         if output is None:
             file.parent.mkdir(parents=True, exist_ok=True)
-        description = pack(folders, file)
+        description = pack(folders, file, sign)
         for run in description["runs"]:
             print(f"  {run['kind']:<11} {run['name']}: {run['verdict']}")
         print(f"{shown(file.resolve())}, {file.stat().st_size / 2**20:.1f} MiB")

@@ -11,7 +11,7 @@ import typer
 from testbed.errors import BadInput, Exit
 
 if TYPE_CHECKING:
-    from testbed.bundle.kinds import Verified
+    from testbed.bundle.verified import Verified
 
 ResultFolders = Annotated[
     list[Path], typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest.")
@@ -29,39 +29,52 @@ def register(app: typer.Typer) -> None:
                 metavar="RESULT…", help="Result folders, e.g. results/startup/latest, or bundles."
             ),
         ],
+        rerun: Annotated[
+            bool,
+            typer.Option(
+                "--rerun", help="Make runs in virtual time again and compare every byte of their data."
+            ),
+        ] = False,
+        signers: Annotated[
+            Path | None,
+            typer.Option(
+                "--signers",
+                metavar="FILE",
+                help="Bundles have to be signed by one of these (OpenSSH's allowed signers).",
+            ),
+        ] = None,
     ) -> None:
-        """Judge results again from their raw data and compare with their verdicts.
+        """Make all again that can be made of results' raw data, and compare with what they hold.
 
-        Ends with 0 when every verdict is confirmed, whatever it says, and with 1 when one is not.
+        Ends with 0 when everything is confirmed, whatever the verdicts say, and with 1 when something is not.
         """
-        from testbed.bundle.kinds import verify_folder
+        from testbed.bundle.kinds import verify_folders
         from testbed.bundle.verify import is_bundle, unpacked, verify_bundle
 
-        code = Exit.PASS
-        for result in results:
-            if is_bundle(result):
-                with unpacked(result) as place:
-                    found = verify_bundle(place)
-            elif result.is_file():
+        folders = [result for result in results if not result.is_file()]
+        bundles = [result for result in results if result.is_file()]
+        for result in bundles:
+            if not is_bundle(result):
                 raise BadInput(f"{result}: neither a result folder nor a bundle")
-            else:
-                found = [verify_folder(result)]
-            if _tell(found):
-                code = Exit.FAIL
-        raise typer.Exit(code)
+        if signers and folders:
+            raise BadInput(f"--signers: {folders[0]} is a folder, and only bundles are signed")
+        differs = _tell(verify_folders(folders, rerun=rerun)) if folders else False
+        for bundle in bundles:
+            with unpacked(bundle) as place:
+                differs = _tell(verify_bundle(place, rerun=rerun, signers=signers)) or differs
+        raise typer.Exit(Exit.FAIL if differs else Exit.PASS)
 
 
 def _tell(found: Sequence[Verified]) -> bool:
     """Print what came out; whether anything differs."""
-    differs = False
     for verified in found:
-        for check in verified.checks:
-            print(f"  {check}")
-        for difference in verified.differences:
-            print(f"  differs     {difference}")
-        for note in verified.notes:
-            print(f"  note        {note}")
+        for word, texts in (
+            ("", verified.checks), ("differs", verified.differences), ("not checked", verified.unchecked),
+            ("note", verified.notes),
+        ):  # fmt: skip
+            for text in texts:
+                print(f"  {word:<11} {text}" if word else f"  {text}")
         word = "NOT CONFIRMED" if verified.differences else "CONFIRMED"
-        print(f"{word} {verified.verdict.upper()} {verified.name}")
-        differs = differs or bool(verified.differences)
-    return differs
+        rest = f" (not checked: {len(verified.unchecked)})" if verified.unchecked else ""
+        print(f"{word} {verified.verdict.upper()} {verified.name}{rest}")
+    return any(verified.differences for verified in found)

@@ -135,8 +135,9 @@ def with_interval(d: Difference) -> str:
     return f"{change(d)} ({low:+.1f}…{high:+.1f})"
 
 
-def write(folder: Path, comparison: Comparison) -> Path:
-    """``compare.json``, ``plots/`` and ``report.html``; returns the page's path."""
+def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Path:
+    """``compare.json``, ``plots/`` and ``report.html``; returns the page's path. ``home`` is the folder that the runs'
+    places are told from, if it is another one."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {
         "schema": 1,
@@ -144,7 +145,7 @@ def write(folder: Path, comparison: Comparison) -> Path:
         "command": comparison.command,
         "confidence": comparison.confidence,
         "words": comparison.words,
-        "groups": [_group_json(group, folder) for group in comparison.groups],
+        "groups": [_group_json(group, home or folder) for group in comparison.groups],
         "differences": [difference.as_json() for difference in comparison.differences],
     }
     (folder / "compare.json").write_text(

@@ -10,11 +10,12 @@ from testbed.checks.verify import differences as document_differences
 from testbed.checks.verify import read_json
 from testbed.compare.difference import differences
 from testbed.compare.groups import Group, RunOf, read_run
-from testbed.compare.result import Comparison
+from testbed.compare.result import Comparison, write
 
 
-def verify_comparison(folder: Path) -> tuple[list[str], list[str], list[str]]:
-    """The words by the runs, what differs from ``compare.json``, and notes on runs that are elsewhere.
+def verify_comparison(folder: Path, place: Path) -> tuple[list[str], list[str], list[str]]:
+    """The words by the runs, what differs from ``compare.json``, and which runs are elsewhere. The comparison is made
+    again in ``place``, plots and page as well.
 
     Raises BadInput where a file is missing or broken.
     """
@@ -26,12 +27,8 @@ def verify_comparison(folder: Path) -> tuple[list[str], list[str], list[str]]:
     confidence = float(document["confidence"])
     found = differences(groups[0], groups[1:], confidence, only) if trusted else []
     again = Comparison(document["name"], groups, found, confidence, document["command"])
-    told = list(
-        document_differences(
-            "", {key: document[key] for key in ("words", "differences")},
-            {"words": again.words, "differences": [d.as_json() for d in found]},
-        )
-    )  # fmt: skip
+    write(place, again, folder)
+    told = list(document_differences("", document, read_json(place / "compare.json")))
     return [f"{group} {word}" for group, word in again.words.items()], told, notes
 
 

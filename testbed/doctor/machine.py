@@ -51,15 +51,21 @@ def browser() -> Probed:
     return Probed(path is not None, path or "none of Chromium and Chrome is installed")
 
 
+ROC_VALIDATOR = paths.CHECKOUT / ".build" / "roc-validator" / "bin" / "rocrate-validator"
+"""Has an environment of its own: it needs other versions of packages than the testbed."""
+
+
 def test_tools() -> Probed:
-    """The pinned linters and test runners, the C compiler that Go's race detector needs, and what the guest kernel
-    is built from, where the distribution has it."""
+    """The pinned linters and test runners, the C compiler that Go's race detector needs, the validator of bundles'
+    metadata, and what the guest kernel is built from, where the distribution has it."""
     packages = pinned("requirements-test.lock")()
     compiler = program("gcc", "--version")()
     kernel = guest.for_tests()
+    crates = ROC_VALIDATOR.exists()
     return Probed(
-        packages.ok and compiler.ok and kernel.ok,
-        f"{packages.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}",
+        packages.ok and compiler.ok and kernel.ok and crates,
+        f"{packages.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}; "
+        f"roc-validator: {'yes' if crates else 'not installed'}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Judges a table again: its runs from their raw data, and its figures and verdict from its runs."""
+"""Makes a table again from its runs: its figures, its verdict, and what each of its cells was to be."""
 
 from __future__ import annotations
 
@@ -8,44 +8,63 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.result import Verdict
-from testbed.checks.verify import differences, read_json, read_verdict, verify
+from testbed.checks.verify import differences, read_json, read_verdict, text_differences
 from testbed.errors import BadInput
 from testbed.matrix import load as table_file
 from testbed.matrix import outcome, table_run
-from testbed.matrix.load import KEPT_AS, LoadedTable
+from testbed.matrix.load import KEPT_AS, LoadedTable, scenario_of
 from testbed.matrix.outcome import Outcome
+from testbed.scenario.load import parse, plain, read
+
+MADE = ("table.csv",)
+"""Texts beside ``table.json`` and ``verdict.json`` that a table leaves."""
 
 
-def verify_table(folder: Path) -> tuple[Verdict, list[str], int]:
-    """The verdict by the table's runs, every difference from what is recorded, in words, and the number of runs.
+def verify_table(folder: Path) -> tuple[Verdict, list[str], list[str]]:
+    """The verdict by the table's runs, every difference from what is recorded, in words, and what could not be checked.
 
-    Cells that this machine could not run are taken from the record. Raises BadInput where a file is missing or
-    broken.
+    The runs themselves are not judged here. Cells that this machine could not run are taken from the record. Raises
+    BadInput where a file is missing or broken.
     """
     recorded, document = read_verdict(folder), read_json(folder / "table.json")
-    runs = sorted(path.parent for path in folder.glob("cells/*/*/*/*/verdict.json"))
-    runs = [run for run in runs if not run.is_symlink()]
-    found = [text for run in runs for text in _of_run(folder, run)]
-    again, figures = _again(folder, document)
-    found += differences("table.json", document, figures)
-    found += differences("", recorded.to_json(), again.to_json())
-    return again, found, len(runs)
-
-
-def _of_run(folder: Path, run: Path) -> Iterator[str]:
-    if read_verdict(run).broken:
-        return  # it has no figures, and its table says so
-    _, found = verify(run)
-    yield from (f"{run.relative_to(folder)}: {text}" for text in found)
-
-
-def _again(folder: Path, document: dict[str, Any]) -> tuple[Verdict, dict[str, Any]]:
     loaded, asked, selection = _asked(folder, document)
+    found = list(_cells(folder, loaded, selection))
     outcomes = list(_outcomes(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-        verdict = table_run.write(loaded, asked, selection, bounds, Path(place), document["run"], outcomes)
-        return verdict, read_json(Path(place) / "table.json")
+        again = table_run.write(loaded, asked, selection, bounds, Path(place), document["run"], outcomes)
+        found += differences("table.json", document, read_json(Path(place) / "table.json"))
+        for name in MADE:
+            if (folder / name).is_file():
+                found += text_differences(name, read(folder / name), read(Path(place) / name))
+            else:
+                found.append(f"{name}: is not there")
+    found += differences("", recorded.to_json(), again.to_json())
+    unchecked = [
+        f"row {o.row} {o.column} #{o.repetition}: no run is in the folder: {o.why}"
+        for o in outcomes
+        if o.verdict == "unsupported" and not o.run
+    ]
+    return again, found, unchecked
+
+
+def _cells(folder: Path, loaded: LoadedTable, selection: table_run.Selection) -> Iterator[str]:
+    """Where a cell's run is not of the scenario and the seed that the table asks for."""
+    for cell in selection.cells():
+        asked = scenario_of(loaded, selection.rows[cell.row], selection.columns[cell.column])
+        should = plain(parse(loaded.path, asked.text, "a scenario is a mapping"))
+        for plan_file in sorted((folder / cell.folder).glob("*/plan.json")):
+            run = plan_file.parent
+            if run.is_symlink():
+                continue
+            where, plan, kept = str(run.relative_to(folder)), read_json(plan_file), run / "scenario.yaml"
+            there = plain(parse(kept, read(kept), "a scenario is a mapping"))
+            yield from differences(f"{where}: scenario.yaml", there, should)
+            chosen = {"seed": plan.get("seed"), "overrides": plan.get("overrides")}
+            seed = loaded.table.seed + cell.repetition - 1
+            yield from differences(
+                f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(asked.overrides)}
+            )
 
 
 def _asked(

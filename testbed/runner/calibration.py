@@ -18,6 +18,8 @@ from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
 from topologies.commands import dies_with_us
 
+PROBE = "probe.json"
+"""What the probe said, in the result folder: ``links.csv`` is made of it."""
 MANY_LIMITS = 1e6
 """Stands for an error where none is allowed: InfluxDB has no infinity."""
 
@@ -78,11 +80,14 @@ def calibrate(
 ) -> list[LinkReading]:
     """Measure the links, a second time if the first was off (a busy moment of a shared machine).
 
-    Each attempt's readings go to ``table`` (``links.csv``) and to ``note`` with the attempt's number. Raises
-    :class:`LinksOff` where a link is beyond the plan's limits, :class:`RunFailed` if the probe breaks down.
+    What the probe said in each attempt goes to ``probe.json`` beside ``table``, its readings to ``table``
+    (``links.csv``) and to ``note`` with the attempt's number. Raises :class:`LinksOff` where a link is beyond the
+    plan's limits, :class:`RunFailed` if the probe breaks down.
     """
     for attempt in (1, 2):
-        readings = measure(plan, plan_file, probe, namespaces, log)
+        said = measure(plan, plan_file, probe, namespaces, log)
+        table.with_name(PROBE).write_text(json.dumps(said, indent=1) + "\n")
+        readings = readings_of(plan, said)
         write_csv(readings, table)
         note(readings, attempt)
         reasons = off_limits(readings, plan["limits"])
@@ -93,8 +98,9 @@ def calibrate(
 
 def measure(
     plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path
-) -> list[LinkReading]:
-    """Run the probe over all links at once (a few seconds); raises :class:`RunFailed` if it breaks down."""
+) -> dict[str, Any]:
+    """Run the probe over all links at once (a few seconds); returns what it said. Raises :class:`RunFailed` if it
+    breaks down."""
     command = [str(probe), "probe", "--plan", str(plan_file)]
     for host, path in namespaces.items():
         command += ["--netns", f"{host}={path}"]
@@ -116,8 +122,14 @@ def measure(
         raise RunFailed(
             f"the links could not be measured (the probe ended with {done.returncode}); see {log}"
         )
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+def readings_of(plan: Plan, said: Mapping[str, Any]) -> list[LinkReading]:
+    """What the probe said, beside what the plan asks; raises :class:`RunFailed` where it measured too little."""
     asked = {link["name"]: link for link in plan["links"]}
-    return [_reading(asked[measured["link"]], measured) for measured in json.loads(done.stdout)["links"]]
+    return [_reading(asked[measured["link"]], measured) for measured in said["links"]]
 
 
 def _reading(link: dict[str, Any], measured: dict[str, Any]) -> LinkReading:

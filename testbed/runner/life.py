@@ -35,7 +35,7 @@ from testbed.runner.progress import Progress, Step
 from testbed.runner.telemetry_lag import TelemetryLag
 from testbed.runner.timeline import Timeline
 from testbed.runner.transfer import await_ready, start_of_transfer, watch_transfer
-from testbed.runner.trust import judge_trust, lossy_interfaces
+from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.series import FromInflux
 from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
 
@@ -211,14 +211,9 @@ class Run:
             network.middle.stop()
             collectors.stop_pushing()
             self.provenance["collectors"] = collectors.cost()
-            trust = judge_trust(
-                self.plan["limits"],
-                relay=self._relay_result(),
-                idle=collectors.host_load.idle,
-                qdiscs=qdiscs,
-                lossy=lossy_interfaces(self.plan),
-                longest_busy_s=collectors.host_load.longest_busy_s,
-            )
+            spans = collectors.host_load.spans
+            write_spans(spans, self.folder / HOST_LOAD)
+            trust = trust_of_run(self.plan, self._relay_result(), qdiscs, spans)
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
             counts = telemetry.Counts(merged, self._stored_points(endpoint))
             step.note = f"{counts.in_file} points in the file"

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import platform
 import socket
 import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
+from testbed import paths
 from testbed.doctor import kernel_facts
 from testbed.history import git
 from testbed.plan.resolve import Plan
 from topologies.commands import CommandFailed, in_namespace, run
 
+SCHEMA = 2
+"""Of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all that is derived can be made again."""
+CODE = ("collectors", "published", "testbed")
 SYSCTLS = (
     "net.core.rmem_default", "net.core.rmem_max", "net.core.wmem_default", "net.core.wmem_max",
     "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.udp_mem",
@@ -26,6 +32,8 @@ def of_machine_and_code() -> dict[str, Any]:
     """What is the same for all runs of this checkout on this machine today."""
     changes = _git("status", "--porcelain")
     return {
+        "schema": SCHEMA,
+        "code": code(),
         "commit": _git("rev-parse", "HEAD") or "",
         "uncommitted_changes": None if changes is None else bool(changes),
         "host": socket.gethostname(),
@@ -37,6 +45,18 @@ def of_machine_and_code() -> dict[str, Any]:
         "kernel": kernel_facts(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+@cache
+def code() -> str:
+    """16 hexadecimal digits that change with what plans, judges and reports: Python's sources, the pages' templates and
+    what is published, as they were when this process first asked."""
+    digest = hashlib.sha256()
+    for folder in CODE:
+        for path in sorted((paths.CHECKOUT / folder).rglob("*")):
+            if path.suffix in (".py", ".j2", ".css", ".yaml", ".csv") and path.is_file():
+                digest.update(str(path.relative_to(paths.CHECKOUT)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def of_plan(plan: Plan) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from influxdb.line_protocol import make_lines
+from line_protocol_parser import parse_line
 
 from testbed.plan.resolve import Plan
 
@@ -132,6 +133,18 @@ class Timeline(threading.Thread):
         }
         with self._spool.open("ab", buffering=0) as spool:
             spool.write(make_lines({"points": [point]}).encode())
+
+
+def rows_of(telemetry: Path) -> list[list[str]]:
+    """The rows of ``events.csv`` without its head, by the events in a run's telemetry."""
+    rows = []
+    with telemetry.open(encoding="utf-8") as lines:
+        for line in lines:
+            fields = parse_line(line)["fields"] if line.startswith("event,") else {}
+            if "asked_s" in fields:
+                kind = parse_line(line)["tags"]["kind"]
+                rows.append([f"{fields['asked_s']:.6f}", f"{fields['at_s']:.6f}", kind, fields["text"]])
+    return rows
 
 
 def write_csv(done: Sequence[Done], path: Path) -> None:

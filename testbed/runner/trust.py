@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import statistics
 from collections.abc import Collection, Mapping, Sequence
@@ -10,13 +11,16 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from collectors.host_load import BUSY
+from collectors.host_load import BUSY, idle_shares, longest_busy_s
 from testbed.checks.result import Trust
 
 FABRIC = "fabric"
 """Where :meth:`testbed.runner.network.Network.qdiscs` says that a link's middle is."""
 LOSSES = {"loss", "gilbert_elliott"}
 """Properties that have frames lost."""
+HOST_LOAD = "host_load.csv"
+"""The host's samples in the result folder: the seconds that each covers, and the idle part of them."""
+Spans = Sequence[tuple[float, float]]
 
 
 def lossy_interfaces(plan: Mapping[str, Any]) -> set[str]:
@@ -121,3 +125,35 @@ def lateness_lines(plan: Mapping[str, Any], relay_file: Path, at_ns: int) -> lis
         for link in json.loads(relay_file.read_text()).get("links", [])
     ]
     return str(make_lines({"points": points})).splitlines() if points else []
+
+
+def trust_of_run(
+    plan: Mapping[str, Any],
+    relay: Mapping[str, Any] | None,
+    qdiscs: Sequence[Mapping[str, Any]],
+    spans: Spans,
+) -> Trust:
+    """By what a run leaves in its result folder: the relay's result (None with netem), the qdiscs' counters at the
+    transfer's end, and of each sample of the host its seconds and their idle part."""
+    return judge_trust(
+        plan["limits"],
+        relay=relay,
+        idle=idle_shares(spans, plan["telemetry"]["interval_ms"] / 1000),
+        qdiscs=qdiscs,
+        lossy=lossy_interfaces(plan),
+        longest_busy_s=longest_busy_s(spans),
+    )
+
+
+def write_spans(spans: Spans, path: Path) -> None:
+    """``host_load.csv``: a row per sample, with all of each number's digits."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["seconds", "idle"])
+        writer.writerows(spans)
+
+
+def read_spans(path: Path) -> list[tuple[float, float]]:
+    """The rows of ``host_load.csv``; raises OSError, KeyError or ValueError where it is none."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [(float(row["seconds"]), float(row["idle"])) for row in csv.DictReader(file)]

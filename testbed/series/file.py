@@ -88,6 +88,10 @@ class FromFile:
             for time, tags, fields in self._points.get("event", [])
         )
 
+    def fields(self, measurement: str) -> list[dict[str, Any]]:
+        """Those of a measurement's points, in time order."""
+        return [fields for _, _, fields in self._points.get(measurement, [])]
+
     def count_points(self) -> int:
         """See :meth:`testbed.series.reader.Reader.count_points`.
 

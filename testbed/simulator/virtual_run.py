@@ -8,7 +8,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from testbed import paths
@@ -53,8 +53,16 @@ def texts(sources: tuple[str, ...]) -> bytes:
 def _files(sources: Sequence[str]) -> Iterator[Path]:
     for name in sources:
         place = paths.CHECKOUT / name
-        found = [place] if place.is_file() else [*place.rglob("*.go"), *place.rglob("*.py")]
-        yield from (path for path in found if not path.name.endswith("_test.go"))
+        found = [place] if place.is_file() else place.rglob("*")
+        yield from (path for path in found if is_source(path.relative_to(paths.CHECKOUT), sources))
+
+
+def is_source(path: PurePath, sources: Sequence[str]) -> bool:
+    """Whether a file of the checkout is one of those that ``sources`` (files and folders) stand for."""
+    if str(path) in sources:
+        return True
+    inside = any(path.is_relative_to(source) for source in sources)
+    return inside and path.suffix in (".go", ".py") and not path.name.endswith("_test.go")
 
 
 class VirtualRun(ABC):
@@ -81,6 +89,16 @@ class VirtualRun(ABC):
                 self.plan, self.folder, None, message, [], unsupported=isinstance(error, Unsupported)
             )
             raise
+
+    def without_database(self, database_points: int | None) -> Verdict:
+        """Run to the verdict, to be compared with an earlier run of the plan: without database, provenance and report.
+        ``database_points``: what the database held of that one."""
+        self._make_folder()
+        trust, _ = self.carry_out()
+        reader = FromFile(self.folder / "telemetry.lp")
+        return judge_from(
+            self.plan, self.folder, reader, trust, reader.count_points(), database_points
+        ).verdict
 
     @abstractmethod
     def carry_out(self) -> tuple[Trust, dict[str, Any]]:

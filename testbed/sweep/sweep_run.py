@@ -21,6 +21,8 @@ from testbed.sweep.plots import law_plot, plot
 from testbed.sweep.report import write_report
 from testbed.sweep.table import Row, rows_of, write_csv, write_parquet
 
+ASKED = "asked.json"
+"""What the command line asked beyond the sweep's file."""
 ALL_ARRIVED = "every byte arrives"
 """The name of the check that every sweep has."""
 
@@ -98,6 +100,7 @@ def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row], outcomes: Mapp
     verdict = _verdict(loaded, folder.name, checks, rows)
     write_json(folder / "verdict.json", verdict.to_json())
     (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
+    write_json(folder / ASKED, {"quick": loaded.quick, "overrides": list(loaded.overrides)})
     write_report(folder, loaded, rows, plots, verdict)
     return verdict
 

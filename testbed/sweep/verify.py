@@ -1,34 +1,103 @@
-"""Judges a sweep again from its table: its two copies against each other, and its checks from the figures."""
+"""Makes a sweep again from its figures: its two copies of them, its checks, plots and page; and with the simulator the
+figures themselves."""
 
 from __future__ import annotations
 
 import csv
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from testbed.checks.result import Verdict
-from testbed.checks.verify import differences, read_verdict
-from testbed.errors import BadInput
-from testbed.sweep import law
-from testbed.sweep.load import load
-from testbed.sweep.sweep_run import all_arrived
-from testbed.sweep.table import Row
+from testbed.checks.verify import differences, read_json, read_verdict, text_differences
+from testbed.errors import BadInput, TestbedError
+from testbed.runner.progress import QuietProgress
+from testbed.scenario.load import read
+from testbed.sweep import law, sweep_run
+from testbed.sweep.execute import Outcome, execute
+from testbed.sweep.load import LoadedSweep, load, points
+from testbed.sweep.sweep_run import ASKED, all_arrived, facts, planned
+from testbed.sweep.table import Row, rows_of
+
+SETTINGS = ("run", "policy", "seed")
 
 
-def verify_sweep(folder: Path) -> tuple[Verdict, list[str]]:
-    """The recorded verdict, and every difference of its checks from what the table's figures give, in words.
+def verify_sweep(folder: Path, place: Path) -> tuple[Verdict, list[str], list[str]]:
+    """The recorded verdict, every difference of what the table's figures give, in words, and what could not be checked.
 
-    Raises BadInput where a file is missing or broken.
+    All that is derived of the figures is made again in ``place``, plots and page as well. Raises BadInput where a file
+    is missing or broken.
     """
     recorded = read_verdict(folder)
     rows = _read_parquet(folder / "table.parquet")
     found = list(_copies(_read_csv(folder / "table.csv"), rows))
-    checks = [all_arrived({row["run"]: {"state": row["state"]} for row in rows})]
-    if asked := load(str(folder / "sweep.yaml")).sweep.law:
-        checks.append(law.check(law.fit(rows, asked), asked, len(law.of_the_law(rows, asked))))
-    before, again = ([check.model_dump(mode="json") for check in of] for of in (recorded.checks, checks))
-    return recorded, [*found, *differences("checks", before, again)]
+    loaded = load_kept(folder)
+    if loaded is None:
+        checks = [all_arrived({row["run"]: {"state": row["state"]} for row in rows})]
+        if asked := load(str(folder / "sweep.yaml")).sweep.law:
+            checks.append(law.check(law.fit(rows, asked), asked, len(law.of_the_law(rows, asked))))
+        before, again = ([check.model_dump(mode="json") for check in of] for of in (recorded.checks, checks))
+        found += differences("checks", before, again)
+        return (
+            recorded,
+            found,
+            [f"{ASKED}: a folder of its time has none, so plots and page are not compared"],
+        )
+    try:
+        _, policies = facts(QuietProgress())
+    except (TestbedError, OSError) as error:
+        return recorded, found, [f"no program could be built to ask for its policies: {error}"]
+    asked_points = list(points(loaded.sweep, list(policies)))
+    if len(asked_points) != len(rows):
+        found.append(f"table.parquet: has {len(rows)} rows, {len(asked_points)} by sweep.yaml")
+        return recorded, found, []
+    settings = {*SETTINGS, *loaded.sweep.parameters}
+    outcomes: dict[str, Outcome] = {
+        str(row["run"]): {k: v for k, v in row.items() if k not in settings and v is not None} for row in rows
+    }
+    made = rows_of(asked_points, [str(row["run"]) for row in rows], outcomes)
+    again_verdict = sweep_run.write(loaded, place, made, outcomes)
+    found += differences("", recorded.to_json(), again_verdict.to_json())
+    there, made_again = (_numbers(read(of / "table.csv")) for of in (folder, place))
+    found += text_differences("table.csv", there, made_again)
+    return again_verdict, found, []
+
+
+def rerun_sweep(folder: Path) -> tuple[list[str], list[str]]:
+    """Every run again with this checkout's simulator: where its figures are not the recorded ones, and notes."""
+    loaded = load_kept(folder)
+    if loaded is None:
+        return [], [f"not made again: it has no {ASKED}, so what was asked of it is not known"]
+    progress = QuietProgress()
+    simulator, policies = facts(progress)
+    runs = planned(loaded, policies)
+    plans = [plan for _, plan in runs]
+    with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
+        outcomes = execute(plans, simulator, Path(place, "runs.jsonl"), progress)
+    rows = rows_of([point for point, _ in runs], [str(plan["run"]) for plan in plans], outcomes)
+    found = [f"rerun: {text}" for text in _copies(_read_csv(folder / "table.csv"), rows)]
+    return found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"]
+
+
+def load_kept(folder: Path) -> LoadedSweep | None:
+    """The sweep as it was asked for; None where the folder is from before that was kept."""
+    if not (folder / ASKED).is_file():
+        return None
+    asked = read_json(folder / ASKED)
+    return load(str(folder / "sweep.yaml"), [str(text) for text in asked["overrides"]], quick=asked["quick"])
+
+
+def _numbers(text: str) -> str:
+    """A table's text with whole numbers as Parquet has them, which knows no others."""
+    return "\n".join(",".join(_number(cell) for cell in line.split(",")) for line in text.splitlines())
+
+
+def _number(cell: str) -> str:
+    try:
+        return repr(float(cell))
+    except ValueError:
+        return cell
 
 
 def _copies(texts: Sequence[Mapping[str, str]], rows: Sequence[Row]) -> Iterator[str]:

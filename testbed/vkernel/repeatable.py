@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap")
 """What is measured, sampled, captured and judged. Logs, plots and pages are no data."""
 OF_THE_MACHINE = ("provenance.json",)
 """Data that tells of the machine and of the time of day."""
+OF_THE_COMPUTER = {"sim.json": ("cpu_s", "peak_bytes")}
+"""What a simulation cost: keys that are left out of a file before it is compared."""
 TELEMETRY = "telemetry.lp"
 
 Digests = Mapping[str, str]
@@ -24,10 +27,18 @@ def digests(folder: Path) -> dict[str, str]:
     files = (path for path in folder.rglob("*") if path.suffix in DATA and path.is_file())
     found = {str(path.relative_to(folder)): path for path in files}
     return {
-        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        name: hashlib.sha256(_data(path)).hexdigest()
         for name, path in sorted(found.items())
         if name not in OF_THE_MACHINE and not name.startswith("logs/")
     }
+
+
+def _data(path: Path) -> bytes:
+    left_out = OF_THE_COMPUTER.get(path.name)
+    if left_out is None:
+        return path.read_bytes()
+    document = json.loads(path.read_bytes())
+    return json.dumps({key: document[key] for key in document if key not in left_out}).encode()
 
 
 @dataclass

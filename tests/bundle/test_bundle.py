@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from rocrate.rocrate import ROCrate
 
-from testbed.bundle.pack import CRATE, DESCRIPTION, MANIFEST, pack
+from testbed.bundle.pack import CRATE, DESCRIPTION, pack
+from testbed.bundle.signature import MANIFEST
 from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.cli.simulate import prepare

@@ -98,7 +98,7 @@ def test_a_stretch_without_idle_time_is_enough() -> None:
 def test_late_samples_of_the_load_count_for_all_that_they_cover(tmp_path: Path) -> None:
     load = HostLoad(tmp_path / "host.lp", "r", "s", 0.1)
     for idle, seconds in ((0.5, 0.1), (0.0, 1.0), (0.005, 0.6), (0.9, 0.1), (0.0, 0.5)):
-        load._take(idle, seconds)
+        load.spans.append((seconds, idle))
     assert len(load.idle) == 23
     assert sum(load.idle) / 23 == pytest.approx((0.5 + 0.9 + 0.005 * 6) / 23)
     # The busy samples, and the idle one between them: 93 ms of 2.2 s.

@@ -1,0 +1,194 @@
+"""All that is derived of a run's raw data, made again and compared with what its result folder holds."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.bundle import origin, page
+from testbed.bundle.verified import Verified
+from testbed.checks.derived import derived_lines
+from testbed.checks.evidence import agent_results
+from testbed.checks.history import history_lines
+from testbed.checks.result import Trust, Verdict
+from testbed.checks.verify import differences, read_json, read_verdict, text_differences, verify
+from testbed.checks.windows_csv import write_windows_csv
+from testbed.errors import BadInput, RunFailed
+from testbed.plan.resolve import Plan
+from testbed.runner import calibration, provenance, timeline
+from testbed.runner.trust import HOST_LOAD, read_spans, trust_of_run
+from testbed.series import FromFile
+from testbed.series.reader import end_of, start_of
+
+COMPARE = "compare"
+"""The occasion of a comparison's runs, which in virtual time have no report."""
+
+
+def verify_run(folder: Path) -> Verified:
+    """Plan, trust, verdict, tables, derived series, plots and page, from scenario, telemetry and results.
+
+    Raises BadInput where what all else is made of is missing or broken, or the run broke down.
+    """
+    plan, recorded = read_json(folder / "plan.json"), read_verdict(folder)
+    if recorded.broken:
+        raise BadInput(f"{folder}: there is no verdict to verify: the run broke down: {recorded.broken}")
+    return _MadeAgain(folder, plan, recorded).verified
+
+
+class _MadeAgain:
+    """One run's folder."""
+
+    def __init__(self, folder: Path, plan: Plan, recorded: Verdict) -> None:
+        self.folder, self.plan, self.recorded = folder, plan, recorded
+        self.provenance = origin.provenance_of(folder)
+        self.complete = origin.schema_of(self.provenance) >= provenance.SCHEMA
+        """Whether it has to hold all that today's folders do."""
+        self.verified = Verified(f"{recorded.scenario} {recorded.run}", recorded.verdict)
+        reader = FromFile(folder / "telemetry.lp")
+        self._origin()
+        readings = self._readings()
+        again = verify(folder, reader, self._trust(reader, readings))
+        told = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
+        self.verified.differences.extend(differences("", recorded.to_json(), told))
+        self._tables(reader, readings)
+        self._lines(reader, again)
+        page.check(folder, self.verified, self.provenance, needed=self.complete and not self._without_page())
+        self.verified.checks.extend(f"{c.status:<11} {c.name}: {c.reason}" for c in again.checks)
+        self.verified = Verified(
+            self.verified.name, again.verdict, self.verified.differences, self.verified.notes,
+            self.verified.checks, self.verified.unchecked,
+        )  # fmt: skip
+
+    def _origin(self) -> None:
+        recorded = self.provenance
+        if not recorded:
+            self._lacks("provenance.json")
+        if "run" in recorded and isinstance(recorded["run"], dict):
+            self.verified.differences.extend(
+                differences("provenance.json: run", recorded["run"], provenance.of_plan(self.plan))
+            )
+        origin.plan_again(self.folder, self.plan, self.verified)
+        origin.check_commit(self.folder, self.plan, recorded, self.verified)
+
+    def _lacks(self, what: str) -> None:
+        """A file that is not there: a difference, but where folders of its time had none."""
+        if self.complete:
+            self.verified.differences.append(f"{what}: is not there")
+        else:
+            self.verified.unchecked.append(f"{what}: a folder of its time need not have it")
+
+    def _without_page(self) -> bool:
+        return bool(self.plan["engine"] == "sim" and self.plan.get("occasion") == COMPARE)
+
+    def _facts(self, name: str) -> Any:
+        """What the runner noted, on this machine or in the guest."""
+        return self.provenance.get(name, self.provenance.get("guest", {}).get(name))
+
+    def _readings(self) -> list[calibration.LinkReading] | None:
+        """The links as the probe measured them; None in the simulator, and where they are not known."""
+        if self.plan["engine"] == "sim":
+            return None
+        probe = self.folder / calibration.PROBE
+        try:
+            if probe.is_file():
+                return calibration.readings_of(self.plan, read_json(probe))
+            if not self.complete and self._facts("calibration"):
+                return [calibration.LinkReading(**reading) for reading in self._facts("calibration")]
+        except (RunFailed, KeyError, TypeError) as error:
+            raise BadInput(f"{probe}: is not what the probe says: {error}") from error
+        self._lacks(calibration.PROBE)
+        return None
+
+    def _trust(self, reader: FromFile, readings: Sequence[calibration.LinkReading] | None) -> Trust:
+        """By links, relay, qdiscs and host; as recorded where the folder is too old to have them."""
+        if self.plan["engine"] == "sim":
+            return Trust(trusted=True)  # nothing can be late where there is no clock
+        if readings is not None:
+            off = calibration.off_limits(list(readings), self.plan["limits"])
+            self.verified.differences.extend(f"{calibration.PROBE}: {text}" for text in off)
+        relay, host_load = self.folder / "relay.json", self.folder / HOST_LOAD
+        qdiscs = self._facts("qdiscs_after")
+        lacking = [path.name for path in (relay, host_load) if not path.is_file()]
+        if self.plan["middle"] != "relay":
+            lacking = [name for name in lacking if name != relay.name]
+        if qdiscs is None:
+            lacking.append("provenance.json: qdiscs_after")
+        for what in lacking:
+            self._lacks(what)
+        if lacking:
+            if not self.complete:
+                self.verified.unchecked.append(
+                    "verdict.json: trust: is as recorded, for want of what it is made of"
+                )
+            return self.recorded.trust
+        try:
+            spans = read_spans(host_load)
+            self._same_host(reader, [idle for _, idle in spans])
+            said = read_json(relay) if self.plan["middle"] == "relay" else None
+            return trust_of_run(self.plan, said, qdiscs, spans)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{self.folder}: {HOST_LOAD} or relay.json is broken: {error}") from error
+
+    def _same_host(self, reader: FromFile, idle: Sequence[float]) -> None:
+        """The host's samples against those in the telemetry."""
+        busy = [float(point["cpu"]) for point in reader.fields("host")]
+        if len(busy) != len(idle) or any(1.0 - a != b for a, b in zip(idle, busy, strict=True)):
+            self.verified.differences.append(
+                f"{HOST_LOAD}: is not what telemetry.lp has of the host's {len(busy)} samples"
+            )
+
+    def _tables(self, reader: FromFile, readings: list[calibration.LinkReading] | None) -> None:
+        sessions = [session["name"] for session in self.plan["sessions"]]
+        if self.plan.get("traffic", "ncp") == "ncp":
+            self._file("windows.csv", lambda path: write_windows_csv(reader, sessions, path))
+        if readings is not None:
+            self._file("links.csv", lambda path: calibration.write_csv(readings, path))
+        if (self.folder / "events.csv").is_file():
+            self._events()
+        else:
+            self._lacks("events.csv")
+
+    def _events(self) -> None:
+        with (self.folder / "events.csv").open(newline="", encoding="utf-8") as file:
+            there = list(csv.reader(file))[1:]
+        again = timeline.rows_of(self.folder / "telemetry.lp")
+        self.verified.differences.extend(
+            text_differences("events.csv", "\n".join(map(str, there)), "\n".join(map(str, again)))
+        )
+
+    def _lines(self, reader: FromFile, again: Verdict) -> None:
+        events = reader.events()
+        start, end = start_of(events), end_of(events)
+        self._file(
+            "derived.lp", lambda path: path.write_text(derived_lines(self.plan, reader, again), "utf-8")
+        )
+        if start is None or end is None:
+            self.verified.unchecked.append("history.lp: nothing in the telemetry says when the run ended")
+            return
+        results = agent_results(self.folder / "agents")
+        self._file(
+            "history.lp",
+            lambda path: path.write_text(history_lines(self.plan, again, results, start, end), "utf-8"),
+        )
+
+    def _file(self, name: str, write: Callable[[Path], object]) -> None:
+        """One that is made again, compared."""
+        if not (self.folder / name).is_file():
+            self._lacks(name)
+            return
+        with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+            made = Path(place, name)
+            write(made)
+            there, again = (read_text(path) for path in (self.folder / name, made))
+        self.verified.differences.extend(text_differences(name, there, again))
+
+
+def read_text(path: Path) -> str:
+    """A file's text; BadInput where it is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: can't be read as text: {error}") from error

@@ -1,0 +1,268 @@
+"""Where a result says that it comes from: its plan from the scenario, and its commit, as far as that can be checked."""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from testbed import build
+from testbed.bundle.verified import Verified
+from testbed.checks.verify import differences, read_json
+from testbed.errors import BadInput, TestbedError
+from testbed.history import git
+from testbed.plan.resolve import Choices, Plan, resolve
+from testbed.plan.sessions import PolicyFacts
+from testbed.runner import provenance
+from testbed.runner.mptcp import mptcp_plan
+from testbed.scenario.load import LoadedScenario, load, parse, validated
+from testbed.scenario.model import Scenario
+from testbed.simulator import run as simulator
+from testbed.simulator import virtual_run
+
+PATHS = ("jitter_file", "trace_file")
+"""Keys of a link that name a file of the machine."""
+CHOSEN = ("run", "namespace")
+"""Keys of a plan that are a run's own: nothing else says what they should be."""
+
+
+def provenance_of(folder: Path) -> dict[str, Any]:
+    """A result folder's; empty where it has none."""
+    path = folder / "provenance.json"
+    return read_json(path) if path.is_file() else {}
+
+
+def schema_of(recorded: Mapping[str, Any]) -> int:
+    """Of the result folder whose provenance it is. One that says less than its commit's sources wrote says nothing."""
+    said = recorded.get("schema")
+    least = _schema_at(str(recorded.get("commit") or ""))
+    return max(int(said) if isinstance(said, int) else 1, least)
+
+
+def of_this_code(recorded: Mapping[str, Any]) -> bool:
+    """Whether the code that wrote a result is this checkout's, so that it would write the same words."""
+    if code := recorded.get("code"):
+        return bool(code == provenance.code())
+    commit = str(recorded.get("commit") or "")
+    return bool(commit) and _git("diff", "--quiet", commit, "--", "testbed") is not None
+
+
+def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
+    """The scenario that the plan is of, as its file and overrides are to be read: those of a run, and of a table's
+    cell, whose file has its overrides in it. BadInput where neither can be read."""
+    file = folder / "scenario.yaml"
+    if not file.is_file():
+        raise BadInput(f"{file.name}: there is no such file")
+    overrides = [str(text) for text in plan.get("overrides", [])]
+    found, wrong = [], None
+    try:
+        quick = load(str(file), quick=bool(plan.get("quick"))).overrides
+        told = load(str(file), overrides[len(quick) :], quick=bool(plan.get("quick")))
+        found.append(replace(told, changed=len(overrides) > len(quick)))
+    except BadInput as error:
+        wrong = error
+    try:
+        text = file.read_text(encoding="utf-8")
+        scenario = validated(Scenario, file, parse(file, text, "a scenario is a mapping"))
+        found.append(LoadedScenario(scenario, file, text, tuple(overrides)))
+    except BadInput as error:
+        wrong = wrong or error
+    if not found and wrong is not None:
+        raise wrong
+    return found
+
+
+def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, LoadedScenario] | None:
+    """The plan by the scenario in the folder, its overrides and what was chosen, compared with the recorded one field
+    by field; None where it can't be made again, which ``verified`` tells."""
+    if plan.get("topology", {}).get("file"):
+        verified.unchecked.append(
+            "plan.json: the topology is a program of the user's own, which is not run to check it"
+        )
+        return None
+    try:
+        choices = Choices(
+            plan["runtime"], plan["middle"], int(plan["seed"]), bool(plan["quick"]), plan["occasion"], plan["engine"]
+        )  # fmt: skip
+        policies = _policies(plan, provenance_of(folder), verified)
+        made = [
+            (_resolved(loaded, policies, choices, plan), loaded) for loaded in scenario_again(folder, plan)
+        ]
+    except (BadInput, KeyError, TypeError, ValueError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else error
+        verified.differences.append(f"plan.json: can't be made again from scenario.yaml: {what}")
+        return None
+    told = [list(differences("plan.json", _named_files(plan), _named_files(again))) for again, _ in made]
+    least = min(range(len(told)), key=lambda place: len(told[place]))
+    verified.differences.extend(told[least])
+    if paths_of(plan) != paths_of(made[least][0]):
+        verified.notes.append(
+            "plan.json: of files of the machine (jitter, trace) only the names are compared"
+        )
+    return made[least]
+
+
+def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
+    again = resolve(loaded, policies, choices, str(plan["run"]))
+    own = plan["sessions"][0]
+    if own.get("carrier") == "mptcp":  # a table's column chooses it
+        again = mptcp_plan(again, own.get("congestion_control"))
+    return again | {key: plan[key] for key in CHOSEN}
+
+
+def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verified) -> PolicyFacts:
+    """What the policies say of themselves: by the program of this checkout, and where that can't be asked by the plan
+    itself, which ``verified`` tells."""
+    by_plan = {str(s["policy"]): dict(s.get("policy_facts") or {}) for s in plan["sessions"]}
+    by_plan |= {str(name): {} for check in plan["checks"] for name in check.get("policy") or ()}
+    if recorded.get("of_commit"):
+        why = f"the agent was built from commit {_short(str(recorded.get('commit')))}"
+    else:
+        try:
+            return policies_here()
+        except (TestbedError, OSError) as error:
+            why = f"no program could be built to ask: {error}"
+    verified.unchecked.append(f"plan.json: policy_facts: {why}")
+    return by_plan
+
+
+@cache
+def policies_here() -> PolicyFacts:
+    """Of this checkout's programs; raises TestbedError where they can't be built."""
+    return build.policy_facts(build.build_programs("ncp-sim")["ncp-sim"])
+
+
+def paths_of(plan: Plan) -> list[str]:
+    """The files of the machine that a plan names."""
+    return [str(link[key]) for link in plan["links"] for key in PATHS if key in link]
+
+
+def _named_files(plan: Plan) -> Plan:
+    """With files of the machine by their names alone."""
+    links = [
+        {key: PurePosixPath(value).name if key in PATHS else value for key, value in link.items()}
+        for link in plan["links"]
+    ]
+    return {**plan, "links": links}
+
+
+def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified: Verified) -> None:
+    """Whether the recorded commit may be the one that the result was made by: its sources give the run its name (in
+    the simulator), and the scenario in the folder is the commit's."""
+    commit = str(recorded.get("commit") or "")
+    if why := _why_not_checkable(commit, recorded):
+        verified.unchecked.append(f"commit: {why}")
+        return
+    _check_scenario(folder, plan, commit, verified)
+    if plan.get("engine") == "sim" and not recorded.get("of_commit"):
+        sources = _sources_at(commit)
+        rule_is_ours = _git("diff", "--quiet", commit, "--", *RULE_OF_NAMES) is not None
+        if not rule_is_ours:
+            verified.unchecked.append(
+                f"commit: {_short(commit)} names runs by another rule than this checkout"
+            )
+        elif (name := virtual_run.run_id("sim", plan, sources)) != plan["run"]:
+            verified.differences.append(
+                f"commit: run {plan['run']} is recorded, {name} by the plan and the sources of {_short(commit)}"
+            )
+
+
+RULE_OF_NAMES = ("testbed/simulator/virtual_run.py", "testbed/simulator/run.py")
+
+
+def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> str | None:
+    if not commit:
+        return "none is recorded"
+    if recorded.get("uncommitted_changes"):
+        return f"{_short(commit)} had changes that were not committed"
+    if not commit.isalnum() or _git("cat-file", "-e", f"{commit}^{{commit}}") is None:
+        return f"{_short(commit)} is not known to this checkout"
+    return None
+
+
+def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verified) -> None:
+    """Of a table's cell the table is compared."""
+    name, file = str(plan["scenario"]), folder / "scenario.yaml"
+    if is_cell(folder) or not file.is_file():
+        return
+    place = f"scenarios/{name}.yaml"
+    there = _git("show", f"{commit}:{place}")
+    if there is None:
+        verified.unchecked.append(
+            f"commit: {_short(commit)} has no {place}: the scenario is the user's own, or a table's"
+        )
+    elif there != file.read_bytes():
+        title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
+        if str(plan["title"]).startswith(f"{title}: "):
+            verified.unchecked.append(f"commit: the scenario is a cell's of a table of {name}")
+        else:
+            verified.differences.append(
+                f"scenario.yaml: is not the {place} of commit {_short(commit)}, which is recorded"
+            )
+
+
+def is_cell(folder: Path) -> bool:
+    """Whether a run's folder is inside that of its table."""
+    parents = folder.resolve().parents
+    return len(parents) > 4 and (parents[4] / "matrix.json").is_file() and parents[3].name == "cells"
+
+
+def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:
+    """Whether the recorded commit may have the same ``sources`` as this checkout."""
+    commit = str(recorded.get("commit") or "")
+    if not sources or not commit or recorded.get("uncommitted_changes"):
+        return True
+    return commit.isalnum() and _git("diff", "--quiet", commit, "--", *sources) is not None
+
+
+def here() -> str:
+    """This checkout's commit in words."""
+    commit = (_git("rev-parse", "HEAD") or b"").decode().strip()
+    changed = " with changes that are not committed" if _git("status", "--porcelain") else ""
+    return f"commit {_short(commit)}{changed}" if commit else "of no commit that git knows"
+
+
+def told_of(recorded: Mapping[str, Any]) -> str:
+    """The recorded commit in words."""
+    commit = str(recorded.get("commit") or "")
+    changed = " with changes that were not committed" if recorded.get("uncommitted_changes") else ""
+    return f"commit {_short(commit)}{changed}" if commit else "a commit that is not recorded"
+
+
+def _short(commit: str) -> str:
+    return commit[:12]
+
+
+@cache
+def _schema_at(commit: str) -> int:
+    """The schema of result folders that a commit's sources write; 1 where that is not known."""
+    text = (_git("show", f"{commit}:testbed/runner/provenance.py") or b"") if commit.isalnum() else b""
+    found = re.search(rb"^SCHEMA = (\d+)$", text, re.MULTILINE)
+    return int(found[1]) if found else 1
+
+
+@cache
+def _sources_at(commit: str) -> bytes:
+    """As :func:`testbed.simulator.virtual_run.texts` gives them of the checkout."""
+    archive = _git("archive", "--format=tar", commit, "--", *simulator.SOURCES) or b""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        found = {PurePosixPath(member.name): files.extractfile(member) for member in files if member.isfile()}
+        return b"".join(
+            str(path).encode() + b"\0" + (found[path].read() if found[path] else b"")  # type: ignore[union-attr]
+            for path in sorted(found)
+            if virtual_run.is_source(path, simulator.SOURCES)
+        )
+
+
+def _git(*arguments: str) -> bytes | None:
+    """What git says of this checkout; None where it refuses, or is not there."""
+    try:
+        done = git(*arguments)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None

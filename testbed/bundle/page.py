@@ -1,0 +1,72 @@
+"""A result folder's plots and page, drawn again beside it and compared."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+from testbed.bundle import origin
+from testbed.bundle.verified import Verified
+from testbed.checks.verify import text_differences
+from testbed.report.pages import write_page
+
+PAGE, PLOTS = "report.html", "plots"
+DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
+
+
+def check(folder: Path, verified: Verified, recorded: Mapping[str, Any], *, needed: bool) -> None:
+    """``recorded`` is the provenance of what the folder holds; ``needed``: without a page the folder is not whole."""
+    if not (folder / PAGE).is_file() and not (folder / PLOTS).is_dir():
+        if needed:
+            verified.differences.append(f"{PAGE}: is not there")
+        return
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+        again = Path(place, folder.resolve().name)
+        beside(folder, again)
+        write_page(again)
+        compare(folder, again, verified, recorded)
+
+
+def beside(folder: Path, place: Path) -> None:
+    """A folder with all that ``folder`` has but its page and plots, by links."""
+    place.mkdir()
+    for path in folder.resolve().iterdir():
+        if path.name not in (PAGE, PLOTS):
+            (place / path.name).symlink_to(path)
+
+
+def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str, Any]) -> None:
+    """Plots byte by byte, and the page's text. Drawn by another matplotlib they are not compared; neither is a page
+    by other code, which would say the same in other words."""
+    by = str(recorded.get("packages", {}).get("matplotlib", ""))
+    other = f"drawn by matplotlib {by}, {mpl.__version__} here" if by not in ("", mpl.__version__) else ""
+    before, after = (_svgs(place) for place in (folder, again))
+    for name in sorted({*before, *after}):
+        if before.get(name) == after.get(name):
+            continue
+        if other and name in before and name in after:
+            verified.unchecked.append(f"{PLOTS}/{name}: {other}")
+        else:
+            verified.differences.append(f"{PLOTS}/{name}: is not what the data give")
+    if not other and after:
+        verified.notes.append(f"{len(after)} plots were drawn again")
+    if not (folder / PAGE).is_file():
+        verified.differences.append(f"{PAGE}: is not there")
+        return
+    there, made = ((place / PAGE).read_text(encoding="utf-8", errors="replace") for place in (folder, again))
+    if other:
+        there, made = DRAWING.sub("", there), DRAWING.sub("", made)
+    told = list(text_differences(PAGE, there, made, most=1))
+    if told and not origin.of_this_code(recorded):
+        verified.unchecked.append(f"{PAGE}: it was written by other code, that of {origin.told_of(recorded)}")
+    else:
+        verified.differences.extend(told)
+
+
+def _svgs(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / PLOTS).glob("*")}

@@ -1,0 +1,147 @@
+"""A run in virtual time, made again from its plan with this checkout's programs: every byte of its data must be the
+same, whoever made it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed import build
+from testbed.bundle import origin
+from testbed.bundle.verified import Verified
+from testbed.checks.verify import read_json, read_verdict, recorded_database_points
+from testbed.errors import TestbedError
+from testbed.plan.resolve import Plan
+from testbed.runner.progress import Progress, QuietProgress
+from testbed.scenario.load import LoadedScenario
+from testbed.simulator.run import SimulatedRun
+from testbed.simulator.run import run_id as simulated_run_id
+from testbed.simulator.virtual_run import VirtualRun
+from testbed.vkernel import checkout, kernel
+from testbed.vkernel import run as guest_run
+from testbed.vkernel.build import ready_kernel
+from testbed.vkernel.repeatable import Repetition, digests
+from testbed.vkernel.run import GuestRun
+from testbed.vkernel.run import run_id as guest_run_id
+
+SOURCES = (*guest_run.SOURCES, *checkout.SOURCES)
+"""What of the checkout gives a guest's run its name."""
+VIRTUAL = ("sim", "vkernel")
+PLAN = "plan.json"
+
+
+def engine_of(run: Path) -> str:
+    """What a run was made by."""
+    return str(read_json(run / PLAN).get("engine", "mininet"))
+
+
+def prepare(runs: Sequence[Path], progress: Progress) -> None:
+    """Build what the runs need, once; raises :class:`CannotRun` where this machine can't make them."""
+    from testbed.doctor import make_ready
+
+    for engine in sorted({engine_of(run) for run in runs} & set(VIRTUAL)):
+        make_ready(progress, "run", engine=engine)
+        with progress.step("build"):
+            build.build_programs(*(["ncp-sim"] if engine == "sim" else []))
+        if engine == "vkernel":
+            ready_kernel(progress)
+
+
+def rerun(folder: Path, verified: Verified) -> None:
+    """Make the run again and compare; what differs, and what may, is told in ``verified``."""
+    plan, recorded = read_json(folder / PLAN), origin.provenance_of(folder)
+    if why := _why_not(plan, recorded):
+        verified.unchecked.append(f"rerun: {why}")
+        return
+    made = origin.plan_again(folder, plan, Verified("", ""))  # what differs is told of already
+    if made is None:
+        verified.unchecked.append("rerun: there is no plan to run")
+        return
+    again, loaded = made
+    with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
+        run = _run_of(again, loaded, Path(place))
+        try:
+            run.without_database(recorded_database_points(read_verdict(folder)))
+        except TestbedError as error:
+            verified.differences.append(f"rerun: the run broke down: {error.message}")
+            return
+        both = Repetition(
+            folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)]
+        )
+    _tell(both, run, recorded, verified)
+
+
+def _why_not(plan: Plan, recorded: dict[str, Any]) -> str | None:
+    """Why a run is not made again."""
+    if plan.get("engine") not in VIRTUAL:
+        return "on real packets no run is the same to the byte; a signature is what there is (bundle --sign)"
+    if recorded.get("of_commit"):
+        return f"its agent was built from another commit, {origin.told_of(recorded)}"
+    if plan["engine"] == "vkernel":
+        if not recorded.get("engine", {}).get("repeatable"):
+            return "its guest ran in real time, or a program in it span: it is not repeatable"
+        if kernel.built() is None:
+            return "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
+    return None
+
+
+def _run_of(plan: Plan, loaded: LoadedScenario, results: Path) -> VirtualRun:
+    if plan["engine"] == "sim":
+        simulator = build.build_programs("ncp-sim")["ncp-sim"]
+        return SimulatedRun(plan, loaded, simulator, QuietProgress(), results)
+    return GuestRun(plan, loaded, kernel.chosen(), QuietProgress(), results)
+
+
+def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, str]:
+    """Without the plan where it names files of the machine: its fields have been compared."""
+    return {
+        name: digest
+        for name, digest in found.items()
+        if name != PLAN or origin.paths_of(plan) == origin.paths_of(again)
+    }
+
+
+def _tell(both: Repetition, run: VirtualRun, recorded: dict[str, Any], verified: Verified) -> None:
+    here = origin.here()
+    for name in both.differing:
+        before, after = (digested.get(name) for digested in both.runs)
+        what = (
+            "is not there" if before is None else "is not made" if after is None else "is not the same bytes"
+        )
+        verified.differences.append(f"rerun: {name}: {what}")
+    if isinstance(run, GuestRun):
+        before = str(recorded["engine"].get("kernel_sha256", ""))
+        if before != run.kernel.identity():
+            verified.notes.append(
+                f"rerun: the guest kernel is another build: {before[:12]} there, {run.kernel.identity()[:12]} here"
+            )
+        if not run.exact:
+            verified.differences.append("rerun: a program span: this run is not called repeatable")
+    if both.differing and origin.told_of(recorded) != here:
+        verified.differences.append(
+            f"rerun: refused as a proof: the result was made by {origin.told_of(recorded)}, this checkout is {here}; "
+            "make it again in a checkout of that commit"
+        )
+    if not both.differing:
+        verified.notes.append(
+            f"made again by {here}: all {len(both.runs[0])} files of data are the same bytes ({both.digest()[:16]})"
+        )
+        _tell_commit(run, recorded, verified)
+
+
+def _tell_commit(run: VirtualRun, recorded: dict[str, Any], verified: Verified) -> None:
+    """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
+    verified.unchecked[:] = [text for text in verified.unchecked if not text.startswith("commit: ")]
+    plan = run.plan
+    name = guest_run_id(plan, run.kernel) if isinstance(run, GuestRun) else simulated_run_id(plan)
+    if name == plan["run"] and not origin.may_be_ours(recorded, SOURCES if isinstance(run, GuestRun) else ()):
+        verified.differences.append(
+            f"commit: {origin.told_of(recorded)} is recorded, and the run was made by this checkout's sources"
+        )
+    elif name != plan["run"]:
+        verified.notes.append(
+            f"rerun: with this checkout and machine the run's name would be {name}: sources, Python or the guest "
+            "kernel's build are not the same"
+        )

@@ -1,0 +1,86 @@
+"""A bundle's signature: OpenSSH's, over the list of checksums, so over every file in it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from testbed.bundle.verified import Verified
+from testbed.errors import BadInput, CannotRun
+
+MANIFEST = "manifest-sha256.txt"
+SIGNATURE = f"{MANIFEST}.sig"
+NAMESPACE = "ncp-testbed"
+"""What is signed is a bundle of results, and nothing else that the key may sign."""
+KEY = re.compile(r"SHA256:\S+")
+
+
+def sign(manifest: bytes, key: Path) -> bytes:
+    """The signature (armoured text) by a private key, or by the key of an agent whose public part it is.
+
+    Raises BadInput where the key can't sign, CannotRun without OpenSSH.
+    """
+    if not key.is_file():
+        raise BadInput(f"--sign {key}: there is no such key", "ssh-keygen -t ed25519 makes one.")
+    with tempfile.TemporaryDirectory(prefix="ncp-sign-") as place:
+        file = Path(place, MANIFEST)
+        file.write_bytes(manifest)
+        done = _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(file))
+        if done.returncode:
+            raise BadInput(f"--sign {key}: it can't sign: {_last(done)}")
+        return file.with_name(SIGNATURE).read_bytes()
+
+
+def check(place: Path, bundle: Verified, signers: Path | None) -> None:
+    """By whom a bundle is signed, in ``bundle``. With ``signers`` (OpenSSH's file of allowed signers) it has to be by
+    one of them. Raises BadInput where there is no such file, CannotRun without OpenSSH."""
+    if signers is not None and not signers.is_file():
+        raise BadInput(f"--signers {signers}: there is no such file", "See ALLOWED SIGNERS in ssh-keygen(1).")
+    signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
+    if not signature.is_file():
+        _told(bundle, "unsigned", wanted=signers is not None)
+        return
+    known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
+    if known.returncode:
+        bundle.differences.append(f"{SIGNATURE}: is not a signature of this bundle: {_last(known)}")
+        return
+    found = KEY.search(known.stdout.decode(errors="replace"))
+    key = found[0] if found else "a key without fingerprint"
+    by = _signer(signature, manifest, signers) if signers is not None else None
+    if by is None:
+        _told(bundle, f"signed by an unknown key ({key})", wanted=signers is not None)
+    else:
+        bundle.notes.append(f"signed by {by} ({key})")
+
+
+def _told(bundle: Verified, text: str, *, wanted: bool) -> None:
+    (bundle.differences if wanted else bundle.notes).append(text)
+
+
+def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:
+    """Which of the allowed signers it is by; None if none."""
+    said = _ssh_keygen("find-principals", "-s", str(signature), "-f", str(signers))
+    for name in said.stdout.decode(errors="replace").splitlines() if said.returncode == 0 else ():
+        done = _ssh_keygen(
+            "verify", "-f", str(signers), "-I", name, "-n", NAMESPACE, "-s", str(signature), given=manifest
+        )
+        if done.returncode == 0:
+            return name
+    return None
+
+
+def _ssh_keygen(what: str, *arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise CannotRun("signatures need OpenSSH's ssh-keygen", "apt-get install openssh-client")
+    return subprocess.run(
+        [program, "-Y", what, *arguments], input=given or b"", capture_output=True, check=False
+    )
+
+
+def _last(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"ssh-keygen ended with {done.returncode}"

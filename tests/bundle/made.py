@@ -1,0 +1,127 @@
+"""Result folders to be forged: one of the simulator, and one as a run on real packets leaves it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from influxdb.line_protocol import make_lines
+
+from testbed import build
+from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.report import write_report
+from testbed.runner import calibration, provenance, timeline
+from testbed.runner.judging import judge_from
+from testbed.runner.progress import QuietProgress
+from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
+from testbed.scenario.load import LoadedScenario, load
+from testbed.series import FromFile
+from testbed.simulator.run import SimulatedRun, run_id, simulate
+
+SCENARIO = """\
+name: forged
+title: Two links, one of which gets slower
+source: tests
+topology: parallel
+links:
+  - {name: fast, rate: 1024pps, delay: 50ms}
+  - {name: slow, rate: 128pps, delay: 50ms}
+ncp: {policy: nkp24, transfer: 4MiB, send_window: 4MiB, mtu: 1024}
+timeline:
+  - {at: 1s, do: set, link: slow, rate: 64pps}
+checks:
+  - {name: final window ratio, judge: ratio, series: window_packets, of: [1, 2], last: 1s, min: 1, max: 9}
+  - {name: payload, judge: payload_intact}
+  - {name: database, judge: points_stored}
+"""
+PROGRESS = QuietProgress()
+
+
+def loaded(place: Path) -> LoadedScenario:
+    file = place / "forged.yaml"
+    file.write_text(SCENARIO)
+    return load(str(file), ["links.fast.delay=40ms"])
+
+
+def simulated(place: Path) -> Path:
+    """A run in virtual time, to its verdict."""
+    simulator = build.build_programs("ncp-sim")["ncp-sim"]
+    choices = Choices("virtual", "model", 3, engine="sim")
+    scenario = loaded(place)
+    plan = resolve(scenario, build.policy_facts(simulator), choices, "sim")
+    plan["run"] = run_id(plan)
+    run = SimulatedRun(plan, scenario, simulator, PROGRESS, place)
+    run.without_database(None)
+    write_provenance(run.folder, plan, {})
+    write_report(run.folder)
+    folder: Path = run.folder
+    return folder
+
+
+def emulated(place: Path) -> Path:
+    """What a run on real packets leaves, with the simulator's telemetry, and a machine and links that are good."""
+    simulator = build.build_programs("ncp-sim")["ncp-sim"]
+    scenario = loaded(place)
+    choices = Choices("process", "relay", 3)
+    plan = resolve(scenario, build.policy_facts(simulator), choices, new_run_id())
+    folder = place / plan["run"]
+    (folder / "logs").mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(plan, indent=1))
+    (folder / "scenario.yaml").write_text(scenario.text)
+    simulate(folder, simulator)
+    (folder / "sim.json").unlink()
+    spans = [(0.1, 0.8)] * 20
+    add_host(folder / "telemetry.lp", plan, spans)
+    write_spans(spans, folder / HOST_LOAD)
+    probe = {"links": [_probed(link, direction) for link in plan["links"] for direction in ("ab", "ba")]}
+    (folder / calibration.PROBE).write_text(json.dumps(probe))
+    relay = {"links": [_relayed(link, "ab") for link in plan["links"]], "ring_drops": 0}
+    (folder / "relay.json").write_text(json.dumps(relay))
+    qdiscs = [{"host": "h1", "dev": "h1-eth1", "kind": "htb", "root": True, "drops": 0}]
+    calibration.write_csv(calibration.readings_of(plan, probe), folder / "links.csv")
+    with (folder / "events.csv").open("w") as file:
+        rows = [["asked_s", "at_s", "kind", "text"], *timeline.rows_of(folder / "telemetry.lp")]
+        file.writelines(",".join(row) + "\r\n" for row in rows)
+    write_provenance(folder, plan, {"qdiscs_after": qdiscs})
+    reader = FromFile(folder / "telemetry.lp")
+    points = reader.count_points()
+    judge_from(plan, folder, reader, trust_of_run(plan, relay, qdiscs, spans), points, points)
+    write_report(folder)
+    return folder
+
+
+def write_provenance(folder: Path, plan: dict[str, Any], facts: dict[str, Any]) -> None:
+    document = {**provenance.of_machine_and_code(), "run": provenance.of_plan(plan), **facts}
+    (folder / "provenance.json").write_text(json.dumps(document, indent=1))
+
+
+def add_host(telemetry: Path, plan: dict[str, Any], spans: list[tuple[float, float]]) -> None:
+    """The host's samples, at the end of the telemetry."""
+    lines = telemetry.read_text().splitlines()
+    last_ns = int(lines[-1].rsplit(" ", 1)[1])
+    points = [
+        {
+            "measurement": "host",
+            "tags": {"run": plan["run"], "scenario": plan["scenario"]},
+            "time": last_ns + number,
+            "fields": {"cpu": 1.0 - idle, "steal": 0.0, "run_queue": 1},
+        }
+        for number, (_, idle) in enumerate(spans, 1)
+    ]
+    telemetry.write_text("\n".join(lines) + "\n" + str(make_lines({"points": points})))
+
+
+def _probed(link: dict[str, Any], direction: str) -> dict[str, Any]:
+    return {
+        "link": link["name"], "direction": direction, "delay_ms": link["delay_ms"] + 0.05,
+        "delay_p99_ms": link["delay_ms"] + 0.1, "rate_bps": link["rate_bps"] * 0.999, "loss": 0.0,
+        "sent": 1500, "received": 1500,
+    }  # fmt: skip
+
+
+def _relayed(link: dict[str, Any], direction: str) -> dict[str, Any]:
+    return {
+        "link": link["name"], "direction": direction, "lateness_us": {"p99": 100.0, "max": 900.0},
+        "unasked_drops": {"queue": 0},
+    }  # fmt: skip

@@ -1,0 +1,228 @@
+"""Every forgery of a finished result is found and named, in its folder and in a bundle whose checksums were made to
+fit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.bundle.kinds import verify_folder
+from testbed.bundle.pack import pack
+from testbed.bundle.signature import MANIFEST
+from testbed.bundle.verify import unpacked, verify_bundle
+from testbed.errors import BadInput
+from testbed.history import git
+from tests.bundle import made
+
+Change = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By engine, and what is in a bundle of each."""
+    found = {
+        "sim": made.simulated(tmp_path_factory.mktemp("sim")),
+        "mininet": made.emulated(tmp_path_factory.mktemp("mininet")),
+    }
+    for engine, folder in list(found.items()):
+        place = found[f"{engine} bundle"] = tmp_path_factory.mktemp(f"{engine}-bundle")
+        pack([folder], place.with_suffix(".zip"))
+        with zipfile.ZipFile(place.with_suffix(".zip")) as archive:
+            archive.extractall(place)
+    return found
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """``found``: what a difference begins with that has to be named."""
+
+    name: str
+    change: Change
+    found: str
+    engine: str = "sim"
+
+
+def of_json(file: str, *keys: str | int, to: Any) -> Change:
+    """Another value in a JSON file."""
+
+    def change(folder: Path) -> None:
+        path = folder / file
+        document = place = json.loads(path.read_text())
+        for key in keys[:-1]:
+            place = place[key]
+        before = place[keys[-1]]
+        place[keys[-1]] = to(before) if callable(to) else to
+        assert place[keys[-1]] != before
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+    return change
+
+
+def of_text(file: str, pattern: str, to: str) -> Change:
+    """Another text in a file, once."""
+
+    def change(folder: Path) -> None:
+        path = folder / file
+        text, count = re.subn(pattern, to, path.read_text(), count=1)
+        assert count == 1
+        path.write_text(text)
+
+    return change
+
+
+def without(file: str) -> Change:
+    def change(folder: Path) -> None:
+        (folder / file).unlink()
+
+    return change
+
+
+def drawn_again(change: Change) -> Change:
+    """And the page made to fit, as ``report`` would."""
+
+    def both(folder: Path) -> None:
+        from testbed.report import write_report
+
+        change(folder)
+        write_report(folder)
+
+    return both
+
+
+def starved(folder: Path) -> None:
+    """A run that was not to be trusted, told as one that is."""
+    path = folder / "host_load.csv"
+    path.write_text("seconds,idle\n" + "1.0,0.0\n" * 20)
+    telemetry = folder / "telemetry.lp"
+    telemetry.write_text(re.sub(r"cpu=[0-9.]+", "cpu=1.0", telemetry.read_text()))
+
+
+def other_commit(folder: Path) -> None:
+    """An earlier commit of this checkout that has other sources of the simulator."""
+    commits = git("log", "--format=%H", "-n", "300", "--", "ncp-agent").stdout.decode().split()
+    path = folder / "provenance.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "commit": commits[-1], "uncommitted_changes": False}, indent=1))
+
+
+def older(folder: Path) -> None:
+    """A folder that pretends to be from before folders had to be whole, and lacks what could convict it."""
+    without("probe.json")(folder)
+    of_json("provenance.json", "schema", to=1)(folder)
+
+
+FORGERIES = (
+    Forgery("trust flipped", of_json("verdict.json", "trust", "trusted", to=False), "trust.trusted: "),
+    Forgery("trust flipped back", of_json("verdict.json", "trust", "trusted", to=False), "trust.trusted: ", "mininet"),
+    Forgery("a starved machine trusted", starved, "trust.trusted: True is recorded", "mininet"),
+    Forgery(
+        "frames that the relay lost trusted", of_json("relay.json", "links", 0, "unasked_drops", "queue", to=7),
+        "trust.trusted: True is recorded", "mininet",
+    ),
+    Forgery(
+        "a queue that dropped trusted", of_json("provenance.json", "qdiscs_after", 0, "drops", to=7),
+        "trust.trusted: True is recorded", "mininet",
+    ),
+    Forgery("host samples", of_text("host_load.csv", r"0\.8", "0.9"), "host_load.csv: is not what", "mininet"),
+    Forgery(
+        "a link that was off", of_json("probe.json", "links", 0, "delay_ms", to=lambda ms: ms + 9),
+        "probe.json: link fast ab: delay", "mininet",
+    ),
+    Forgery("a limit", of_json("plan.json", "limits", "lateness_p99_ms", to=99.0), "plan.json.limits."),
+    Forgery("a check's bound", drawn_again(of_json("plan.json", "checks", 0, "max", to=99.0)), "plan.json.checks"),
+    Forgery("a link's delay", of_json("plan.json", "links", 0, "delay_ms", to=41.0), "plan.json.links[fast]"),
+    Forgery(
+        "a policy's own words", of_json("plan.json", "sessions", 0, "policy_facts", "rule", to="none"),
+        "plan.json.sessions[s1].policy_facts",
+    ),
+    Forgery("an override", of_json("plan.json", "overrides", to=["links.fast.delay=50ms"]), "plan.json"),
+    Forgery("the scenario", of_text("scenario.yaml", "4MiB", "5MiB"), "plan.json.sessions[s1].transfer_bytes: "),
+    Forgery("windows.csv", of_text("windows.csv", r",1,\d", ",1,9"), "windows.csv, line "),
+    Forgery("a row less in windows.csv", of_text("windows.csv", r"(?m)^\d\.\d+,1.*\n", ""), "windows.csv, line "),
+    Forgery("links.csv", of_text("links.csv", r"fast,ab,\d", "fast,ab,9"), "links.csv, line ", "mininet"),
+    Forgery(
+        "links.csv and its page", drawn_again(of_text("links.csv", r"fast,ab,\d", "fast,ab,9")),
+        "links.csv, line ", "mininet",
+    ),
+    Forgery("events.csv", of_text("events.csv", r"1\.0", "1.5"), "events.csv, line "),
+    Forgery("an event less", of_text("events.csv", r"(?m)^1\.0.*\n", ""), "events.csv, line "),
+    Forgery("derived.lp", of_text("derived.lp", 'verdict="[a-z]+"', 'verdict="untrusted"'), "derived.lp, line "),
+    Forgery("history.lp", of_text("history.lp", r"passed=\d", "passed=9"), "history.lp, line "),
+    Forgery("a plot", of_text("plots/rtt.svg", "path", "poth"), "plots/rtt.svg: is not what the data give"),
+    Forgery("a plot less", without("plots/rtt.svg"), "plots/rtt.svg: is not what the data give"),
+    Forgery("the page", of_text("report.html", "Two links, one", "Two links, none"), "report.html, line "),
+    Forgery(
+        "a reason and its page", drawn_again(of_json("verdict.json", "checks", 0, "reason", to="Fine.")),
+        "checks[final window ratio].reason: ",
+    ),
+    Forgery("the commit", other_commit, "commit: run sim-"),
+    Forgery("the run's facts", of_json("provenance.json", "run", "seed", to=9), "provenance.json: run.seed: "),
+    Forgery("an older schema", older, "probe.json: is not there", "mininet"),
+    *(
+        Forgery(f"without {file}", without(file), f"{file}: is not there", engine)
+        for file, engine in (
+            ("windows.csv", "sim"), ("events.csv", "sim"), ("derived.lp", "sim"), ("history.lp", "sim"),
+            ("report.html", "sim"), ("links.csv", "mininet"), ("probe.json", "mininet"), ("relay.json", "mininet"),
+            ("host_load.csv", "mininet"),
+        )
+    ),
+)  # fmt: skip
+
+
+def forged(folder: Path, to: Path, forgery: Forgery) -> Path:
+    copy = to / folder.name
+    shutil.copytree(folder, copy)
+    forgery.change(copy)
+    return copy
+
+
+@pytest.mark.parametrize("engine", ["sim", "mininet"])
+def test_an_honest_folder_is_confirmed(folders: dict[str, Path], engine: str) -> None:
+    verified = verify_folder(folders[engine])
+    assert verified.differences == []
+    assert verified.verdict == "pass"
+    assert [text.partition(":")[0] for text in verified.unchecked] in (["commit"], [])
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
+def test_a_forged_folder_is_not_confirmed(folders: dict[str, Path], tmp_path: Path, forgery: Forgery) -> None:
+    found = verify_folder(forged(folders[forgery.engine], tmp_path, forgery)).differences
+    assert any(text.startswith(forgery.found) for text in found), found
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
+def test_a_forged_bundle_is_not_confirmed(folders: dict[str, Path], tmp_path: Path, forgery: Forgery) -> None:
+    """Its list of checksums is written again."""
+    place, file = tmp_path / "in", tmp_path / "forged.zip"
+    shutil.copytree(folders[f"{forgery.engine} bundle"], place)
+    (run,) = (plan.parent for plan in place.rglob("plan.json"))
+    forgery.change(run)
+    paths = [path for path in sorted(place.rglob("*")) if path.is_file() and path.name != MANIFEST]
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(place).as_posix()}\n"
+        for path in paths
+    ]
+    (place / MANIFEST).write_text("".join(lines))
+    with zipfile.ZipFile(file, "w") as archive:
+        for path in [*paths, place / MANIFEST]:
+            archive.write(path, path.relative_to(place).as_posix())
+    with unpacked(file) as there:
+        found = [text for verified in verify_bundle(there) for text in verified.differences]
+    assert any(text.startswith(forgery.found) for text in found), found
+
+
+@pytest.mark.parametrize("file", ["plan.json", "telemetry.lp", "verdict.json"])
+def test_a_folder_without_what_all_is_made_of_is_refused(
+    folders: dict[str, Path], tmp_path: Path, file: str
+) -> None:
+    with pytest.raises(BadInput):
+        verify_folder(forged(folders["sim"], tmp_path, Forgery("", without(file), "")))
