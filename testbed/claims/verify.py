@@ -48,7 +48,7 @@ def verify_claims(folder: Path, *, words: bool) -> tuple[str, list[str], list[st
         found += _differences(name, before, now, words=words)
     if document.get("beside"):
         unchecked.append("what stands beside the claims is of other results, which are not in the folder")
-    verdict = table.verdict_of(again)
+    verdict = table.verdict_of(again, quick=bool(document["quick"]))
     found += differences("verdict", document["verdict"], verdict)
     if words:
         found += differences("summary", document["summary"], table.summary_of(again))

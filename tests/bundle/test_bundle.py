@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
 from rocrate.rocrate import ROCrate
 
+from testbed.bundle.kinds import verify_folder, verify_folders
 from testbed.bundle.pack import CRATE, DESCRIPTION, pack
 from testbed.bundle.signature import MANIFEST
 from testbed.bundle.verify import unpacked, verify_bundle
@@ -81,9 +83,8 @@ def test_what_was_packed_is_confirmed_and_plots_are_drawn_again(bundle) -> None:
         found = verify_bundle(place)
     assert [v.differences for v in found] == [[], [], []]
     assert found[1].name.startswith("startup sim-")
-    assert found[2].notes[0] == "2 runs were judged again, and the table from them"
-    drawn = [note for v in found for note in v.notes if "drawn again" in note]
-    assert drawn[0].startswith("6 plots")
+    assert "2 runs were judged again, and all else from them" in found[2].notes
+    assert "6 plots were drawn again" in found[1].notes
 
 
 def test_the_same_results_make_the_same_bytes(bundle, results, tmp_path) -> None:
@@ -160,7 +161,8 @@ def test_a_changed_plot_is_found(single, tmp_path) -> None:
             single, tmp_path / "c.zip", "plots/rtt.svg", lambda d: d.replace(b"path", b"poth", 1), cover=True
         )
     )
-    assert found == ["plots/rtt.svg: is not what the data give"]
+    assert "plots/rtt.svg: is not what the data give" in found
+    assert not any("was changed" in text for text in found)
 
 
 def test_files_added_or_gone_are_named(single, tmp_path) -> None:
@@ -173,6 +175,35 @@ def test_files_added_or_gone_are_named(single, tmp_path) -> None:
     assert found == [
         f"gone.txt: is listed in {MANIFEST}, but not there", f"LICENSE: is not listed in {MANIFEST}",
     ]  # fmt: skip
+
+
+def test_a_cell_of_another_setting_is_found(bundle, tmp_path) -> None:
+    """Its own files fit each other; the table asked for something else."""
+    with unpacked(bundle) as place:
+        (cell,) = (run for run in place.rglob("cells/1/nkp24/1/*") if run.is_dir())
+        (other,) = (run for run in place.rglob("cells/2/nkp24/1/*") if run.is_dir())
+        shutil.rmtree(cell)
+        shutil.copytree(other, cell.with_name(other.name))
+        (verified,) = verify_folders([next(place.glob("runs/speed-table/*"))])
+    assert any("scenario.yaml.links[" in text for text in verified.differences), verified.differences
+
+
+def test_a_tables_page_and_its_copies_are_made_again(results, tmp_path) -> None:
+    table = tmp_path / "table"
+    shutil.copytree(results["table"], table, symlinks=True)
+    for name in ("table.csv", "report.html"):
+        path = table / name
+        path.write_text(path.read_text().replace("nkp24", "nkp42", 1))
+    found = verify_folder(table).differences
+    assert {text.partition(",")[0] for text in found} == {"table.csv", "report.html"}
+
+
+def test_metadata_that_other_tools_read_are_made_again(single, tmp_path) -> None:
+    found = differences(
+        changed(single, tmp_path / "c.zip", CRATE, lambda d: d.replace(b": pass", b": fail"), cover=True)
+    )
+    assert found
+    assert all(text.startswith(CRATE) for text in found)
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "/etc/outside.txt"])

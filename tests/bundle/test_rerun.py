@@ -1,0 +1,145 @@
+"""Runs in virtual time, made again: the same bytes, whoever made them; anything else is named."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testbed.bundle import origin
+from testbed.bundle.kinds import verify_folder
+from testbed.cli.vkernel import prepare
+from testbed.matrix import load as tables
+from testbed.matrix import table_run
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+from testbed.sweep import load as sweeps
+from testbed.sweep import sweep_run
+from testbed.vkernel.kernel import Kernel
+from tests.bundle import made
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made.simulated(tmp_path_factory.mktemp("sim"))
+
+
+@pytest.fixture
+def copy(simulated: Path, tmp_path: Path) -> Path:
+    place = tmp_path / simulated.name
+    shutil.copytree(simulated, place)
+    return place
+
+
+def test_the_same_bytes_come_of_it(simulated: Path) -> None:
+    verified = verify_folder(simulated, rerun=True)
+    assert verified.differences == []
+    assert verified.unchecked == []  # the commit is ours: the bytes are
+    assert any("files of data are the same bytes" in note for note in verified.notes)
+
+
+def forge(folder: Path) -> None:
+    """Telemetry with half of each window, and all that is derived of it made to fit."""
+    from testbed.report import write_report
+    from testbed.runner.judging import judge_from
+    from testbed.runner.trust import Trust
+    from testbed.series import FromFile
+
+    telemetry = folder / "telemetry.lp"
+    text = re.sub(r"rtt_ms=(\d)", r"rtt_ms=1\1", telemetry.read_text())
+    telemetry.write_text(text)
+    reader = FromFile(telemetry)
+    plan = json.loads((folder / "plan.json").read_text())
+    judge_from(plan, folder, reader, Trust(trusted=True), reader.count_points(), None)
+    write_report(folder)
+
+
+def test_raw_data_that_were_forged_with_all_that_is_derived_of_them_are_found(copy: Path) -> None:
+    forge(copy)
+    assert verify_folder(copy).differences == []  # nothing in the folder convicts it
+    found = verify_folder(copy, rerun=True).differences
+    assert "rerun: telemetry.lp: is not the same bytes" in found
+    assert "rerun: windows.csv: is not the same bytes" in found
+
+
+def test_a_file_of_data_too_many_and_one_too_few_are_named(copy: Path) -> None:
+    (copy / "capture-sender.pcap").write_bytes(b"")
+    (copy / "agents" / "s1-sender.json").unlink()
+    found = verify_folder(copy, rerun=True).differences
+    assert "rerun: capture-sender.pcap: is not made" in found
+    assert "rerun: agents/s1-sender.json: is not there" in found
+
+
+def test_what_a_simulation_cost_may_differ(copy: Path) -> None:
+    path = copy / "sim.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "cpu_s": 99.0, "peak_bytes": 1}))
+    assert verify_folder(copy, rerun=True).differences == []
+    path.write_text(json.dumps({**json.loads(path.read_text()), "packets": 1}))
+    assert verify_folder(copy, rerun=True).differences == ["rerun: sim.json: is not the same bytes"]
+
+
+def test_bytes_of_another_commit_are_refused_with_both_commits(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forge(copy)
+    path = copy / "provenance.json"
+    recorded = {**json.loads(path.read_text()), "commit": "f" * 40, "uncommitted_changes": False}
+    path.write_text(json.dumps(recorded))
+    found = verify_folder(copy, rerun=True).differences
+    (refused,) = (text for text in found if text.startswith("rerun: refused as a proof"))
+    assert "commit ffffffffffff" in refused
+    assert origin.here() in refused
+
+
+def test_real_packets_have_no_rerun(tmp_path: Path) -> None:
+    verified = verify_folder(made.emulated(tmp_path), rerun=True)
+    assert verified.differences == []
+    assert any("a signature is what there is" in text for text in verified.unchecked)
+
+
+def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path))
+    table = tables.load("speed-table", ["ncp.transfer=1MiB"])
+    table_run.run(table, table_run.Asked(repeat=2, rows="1", columns="nkp24,previous", engine="sim"))
+    folder = (tmp_path / "speed-table" / "latest").resolve()
+    verified = verify_folder(folder, rerun=True)
+    assert verified.differences == []
+    assert "4 runs were made again: all of their data are the same bytes" in verified.notes
+    (receiver,) = folder.glob("cells/1/nkp24/2/*/agents/*-receiver.json")
+    receiver.write_text(receiver.read_text().replace('"bytes": 1', '"bytes": 2', 1))
+    assert any(
+        "s1-receiver.json: is not the same" in text for text in verify_folder(folder, rerun=True).differences
+    )
+
+
+def test_a_sweeps_figures_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path))
+    name = sweeps.available()[0].stem
+    _, folder = sweep_run.run(sweeps.load(name, ["ncp.transfer=1MiB"], quick=True))
+    verified = verify_folder(folder, rerun=True)
+    assert verified.differences == []
+    assert any("all of their figures are the same" in note for note in verified.notes)
+    page = folder / "report.html"
+    page.write_text(page.read_text() + "<p>and more</p>\n")
+    assert any(text.startswith("report.html") for text in verify_folder(folder).differences)
+
+
+def test_a_run_in_a_guest_is_the_same_bytes(exact_kernel: Kernel, tmp_path: Path) -> None:
+    loaded = load("startup", ["ncp.transfer=1MiB"])
+    run = prepare(loaded, Progress(), seed=None, quick=True, results=tmp_path)
+    run.execute()
+    verified = verify_folder(run.folder, rerun=True)
+    assert verified.differences == []
+    assert any("files of data are the same bytes" in note for note in verified.notes)
+    for forged, found in (
+        ("links.csv", "links.csv, line "), ("host_load.csv", "host_load.csv: is not what"),
+    ):  # fmt: skip
+        path = run.folder / forged
+        before = path.read_text()
+        path.write_text(before[:-3] + "9" + before[-2:])
+        differences = verify_folder(run.folder).differences
+        assert any(text.startswith(found) for text in differences), differences
+        path.write_text(before)
