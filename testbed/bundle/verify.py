@@ -78,12 +78,22 @@ def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = No
     for run in runs:
         if not (place / run["path"]).is_dir():
             raise BadInput(f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle")
+    _nothing_else(place, [str(run["path"]) for run in runs], bundle)
     found = verify_folders([place / run["path"] for run in runs], rerun=rerun)
     for run in runs:
         again = entry(place / run["path"])
         bundle.differences.extend(differences(f"{DESCRIPTION}: {run['path']}", run, again))
     _crate(place, description["runs"], bundle)
     return [bundle, *found]
+
+
+def _nothing_else(place: Path, listed: list[str], bundle: Verified) -> None:
+    """There is something to confirm, and no result that the bundle keeps quiet about."""
+    if not listed:
+        bundle.differences.append(f"{DESCRIPTION}: runs: there is none, so nothing to confirm")
+    for name in _files(place):
+        if name.startswith("runs/") and not any(name.startswith(f"{path}/") for path in listed):
+            bundle.differences.append(f"{name}: is of no result in {DESCRIPTION}")
 
 
 def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:

@@ -206,6 +206,15 @@ def test_metadata_that_other_tools_read_are_made_again(single, tmp_path) -> None
     assert all(text.startswith(CRATE) for text in found)
 
 
+def test_a_result_that_is_kept_quiet_about_is_found(bundle, tmp_path) -> None:
+    def fewer(data: bytes) -> bytes:
+        return json.dumps({"schema": 1, "runs": []}).encode()
+
+    found = differences(changed(bundle, tmp_path / "c.zip", DESCRIPTION, fewer, cover=True))
+    assert "bundle.json: runs: there is none, so nothing to confirm" in found
+    assert any(text.endswith("/plan.json: is of no result in bundle.json") for text in found)
+
+
 @pytest.mark.parametrize("name", ["../outside.txt", "/etc/outside.txt"])
 def test_a_name_that_leads_out_is_refused(tmp_path, name) -> None:
     file = tmp_path / "bad.zip"
