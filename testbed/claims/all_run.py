@@ -119,6 +119,13 @@ def write(
         "false_alarms": FalseAlarms.of(found).as_json(),
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
+        "setups": {
+            name: {
+                "setup": claim.setup, "text": claims.setups[claim.setup].in_words(),
+                "differs": claim.holds_with(), "beside": claim.beside or "",
+            }
+            for name, claim in claims.claims.items()
+        },
         "runs": {name: asdict(one) for name, one in made.items()},
         "claims": [claim.as_json() for claim in found],
     }  # fmt: skip

@@ -7,22 +7,23 @@ from pathlib import Path
 from testbed import paths
 from testbed.claims.execute import Runs
 from testbed.claims.load import load
-from testbed.claims.model import Claims
+from testbed.claims.model import Claim, Claims
 from testbed.runner.progress import Progress
 
 FILE = paths.CHECKOUT / "ARTIFACT.md"
 BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"
-_KINDS = {"claim": "", "correction": "Correction: ", "beyond": "Beyond the source: "}
+_KINDS = {"claim": "", "changed": "Changed: ", "correction": "Correction: ", "beyond": "Beyond the source: "}
 
 
 def claims_table(claims: Claims) -> str:
-    """Markdown: a heading per source; a row per claim with the command that decides it and the check to look at."""
+    """Markdown: a heading per source with its set-ups; a row per claim with the command that decides it, the check to
+    look at, its set-up and what is other in it."""
     runs = Runs(claims.runs, Path(), "mininet", quick=False, progress=Progress())
     parts = []
     for name, source in claims.sources.items():
         rows = [
-            "| claim | command | output | expected | minutes, MB |",
-            "|---|---|---|---|---|",
+            "| claim | set-up, and what is other | command | output | expected | minutes, MB |",
+            "|---|---|---|---|---|---|",
         ]
         for claim_id, claim in claims.claims.items():
             if claim.source != name:
@@ -33,6 +34,7 @@ def claims_table(claims: Claims) -> str:
             known = "" if claim.reproduces else " **Does not reproduce.**"
             cells = (
                 f"`{claim_id}`: {_KINDS[claim.kind]}{claim.text.strip()}{known}",
+                _setup(claim),
                 f"`./run.sh {' '.join(runs.arguments(claim.run, spec))}`",
                 f"`results/{spec.run}/latest/`, {decided}",
                 expected,
@@ -40,8 +42,24 @@ def claims_table(claims: Claims) -> str:
             )
             rows.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         if len(rows) > 2:
-            parts.append(f"### {source.title}\n{source.by}, {source.where}\n\n" + "\n".join(rows) + "\n")
+            setups = [
+                f"- `{key}`: {_cell(setup.in_words())}"
+                for key, setup in claims.setups.items()
+                if setup.source == name
+            ]
+            parts.append(
+                f"### {source.title}\n{source.by}, {source.where}\n\nIts set-ups, and what is other in every run:\n\n"
+                + "\n".join([*setups, "", *rows])
+                + "\n"
+            )
     return "\n".join(parts)
+
+
+def _setup(claim: Claim) -> str:
+    words = f"`{claim.setup}`"
+    if claim.differs:
+        words += f". {claim.holds_with()}"
+    return words + (f" Beside `{claim.beside}`." if claim.beside else "")
 
 
 def _cell(text: str) -> str:

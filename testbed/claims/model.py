@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
+from testbed.claims.setups import Difference, Setup
 from testbed.matrix.model import TableCheck
 from testbed.scenario.section import Name, Section
 
@@ -85,10 +86,19 @@ class Claim(Section):
     """One sentence of a source (or about it), and the check that decides it."""
 
     source: Name
-    kind: Literal["claim", "correction", "beyond"]
-    """``claim``: the source says so. ``correction``: the source is wrong, and this is what holds. ``beyond``: it goes
-    further than the source."""
+    kind: Literal["claim", "changed", "correction", "beyond"]
+    """``claim``: the source says so, and it is decided in its own set-up. ``changed``: the same in another set-up,
+    ``beside`` the one that is decided in the source's. ``correction``: the source is wrong, and this is what holds.
+    ``beyond``: it goes further than the source."""
     text: str
+    setup: Name
+    """One of ``setups``."""
+    differs: list[Difference] = Field(default_factory=list)
+    """What is other in the runs that decide it."""
+    as_published: dict[str, str] = Field(default_factory=dict)
+    """Rows of the table by their name in the set-up's file of published figures, where the table does not tell."""
+    beside: ClaimId | None = None
+    """Of a changed one: the claim that is decided in the source's set-up."""
     run: Name
     """One of ``runs``."""
     check: str | None = None
@@ -118,11 +128,26 @@ class Claim(Section):
             raise ValueError(
                 "give either check, the name of a check of the run, or judge, a check over its table"
             )
+        if (self.kind == "changed") != (self.beside is not None):
+            raise ValueError(
+                "beside names the claim that is decided in the source's set-up; give it with kind: changed, only there"
+            )
+        if self.kind == "changed" and not self.differs:
+            raise ValueError("differs: say what is changed, as ours and theirs")
         if bool(self.cause) == self.reproduces:
             raise ValueError(
                 "cause says why a claim does not reproduce; give it with reproduces: false, and only there"
             )
         return self
+
+    def holds_with(self) -> str:
+        """What is other than in the source's set-up, in words that follow a claim's; "" where nothing is."""
+        words = ", and ".join(difference.in_words() for difference in self.differs)
+        return (
+            f"{'Holds with' if self.kind == 'changed' and self.reproduces else 'With'} {words}."
+            if words
+            else ""
+        )
 
     def table_check(self, name: str) -> TableCheck | None:
         """``judge`` as a table's check; None for a claim that a check of the run decides."""
@@ -133,6 +158,7 @@ class Claims(Section):
     """All of it."""
 
     sources: dict[Name, Source]
+    setups: dict[Name, Setup]
     runs: dict[Name, RunSpec]
     claims: dict[ClaimId, Claim]
 
@@ -141,15 +167,28 @@ class Claims(Section):
         for name, claim in self.claims.items():
             for what, wanted, known in (
                 ("source", claim.source, self.sources), ("run", claim.run, self.runs),
+                ("setup", claim.setup, self.setups),
             ):  # fmt: skip
                 if wanted not in known:
                     raise ValueError(
                         f"claims.{name}.{what}: there is no {what} {wanted!r}: {', '.join(known)}"
                     )
             claim.table_check(name)
-        unused = set(self.runs) - {claim.run for claim in self.claims.values()}
-        if unused:
-            raise ValueError(f"runs.{unused.pop()} decides no claim")
+            beside = claim.beside and self.claims.get(claim.beside)
+            if claim.beside and not (beside and beside.kind == "claim"):
+                raise ValueError(f"claims.{name}.beside: {claim.beside!r} is no claim of kind claim")
+            for key in (key for difference in claim.differs for key in difference.keys):
+                if key not in self.setups[claim.setup].says_of():
+                    raise ValueError(f"claims.{name}.differs: set-up {claim.setup} says nothing of {key!r}")
+        for what, there, wanted_by in (
+            ("runs", self.runs, {claim.run for claim in self.claims.values()}),
+            ("setups", self.setups, {claim.setup for claim in self.claims.values()}),
+        ):
+            if unused := set(there) - wanted_by:
+                raise ValueError(f"{what}.{unused.pop()} decides no claim")
+        for name, setup in self.setups.items():
+            if setup.source not in self.sources:
+                raise ValueError(f"setups.{name}.source: there is no source {setup.source!r}")
         return self
 
     def chosen(self, only: list[str]) -> Claims:
@@ -162,7 +201,9 @@ class Claims(Section):
             return self
         claims = {name: self.claims[name] for name in only}
         runs = {claim.run for claim in claims.values()}
+        setups = {claim.setup for claim in claims.values()}
         return self.model_copy(update={
+            "setups": {name: setup for name, setup in self.setups.items() if name in setups},
             "claims": {name: claim for name, claim in self.claims.items() if name in claims},
             "runs": {name: run for name, run in self.runs.items() if name in runs},
         })  # fmt: skip

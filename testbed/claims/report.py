@@ -16,7 +16,12 @@ from testbed.report import style, words
 from testbed.report.page_templates import page_templates
 
 _HERE = Path(__file__).parent / "templates"
-_KINDS = {"claim": "claim", "correction": "correction", "beyond": "beyond the source"}
+_KINDS = {
+    "claim": "claim",
+    "changed": "changed set-up",
+    "correction": "correction",
+    "beyond": "beyond the source",
+}
 
 
 def write_report(folder: Path) -> Path:
@@ -48,7 +53,14 @@ def write_report(folder: Path) -> Path:
             wide=len(engines) > 1,
             machine=_machine(read_json(provenance) if provenance.is_file() else {}),
             groups=[
-                (source, [_shown(claim, folder, engines) for claim in claims if claim.source == key])
+                (
+                    source,
+                    [
+                        _shown(claim, folder, engines) | {"setup": document.get("setups", {}).get(claim.id)}
+                        for claim in claims
+                        if claim.source == key
+                    ],
+                )
                 for key, source in document["sources"].items()
                 if any(claim.source == key for claim in claims)
             ],

@@ -27,23 +27,28 @@ from testbed.runner.progress import Progress
 SMALL = """\
 sources:
   them: {title: A paper, by: Somebody, where: in print}
+setups:
+  equal: {source: them, text: Two links., given: {"links.*.delay_ms": 50}}
 runs:
   start: {run: startup, minutes: 1, disk_mb: 1, quick: {minutes: 0.5}}
   table: {run: speed-table, columns: [nkp24], rows: ["1"], minutes: 1, disk_mb: 1, quick: {minutes: 0.5, repeat: 2}}
   line: {run: converge-rate, minutes: 1, disk_mb: 1, quick: {whole: true, minutes: 1}}
 claims:
   ratio:
-    {source: them, kind: claim, text: Eight., run: start, check: final window ratio, expected: 7 to 9, why: it is}
+    {source: them, kind: claim, setup: equal, text: Eight., run: start, check: final window ratio, expected: 7 to 9,
+     why: so}
   carries:
     source: them
     kind: beyond
+    setup: equal
     text: It carries much.
     run: table
     judge: {judge: bound, columns: [nkp24], min: 0.9, max: 1, rows: ["1"]}
     expected: 90%
     why: it is
   slope:
-    {source: them, kind: correction, text: A line., run: line, check: "law τ = W/Σrate, nkp24", expected: law, why: so}
+    {source: them, kind: correction, setup: equal, text: A line., run: line, check: "law τ = W/Σrate, nkp24",
+     expected: law, why: so}
 """
 
 
@@ -57,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
     claims = load()
     assert claims.claims
-    assert {claim.kind for claim in claims.claims.values()} == {"claim", "correction", "beyond"}
+    assert {claim.kind for claim in claims.claims.values()} == {"claim", "changed", "correction", "beyond"}
     for name in ("known", "within", "ratio"):  # a published value stands beside one figure
         for claim in claims.claims.values():
             if claim.value is not None and claim.judge and claim.judge["judge"] == name:
@@ -74,7 +79,21 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("judge: bound", "judge: bond", "claims"),
         ("source: them, kind: claim", "source: us, kind: claim", "there is no source 'us': them"),
         ("run: line, check", "run: lines, check", "there is no run 'lines'"),
-        ("kind: claim, text", "kind: clam, text", "claims.ratio.kind: 'clam' is not right"),
+        ("setup: equal, text: Eight", "setup: other, text: Eight", "there is no setup 'other': equal"),
+        ("kind: claim, setup", "kind: changed, setup", "beside names the claim that is decided in the source's set-up"),
+        ("kind: claim, setup", "kind: changed, beside: ratio, setup", "differs: say what is changed"),
+        (
+            "kind: claim, setup",
+            "kind: changed, beside: slope, differs: [{ours: a, theirs: b}], setup",
+            "claims.ratio.beside: 'slope' is no claim of kind claim",
+        ),
+        (
+            "kind: claim, setup",
+            "kind: claim, differs: [{ours: a, theirs: b, keys: [tcp.window]}], setup",
+            "claims.ratio.differs: set-up equal says nothing of 'tcp.window'",
+        ),
+        ("{source: them, text: Two", "{source: us, text: Two", "setups.equal.source: there is no source 'us'"),
+        ("kind: claim, setup", "kind: clam, setup", "claims.ratio.kind: 'clam' is not right"),
         ("check: final window ratio,", "", "give either check"),
         ("expected: 90%", "expected: 90%\n    reproduces: false", "cause says why a claim does not reproduce"),
         ("min: 0.9", "minimum: 0.9", "minimum"),
