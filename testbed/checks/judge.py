@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.checks.asked import NoSuchSession, Plan, session_of
+from testbed.checks.credible import reasons_not_to
 from testbed.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.checks.figures import figures_of
 from testbed.checks.registry import JUDGEMENTS, Parameters, parameters_in_plan
@@ -29,6 +31,7 @@ def judge(
     where the plan or an agent's result can't be read.
     """
     evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
+    trust = _with(trust, reasons_not_to(evidence))
     results = [_judge_one(parameters, evidence) for parameters in parameters_in_plan(plan["checks"])]
     return Verdict(
         scenario=plan["scenario"],
@@ -41,6 +44,12 @@ def judge(
         policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
         figures=figures_of(evidence.results),
     )
+
+
+def _with(trust: Trust, reasons: Sequence[str]) -> Trust:
+    """``trust`` is by links and machine; ``reasons`` are the telemetry's own, which a recorded trust has already."""
+    more = [reason for reason in reasons if reason not in trust.reasons]
+    return Trust(trusted=False, reasons=[*trust.reasons, *more]) if reasons else trust
 
 
 def _judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:

@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Did a change help? Runs, policies, kernels or commits side by side.
 
-        Ends with 0 when nothing is worse, 1 when something is, 3 when a group has no trusted run.
+        Ends with 0 when nothing is worse, 1 when something is or a run failed, 3 when a run can't be trusted.
         """
         from testbed.compare.make import Asked
 
@@ -114,7 +114,13 @@ def _compare(
     for line in result.lines(comparison):
         print(line)
     words = set(comparison.words.values())
-    return Exit.FAIL if words & {"worse", "mixed"} else Exit.UNTRUSTED if "untrusted" in words else Exit.PASS
+    return (
+        Exit.FAIL
+        if words & {"failed", "worse", "mixed"}
+        else Exit.UNTRUSTED
+        if "untrusted" in words
+        else Exit.PASS
+    )
 
 
 def _sides(

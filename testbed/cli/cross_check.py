@@ -84,7 +84,7 @@ def register(app: typer.Typer) -> None:
             print(f"{entry.verdict:<9} {entry.scenario}")
         for name, why in refused.items():
             print(f"{name}: not carried: {why}")
-        word = result.verdict_of(compared)
+        word = result.verdict_over(compared)
         print(f"  report      {page}")
         print(f"{word.upper()} cross-check {run}")
         raise typer.Exit(EXIT_OF_VERDICT[word])
@@ -94,6 +94,9 @@ def _tell(entry: Compared) -> None:
     print(f"{entry.scenario}: {entry.verdict}")
     for difference in entry.differences:
         print(f"  {'same' if difference.same else 'differs':<11} {difference.text}")
+    for engine, standing in entry.runs_own.items():
+        if standing != "pass":
+            print(f"  {standing:<11} {engine}: its own runs")
     for reason in entry.untrusted:
         print(f"  {'untrusted':<11} {reason}")
     if entry.broken:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from testbed import paths
+from testbed.checks.standing import standing_of, standing_of_cell
 from testbed.checks.verify import read_json, read_verdict
 from testbed.cli import simulate, vkernel
 from testbed.cli.run import Asked as AskedOfRun
@@ -18,8 +19,11 @@ from testbed.crosscheck.figures import compare_figures, compare_tables
 from testbed.crosscheck.plot import share_plot
 from testbed.crosscheck.result import Compared
 from testbed.errors import BadInput, CannotRun, RunFailed
+from testbed.judge.algebra import Part, Standing, worst
 from testbed.matrix import load as table_file
 from testbed.matrix import table_run
+from testbed.matrix.cells_asked import cells_asked
+from testbed.matrix.outcome import Outcome
 from testbed.report.folder import ResultFolder, read_folder
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
@@ -74,7 +78,8 @@ def _scenarios(name: str, asked: Asked) -> Compared:
             return Compared(scenario.name, scenario.title, runs, [], [], [], broken=why)
     reasons = [reason for folder in found.values() for reason in folder.verdict.trust.reasons]
     return Compared(
-        scenario.name, scenario.title, runs, _pairs(found, _of_runs), _plots(found), reasons
+        scenario.name, scenario.title, runs, _pairs(found, _of_runs), _plots(found), reasons,
+        runs_own={word: standing_of(folder.verdict) for word, folder in found.items()},
     )  # fmt: skip
 
 
@@ -139,8 +144,22 @@ def _tables(name: str, asked: Asked) -> Compared:
         return compare_tables(loaded.table, first, second)
 
     return Compared(
-        loaded.table.name, loaded.table.title, runs, _pairs(documents, differences), [], reasons
+        loaded.table.name, loaded.table.title, runs, _pairs(documents, differences), [], reasons,
+        runs_own={word: _of_cells(runs[word], document) for word, document in documents.items()},
     )  # fmt: skip
+
+
+def _of_cells(folder: Path, document: Mapping[str, Any]) -> Standing:
+    """The worst of the cells that a table was asked for; one that its engine can't carry is none."""
+    found = {(o["row"], o["column"], o["repetition"]): Outcome(**o) for o in document["outcomes"]}
+    parts: list[Part] = []
+    for cell in cells_asked(folder):
+        outcome = found.get((cell.row, cell.column, cell.repetition))
+        if outcome is None:
+            parts.append("missing")
+        elif outcome.verdict != "unsupported":
+            parts.append(standing_of_cell(outcome.checks, outcome.standing))
+    return worst(parts)
 
 
 def _run_table(loaded: table_file.LoadedTable, engine: Any, asked: Asked) -> Path:

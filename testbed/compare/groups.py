@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from testbed.checks.standing import standing_of
 from testbed.checks.verify import read_json, read_verdict
 from testbed.compare.figures import Measured, measured
 from testbed.errors import BadInput
+from testbed.judge.algebra import Standing, worst
+from testbed.matrix.cells_asked import cells_asked
+from testbed.matrix.outcome import finished, standing
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,20 @@ class RunOf:
     seed: int
     trusted: bool
     measured: Measured
+    as_recorded: Standing = "pass"
+    """Its standing, where its folder is not here."""
 
     @cached_property
     def plan(self) -> dict[str, Any]:
         """Its plan."""
         return read_json(self.folder / "plan.json")
+
+    @cached_property
+    def standing(self) -> Standing:
+        """What the run is worth to a comparison: whether a check about a number holds is no matter, but whether it
+        came to its end, can be trusted, and holds its facts (such as its payload) is."""
+        there = (self.folder / "verdict.json").is_file()
+        return standing_of(read_verdict(self.folder)) if there else self.as_recorded
 
     @cached_property
     def checks(self) -> dict[str, str]:
@@ -42,6 +54,13 @@ class Group:
 
     name: str
     runs: list[RunOf] = field(default_factory=list)
+    missing: int = 0
+    """How many runs a table has been asked for and has not."""
+
+    @property
+    def standing(self) -> Standing:
+        """The worst of its runs' that were asked for."""
+        return worst([*(run.standing for run in self.runs), *["missing" for _ in range(self.missing)]])
 
     @property
     def trusted(self) -> list[RunOf]:
@@ -73,6 +92,8 @@ def recorded(name: str, places: Sequence[str]) -> Group:
         if not found:
             raise BadInput(f"{place}: there is no result folder of a run or table there")
         group.runs += found
+        tables = [folder for folder in folders if (folder / "matrix.json").is_file()]
+        group.missing += sum(_missing(folder.resolve()) for folder in tables)
     return group
 
 
@@ -91,15 +112,23 @@ def _runs_in(folder: Path) -> Iterator[RunOf]:
 
 
 def _of_table(folder: Path) -> Iterator[RunOf]:
-    """The runs that a table counts: the last attempt of each repetition."""
-    document = json.loads((folder / "matrix.json").read_text(encoding="utf-8"))
-    for row in document["rows"]:
-        for column in document["columns"]:
-            for repetition in range(1, int(document["repeat"]) + 1):
-                runs = sorted((folder / "cells" / row / column / str(repetition)).glob("*/verdict.json"))
-                runs = [path for path in runs if not path.parent.is_symlink()]
-                if runs:
-                    yield read_run(runs[-1].parent, f"row {row} {column}")
+    """The runs that a table counts: of each repetition the one that settles it."""
+    for cell in cells_asked(folder):
+        run = standing(finished(folder / cell.folder))
+        if run is not None:
+            yield read_run(run, f"row {cell.row} {cell.column}")
+
+
+def _missing(folder: Path) -> int:
+    """How many of a table's cells have no run, though they were asked for and this machine could have made them."""
+    table = read_json(folder / "table.json") if (folder / "table.json").is_file() else {"outcomes": []}
+    not_here = {
+        (o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == "unsupported"
+    }
+    return sum(
+        not finished(folder / cell.folder) and (cell.row, cell.column, cell.repetition) not in not_here
+        for cell in cells_asked(folder)
+    )
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,13 @@ from testbed.compare.difference import Difference, Sample, alone, by_group, conc
 from testbed.compare.facts import changed_checks, differing, facts_of
 from testbed.compare.figures import figure_of
 from testbed.compare.groups import Group
+from testbed.judge.algebra import verdict_of
 from testbed.report import style
 from testbed.report.page_templates import page_templates
 from testbed.report.plots import Plot
 
+_WORD_OF: Mapping[str, str] = {"pass": "", "fail": "failed", "untrusted": "untrusted"}
+"""Of the groups' runs; empty where the figures have the word."""
 _TEMPLATES = Path(__file__).parent / "templates"
 MANY_CASES = 3
 """From so many settings on only the first figure is shown of each, and others where something was shown of them."""
@@ -39,13 +42,12 @@ class Comparison:
 
     @property
     def words(self) -> dict[str, str]:
-        """By group: ``better``, ``worse``, ``mixed``, ``no difference shown`` or ``untrusted``."""
+        """By group: ``better``, ``worse``, ``mixed`` or ``no difference shown``; ``failed`` where a run of it or of the
+        first group broke down, is missing or failed a fact, ``untrusted`` where one can't be trusted."""
         found = by_group(self.differences)
-        untrusted = not self.groups[0].trusted
         return {
-            group.name: "untrusted"
-            if untrusted or not group.trusted
-            else conclusion(found.get(group.name, []))
+            group.name: _WORD_OF[verdict_of([self.groups[0].standing, group.standing])]
+            or conclusion(found.get(group.name, []))
             for group in self.groups[1:]
         }
 
@@ -184,10 +186,11 @@ def _group_json(group: Group, folder: Path) -> Mapping[str, Any]:
     return {
         "name": group.name,
         "facts": facts_of(group),
+        "missing": group.missing,
         "runs": [
             {
                 "folder": _place(run.folder, folder), "case": run.case, "seed": run.seed, "trusted": run.trusted,
-                "figures": run.measured.values, "never": sorted(run.measured.never),
+                "standing": run.standing, "figures": run.measured.values, "never": sorted(run.measured.never),
                 "without_figures": run.measured.why_none,
             }
             for run in group.runs
@@ -205,7 +208,7 @@ def _banner(comparison: Comparison) -> tuple[str, str]:
     """The word of the page, and its colour's class."""
     words = set(comparison.words.values())
     for word, colour in (
-        ("worse", "fail"), ("mixed", "untrusted"), ("untrusted", "untrusted"), ("better", "pass"),
+        ("failed", "fail"), ("worse", "fail"), ("mixed", "untrusted"), ("untrusted", "untrusted"), ("better", "pass"),
     ):  # fmt: skip
         if word in words:
             return word, colour

@@ -33,7 +33,7 @@ def verify_comparison(folder: Path, place: Path) -> tuple[list[str], list[str], 
 
 
 def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
-    group = Group(str(entry["name"]))
+    group = Group(str(entry["name"]), missing=int(entry.get("missing", 0)))
     elsewhere = 0
     for run in entry["runs"]:
         place = folder / run["folder"]
@@ -51,4 +51,6 @@ def _as_recorded(place: Path, run: Mapping[str, Any]) -> RunOf:
     from testbed.compare.figures import Measured
 
     measured = Measured(dict(run["figures"]), frozenset(run["never"]), run["without_figures"])
-    return RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured)
+    return RunOf(
+        place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, run.get("standing", "pass")
+    )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from testbed.crosscheck.compare import Difference
+from testbed.judge.algebra import Part, Standing, Word, verdict_of
 from testbed.report import style
 from testbed.report.page_templates import page_templates
 from testbed.report.plot import Plot
@@ -29,15 +31,24 @@ class Compared:
     plots: list[Plot]
     untrusted: list[str]
     broken: str = ""
+    runs_own: Mapping[str, Standing] = field(default_factory=dict)
+    """By engine what its runs are worth: two that fail in the same fact are alike, and prove nothing."""
 
     @property
-    def verdict(self) -> str:
-        """``pass``, ``fail`` or ``untrusted``."""
+    def parts(self) -> dict[str, Part]:
+        """What it all is made of, by name."""
+        found: dict[str, Part] = {d.text: "pass" if d.same else "fail" for d in self.differences}
+        found |= {f"{engine}: its own runs": standing for engine, standing in self.runs_own.items()}
         if self.broken or not self.differences:
-            return "fail"
+            found["a comparison"] = "error" if self.broken else "missing"
         if self.untrusted:
-            return "untrusted"
-        return "pass" if all(d.same for d in self.differences) else "fail"
+            found["trust"] = "untrusted"
+        return found
+
+    @property
+    def verdict(self) -> Word:
+        """``pass``, ``fail`` or ``untrusted``."""
+        return verdict_of(self.parts.values())
 
     def as_json(self) -> dict[str, Any]:
         """For ``cross-check.json``."""
@@ -47,14 +58,14 @@ class Compared:
             "untrusted": self.untrusted,
             "broken": self.broken,
             "runs": {engine: folder.name for engine, folder in self.runs.items()},
+            "runs_own": dict(self.runs_own),
             "differences": [difference.as_json() for difference in self.differences],
         }
 
 
-def verdict_of(compared: list[Compared]) -> str:
-    """``pass`` if all pass, ``fail`` if one fails, else ``untrusted``."""
-    verdicts = {entry.verdict for entry in compared}
-    return next((word for word in ("fail", "untrusted") if word in verdicts), "pass")
+def verdict_over(compared: Sequence[Compared]) -> Word:
+    """Of all scenarios and tables."""
+    return verdict_of([entry.verdict for entry in compared])
 
 
 def write(folder: Path, compared: list[Compared], refused: dict[str, str]) -> Path:
@@ -68,7 +79,7 @@ def write(folder: Path, compared: list[Compared], refused: dict[str, str]) -> Pa
     environment = page_templates(_TEMPLATES)
     page = folder / "report.html"
     text = environment.get_template("cross_check.html.j2").render(
-        verdict=verdict_of(compared),
+        verdict=verdict_over(compared),
         run=folder.name,
         engines=" and ".join(dict.fromkeys(engine for entry in compared for engine in entry.runs)),
         compared=compared,

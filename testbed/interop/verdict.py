@@ -9,6 +9,7 @@ from typing import Any
 from testbed.checks.result import Trust
 from testbed.interop.cell_run import CellResult
 from testbed.interop.cells import Cell, loss_words
+from testbed.judge.algebra import Part, each_of, verdict_of
 
 MARKS = {"pass": "✓", "fail": "✕", "unjudged": "?"}
 NOT_RUN = "–"
@@ -42,9 +43,10 @@ class Outcome:
                 summary += f", {len(by_status[status])} {words}"
         if len(results) < len(asked):
             summary += f", {len(asked) - len(results)} were not run"
-        verdict = "pass" if len(by_status["pass"]) == len(asked) else "fail"
-        if not trust.trusted:
-            verdict = "untrusted"
+        parts: dict[Cell, Part] = {
+            r.cell: "untrusted" if r.judgement.status == "unjudged" else r.judgement.status for r in results
+        }
+        verdict = verdict_of([*each_of(asked, parts), *trust.parts])
         return cls(run, verdict, summary, asked, results, trust, broken)
 
     def as_json(self) -> dict[str, Any]:

@@ -1,0 +1,197 @@
+"""Whether a run's telemetry can be believed at all: it must fit itself, the results of the run and the plan.
+
+A check asks whether a policy does what it should. Here it is asked, of every run that sends NCP and whatever its checks
+are, whether the samples are there, in time and in their units, and whether links and timeline were those of the plan.
+Where they were not, nothing is proven, good or bad: each reason is one for the run not to be trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.checks import asked
+from testbed.checks.evidence import Evidence, Timed
+from testbed.checks.links_as_planned import links_off
+
+MOST_GAP_S = 1.0
+"""A sampler may be held up by its machine, but where it says nothing for longer it is not known what happened."""
+LEAST_APART = 0.5
+"""Two samples of one series may not be closer than this part of the interval; a late one is not made up for."""
+MOST_CLOSE = 0.02
+"""The part of the samples that may be, where a machine was busy."""
+SHARE_OFF = 0.001
+"""How far a share may be from its window over the sum of all; telemetry keeps more digits than that."""
+SUM_OFF = 0.05
+"""How far the sum of windows that are normalised may be from the session's window, in parts of it."""
+RATE_OFF = 0.05
+"""How far, in the median, a rate may be from what its counter says, in parts of the largest rate."""
+RTT_OFF = 0.02
+"""How far an RTT may be below that of the path's delays: those may be off by what calibration lets pass."""
+
+Array = NDArray[np.float64]
+
+
+def reasons_not_to(evidence: Evidence) -> list[str]:
+    """Why the telemetry can't be believed, a sentence each; none where it can be."""
+    if evidence.plan.get("traffic", "ncp") != "ncp":
+        return []
+    found: list[str] = []
+    for session in evidence.plan["sessions"]:
+        if "connections" not in session or "carrier" in session or "send_window_bytes" not in session:
+            continue
+        try:
+            found += _of_session(evidence, session)
+        except LookupError as error:
+            found.append(str(error.args[0]))
+    return [*found, *_events(evidence), *links_off(evidence)]
+
+
+def _of_session(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+    name = session["name"]
+    end_s = _end_s(evidence, session)
+    if end_s is None:
+        return  # it came to no end, which its checks tell of
+    for series in ("window_packets", "delivered_pps"):
+        samples = evidence.samples(series, name)
+        for connection in asked.connections(session):
+            yield from _times(
+                evidence, f"session {name} connection {connection}, {series}", samples.get(connection), end_s
+            )
+    yield from _windows(evidence, session)
+    yield from _rates(evidence, session)
+    yield from _rtts(evidence, session)
+
+
+def _end_s(evidence: Evidence, session: Mapping[str, Any]) -> float | None:
+    if not any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events):
+        return None
+    return evidence.end_s(session["name"])
+
+
+def _times(evidence: Evidence, what: str, samples: Timed | None, end_s: float) -> Iterator[str]:
+    """From the start to the end there is a sample in every interval, and one only."""
+    if samples is None or not samples.t_s.size:
+        yield f"{what}: has no samples"
+        return
+    gaps = np.diff(np.concatenate(([0.0], samples.t_s, [end_s])))
+    limit_s = max(MOST_GAP_S, 3 * evidence.interval_s)
+    if gaps.max() > limit_s:
+        at_s = float(np.concatenate(([0.0], samples.t_s))[int(np.argmax(gaps))])
+        yield f"{what}: says nothing for {gaps.max():.1f} s from {at_s:.1f} s on"
+    promised = int(end_s / evidence.interval_s) - 2
+    if samples.t_s.size < 0.8 * promised:
+        yield f"{what}: has {samples.t_s.size} of about {promised} samples"
+    close = int((np.diff(samples.t_s) < LEAST_APART * evidence.interval_s).sum())
+    if close > max(2, MOST_CLOSE * samples.t_s.size):
+        yield f"{what}: {close} samples follow another within half an interval"
+
+
+def _windows(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+    """Shares are the windows over their sum; windows that the policy normalises have the session's window as sum."""
+    windows, shares = (
+        _together(evidence.samples(s, session["name"])) for s in ("window_packets", "window_share")
+    )
+    if windows is None or shares is None or windows.shape != shares.shape:
+        return
+    total = windows.sum(axis=0)
+    off = np.abs(shares - windows / np.where(total > 0, total, np.nan))
+    if np.nanmax(off) > SHARE_OFF:
+        yield f"session {session['name']}: a window's share is {np.nanmax(off):.3f} off the window over the sum of all"
+    if not asked.policy_facts(evidence.plan, session).get("normalised"):
+        return
+    whole = asked.window_packets(session)
+    largest = float(np.median(total))
+    if largest > (1 + SUM_OFF) * whole + windows.shape[0]:
+        yield f"session {session['name']}: its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}"
+
+
+def _rates(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+    """What is acknowledged in a second is what the counter of acknowledged packets rose by; and of the receiver's
+    deliveries there are in all as many as it got."""
+    rates, counts = (evidence.samples(s, session["name"]) for s in ("acknowledged_pps", "acked"))
+    for connection, rate in rates.items():
+        count = counts.get(connection)
+        if count is None or count.t_s.size != rate.t_s.size or rate.t_s.size < 20:
+            continue
+        steps = round(1 / evidence.interval_s)
+        rose = (count.values[steps:] - count.values[:-steps]) / (count.t_s[steps:] - count.t_s[:-steps])
+        off = float(np.median(np.abs(rose - rate.values[steps:])))
+        if off > RATE_OFF * max(1.0, float(rose.max())):
+            who = f"session {session['name']} connection {connection}"
+            yield f"{who}: its rate is {off:.0f} packets/s off its own counter"
+    delivered = evidence.samples("delivered_pps", session["name"])
+    result = evidence.result_of(session["name"], "receiver")
+    for told in (result or {}).get("connections", []):
+        samples = delivered.get(str(told.get("index")))
+        if samples is None or samples.t_s.size < 20 or not told.get("delivered"):
+            continue
+        brought = float((samples.values * np.diff(samples.t_s, prepend=0.0)).sum())
+        if abs(brought - told["delivered"]) > max(0.1 * told["delivered"], 2.0 * float(samples.values.max())):
+            who = f"session {session['name']} connection {told['index']}"
+            yield f"{who}: its delivery rates sum to {brought:,.0f} packets, it got {told['delivered']:,}"
+
+
+def _rtts(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+    """No packet is faster than the delays of its path, at their least in the whole run."""
+    delays = {link["name"]: _least_delay_ms(evidence.plan, link) for link in evidence.plan["links"]}
+    for connection in session["connections"]:
+        samples = evidence.samples("rtt_ms", session["name"]).get(str(connection["index"]))
+        least = 2 * sum(delays[name] for name in asked.path_of(connection))
+        if samples is None or not samples.values.size:
+            continue
+        rtt_ms = float(np.median(samples.values))
+        if rtt_ms < (1 - RTT_OFF) * least - 1:
+            who = f"session {session['name']} connection {connection['index']}"
+            yield f"{who}: its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take"
+
+
+def _least_delay_ms(plan: asked.Plan, link: Mapping[str, Any]) -> float:
+    if link.get("jitter_ms") or link.get("jitter_file") or link.get("reorder"):
+        return 0.0
+    changed = [
+        float(a["properties"]["delay_ms"]) for a in plan["timeline"]
+        if a["kind"] == "set" and a.get("link") == link["name"] and "delay_ms" in a["properties"]
+    ]  # fmt: skip
+    return min([float(link["delay_ms"]), *changed])
+
+
+def _events(evidence: Evidence) -> Iterator[str]:
+    """What the timeline has was done, once, at its time, as far as the transfer lasted; and nothing else."""
+    plan = evidence.plan
+    first = plan["sessions"][0]
+    end_s = _end_s(evidence, first)
+    if end_s is None:
+        return
+    late_s = float(plan["limits"].get("lateness_max_ms", 100.0)) / 1000
+    done = [e for e in evidence.events if e.kind in ("set", "carrier", "pause_read")]
+    start_ns = evidence.start_ns(first["name"])
+    for action in plan["timeline"]:
+        text, at_s = str(action["text"]), float(action["at_s"])
+        if at_s > end_s:
+            continue
+        mine = [e for e in done if e.text == text]
+        if not mine:
+            yield f"timeline: nothing tells that “{text}” was done at {at_s:g} s"
+            continue
+        nearest = min(mine, key=lambda e: abs((e.t_ns - start_ns) / 1e9 - at_s))
+        done.remove(nearest)
+        if abs((nearest.t_ns - start_ns) / 1e9 - at_s) > late_s:
+            yield f"timeline: “{text}” was done at {(nearest.t_ns - start_ns) / 1e9:.3f} s, asked at {at_s:g} s"
+    known = {str(action["text"]) for action in plan["timeline"]}
+    yield from (
+        f"timeline: “{e.text}” was done, and nobody asked for it" for e in done if e.text not in known
+    )
+
+
+def _together(samples: Mapping[str, Timed]) -> Array | None:
+    """One row per connection, of samples that were taken at the same times; None where they were not."""
+    series: Sequence[Timed] = list(samples.values())
+    if not series or any(
+        s.t_s.size != series[0].t_s.size or not np.array_equal(s.t_s, series[0].t_s) for s in series
+    ):
+        return None
+    return np.array([s.values for s in series], dtype=np.float64)

@@ -1,0 +1,170 @@
+"""Whether the links of a run in the simulator were those of its plan, by what their own telemetry says of them.
+
+Real links are measured before a run; links of virtual time are a model, and a model can be wrong. Its telemetry counts
+what entered and left each link, so a rate, delay, loss or queue that nobody asked for shows there.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.checks.evidence import Evidence, Timed
+from testbed.series import named
+
+Array = NDArray[np.float64]
+CHANCE = statistics.NormalDist().inv_cdf(0.9995)
+"""Standard deviations within which 99.9% of what is up to chance lies; as for calibrated links."""
+NOT_YET_S = 0.11
+"""So long after a change a link may still say that it was told what held before."""
+BEFORE_S = 0.001
+"""A sample of the time of a change tells of what holds after it."""
+UNKEPT = ("jitter_ms", "jitter_file", "reorder", "duplicate", "gilbert_elliott", "trace_file")
+"""Properties with which a mean over a run says little of what was asked."""
+FIELDS = {
+    "rate": "achieved_bps", "delay": "achieved_delay_ms", "loss": "achieved_loss", "backlog": "backlog_bytes",
+    "drops": "drops", "loss asked": "loss", "delay asked": "delay_ms", "rate asked": "rate_bps",
+}  # fmt: skip
+
+
+def links_off(evidence: Evidence) -> list[str]:
+    """Where a link was not what the plan asks, a line each; of the simulator's only."""
+    if evidence.plan.get("engine") != "sim":
+        return []
+    starts = [evidence.start_ns(s["name"]) for s in evidence.plan["sessions"] if _started(evidence, s)]
+    if not starts:
+        return []
+    found: list[str] = []
+    for direction in ("ab", "ba"):
+        read = {
+            name: evidence.reader.read(named(f"any_link_{field}"), {"direction": direction})
+            for name, field in FIELDS.items()
+        }
+        for link in evidence.plan["links"]:
+            mine = {
+                name: Timed.of(by_link[link["name"]], min(starts), None)
+                for name, by_link in read.items()
+                if link["name"] in by_link
+            }
+            off = _direction(evidence, link, direction, mine)
+            found += [f"link {link['name']} {direction}: {text}" for text in off]
+    return found
+
+
+def _started(evidence: Evidence, session: Mapping[str, Any]) -> bool:
+    return any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events)
+
+
+def _direction(
+    evidence: Evidence, link: Mapping[str, Any], direction: str, found: Mapping[str, Timed]
+) -> Iterator[str]:
+    limits, plan = evidence.plan["limits"], evidence.plan
+    actions = [
+        a for a in plan["timeline"]
+        if a.get("link") == link["name"] and a.get("direction", "both") in ("both", direction)
+    ]  # fmt: skip
+    for begin_s, end_s, asked in _spans(link, actions):
+        if any(asked.get(key) for key in UNKEPT) or asked["unplugged"]:
+            continue
+        from_s, to_s = begin_s + (NOT_YET_S if begin_s else 0.0), end_s - BEFORE_S
+        told = {name: samples.between(from_s, to_s).values for name, samples in found.items()}
+        yield from _configured(asked, told)
+        settled_s = begin_s + (0.0 if begin_s == 0 else 0.3 + 4 * asked["delay_ms"] / 1000)
+        part = {name: samples.between(settled_s, end_s - 0.05).values for name, samples in found.items()}
+        if part.get("rate", np.empty(0)).size < 5:
+            continue
+        yield from _rate(asked, limits, part["rate"], evidence.interval_s, part.get("backlog"))
+        delays = part.get("delay", np.empty(0))
+        if (
+            delays.size
+            and abs(off := float(np.median(delays)) - asked["delay_ms"]) > limits["delay_error_ms"]
+        ):
+            yield f"delay {asked['delay_ms'] + off:.2f} ms is {off:+.2f} ms off the asked {asked['delay_ms']:g}"
+        yield from _loss(asked, part, evidence.interval_s)
+        yield from _queue(asked, part)
+
+
+def _spans(
+    link: Mapping[str, Any], actions: list[Mapping[str, Any]]
+) -> Iterator[tuple[float, float, dict[str, Any]]]:
+    """Times from–to of constant properties, and those."""
+    now: dict[str, Any] = {**link, "unplugged": False}
+    begin_s = 0.0
+    for action in actions:
+        yield begin_s, float(action["at_s"]), dict(now)
+        begin_s = float(action["at_s"])
+        if action["kind"] == "carrier":
+            now["unplugged"] = not action["up"]
+        elif action["kind"] == "set":
+            if "loss" in action["properties"]:
+                now.pop("gilbert_elliott", None)
+            now.update(action["properties"])
+    yield begin_s, math.inf, now
+
+
+def _configured(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[str]:
+    """What the link itself says that it was told."""
+    for name, key in (("loss asked", "loss"), ("delay asked", "delay_ms"), ("rate asked", "rate_bps")):
+        told = part.get(name, np.empty(0))
+        if told.size and float(np.abs(told - float(asked[key])).max()) > 1e-6 * max(1.0, float(asked[key])):
+            yield f"it was told {key} {told[int(np.abs(told - float(asked[key])).argmax())]:g}, asked {asked[key]:g}"
+
+
+def _rate(
+    asked: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    rates: Array,
+    interval_s: float,
+    backlog: Array | None,
+) -> Iterator[str]:
+    """No second carries more than the rate and a burst; and one in which packets wait all the time, no less."""
+    steps = max(1, round(1 / interval_s))
+    if rates.size < steps:
+        return
+    seconds = np.convolve(rates, np.ones(steps) / steps, mode="valid")
+    wanted = float(asked["rate_bps"])
+    frame_bits = 8 * float(asked["frame_bytes"])
+    most = wanted * (1 + limits["rate_error"]) + 8 * float(asked.get("burst_bytes", 0)) + frame_bits
+    if float(np.median(seconds)) > most:
+        yield f"rate {np.median(seconds) / 1e6:.3f} Mbit/s is more than the asked {wanted / 1e6:.3f}"
+    if backlog is None or backlog.size != rates.size or asked["loss"]:
+        return
+    line_bytes = wanted / 8 * asked["delay_ms"] / 1000
+    waits = (
+        np.convolve(backlog > 1.05 * line_bytes + 4 * frame_bits / 8, np.ones(steps), mode="valid") == steps
+    )
+    if (
+        waits.sum() > steps
+        and float(np.median(seconds[waits])) < wanted * (1 - limits["rate_error"]) - frame_bits
+    ):
+        slow = float(np.median(seconds[waits]))
+        yield f"rate {slow / 1e6:.3f} Mbit/s, though packets wait, is less than the asked {wanted / 1e6:.3f}"
+
+
+def _loss(asked: Mapping[str, Any], part: Mapping[str, Array], interval_s: float) -> Iterator[str]:
+    losses, rates = part.get("loss", np.empty(0)), part["rate"]
+    if not losses.size or asked["loss"] >= 1:
+        return
+    packets = max(1.0, float(rates.sum()) * interval_s / (8 * float(asked["frame_bytes"])))
+    wanted, lost = float(asked["loss"]), float(losses.mean())
+    allowed = 2 * CHANCE * math.sqrt(wanted * (1 - wanted) / packets) + 2 / packets if wanted else 0.0
+    if abs(lost - wanted) > allowed:
+        yield f"loss {lost:.2%} of about {packets:,.0f} packets, asked {wanted:.2%}"
+
+
+def _queue(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[str]:
+    queue = asked["queue"]
+    backlog, drops = part.get("backlog", np.empty(0)), part.get("drops", np.empty(0))
+    if queue["mode"] == "backpressure" and drops.size and drops[-1] > drops[0] and not asked["loss"]:
+        yield f"its queue dropped {drops[-1] - drops[0]:.0f} packets that it should have held back"
+    if queue.get("packets") and backlog.size:
+        on_the_way = float(asked["rate_bps"]) / 8 * asked["delay_ms"] / 1000 / asked["frame_bytes"]
+        most = (queue["packets"] + 1.05 * on_the_way + 4) * asked["frame_bytes"]
+        if float(np.median(backlog)) > most:
+            held = float(np.median(backlog)) / asked["frame_bytes"]
+            yield f"it holds {held:.0f} packets, and queue and line have room for {most / asked['frame_bytes']:.0f}"

@@ -1,0 +1,9 @@
+"""All saboteurs."""
+
+from tests.sabotage.catalogue import counting, links, payload, policies, telemetry, timeline
+from tests.sabotage.entry import Entry
+
+CONTROL = Entry("control", "control", "nothing: all is as it should be", expected="pass")
+ENTRIES: tuple[Entry, ...] = (
+    CONTROL, *payload.ENTRIES, *policies.ENTRIES, *links.ENTRIES, *telemetry.ENTRIES, *timeline.ENTRIES, *counting.ENTRIES,
+)  # fmt: skip

@@ -1,0 +1,62 @@
+"""Runs that are not there, or count for what they are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.checks.result import Trust
+from testbed.errors import RunFailed
+from tests.sabotage.entry import Entry, Level
+
+_SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
+
+
+def _drop_last(patch: pytest.MonkeyPatch) -> None:
+    """Whoever makes the runs of a table hands one less on."""
+    from testbed.matrix.execute import Matrix
+
+    make = Matrix.run
+    patch.setattr(Matrix, "run", lambda this, cells, done: make(this, cells, done)[:-1])
+
+
+def _two_of_three(patch: pytest.MonkeyPatch) -> None:
+    """Whoever makes the runs of a table leaves the last cell out altogether."""
+    from testbed.matrix.execute import Matrix
+
+    make = Matrix.run
+    patch.setattr(Matrix, "run", lambda this, cells, done: make(this, cells[:-1], done))
+
+
+def _broken(folder: Path) -> None:
+    raise RunFailed("the simulator ended with 1: it was told to")
+
+
+def _untrusted(_plan: Mapping[str, Any], _folder: Path) -> Trust:
+    return Trust(
+        trusted=False, reasons=["link fast ab: 1% of the frames left more than 9.00 ms late (limit 2 ms)"]
+    )
+
+
+def _failed(folder: Path) -> None:
+    """Its receiver says that it did not come to its end."""
+    file = folder / "agents" / "s1-receiver.json"
+    result = json.loads(file.read_text())
+    file.write_text(json.dumps({**result, "bytes": 0, "sha256": "", "error": "no packet for 30 s"}))
+
+
+_NOT_IN_A_RUN = {"run": "a single run is not counted"}
+
+ENTRIES = (
+    Entry("run-missing", "counting", "a repetition that hands on two of its three runs", python=_drop_last, unreached=_NOT_IN_A_RUN),
+    Entry("cell-left-out", "counting", "a table that leaves a cell out", python=_two_of_three, unreached=_NOT_IN_A_RUN),
+    Entry("one-of-three-broken", "counting", "the second of three runs breaks down", data=_broken, only_seed=2, unreached=_SINGLE),
+    Entry("one-of-three-failed", "counting", "in the second of three runs the receiver gives up", data=_failed, only_seed=2, unreached=_SINGLE),
+    Entry("one-of-three-untrusted", "counting", "the second of three runs is made on a starved machine", trust=_untrusted, only_seed=2,
+          expected="untrusted", unreached=_SINGLE),
+    Entry("all-broken", "counting", "no run comes to its end", data=_broken),
+)  # fmt: skip
