@@ -51,7 +51,8 @@ class Entry:
     """Changes an honest, finished result folder; only ``verify`` sees those."""
     in_bundle: bool = False
     """The folder is forged inside a bundle, whose list of checksums is then written again."""
-    scenario: str = "tests/sabotage/scenarios/startup.yaml"
+    scenario: str = "startup"
+    """One of tests/sabotage/scenarios/."""
     expected: Word = "fail"
     otherwise: Mapping[Level, Word] = field(default_factory=dict)
     """Where another verdict than ``expected`` is right."""
@@ -59,11 +60,6 @@ class Entry:
     """Levels that can't see it by their nature, and why."""
     nightly: bool = False
     """Needs real packets or much time: not in ``./run.sh test``."""
-
-    @property
-    def name_of_scenario(self) -> str:
-        """Its results are in a folder of that name."""
-        return Path(self.scenario).stem
 
     def expects(self, level: Level) -> Word | None:
         """The verdict that must come; None where the level isn't reached."""
@@ -76,4 +72,3 @@ def only(*levels: Level, why: str) -> dict[Level, str]:
 
 
 AFTERWARDS = only("verify", why="the result is changed after it was judged")
-EVENT_SCENARIO = "link-break-blackhole"

@@ -23,10 +23,10 @@ from testbed import build, paths
 from testbed.checks.verify import read_json
 from testbed.cli import app as cli
 from testbed.runner import provenance
-from testbed.scenario.load import find
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
 
+SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
     "testbed.simulator.virtual_run.write_report", "testbed.runner.judging.write_report",
     "testbed.matrix.table_run.write_report", "testbed.claims.all_run.write_report",
@@ -94,7 +94,8 @@ class Lab:
     def _question(self) -> None:
         from testbed.claims import load as claims
 
-        question.write(find(self.entry.scenario), self.place)
+        self.patch.setattr(paths, "SCENARIOS", SCENARIOS)
+        question.write(SCENARIOS / f"{self.entry.scenario}.yaml", self.place)
         self.patch.setattr("testbed.matrix.load.TABLES", self.place)
         of_here = partial(claims.load, self.place / "claims.yaml")
         self.patch.setattr("testbed.claims.load.load", of_here)

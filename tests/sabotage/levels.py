@@ -18,7 +18,13 @@ _WORDS: Mapping[int, Word] = {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUST
 
 
 def word_of(said: Said) -> Word:
-    """By the exit code; a command that refuses to judge has not passed anything."""
+    """By the exit code. Whoever is asked for a run has to make it; a refusal would be the laboratory's own fault."""
+    assert said.code in _WORDS, f"ended with {said.code}"
+    return _WORDS[said.code]
+
+
+def judged(said: Said) -> Word:
+    """The same of a command over results that are there: where it refuses them, nothing has passed."""
     return _WORDS.get(said.code, "fail")
 
 
@@ -44,27 +50,27 @@ def all_claims(lab: Lab, entry: Entry, _honest: Lab) -> Word:
 
 def compare(lab: Lab, entry: Entry, honest: Lab) -> Word:
     """An honest group of runs and a sabotaged one."""
-    groups = [f"honest={honest.latest(entry.name_of_scenario)}", f"new={lab.latest(entry.name_of_scenario)}"]
-    return word_of(lab.ask("compare", "--group", groups[0], "--group", groups[1]))
+    groups = [f"honest={honest.latest(entry.scenario)}", f"new={lab.latest(entry.scenario)}"]
+    return judged(lab.ask("compare", "--group", groups[0], "--group", groups[1]))
 
 
 def cross_check(lab: Lab, entry: Entry, honest: Lab) -> Word:
     """The sabotaged table in the place of another engine's, beside an honest one."""
     results = [f"--results={engine}={of.latest(TABLE)}" for engine, of in (("sim", honest), ("vkernel", lab))]
-    return word_of(lab.ask("cross-check", TABLE, "--engines", "sim,vkernel", *results))
+    return judged(lab.ask("cross-check", TABLE, "--engines", "sim,vkernel", *results))
 
 
 def verify(lab: Lab, entry: Entry, honest: Lab) -> Word:
     """The bundle of a result, judged again from the bundle alone. What is confirmed is the verdict that it has."""
-    result = lab.latest(entry.name_of_scenario)
+    result = lab.latest(entry.scenario)
     if entry.forged:
-        result = Path(shutil.copytree(honest.latest(entry.name_of_scenario), lab.place / "forged"))
+        result = Path(shutil.copytree(honest.latest(entry.scenario), lab.place / "forged"))
         if not entry.in_bundle:
             entry.forged(result)
             return _confirmed(lab.ask("verify", str(result)))
     file = lab.place / "result.zip"
     if (packed := lab.ask("bundle", str(result), "--output", str(file))).code:
-        return word_of(packed)
+        return judged(packed)
     if entry.forged and entry.in_bundle:
         forge(file, entry.forged)
     return _confirmed(lab.ask("verify", str(file)))

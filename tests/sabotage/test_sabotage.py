@@ -22,7 +22,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def honest_lab(bench: Path, scenario: str) -> Lab:
     """Where the scenario was repeated, and the table run, with nothing put in; made once in each process."""
     entry = Entry("honest", "control", "nothing", scenario=scenario)
-    place = bench / f"honest-{Path(scenario).stem}"
+    place = bench / f"honest-{scenario}"
     if scenario not in _honest:
         with lab(place, entry) as made:
             for level in ("repeat", "table"):

@@ -3,7 +3,6 @@
 from tests.sabotage.entry import Entry, Swap
 
 _NKP24, _PREVIOUS = "ncp-agent/policy/nkp24.go", "ncp-agent/policy/previous.go"
-_LAB = "tests/sabotage/scenarios"
 
 ENTRIES = (
     Entry("two-per-ack", "policies", "slow start left on: +2 per acknowledged packet",
@@ -21,20 +20,20 @@ ENTRIES = (
     Entry("halved-once-per-check", "policies", "one halving for all packets that time out together",
           (Swap("ncp-agent/session/acks.go", "\t\ts.policy.TimedOut(c.index)\n\t\tfound = true",
                 "\t\tif !found {\n\t\t\ts.policy.TimedOut(c.index)\n\t\t}\n\t\tfound = true"),),
-          scenario=f"{_LAB}/blackhole.yaml"),
+          scenario="blackhole"),
     Entry("floor-of-16", "policies", "no window is ever less than 16 packets",
           (Swap(_NKP24, "TimedOut(c int) { p.windows[c] = max(MinWindow, p.windows[c]/2) }",
                 "TimedOut(c int) { p.windows[c] = max(16, p.windows[c]/2) }"),),
-          scenario=f"{_LAB}/blackhole.yaml"),
+          scenario="blackhole"),
     Entry("not-halved", "policies", "timeouts are counted and change nothing",
           (Swap(_NKP24, "TimedOut(c int) { p.windows[c] = max(MinWindow, p.windows[c]/2) }", "TimedOut(c int) {}"),),
-          scenario=f"{_LAB}/blackhole.yaml"),
+          scenario="blackhole"),
     Entry("reported-not-used", "policies", "the window is reported, and whatever fits the socket is sent",
           (Swap("ncp-agent/session/sender.go", "return float64(c.inFlight) < s.policy.Window(c.index)", "return c.inFlight < 1<<20"),),
-          scenario=f"{_LAB}/previous.yaml"),
+          scenario="previous"),
     Entry("used-not-reported", "policies", "the session sends by half of the window that it reports",
           (Swap("ncp-agent/session/sender.go", "return float64(c.inFlight) < s.policy.Window(c.index)", "return float64(c.inFlight) < s.policy.Window(c.index)/4"),),
-          scenario=f"{_LAB}/previous.yaml"),
+          scenario="previous"),
     Entry("cap-of-512", "policies", "another release's cap under the same name",
-          (Swap(_PREVIOUS, "previousCap   = 256", "previousCap   = 512"),), scenario=f"{_LAB}/previous.yaml"),
+          (Swap(_PREVIOUS, "previousCap   = 256", "previousCap   = 512"),), scenario="previous"),
 )  # fmt: skip

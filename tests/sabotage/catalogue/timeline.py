@@ -3,7 +3,7 @@
 from tests.sabotage.catalogue.telemetry import lines
 from tests.sabotage.entry import Entry, Swap
 
-_WORLD, _SLOWED = "ncp-agent/sim/world.go", "tests/sabotage/scenarios/slowed.yaml"
+_WORLD, _SLOWED = "ncp-agent/sim/world.go", "slowed"
 
 ENTRIES = (
     Entry("event-not-applied", "timeline", "a change that is recorded and not made",
