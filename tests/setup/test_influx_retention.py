@@ -35,7 +35,11 @@ def queries(endpoint: influx.Endpoint) -> dict[str, str]:
 
 
 def test_runs_are_kept_for_90_days_and_history_for_ever(endpoint: influx.Endpoint) -> None:
-    assert policies(endpoint) == {"autogen": ("2160h0m0s", True), "history": ("0s", False), "one_clock": ("0s", False)}
+    assert policies(endpoint) == {
+        "autogen": ("2160h0m0s", True),
+        "history": ("0s", False),
+        "one_clock": ("0s", False),
+    }
     now = time.time_ns()
     with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
         agent.write([f"link,run=new x=1 {now - 89 * DAY_NS}"])
@@ -79,7 +83,11 @@ def test_a_database_of_somebody_elses_keeps_its_points(
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PASSWORD", admin.password)
     influx.ensure()
     monkeypatch.delenv("NCP_TESTBED_INFLUX_URL")
-    assert policies(endpoint) == {"autogen": ("24000h0m0s", True), "history": ("0s", False), "one_clock": ("0s", False)}
+    assert policies(endpoint) == {
+        "autogen": ("24000h0m0s", True),
+        "history": ("0s", False),
+        "one_clock": ("0s", False),
+    }
 
 
 def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint) -> None:
