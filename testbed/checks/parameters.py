@@ -11,6 +11,8 @@ def _one_or_more(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+CheckName = Annotated[str, Field(pattern=r"^[^\\\x00-\x1f\x7f]{1,120}$")]
+"""One line of text. It becomes a tag, and line protocol has no way to write a tag that ends in a backslash."""
 ANY_TRAFFIC = ("ncp", "tcp", "ndn")
 
 
@@ -28,7 +30,7 @@ class CheckParameters(BaseModel):
     fact: ClassVar[bool] = False
     """Whether it is about a fact, not a number: it then has to hold in every run, whatever an interval says."""
 
-    name: str = Field(min_length=1)
+    name: CheckName
     policy: Annotated[list[str], BeforeValidator(_one_or_more)] = []
 
     def asked(self) -> str:

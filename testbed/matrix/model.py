@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from testbed.checks.parameters import CheckName
 from testbed.figures import GOODPUT
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import CongestionControl, Name, Section
@@ -62,7 +63,7 @@ class Known(Section):
 class OfFigure(Section):
     """What every check of a table has."""
 
-    name: str
+    name: CheckName
     figure: FigureName | None = None
     """What is judged; without it the table's first figure."""
     rows: list[str] | None = None
@@ -127,7 +128,7 @@ class KnownCheck(OfFigure):
 class RowRatioCheck(Section):
     """In each column, row ``row`` is ``min``..``max`` times row ``over``."""
 
-    name: str
+    name: CheckName
     judge: Literal["row_ratio"]
     figure: FigureName | None = None
     row: str

@@ -197,6 +197,13 @@ def test_names_are_only_names(file: Path, name: str) -> None:
             assert refused, said
 
 
+@pytest.mark.parametrize("name", ["ends in a backslash\\", "two\nlines", "", "x" * 121, "\x00"])
+def test_a_checks_name_can_be_a_tag(file: Path, name: str) -> None:
+    assert "name: payload," in STARTUP
+    said = refusal(file, STARTUP.replace("name: payload,", f"name: {json.dumps(name)},"), plan_of_scenario)
+    assert "checks" in said
+
+
 def test_the_largest_of_our_own_is_well_within_the_bounds() -> None:
     own = [*available(), *tables.available(), *sweeps.available()]
     assert max(len(path.read_text()) for path in own) * 2 < bounded.MOST_CHARACTERS
