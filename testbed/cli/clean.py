@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
         if os.geteuid() != 0:
             raise CannotRun("removing namespaces needs root", "Try: sudo ./run.sh clean")
         on = live.holder()
-        found = live.remove_leftovers()
+        found = live.remove_leftovers(live.docker_client)
         if on is not None:
             print(f"{on} is on; what it has made goes with it")
         for what in found.things:

@@ -9,7 +9,7 @@ def remove_leftovers(say: Callable[[str], None]) -> None:
     """Remove what killed runs left behind, and say so."""
     from testbed.runner import live
 
-    found = live.remove_leftovers()
+    found = live.remove_leftovers(live.docker_client)
     for what in found.things:
         say(f"  left by a run that was killed: removed {what}")
     for problem in found.problems:

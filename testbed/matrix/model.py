@@ -215,10 +215,10 @@ class Table(Section):
     """The figures of a run (``verdict.json``) that it is about; the first is the headline."""
     cells: dict[str, Any]
     """A scenario without name and title; rows and columns change it."""
-    rows: list[Row] = Field(min_length=1)
+    rows: list[Row] = Field(min_length=1, max_length=100)
     only: list[str] | None = Field(None, min_length=1)
     """The rows that are run where ``--rows`` names none; without it all."""
-    columns: list[Column] = Field(min_length=1)
+    columns: list[Column] = Field(min_length=1, max_length=32)
     known: list[Known] = Field(default_factory=list)
     checks: list[TableCheck] = Field(min_length=1)
     plots: list[GainPlot] = Field(default_factory=list)

@@ -125,7 +125,7 @@ def wait_for_others(told: Callable[[str], object]) -> None:
         time.sleep(2)
 
 
-def remove_leftovers(docker: Docker = docker_client) -> Removed:
+def remove_leftovers(docker: Docker) -> Removed:
     """Remove what runs that no longer exist left behind.
 
     Only what carries this testbed's mark, and whose run is over, is touched.

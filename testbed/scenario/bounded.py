@@ -47,7 +47,7 @@ def load(text: str, *, lines: bool = False) -> Any:
     return document
 
 
-class _NotTooDeep(Composer):  # type: ignore[misc]
+class _NotTooDeep(Composer):
     """Stops while the text is read: ruamel takes the square of the depth, and minutes for some kilobytes of ``[``."""
 
     _depth = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -10,6 +11,7 @@ from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.section import Name, Section
 from testbed.sweep.figures import FIGURES
 
+MOST_RUNS = 10_000
 POLICY = "policy"
 """How a plot names the policies, beside the parameters' keys."""
 
@@ -96,6 +98,14 @@ class Sweep(Section):
         if POLICY in parameters or "ncp.policy" in parameters:
             raise ValueError("policies are no parameter; list them under policies")
         return parameters
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> Sweep:
+        each = 1 if self.policies == "all" else len(self.policies)
+        runs = prod(len(values) for values in self.parameters.values()) * each * self.seeds
+        if runs > MOST_RUNS:
+            raise ValueError(f"parameters: all combinations are {runs} runs; {MOST_RUNS} at most")
+        return self
 
     @model_validator(mode="after")
     def _plots_tell_all_apart(self) -> Sweep:

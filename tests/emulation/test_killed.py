@@ -16,6 +16,7 @@ from pathlib import Path
 import docker
 import pytest
 
+from testbed import paths
 from testbed.errors import Exit
 from testbed.runner import live
 from testbed.runner.ledger import NAME, RUN_VARIABLE
@@ -58,7 +59,7 @@ class Left:
             Machine.now(),
             frozenset(path.name for path in Path("/run/netns").glob("*")),
             frozenset(marked_processes()),
-            frozenset(str(path) for path in live.paths.live_runs().glob(f"*/{NAME}")),
+            frozenset(str(path) for path in paths.live_runs().glob(f"*/{NAME}")),
             frozenset(str(path) for path in Path("/tmp").glob("ncp-testbed-2*")),
         )
 

@@ -9,7 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from testbed.cli import clean
 from testbed.errors import CannotRun, RunFailed
 from testbed.runner import live
 from testbed.runner.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
@@ -192,3 +195,17 @@ def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machi
         assert theirs in there.split()
     finally:
         subprocess.run(["ip", "netns", "delete", theirs], check=True)
+
+
+def test_clean_says_which_run_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(live, "docker_client", no_docker)
+    app = typer.Typer()
+    app.callback()(lambda: None)  # so that the one verb is named
+    clean.register(app)
+    with live.only_run(RUN, "startup", "ncp-abcd"):
+        said = CliRunner().invoke(app, ["clean"]).stdout
+        assert said == (
+            f"startup {RUN} (pid {os.getpid()}) is on; what it has made goes with it\nnothing else to remove\n"
+        )
+    assert CliRunner().invoke(app, ["clean"]).stdout == "nothing to remove\n"

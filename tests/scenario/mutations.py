@@ -55,9 +55,9 @@ def places(node: Any, at: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
 
 
 @st.composite
-def mutated(draw: st.DrawFn, documents: list[dict[str, Any]], keys: list[str]) -> dict[str, Any]:
+def mutated(draw: st.DrawFn, documents: list[dict[str, Any]], keys: list[str]) -> Any:
     """One of the documents with one to four changes; ``keys`` are those that it may also have."""
-    document = copy.deepcopy(draw(st.sampled_from(documents)))
+    document: Any = copy.deepcopy(draw(st.sampled_from(documents)))
     for _ in range(draw(st.integers(1, 4))):
         known = list(places(document))
         if not known:

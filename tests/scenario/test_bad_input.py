@@ -4,6 +4,7 @@ import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -77,19 +78,19 @@ def plan_of_sweep(name: str) -> None:
 
 @thorough
 @given(mutations.mutated(SCENARIOS, mutations.keys_of(Scenario)))
-def test_a_scenario_is_valid_or_refused(file: Path, document: dict) -> None:
+def test_a_scenario_is_valid_or_refused(file: Path, document: dict[str, Any]) -> None:
     refusal(file, mutations.text_of(document), plan_of_scenario)
 
 
 @thorough
 @given(mutations.mutated(TABLES, mutations.keys_of(Table) + mutations.keys_of(Scenario)))
-def test_a_table_is_valid_or_refused(file: Path, document: dict) -> None:
+def test_a_table_is_valid_or_refused(file: Path, document: dict[str, Any]) -> None:
     refusal(file, mutations.text_of(document), plans_of_table)
 
 
 @thorough
 @given(mutations.mutated(SWEEPS, mutations.keys_of(Sweep)))
-def test_a_sweep_is_valid_or_refused(file: Path, document: dict) -> None:
+def test_a_sweep_is_valid_or_refused(file: Path, document: dict[str, Any]) -> None:
     refusal(file, mutations.text_of(document), plan_of_sweep)
 
 
@@ -195,6 +196,13 @@ def test_names_are_only_names(file: Path, name: str) -> None:
         refused = refusal(file, STARTUP.replace(place, said), plan_of_scenario)
         if name != "a" * 300 or place != "topology: parallel":
             assert refused, said
+
+
+def test_a_sweep_has_an_end(file: Path) -> None:
+    sweep = mutations.text_of({
+        **SWEEPS[0], "parameters": {f"links.{n}.delay": [f"{ms}ms" for ms in range(100)] for n in ("a", "b", "c")},
+    })  # fmt: skip
+    assert "all combinations are" in refusal(file, sweep, plan_of_sweep)
 
 
 @pytest.mark.parametrize("name", ["ends in a backslash\\", "two\nlines", "", "x" * 121, "\x00"])

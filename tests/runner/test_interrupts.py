@@ -1,0 +1,46 @@
+"""Signals end a run where it works, and not where it is taken down."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.cli.outcome import ended_early
+from testbed.runner.interrupts import SIGNALS, Interrupted, interruptible, uninterruptible
+
+
+@pytest.fixture(autouse=True)
+def handlers_as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    assert {number: signal.getsignal(number) for number in SIGNALS} == before
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_each_signal_ends_the_work(number: signal.Signals) -> None:
+    with pytest.raises(Interrupted, match=f"stopped by {number.name}"), interruptible():
+        os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_tearing_down_goes_on(number: signal.Signals) -> None:
+    with interruptible(), uninterruptible():
+        os.kill(os.getpid(), number)
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_the_last_line_says_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended_early(Interrupted("stopped by SIGINT"), "startup x", tmp_path) == 130
+    said = capsys.readouterr()
+    assert said.out == "INTERRUPTED startup x\n"
+    assert "stopped by SIGINT" in said.err
