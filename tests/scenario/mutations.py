@@ -72,7 +72,7 @@ def mutated(draw: st.DrawFn, documents: list[dict[str, Any]], keys: list[str]) -
             case "remove":
                 del parent[last]
             case "copy" if isinstance(parent, list):
-                parent.append(copy.deepcopy(parent[last]))
+                parent.append(copy.deepcopy(parent[int(last)]))
             case "key" if isinstance(parent, dict):
                 parent[draw(st.sampled_from(keys))] = parent.pop(last)
             case "add" if isinstance(parent, dict):
