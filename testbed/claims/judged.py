@@ -123,11 +123,17 @@ _NOT_DECIDED: Mapping[Part, str] = {
 
 
 def summary_of(claims: Sequence[Judged]) -> str:
-    """How many of which, in a sentence."""
-    parts = [f"{sum(claim.verdict == 'holds' for claim in claims)} of {len(claims)} claims hold"]
-    known = sum(claim.verdict == "fails" and not claim.reproduces for claim in claims)
-    if known:
-        parts.append(f"{known} do not reproduce, as is known")
+    """How many of which, in a sentence. Only what a source claims, in its own set-up, can fail to reproduce."""
+    held = [claim for claim in claims if claim.verdict == "holds"]
+    parts = [f"{len(held)} of {len(claims)} claims hold"]
+    if changed := sum(claim.kind == "changed" for claim in held):
+        parts[0] += f", {changed} of them with something changed"
+    known = [claim for claim in claims if claim.verdict == "fails" and not claim.reproduces]
+    sources = sum(claim.kind == "claim" for claim in known)
+    if sources:
+        parts.append(f"{sources} do not reproduce, as is known")
+    if len(known) > sources:
+        parts.append(f"{len(known) - sources} that go beyond the sources do not hold, as is known")
     surprising = [claim.id for claim in claims if claim.as_known is False]
     if surprising:
         parts.append(f"otherwise than known: {', '.join(surprising)}")

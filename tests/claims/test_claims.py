@@ -269,6 +269,18 @@ def test_what_was_not_decided_is_told_and_a_full_run_has_to_decide_it() -> None:
     assert judged.verdict_of([claims[2]], quick=True) == "fail"
 
 
+def test_only_a_source_s_claim_in_its_own_set_up_counts_as_not_reproduced() -> None:
+    known = one("fails", reproduces=False)
+    own = replace(known, kind="beyond")
+    changed = replace(one("holds"), kind="changed")
+    text = judged.summary_of([known, own, changed, one("holds")])
+    assert text.startswith(
+        "2 of 4 claims hold, 1 of them with something changed; 1 do not reproduce, as is known"
+    )
+    assert "1 that go beyond the sources do not hold, as is known" in text
+    assert "do not reproduce" not in judged.summary_of([own, changed])
+
+
 @pytest.fixture
 def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One quick run in virtual time, and two claims of it."""

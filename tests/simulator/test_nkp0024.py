@@ -28,7 +28,11 @@ def statuses(name: str, *assignments: str) -> dict[str, str]:
 
 def test_the_rows_without_loss_are_as_published_or_as_upstream_run_again(own_place: Path) -> None:
     asked = table_run.Asked(
-        repeat=1, rows="1,2,3,4,5,6", columns="previous,nkp24,mptcp", engine="sim", runtime="process"
+        repeat=1,
+        rows="1,2,3,4,5,6",
+        columns="previous,nkp24,delivery-rate,mptcp",
+        engine="sim",
+        runtime="process",
     )
     verdict = table_run.run(load_table("speed-table"), asked)
     assert verdict.verdict == "pass", verdict.summary
@@ -54,3 +58,12 @@ def test_ten_times_the_delay_makes_no_difference_to_the_law() -> None:
 def test_a_break_that_loses_packets_is_not_over_in_four_seconds_for_nkp24() -> None:
     assert statuses("link-break-blackhole")["equal again 4 s after it"] == "fail"
     assert statuses("link-break-blackhole", "policy=previous")["equal again 4 s after it"] == "pass"
+
+
+def test_a_break_set_up_as_the_other_cases_does_not_follow_the_law() -> None:
+    asked = ("share at the end of the pause", "equal again 4 s after it")
+    as_published, with_long_queues = statuses("link-break-as-published"), statuses("link-break")
+    assert [as_published[name] for name in asked] == ["fail", "fail"]
+    assert [with_long_queues[name] for name in asked] == ["pass", "pass"]
+    alone = ("transport=udp", "links.first.queue=1x bdp", "links.second.queue=1x bdp")
+    assert statuses("link-break", *alone) == as_published, "nothing else differs"
