@@ -111,8 +111,9 @@ class Browser:
                 return result
             self._events.append(answer)
 
-    def open(self, page: Path, width: int, height: int = 900) -> str:
-        """Show a page in a tab of this width in CSS pixels; returns the tab's session when all of it is loaded."""
+    def open(self, page: Path | str, width: int, height: int = 900) -> str:
+        """Show a page (a file, or a URL) in a tab of this width in CSS pixels; returns the tab's session when all of it
+        is loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = str(self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -122,7 +123,8 @@ class Browser:
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
         self._events.clear()
-        self.call("Page.navigate", session, url=page.resolve().as_uri())
+        url = page if isinstance(page, str) else page.resolve().as_uri()
+        self.call("Page.navigate", session, url=url)
         while not any(e.get("method") == "Page.loadEventFired" for e in self._events):
             self._events.append(self._next())
         return session

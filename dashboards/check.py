@@ -1,0 +1,176 @@
+"""``python -m dashboards.check [FOLDER]``: opens every dashboard in a real Grafana, as somebody sees it.
+
+Grafana is the one at ``NCP_TESTBED_GRAFANA_URL``. Each dashboard is opened with nothing chosen, in both themes, at 1280
+and 1920 pixels; when its panels have what they asked for a picture goes to FOLDER. It fails on any panel with an error,
+and on any without data that should have some. Exit 0: all is well; 1: not so; 4: no Grafana answers, or no browser.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from dashboards import source
+from dashboards.document import uid_of
+from dashboards.generate import DASHBOARDS
+from dashboards.generate import FOLDER as OWN
+from testbed.browser import Browser
+from testbed.errors import CannotRun, Exit, TestbedError
+from testbed.series.run_list import BOARDS, LATEST, MEASUREMENT
+from testbed.services import grafana
+
+WIDTHS_PX, THEMES = (1280, 1920), ("dark", "light")
+HEIGHT_PX = 4500
+"""More than the longest dashboard: Grafana asks only for what can be seen."""
+
+LOADED_WITHIN_S = 90.0
+
+MAY_BE_EMPTY = {
+    "convergence": {"Settled after", "Database is behind by", "Largest error against the law", "Ratio of the windows",
+                    "Checks that failed", "Checks"},
+    "links": {"Calibration", "Lateness over the whole run", "Lateness, 99th percentile of each interval", "Host"},
+    "tcp": {"Goodput of iperf3"},
+    "ndn": {"Send queues, by the kernel"},
+    "fleet": {"Passed in a day"},
+}  # fmt: skip
+"""Panels without data in a run that is virtual, on, short, or of a policy without a law."""
+
+# Grafana 9.3 has the first of each pair, later ones the second.
+_PANELS = """
+(() => [...document.querySelectorAll('section.panel-container, section[data-testid^="data-testid Panel header"]')]
+  .map(panel => ({
+    title: (panel.getAttribute('aria-label') || '').replace(/ panel$/, '')
+      || (panel.getAttribute('data-testid') || '').replace('data-testid Panel header ', ''),
+    error: !!panel.querySelector('.panel-info-corner--error, [data-testid="data-testid Panel status error"]'),
+    loading: !!panel.querySelector('.panel-loading, [aria-label="Panel loading bar"]'),
+    text: panel.innerText,
+    drawn: !!panel.querySelector('canvas, table, [role="table"], [role="row"]'),
+  })))()
+"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A panel on the page: ``text`` is all that can be read in it."""
+
+    title: str
+    error: bool
+    loading: bool
+    text: str
+    drawn: bool
+
+
+def problems(seen: Sequence[Seen], board: dict[str, Any], may_be_empty: set[str]) -> list[str]:
+    """What is wrong with the panels that are seen, a line each; ``board`` is the dashboard's JSON."""
+    found = [f"{panel.title}: shows an error" for panel in seen if panel.error]
+    found += [f"{panel.title}: still loads" for panel in seen if panel.loading]
+    titles = {panel.title for panel in seen}
+    for panel in board["panels"]:
+        title = panel["title"]
+        if panel["type"] == "row" or "$" in title:  # repeated: their titles are those of links and rows
+            continue
+        if title not in titles:
+            found.append(f"{title}: is not on the page")
+    words = {
+        "No data",
+        *(p["fieldConfig"]["defaults"]["noValue"] for p in board["panels"] if "fieldConfig" in p),
+    }
+    words.discard("–")
+    found += [
+        f"{panel.title}: is without data"
+        for panel in seen
+        if panel.title not in may_be_empty and any(word in panel.text for word in words)
+    ]
+    return found
+
+
+def check(browser: Browser, base: str, pictures: Path | None) -> list[str]:
+    """All dashboards; what is wrong, a line each with the dashboard, width and theme."""
+    found = []
+    for name in DASHBOARDS:
+        if name in BOARDS and not _has_runs(base, name):
+            print(f"{name}: not opened, no run here has anything for it", flush=True)
+            continue
+        board = json.loads((OWN / "json" / f"{name}.json").read_text())
+        for width, theme in ((width, theme) for theme in THEMES for width in WIDTHS_PX):
+            session = browser.open(f"{base}/d/{uid_of(name)}?orgId=1&kiosk&theme={theme}", width, HEIGHT_PX)
+            seen = _loaded(browser, session)
+            wrong = problems(seen, board, MAY_BE_EMPTY.get(name, set()))
+            if pictures is not None:
+                browser.picture(session, pictures / f"{name}-{width}-{theme}.png")
+            print(f"{name} {width} {theme}: {len(seen)} panels, {len(wrong)} problems", flush=True)
+            found += [f"{name} at {width} px, {theme}: {text}" for text in wrong]
+    return found
+
+
+def _loaded(browser: Browser, session: str) -> list[Seen]:
+    """The panels, when none loads any more and none changes."""
+    until_s = time.monotonic() + LOADED_WITHIN_S
+    before: list[Seen] = []
+    while True:
+        time.sleep(1.0)
+        seen = [Seen(**panel) for panel in browser.evaluate(session, _PANELS)]
+        still = not seen or any(panel.loading for panel in seen)
+        if (not still and seen == before) or time.monotonic() > until_s:
+            return seen
+        before = seen
+
+
+def _has_runs(base: str, name: str) -> bool:
+    """Whether the list of runs has one that the dashboard shows."""
+    query = f'SELECT "run_id" FROM "{MEASUREMENT}" WHERE "choices" =~ / {LATEST}:{name} / LIMIT 1'
+    asked = {
+        "from": "0",
+        "to": str(time.time_ns() // 1_000_000),
+        "queries": [source.InfluxQuery(query, "A", result_format="table").to_json()],
+    }
+    answer = requests.post(f"{base}/api/ds/query", json=asked, timeout=30)
+    answer.raise_for_status()
+    frames = answer.json()["results"]["A"].get("frames", [])
+    return any(column for frame in frames for column in frame["data"]["values"])
+
+
+def _answers(base: str) -> str:
+    """Grafana's version; CannotRun where none answers."""
+    try:
+        return str(requests.get(f"{base}/api/health", timeout=10).json()["version"])
+    except (requests.RequestException, ValueError, KeyError) as error:
+        raise CannotRun(
+            f"no Grafana answers at {base}: nothing was checked ({type(error).__name__})",
+            "start one with ./run.sh up, or name yours with NCP_TESTBED_GRAFANA_URL",
+        ) from error
+
+
+def lines(arguments: Sequence[str]) -> Iterator[str]:
+    """Check, and say what was found."""
+    pictures = Path(arguments[0]) if arguments else None
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
+    base = grafana.base_url()
+    version = _answers(base)
+    with Browser() as browser:
+        found = check(browser, base, pictures)
+    yield from found
+    yield f"{'FAIL' if found else 'PASS'} dashboards in Grafana {version} at {base}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code."""
+    try:
+        said = list(lines(arguments))
+    except TestbedError as error:
+        print(f"{error.message}\n{error.hint}".rstrip(), file=sys.stderr)
+        return int(error.code)
+    print("\n".join(said))
+    return int(Exit.PASS if said[-1].startswith("PASS") else Exit.FAIL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
