@@ -143,12 +143,14 @@ def _table(folder: Path, runs: Runs, _: bool) -> Verified:
     from testbed.matrix.verify import verify_table
 
     verdict, differences, unchecked = verify_table(folder)
+    recorded = _provenance(folder)
     checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in verdict.checks]
     verified = Verified(
         f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], checks, unchecked
     )
     _take_runs(verified, folder, runs)
-    page.check(folder, verified, _provenance(folder), needed=True)
+    origin.check_table(folder, recorded, verified)
+    page.check(folder, verified, recorded, needed=True)
     return _of_its_time(verified, folder)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tarfile
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,6 +17,7 @@ from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences, read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.history import git
+from testbed.matrix.verify import asked_by, is_repeated
 from testbed.plan.resolve import Choices, Plan, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
@@ -204,6 +206,28 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verified) -
             verified.differences.append(
                 f"scenario.yaml: is not the {place} of commit {_short(commit)}, which is recorded"
             )
+
+
+def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -> None:
+    """Whether a table is the one that the recorded commit has, with the overrides that are recorded."""
+    commit = str(recorded.get("commit") or "")
+    if why := _why_not_checkable(commit, recorded):
+        verified.unchecked.append(f"commit: {why}")
+        return
+    name = str(read_json(folder / "table.json")["name"])
+    place = f"scenarios/{name}.yaml" if is_repeated(folder) else f"scenarios/tables/{name}.yaml"
+    there = _git("show", f"{commit}:{place}")
+    if there is None:
+        verified.unchecked.append(f"commit: {_short(commit)} has no {place}: it is the user's own")
+        return
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as scratch:
+        file = Path(scratch, f"{name}.yaml")
+        file.write_bytes(there)
+        try:
+            found = asked_by(folder, file)
+        except BadInput as error:
+            found = [error.message]
+    verified.differences.extend(f"commit {_short(commit)}, {place}: {text}" for text in found)
 
 
 def is_cell(folder: Path) -> bool:

@@ -14,6 +14,8 @@ from testbed.matrix import load as table_file
 from testbed.matrix import outcome, table_run
 from testbed.matrix.load import KEPT_AS, LoadedTable, scenario_of
 from testbed.matrix.outcome import Outcome
+from testbed.matrix.repeated import COLUMN, ROW, repeated
+from testbed.scenario import load as scenarios
 from testbed.scenario.load import parse, plain, read
 
 MADE = ("table.csv",)
@@ -46,6 +48,33 @@ def verify_table(folder: Path) -> tuple[Verdict, list[str], list[str]]:
         if o.verdict == "unsupported" and not o.run
     ]
     return again, found, unchecked
+
+
+def is_repeated(folder: Path) -> bool:
+    """Whether it is a scenario that was repeated."""
+    matrix = read_json(folder / "matrix.json")
+    return bool(matrix["rows"] == [ROW] and matrix["columns"] == [COLUMN])
+
+
+def asked_by(folder: Path, file: Path) -> list[str]:
+    """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
+    that are recorded."""
+    document, matrix = read_json(folder / "table.json"), read_json(folder / "matrix.json")
+    overrides, quick = [str(text) for text in document["overrides"]], bool(document["quick"])
+    kept = folder / KEPT_AS
+    if is_repeated(folder):
+        own = len(scenarios.document_of(str(file), [], quick=quick)[2])
+        seed = table_file.load(str(kept)).table.seed
+        again = repeated(str(file), overrides[own:], quick=quick, repeat=int(matrix["repeat"]), seed=seed)
+    else:
+        own = len(table_file.load(str(file), quick=quick).overrides)
+        again = table_file.load(str(file), overrides[own:], quick=quick)
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+        table_file.keep(again, Path(place))
+        there, should = (
+            plain(parse(path, read(path), "a table is a mapping")) for path in (kept, Path(place, KEPT_AS))
+        )
+    return list(differences(KEPT_AS, there, should))
 
 
 def _cells(folder: Path, loaded: LoadedTable, selection: table_run.Selection) -> Iterator[str]:

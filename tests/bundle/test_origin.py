@@ -1,0 +1,98 @@
+"""What can be checked of a recorded commit without running anything."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import paths
+from testbed.bundle import origin
+from testbed.bundle.verified import Verified
+from testbed.history import git
+from testbed.matrix import load as tables
+from testbed.matrix.repeated import repeated
+
+HEAD = git("rev-parse", "HEAD").stdout.decode().strip()
+AT_HEAD = {"commit": HEAD, "uncommitted_changes": False}
+PLAN: dict[str, Any] = {"scenario": "startup", "title": "Any", "engine": "mininet", "run": "r"}
+
+pytestmark = pytest.mark.skipif(not HEAD, reason="this checkout has no history")
+
+
+def scenario_at_head(folder: Path) -> Path:
+    file = folder / "scenario.yaml"
+    file.write_bytes(git("show", "HEAD:scenarios/startup.yaml").stdout)
+    return file
+
+
+def checked(folder: Path, recorded: dict[str, Any]) -> Verified:
+    verified = Verified("", "")
+    origin.check_commit(folder, PLAN, recorded, verified)
+    return verified
+
+
+def test_the_commits_scenario_is_the_folders(tmp_path: Path) -> None:
+    file = scenario_at_head(tmp_path)
+    assert checked(tmp_path, AT_HEAD) == Verified("", "")
+    file.write_text(file.read_text().replace("48MiB", "24MiB"))
+    (found,) = checked(tmp_path, AT_HEAD).differences
+    assert found.startswith("scenario.yaml: is not the scenarios/startup.yaml of commit ")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "why"),
+    [
+        ({}, "none is recorded"),
+        ({"commit": "0" * 40, "uncommitted_changes": False}, "is not known to this checkout"),
+        ({"commit": "--help", "uncommitted_changes": False}, "is not known to this checkout"),
+        ({"commit": HEAD, "uncommitted_changes": True}, "changes that were not committed"),
+    ],
+)
+def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any], why: str) -> None:
+    scenario_at_head(tmp_path)
+    verified = checked(tmp_path, recorded)
+    assert verified.differences == []
+    (told,) = verified.unchecked
+    assert why in told
+
+
+def test_a_folder_can_not_pretend_to_be_older_than_its_commit() -> None:
+    written = git("show", "HEAD:testbed/runner/provenance.py").stdout
+    least = 2 if b"SCHEMA = 2" in written else 1
+    assert origin.schema_of({**AT_HEAD, "schema": 1}) == least
+    assert origin.schema_of({"commit": "0" * 40}) == 1
+    assert origin.schema_of({"commit": "0" * 40, "schema": 2}) == 2
+
+
+def table_folder(place: Path, name: str, *, is_scenario: bool) -> Path:
+    place.mkdir()
+    if is_scenario:
+        loaded = repeated(name, ["ncp.transfer=1MiB"], quick=True, repeat=3, seed=7)
+    else:
+        loaded = tables.load(name, ["ncp.transfer=1MiB"], quick=True)
+    tables.keep(loaded, place)
+    rows, columns = ([row.name for row in loaded.table.rows], [str(c.name) for c in loaded.table.columns])
+    (place / "matrix.json").write_text(json.dumps({"rows": rows, "columns": columns, "repeat": 3}))
+    table = {"name": loaded.table.name, "quick": True, "overrides": list(loaded.overrides)}
+    (place / "table.json").write_text(json.dumps(table))
+    return place
+
+
+@pytest.mark.parametrize(("name", "is_scenario"), [("startup", True), ("speed-table", False)])
+def test_the_commits_table_is_the_folders(tmp_path: Path, name: str, is_scenario: bool) -> None:
+    place = Path("scenarios" if is_scenario else "scenarios/tables", f"{name}.yaml")
+    if git("show", f"HEAD:{place}").stdout != (paths.CHECKOUT / place).read_bytes():
+        pytest.skip(f"{place} has changes that are not committed")
+    folder = table_folder(tmp_path / "table", name, is_scenario=is_scenario)
+    verified = Verified("", "")
+    origin.check_table(folder, AT_HEAD, verified)
+    assert verified == Verified("", "")
+    shutil.copytree(folder, tmp_path / "other")
+    kept = tmp_path / "other" / "table.yaml"
+    kept.write_text(kept.read_text().replace("1024", "1025", 1))
+    origin.check_table(tmp_path / "other", AT_HEAD, verified)
+    assert any(f"{place}: table.yaml" in text for text in verified.differences), verified.differences
