@@ -13,6 +13,7 @@ from testbed.judge.algebra import summary_of, verdict_of
 from testbed.matrix.outcome import write_json
 from testbed.plan.resolve import Plan, expected_transfer_s
 from testbed.plan.sessions import PolicyFacts
+from testbed.runner import provenance
 from testbed.runner.progress import Progress
 from testbed.sweep import law
 from testbed.sweep.execute import Outcome, execute, states
@@ -100,6 +101,7 @@ def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row], outcomes: Mapp
     verdict = _verdict(loaded, folder.name, checks, rows)
     write_json(folder / "verdict.json", verdict.to_json())
     (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
+    write_json(folder / "provenance.json", provenance.of_machine_and_code())
     write_json(folder / ASKED, {"quick": loaded.quick, "overrides": list(loaded.overrides)})
     write_report(folder, loaded, rows, plots, verdict)
     return verdict

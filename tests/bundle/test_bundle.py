@@ -117,7 +117,7 @@ def test_other_tools_read_its_metadata(bundle, tmp_path) -> None:
         for part in (*action["object"], *action["result"]):
             data = (tmp_path / part.id).read_bytes()
             assert part["sha256"] == hashlib.sha256(data).hexdigest()
-    assert str(crate.license).endswith("Apache-2.0")
+    assert crate.license.id.endswith("Apache-2.0")
     context, graph = crate.metadata.generate().values()
     assert "w3id.org/ro/crate" in str(context)
     ids = [entity["@id"] for entity in graph]
@@ -185,7 +185,7 @@ def test_a_cell_of_another_setting_is_found(bundle, tmp_path) -> None:
         shutil.rmtree(cell)
         shutil.copytree(other, cell.with_name(other.name))
         (verified,) = verify_folders([next(place.glob("runs/speed-table/*"))])
-    assert any("scenario.yaml.links[" in text for text in verified.differences), verified.differences
+    assert any("scenario.yaml.links" in text for text in verified.differences), verified.differences
 
 
 def test_a_tables_page_and_its_copies_are_made_again(results, tmp_path) -> None:
@@ -200,7 +200,13 @@ def test_a_tables_page_and_its_copies_are_made_again(results, tmp_path) -> None:
 
 def test_metadata_that_other_tools_read_are_made_again(single, tmp_path) -> None:
     found = differences(
-        changed(single, tmp_path / "c.zip", CRATE, lambda d: d.replace(b": pass", b": fail"), cover=True)
+        changed(
+            single,
+            tmp_path / "c.zip",
+            CRATE,
+            lambda d: d.replace(b"judged it: ", b"judged it: not "),
+            cover=True,
+        )
     )
     assert found
     assert all(text.startswith(CRATE) for text in found)

@@ -108,7 +108,7 @@ def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.
     verified = verify_folder(folder, rerun=True)
     assert verified.differences == []
     assert "4 runs were made again: all of their data are the same bytes" in verified.notes
-    (receiver,) = folder.glob("cells/1/nkp24/2/*/agents/*-receiver.json")
+    (receiver,) = folder.glob("cells/1/nkp24/2/sim-*/agents/*-receiver.json")
     receiver.write_text(receiver.read_text().replace('"bytes": 1', '"bytes": 2', 1))
     assert any(
         "s1-receiver.json: is not the same" in text for text in verify_folder(folder, rerun=True).differences
