@@ -17,10 +17,11 @@ from testbed.report import words
 
 TOLERANCE = 0.05
 """Of a figure, as a part of the first engine's; of one in percent, as a part of a hundred."""
-_DECIDED: tuple[Status, ...] = ("pass", "fail", "error")
+_DECIDED: tuple[Status, ...] = ("pass", "fail", "error", "missing", "untrusted")
 _WORDS: Mapping[Status, str] = {
     "pass": "holds", "fail": "fails", "error": "can't be judged", "undecided": "undecided",
-    "not-covered": "not covered", "not-asked": "not asked",
+    "not-covered": "not covered", "not-asked": "not asked", "unsupported": "can't be made here",
+    "missing": "is missing", "untrusted": "not to be trusted",
 }  # fmt: skip
 
 

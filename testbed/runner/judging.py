@@ -18,6 +18,7 @@ from testbed.influx import comparison, retention, run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
+from testbed.runner.calibrated import not_calibrated
 from testbed.runner.telemetry import Counts
 from testbed.runner.trust import lateness_lines
 from testbed.series import FromInflux, Reader
@@ -54,6 +55,8 @@ def judge_from(
 ) -> Judged:
     """Judge what ``reader`` gives, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
     folder."""
+    unmeasured = not_calibrated(plan, folder / "links.csv")
+    trust = Trust(trusted=trust.trusted and not unmeasured, reasons=[*trust.reasons, *unmeasured])
     verdict = judge(
         plan, reader, folder / "agents", trust, file_points=file_points, database_points=database_points
     )

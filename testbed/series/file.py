@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -56,6 +57,9 @@ class FromFile:
         if point["time"] is None:
             raise BadInput(f"{self.path}:{number}: the point has no timestamp (Unix nanoseconds)")
         measurement, tags, fields, time = point["measurement"], point["tags"], point["fields"], point["time"]
+        for name, value in fields.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise BadInput(f"{self.path}:{number}: {name} is {value}, which is no measured number")
         key = (measurement, frozenset(tags.items()), time)
         known = by_key.get(key)
         self._lines[measurement] += 1

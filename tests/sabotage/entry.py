@@ -29,7 +29,7 @@ Change = Callable[[Path], None]
 """Changes a folder in place: a run's raw data, or a finished result."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One saboteur. Of the ways to put it in, those that are given are used together."""
 
@@ -41,8 +41,9 @@ class Entry:
     """In Go: the simulator is built with them."""
     data: Change | None = None
     """Between engine and judge: changes what a run has left, before anything judges it."""
-    trust: Callable[[Mapping[str, Any], Path], Any] | None = None
-    """What real links and a real machine would have told: from the plan and the run's folder to the Trust."""
+    real: Callable[[dict[str, Any]], None] | None = None
+    """The run is as if it had been made on real packets (:mod:`tests.sabotage.real`); changes what links, relay and
+    host tell of themselves."""
     python: Callable[[Any], None] | None = None
     """In Python: given pytest's MonkeyPatch."""
     only_seed: int | None = None
@@ -51,6 +52,8 @@ class Entry:
     """Changes an honest, finished result folder; only ``verify`` sees those."""
     in_bundle: bool = False
     """The folder is forged inside a bundle, whose list of checksums is then written again."""
+    of_table: bool = False
+    """It is a table's folder that is forged, not a run's."""
     scenario: str = "startup"
     """One of tests/sabotage/scenarios/."""
     expected: Word = "fail"

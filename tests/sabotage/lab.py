@@ -25,10 +25,11 @@ from testbed.cli import app as cli
 from testbed.runner import provenance
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
+from tests.sabotage.real import AllStored, as_real
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
-    "testbed.simulator.virtual_run.write_report", "testbed.runner.judging.write_report",
+    "testbed.simulator.virtual_run.write_report", "testbed.runner.judging._write_report",
     "testbed.matrix.table_run.write_report", "testbed.claims.all_run.write_report",
 )  # fmt: skip
 
@@ -105,7 +106,7 @@ class Lab:
         """Pages and plots decide nothing, and take most of the time."""
         for page in PAGES:
             self.patch.setattr(page, lambda folder: folder)
-        self.patch.setattr("testbed.runner.judging.compared_lines", lambda *_: [])  # for the database only
+        self.patch.setattr("testbed.runner.judging._on_one_clock", lambda *_: [])  # for the database only
         self.patch.setattr("testbed.compare.plots.over_time", lambda _groups: [])
         self.patch.setattr("testbed.compare.plots.intervals", lambda *_: None)
         self.patch.setattr("testbed.cli.cross_check_runs._plots", lambda _found: [])
@@ -133,7 +134,7 @@ class Lab:
         return (self.results / name / "latest").resolve()
 
     def _engine(self) -> None:
-        from testbed.simulator import run
+        from testbed.simulator import run, virtual_run
 
         simulate = run.simulate
 
@@ -158,11 +159,24 @@ class Lab:
         def told(this: run.SimulatedRun) -> tuple[Any, dict[str, Any]]:
             trust, facts = carry_out(this)
             chosen = self._at_work(this.plan["seed"])
-            if chosen and chosen.trust:
-                trust = chosen.trust(this.plan, this.folder)
+            if self.entry.real:
+                change = self.entry.real if chosen else lambda _told: None
+                trust, more = as_real(this.plan, this.folder, change)
+                facts |= more
             return trust, facts
 
         self.patch.setattr(run.SimulatedRun, "carry_out", told)
+        if self.entry.real:
+            self.patch.setattr("testbed.simulator.virtual_run.Database", AllStored)
+            broken = virtual_run.write_broken
+
+            def with_reasons(
+                plan: Any, folder: Path, endpoint: Any, message: str, _: Any, **more: Any
+            ) -> None:
+                """As runs on real packets end: with why its links can't be trusted."""
+                broken(plan, folder, endpoint, message, getattr(sys.exc_info()[1], "reasons", []), **more)
+
+            self.patch.setattr(virtual_run, "write_broken", with_reasons)
 
     def _at_work(self, seed: int) -> Entry | None:
         return self.entry if self.entry.only_seed in (None, seed) else None
@@ -215,12 +229,12 @@ def simulator_of(swaps: tuple[Swap, ...], place: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with pytest.MonkeyPatch.context() as patch:
             if swaps:
-                patch.setenv("GOFLAGS", f"-overlay={_overlay(swaps, folder)}")
+                patch.setenv("GOFLAGS", f"-overlay={overlay_of(swaps, folder)}")
             _simulators[swaps] = _build("ncp-sim", into=folder / "bin")["ncp-sim"]
     return _simulators[swaps]
 
 
-def _overlay(swaps: tuple[Swap, ...], folder: Path) -> Path:
+def overlay_of(swaps: tuple[Swap, ...], folder: Path) -> Path:
     """Go's file of replaced sources."""
     texts: dict[str, str] = {}
     for file, old, new in swaps:

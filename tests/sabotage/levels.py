@@ -64,14 +64,16 @@ def verify(lab: Lab, entry: Entry, honest: Lab) -> Word:
     """The bundle of a result, judged again from the bundle alone. What is confirmed is the verdict that it has."""
     result = lab.latest(entry.scenario)
     if entry.forged:
-        result = Path(shutil.copytree(honest.latest(entry.scenario), lab.place / "forged"))
+        result = Path(
+            shutil.copytree(honest.latest(TABLE if entry.of_table else entry.scenario), lab.place / "forged")
+        )
         if not entry.in_bundle:
             entry.forged(result)
             return _confirmed(lab.ask("verify", str(result)))
     file = lab.place / "result.zip"
     if (packed := lab.ask("bundle", str(result), "--output", str(file))).code:
         return judged(packed)
-    if entry.forged and entry.in_bundle:
+    if entry.forged:
         forge(file, entry.forged)
     return _confirmed(lab.ask("verify", str(file)))
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.sabotage.catalogue import ENTRIES
-from tests.sabotage.entry import LEVELS, Entry
-from tests.sabotage.lab import Lab, lab
+from tests.sabotage.entry import CLASSES, LEVELS, Entry, Level, Swap, Word
+from tests.sabotage.lab import Lab, lab, simulator_of
 from tests.sabotage.levels import LEVELS as ASK
+from tests.sabotage.page import PAGE, expected, row, with_table
 
-_honest: dict[str, Path] = {}
+_honest: dict[tuple[object, ...], Lab] = {}
 
 
 @pytest.fixture(scope="session")
@@ -19,25 +20,51 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sabotage")
 
 
-def honest_lab(bench: Path, scenario: str) -> Lab:
-    """Where the scenario was repeated, and the table run, with nothing put in; made once in each process."""
-    entry = Entry("honest", "control", "nothing", scenario=scenario)
-    place = bench / f"honest-{scenario}"
-    if scenario not in _honest:
-        with lab(place, entry) as made:
-            for level in ("repeat", "table"):
-                assert ASK[level](made, entry, made) == "pass", made.place / "said.txt"  # type: ignore[index]
-        _honest[scenario] = place
-    return Lab(place, entry, pytest.MonkeyPatch())
+def honest_lab(bench: Path, entry: Entry) -> Lab:
+    """Where what the entry is compared with, or changes afterwards, was made with nothing put in; once in each process.
+
+    A run that is forged has its page; what is untrusted stays so: to call it trusted is the forgery.
+    """
+    forged = entry.forged is not None and not entry.of_table
+    honest = Entry(
+        "honest", "control", "nothing", real=entry.real if forged else None, scenario=entry.scenario
+    )
+    key = (honest.scenario, honest.real, forged)
+    if key not in _honest:
+        with lab(bench / f"honest-{len(_honest)}", honest, pages=forged) as made:
+            for level in ("run",) if forged else ("repeat", "table"):
+                ASK[level](made, honest, made)  # type: ignore[index]
+        _honest[key] = made
+    return _honest[key]
+
+
+def came_of(entry: Entry, bench: Path) -> dict[Level, Word]:
+    """The verdict at each level that the entry can reach."""
+    honest = honest_lab(bench, entry)
+    with lab(bench / entry.name, entry) as made:
+        return {level: ASK[level](made, entry, honest) for level in LEVELS if entry.expects(level)}
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if not e.nightly], ids=lambda e: e.name)
 def test_caught(entry: Entry, bench: Path) -> None:
-    honest = honest_lab(bench, entry.scenario)
-    asked = [level for level in LEVELS if entry.expects(level) is not None]
-    with lab(bench / entry.name, entry) as made:
-        came = {level: ASK[level](made, entry, honest) for level in asked}
+    came = came_of(entry, bench)
     wrong = {level: word for level, word in came.items() if word != entry.expects(level)}
-    assert not wrong, (
-        f"{entry.name} ({entry.imitates}): {came}, expected {entry.expected}; {made.place / 'said.txt'}"
+    assert not wrong, f"{entry.name}, {entry.imitates}: {came}; {bench / entry.name / 'said.txt'}"
+    assert row(entry, came) in PAGE.read_text(encoding="utf-8"), (
+        "python -m tests.sabotage.page writes the table anew"
     )
+
+
+def test_there_are_enough_of_each_class() -> None:
+    assert len(ENTRIES) >= 60
+    assert {entry.of for entry in ENTRIES} == set(CLASSES)
+    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
+
+
+def test_the_page_has_the_table_of_the_catalogue() -> None:
+    assert PAGE.read_text(encoding="utf-8") == with_table({entry: expected(entry) for entry in ENTRIES})
+
+
+def test_a_replacement_that_finds_nothing_is_loud(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="exactly once, has 0"):
+        simulator_of((Swap("ncp-agent/policy/nkp24.go", "no such text", ""),), tmp_path)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from testbed.checks.result import Trust
 from testbed.errors import RunFailed
+from tests.sabotage.catalogue.machine import starved
 from tests.sabotage.entry import Entry, Level
 
 _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
@@ -36,12 +35,6 @@ def _broken(folder: Path) -> None:
     raise RunFailed("the simulator ended with 1: it was told to")
 
 
-def _untrusted(_plan: Mapping[str, Any], _folder: Path) -> Trust:
-    return Trust(
-        trusted=False, reasons=["link fast ab: 1% of the frames left more than 9.00 ms late (limit 2 ms)"]
-    )
-
-
 def _failed(folder: Path) -> None:
     """Its receiver says that it did not come to its end."""
     file = folder / "agents" / "s1-receiver.json"
@@ -56,7 +49,7 @@ ENTRIES = (
     Entry("cell-left-out", "counting", "a table that leaves a cell out", python=_two_of_three, unreached=_NOT_IN_A_RUN),
     Entry("one-of-three-broken", "counting", "the second of three runs breaks down", data=_broken, only_seed=2, unreached=_SINGLE),
     Entry("one-of-three-failed", "counting", "in the second of three runs the receiver gives up", data=_failed, only_seed=2, unreached=_SINGLE),
-    Entry("one-of-three-untrusted", "counting", "the second of three runs is made on a starved machine", trust=_untrusted, only_seed=2,
+    Entry("one-of-three-untrusted", "counting", "the second of three runs is made on a starved machine", real=starved, only_seed=2,
           expected="untrusted", unreached=_SINGLE),
     Entry("all-broken", "counting", "no run comes to its end", data=_broken),
 )  # fmt: skip

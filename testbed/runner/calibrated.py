@@ -1,0 +1,46 @@
+"""Whether the links of a run on real packets were measured: these links, both ways, as the plan asks for them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+LOSING = ("loss", "gilbert_elliott", "corrupt")
+"""Properties by which a link loses packets that the probe sends."""
+MOST_LOST = 1
+"""Of a link that is to lose none the machine may lose so many."""
+REAL_MIDDLES = ("netem", "relay")
+ASKED = {"rate_bps_asked": "rate_bps", "delay_ms_asked": "delay_ms", "loss_asked": "loss"}
+"""What the table of readings says was asked, and the plan's own word for it."""
+
+
+def not_calibrated(plan: Mapping[str, Any], table: Path) -> list[str]:
+    """Which link was not, a line each, by ``links.csv``; none in virtual time without packets."""
+    if plan.get("engine") == "sim" or plan.get("middle") not in REAL_MIDDLES:
+        return []
+    if not table.is_file():
+        return ["no link was measured before the run"]
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = {(row["link"], row["direction"]): row for row in csv.DictReader(file)}
+    found = []
+    for link in plan["links"]:
+        for direction in ("ab", "ba"):
+            row = rows.get((link["name"], direction))
+            if row is None:
+                found.append(f"link {link['name']} {direction} was not measured before the run")
+                continue
+            lost = int(row["sent"]) - int(row["received"])
+            if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
+                found.append(
+                    f"link {link['name']} {direction} lost {lost} of {row['sent']} packets before the run, "
+                    "and is to lose none"
+                )
+            for column, key in ASKED.items():
+                if abs(float(row[column]) - float(link[key])) > 1e-6 * max(1.0, float(link[key])):
+                    found.append(
+                        f"link {link['name']} {direction} was measured as if {key} {row[column]} had been asked for; "
+                        f"the plan asks {link[key]:g}"
+                    )
+    return found

@@ -1,0 +1,87 @@
+"""Links that were not measured, or not these; machines that were not up to it; clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.sabotage.catalogue.telemetry import each, later
+from tests.sabotage.entry import Entry, Level, Word
+from tests.sabotage.real import Told
+
+_NAMED: Mapping[Level, Word] = {"verify": "fail"}
+"""``verify`` names the file that is not what the plan asks for."""
+
+
+def _first(part: str, **values: Any) -> Callable[[Told], None]:
+    """Of the first link, forward."""
+
+    def change(told: Told) -> None:
+        (told["probe"] if part == "probe" else told["relay"]["links"])[0].update(values)
+
+    return change
+
+
+def _times(name: str, factor: float, plus: float = 0.0) -> Callable[[Told], None]:
+    def change(told: Told) -> None:
+        told["probe"][0][name] = told["probe"][0][name] * factor + plus
+
+    return change
+
+
+def _set(key: str, value: Any) -> Callable[[Told], None]:
+    return lambda told: told.__setitem__(key, value)
+
+
+def _of_another(told: Told) -> None:
+    for reading in told["probe"]:
+        reading["link"] = "fast"
+
+
+def _one_way(told: Told) -> None:
+    told["probe"] = [reading for reading in told["probe"] if reading["direction"] == "ab"]
+
+
+def _lossy(told: Told) -> None:
+    told["probe"][0].update(loss=0.01, received=1485)
+
+
+def _half(told: Told) -> None:
+    told["of_the_rate"] = 0.5
+    for reading in told["probe"]:
+        reading["rate_bps"] *= 0.5
+
+
+def as_it_is(_told: Told) -> None:
+    """Nothing."""
+
+
+def starved(told: Told) -> None:
+    """Another program takes all of the machine."""
+    told["host"] = [(0.1, 0.004)] * 90
+
+
+def _real(name: str, of: str, imitates: str, change: Callable[[Told], None], **more: Any) -> Entry:
+    return Entry(name, of, imitates, real=change, **{"expected": "untrusted", **more})
+
+
+ENTRIES = (
+    _real("control-real", "control", "nothing, of a run on real packets", as_it_is, expected="pass"),
+    _real("probe-rate-plus-3", "links", "a shaper that lets 3% too much through", _times("rate_bps", 1.03)),
+    _real("probe-delay-plus-1.5-ms", "links", "a middle that delays 1.5 ms too long", _times("delay_ms", 1, 1.5)),
+    _real("probe-half-the-rate", "links", "a link that was given another one's rate", _times("rate_bps", 0.125)),
+    _real("probe-loss-unasked", "links", "a cable that loses 1% one way, where nothing is to be lost", _lossy, otherwise=_NAMED),
+    _real("calibration-skipped", "calibration", "links that nobody measured", _set("probe", None), otherwise=_NAMED),
+    _real("calibration-stale", "calibration", "readings of a day when half of the rate was asked for", _half, otherwise=_NAMED),
+    _real("calibration-of-another-link", "calibration", "one link measured, and said to be all", _of_another, otherwise=_NAMED),
+    _real("calibration-one-way", "calibration", "the way back was not measured", _one_way, otherwise=_NAMED),
+    _real("late-relay", "trust", "1% of the frames leave 5 ms late", _first("relay", lateness_us={"p50": 20.0, "p99": 5000.0, "max": 9000.0})),
+    _real("relay-stopped", "trust", "a machine that stands still for 0.4 s", _first("relay", lateness_us={"p50": 20.0, "p99": 300.0, "max": 400_000.0})),
+    _real("relay-lost-frames", "trust", "a relay that loses 12 frames by itself", _first("relay", unasked_drops={"ring": 12})),
+    _real("starved-machine", "trust", "another program takes all of the machine", starved),
+    _real("starved-for-a-while", "trust", "another program takes all of the machine for 6 s", _set("host", [(0.1, 0.8)] * 30 + [(0.1, 0.0)] * 60)),
+    _real("host-queue-drops", "trust", "a queue that drops what it should hold back",
+          _set("qdiscs", [{"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 7}])),
+    Entry("clock-stepped", "trust", "a clock that is set 2 s ahead under way", data=each(later(2.0, 5.0)), expected="untrusted"),
+    Entry("clock-stepped-back", "trust", "a clock that is set 2 s back under way", data=each(later(-2.0, 5.0)), expected="untrusted"),
+)  # fmt: skip

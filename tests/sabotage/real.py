@@ -1,0 +1,119 @@
+"""Makes of a simulated run what a run on real packets leaves: beside telemetry and results what the probe said of the
+links before it, what the relay counted, and what was sampled of the host. The run's own code judges them.
+
+So that no such run needs a network, root or a quiet machine; those that do are marked for the nightly job.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from collectors.host_load import longest_busy_s
+from testbed.checks.result import Trust
+from testbed.runner.calibration import calibrate
+from testbed.runner.trust import judge_trust, lossy_interfaces
+from testbed.series import FromFile
+
+Told = dict[str, Any]
+"""``probe``: a list of links as the probe prints them, or None where it was not asked; ``of_the_rate``: which part of
+the plan's rate it was asked about; ``relay``: its result; ``host``: seconds and idle part of each sample; ``qdiscs``:
+counters at the transfer's end."""
+
+
+def as_real(
+    plan: dict[str, Any], folder: Path, change: Callable[[Told], None]
+) -> tuple[Trust, dict[str, Any]]:
+    """``change`` makes of an honest machine a dishonest one. Returns the trust and what provenance tells."""
+    plan |= {"engine": "mininet", "middle": "relay", "runtime": "process"}
+    (folder / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+    told = _honest(plan)
+    change(told)
+    facts: dict[str, Any] = {"qdiscs_after": told["qdiscs"]}
+    (folder / "relay.json").write_text(json.dumps(told["relay"], indent=1) + "\n")
+    _write_host(told["host"], plan, folder)
+    if told["probe"] is not None:
+        # Asked for a part of the rate, where the readings are of another day.
+        asked = [{**link, "rate_bps": link["rate_bps"] * told["of_the_rate"]} for link in plan["links"]]
+        readings = calibrate(
+            {**plan, "links": asked}, folder / "plan.json", _probe(told["probe"], folder), {},
+            folder / "logs" / "probe.log", folder / "links.csv",
+        )  # fmt: skip
+        facts["calibration"] = [vars(reading) for reading in readings]
+    idle = [share for seconds, share in told["host"] for _ in range(max(1, round(10 * seconds)))]
+    trust = judge_trust(
+        plan["limits"], relay=told["relay"], idle=idle, qdiscs=told["qdiscs"], lossy=lossy_interfaces(plan),
+        longest_busy_s=longest_busy_s(told["host"]),
+    )  # fmt: skip
+    return trust, facts
+
+
+def _honest(plan: dict[str, Any]) -> Told:
+    ways = [(link, direction) for link in plan["links"] for direction in ("ab", "ba")]
+    return {
+        "probe": [
+            {
+                "link": link["name"], "direction": direction, "delay_ms": link["delay_ms"] + 0.05,
+                "delay_p99_ms": link["delay_ms"] + 0.2, "rate_bps": link["rate_bps"] * 0.9995, "loss": link["loss"],
+                "sent": 1500, "received": 1500,
+            }
+            for link, direction in ways
+        ],
+        "relay": {
+            "links": [
+                {
+                    "link": link["name"], "direction": direction, "unasked_drops": {"ring": 0},
+                    "lateness_us": {"p50": 20.0, "p99": 300.0, "max": 2000.0},
+                }
+                for link, direction in ways
+            ],
+            "ring_drops": 0,
+        },
+        "of_the_rate": 1.0,
+        "host": [(0.1, 0.75)] * 90,
+        "qdiscs": [{"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 0}],
+    }  # fmt: skip
+
+
+def _probe(links: list[dict[str, Any]], folder: Path) -> Path:
+    """A program that says what the probe would."""
+    program = folder / "logs" / "probe"
+    program.write_text(f"#!/bin/sh\necho {shlex.quote(json.dumps({'links': links}))}\n")
+    program.chmod(0o755)
+    return program
+
+
+def _write_host(spans: list[tuple[float, float]], plan: dict[str, Any], folder: Path) -> None:
+    """The host's samples, in a file of their own and in the telemetry."""
+    with (folder / "host_load.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([("seconds", "idle"), *spans])
+    telemetry = folder / "telemetry.lp"
+    lines = [line for line in telemetry.read_text().splitlines() if not line.startswith("host,")]
+    start = min(int(line.rsplit(" ", 1)[1]) for line in lines)
+    tags = f"run={plan['run']},scenario={plan['scenario']}"
+    lines += [
+        f"host,{tags} cpu={1 - idle},run_queue=1i,steal=0 {start + place * 100_000_000}"
+        for place, (_, idle) in enumerate(spans)
+    ]
+    telemetry.write_text("".join(f"{line}\n" for line in lines))
+
+
+class AllStored:
+    """In the place of a database that takes every point."""
+
+    note = "all points are stored"
+
+    def __init__(self, _plan: Any, telemetry: Path) -> None:
+        self._telemetry = telemetry
+
+    def store(self) -> int:
+        """How many there are then."""
+        return FromFile(self._telemetry).count_points()
+
+    def store_judged(self, _judged: object) -> None:
+        """What only dashboards read."""
