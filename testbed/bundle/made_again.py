@@ -19,6 +19,7 @@ from testbed.checks.windows_csv import write_windows_csv
 from testbed.errors import BadInput, RunFailed
 from testbed.plan.resolve import Plan
 from testbed.runner import calibration, provenance, timeline
+from testbed.runner.calibrated import not_calibrated
 from testbed.runner.trust import HOST_LOAD, read_spans, trust_of_run
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of
@@ -52,7 +53,10 @@ class _MadeAgain:
         reader = FromFile(folder / "telemetry.lp")
         self._origin()
         readings = self._readings()
-        again = verify(folder, reader, self._trust(reader, readings))
+        trust = self._trust(reader, readings)
+        if self.complete and (unmeasured := not_calibrated(plan, folder / "links.csv")):
+            trust = Trust(trusted=False, reasons=list(dict.fromkeys([*trust.reasons, *unmeasured])))
+        again = verify(folder, reader, trust)
         told = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
         self.verified.differences.extend(differences("", recorded.to_json(), told))
         self._tables(reader, readings)

@@ -41,7 +41,8 @@ def honest_lab(bench: Path, entry: Entry) -> Lab:
 def came_of(entry: Entry, bench: Path) -> dict[Level, Word]:
     """The verdict at each level that the entry can reach."""
     honest = honest_lab(bench, entry)
-    with lab(bench / entry.name, entry) as made:
+    pages = entry.forged is not None and not entry.of_table
+    with lab(bench / entry.name, entry, pages=pages) as made:
         return {level: ASK[level](made, entry, honest) for level in LEVELS if entry.expects(level)}
 
 

@@ -10,7 +10,7 @@ from tests.sabotage.entry import Entry, Level, Word
 from tests.sabotage.real import Told
 
 _NAMED: Mapping[Level, Word] = {"verify": "fail"}
-"""``verify`` names the file that is not what the plan asks for."""
+"""``verify`` names a file that is missing, or not what the probe said of these links."""
 
 
 def _first(part: str, **values: Any) -> Callable[[Told], None]:
@@ -70,11 +70,11 @@ ENTRIES = (
     _real("probe-rate-plus-3", "links", "a shaper that lets 3% too much through", _times("rate_bps", 1.03)),
     _real("probe-delay-plus-1.5-ms", "links", "a middle that delays 1.5 ms too long", _times("delay_ms", 1, 1.5)),
     _real("probe-half-the-rate", "links", "a link that was given another one's rate", _times("rate_bps", 0.125)),
-    _real("probe-loss-unasked", "links", "a cable that loses 1% one way, where nothing is to be lost", _lossy, otherwise=_NAMED),
+    _real("probe-loss-unasked", "links", "a cable that loses 1% one way, where nothing is to be lost", _lossy),
     _real("calibration-skipped", "calibration", "links that nobody measured", _set("probe", None), otherwise=_NAMED),
     _real("calibration-stale", "calibration", "readings of a day when half of the rate was asked for", _half, otherwise=_NAMED),
-    _real("calibration-of-another-link", "calibration", "one link measured, and said to be all", _of_another, otherwise=_NAMED),
-    _real("calibration-one-way", "calibration", "the way back was not measured", _one_way, otherwise=_NAMED),
+    _real("calibration-of-another-link", "calibration", "one link measured, and said to be all", _of_another),
+    _real("calibration-one-way", "calibration", "the way back was not measured", _one_way),
     _real("late-relay", "trust", "1% of the frames leave 5 ms late", _first("relay", lateness_us={"p50": 20.0, "p99": 5000.0, "max": 9000.0})),
     _real("relay-stopped", "trust", "a machine that stands still for 0.4 s", _first("relay", lateness_us={"p50": 20.0, "p99": 300.0, "max": 400_000.0})),
     _real("relay-lost-frames", "trust", "a relay that loses 12 frames by itself", _first("relay", unasked_drops={"ring": 12})),
