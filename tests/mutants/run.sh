@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Changes the judges and the policies a little, one place at a time, and sees whether a test notices: docs/mutants.md.
+# For as long as it takes, hours on a busy machine; no part of ./run.sh test. After a ./run.sh test has set the machine up:
+#   tests/mutants/run.sh python [PATTERN…]   e.g. 'testbed.judge.algebra*'; the changed copies are in mutants/
+#   tests/mutants/run.sh go                  ncp-agent/policy
+# A change that no test noticed is shown by: .venv/bin/python -m mutmut show NAME
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+python() {
+    .venv/bin/python -m pip install -q --require-hashes -r requirements-mutants.lock
+    nice -n 19 .venv/bin/python -m mutmut run "$@"
+    .venv/bin/python -m mutmut results
+}
+
+# Not --test-cpu: gremlins 0.6.0 hands it on as one word, each run of the tests then ends in an error, and each change
+# counts as noticed. A busy machine must not stop tests that would pass, hence the long timeout.
+go_policies() {
+    local gremlins=$PWD/.build/bin/gremlins
+    (cd tests/mutants && go build -o "$gremlins" github.com/go-gremlins/gremlins/cmd/gremlins)
+    nice -n 19 "$gremlins" unleash ./ncp-agent/policy --timeout-coefficient 60 --invert-assignments --invert-bitwise \
+        --invert-bwassign --invert-logical --invert-loopctrl --remove-self-assignments
+}
+
+case ${1:-} in
+    python) shift; python "$@" ;;
+    go) go_policies ;;
+    *) echo "tests/mutants/run.sh: python or go, not '${1:-}'" >&2; exit 2 ;;
+esac
