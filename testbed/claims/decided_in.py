@@ -60,7 +60,7 @@ def _cells(
 
 
 def _check(claim: Claim, table: Table) -> Any:
-    own = claim.table_check(claim.text)
+    own = claim.table_check("it")
     return own if own is not None else next(check for check in table.checks if check.name == claim.check)
 
 
