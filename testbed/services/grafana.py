@@ -6,7 +6,6 @@ import os
 from urllib.parse import urlencode
 
 from testbed.errors import BadInput
-from testbed.series.tables import AFTER_MS, BEFORE_MS
 
 
 def port() -> int:
@@ -22,14 +21,7 @@ def base_url() -> str:
     return os.environ.get("NCP_TESTBED_GRAFANA_URL", f"http://127.0.0.1:{port()}").rstrip("/")
 
 
-def run_url(dashboard: str, scenario: str, run: str, start_ms: int, end_ms: int) -> str:
-    """A dashboard (``convergence``, …) at a run whose transfer went from ``start_ms`` to ``end_ms`` (Unix)."""
-    query = urlencode(
-        {
-            "var-scenario": scenario,
-            "var-run": run,
-            "from": start_ms - BEFORE_MS,
-            "to": end_ms + AFTER_MS,
-        }
-    )
+def run_url(dashboard: str, run: str) -> str:
+    """A dashboard (``convergence``, …) at a run, whose span it knows itself."""
+    query = urlencode({"var-scenario": "$__all", "var-run": run})
     return f"{base_url()}/d/ncp-{dashboard}?{query}"

@@ -19,7 +19,7 @@ TITLES = [panel["title"] for panel in BOARD["panels"] if panel["type"] != "row"]
 def seen(**changes: Any) -> list[check.Seen]:
     """All panels as they should be, but one."""
     title = changes.pop("title", "Windows")
-    fine = {"error": False, "loading": False, "text": "4 K", "drawn": True}
+    fine: dict[str, Any] = {"error": False, "loading": False, "text": "4 K", "drawn": True}
     return [check.Seen(title=t, **(fine | (changes if t == title else {}))) for t in TITLES]
 
 

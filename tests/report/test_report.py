@@ -64,16 +64,14 @@ def test_the_page_needs_nothing_else(page):
     assert page.count("<svg") == len(PLOTS)
 
 
-def test_the_page_links_to_the_runs_dashboards_at_its_time(page):
-    start_ms = START_NS // 1_000_000
+def test_the_page_links_to_the_dashboards_that_have_something_of_the_run(page):
     links = re.findall(r'<a href="http://127\.0\.0\.1:3000(/d/[^"]+)">', page)
-    assert [urlsplit(link).path for link in links] == ["/d/ncp-convergence", "/d/ncp-links", "/d/ncp-tcp"]
+    # It is of NCP over UDP: no socket of TCP carried anything.
+    assert [urlsplit(link).path for link in links] == ["/d/ncp-convergence", "/d/ncp-links"]
     for link in links:
         query = parse_qs(urlsplit(link.replace("&amp;", "&")).query)
-        assert query["var-scenario"] == ["startup"]
+        assert query["var-scenario"] == ["$__all"]
         assert query["var-run"] == ["20261121-035200-3f9a"]
-        assert int(query["from"][0]) == start_ms - 10_000
-        assert start_ms + 5000 < int(query["to"][0]) < start_ms + 60_000
 
 
 def test_the_base_of_links_can_be_chosen(folder, monkeypatch):
