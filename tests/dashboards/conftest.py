@@ -3,6 +3,7 @@
 The runs were recorded by ``tests/dashboards/record.py`` on real links.
 """
 
+import dataclasses
 import gzip
 import json
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from line_protocol_parser import parse_line
 
 from testbed.checks import Trust
 from testbed.checks.law_ahead import law_ahead
@@ -18,6 +20,8 @@ from testbed.influx import retention, run_list
 from testbed.influx.client import Client
 from testbed.influx.endpoint import DATABASE
 from testbed.matrix.points import table_lines
+from testbed.runner import calibration
+from testbed.runner.calibration import LinkReading
 from testbed.runner.judging import judge_from, store_judged
 from testbed.series import FromInflux
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
@@ -83,6 +87,7 @@ def replay(influx: Client, document: dict[str, Any], folder: Path) -> Replayed:
     for i, result in enumerate(document["agents"]):
         (folder / "agents" / f"{i}.json").write_text(json.dumps(result))
     (folder / "telemetry.lp").write_text(document["telemetry"])
+    calibration.write_csv(_readings(document), folder / "links.csv")
     late = {"p50": 20.0, "p99": 900.0, "max": 4000.0}
     links = [{"link": link["name"], "direction": "ab", "lateness_us": late} for link in plan["links"]]
     (folder / "relay.json").write_text(json.dumps({"links": links}))
@@ -94,6 +99,19 @@ def replay(influx: Client, document: dict[str, Any], folder: Path) -> Replayed:
     store_judged(influx, plan, judged)
     assert judged.start_ns is not None
     return Replayed(plan, judged.start_ns // 1_000_000, judged.end_ns // 1_000_000 + 1)
+
+
+def _readings(document: dict[str, Any]) -> list[LinkReading]:
+    """The links as they were measured before the run; what the probe sent was not recorded."""
+    points = [parse_line(line) for line in document["written"] if line.startswith("calibration,")]
+    names = {field.name for field in dataclasses.fields(LinkReading)}
+    return [
+        LinkReading(
+            link=point["tags"]["link"], direction=point["tags"]["direction"], sent=1000, received=1000,
+            **{name: value for name, value in point["fields"].items() if name in names},
+        )
+        for point in points
+    ]  # fmt: skip
 
 
 def begin(influx: Client, document: dict[str, Any], folder: Path) -> None:
