@@ -1,12 +1,14 @@
 """What tables and alerts say of a check: measured, expected, unit, and the one in parts of the other."""
 
+from typing import Any
+
 import pytest
 
 from testbed.checks import at_a_glance
 from testbed.checks.result import CheckResult
 
 
-def result(judge, **values):
+def result(judge: str, **values: Any) -> CheckResult:
     return CheckResult(name="c", judge=judge, status="fail", reason="", **values)
 
 
