@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,9 @@ from testbed.checks.verify import differences, read_json
 from testbed.errors import BadInput
 
 LARGEST_BYTES = 64 * 2**30
+MOST_FILES = 100_000
+MOST_TIMES_PACKED = 100
+"""Text of a run's telemetry is packed to a tenth or so."""
 NEEDED = (DESCRIPTION, MANIFEST, CRATE)
 
 
@@ -44,20 +48,32 @@ def unpacked(file: Path) -> Iterator[Path]:
 
 
 def _refuse(file: Path, archive: zipfile.ZipFile, place: Path) -> None:
-    names = archive.namelist()
-    for name in names:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or names.count(name) > 1:
+    names = Counter(archive.namelist())
+    if len(names) > MOST_FILES:
+        raise BadInput(f"{file}: has {len(names)} files in it; {MOST_FILES} at most")
+    for name, times in names.items():
+        if not _is_inside(name) or times > 1:
             raise BadInput(f"{file}: {name!r} is no name of a file in a bundle")
     for needed in NEEDED:
         if needed not in names:
             raise BadInput(f"{file}: is no bundle: it has no {needed}")
     size = sum(info.file_size for info in archive.infolist())
+    packed = sum(info.compress_size for info in archive.infolist())
+    if size > max(MOST_TIMES_PACKED * packed, 16 << 20):
+        raise BadInput(
+            f"{file}: would unpack to {size / packed:.0f} times its size; that is no result's data"
+        )
     free = shutil.disk_usage(place).free
     if size > min(LARGEST_BYTES, free):
         raise BadInput(
             f"{file}: has {size / 2**30:.1f} GiB in it; {free / 2**30:.1f} GiB are free in {place.parent}"
         )
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name is that of something inside the bundle, whichever system reads it."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\\" not in name
 
 
 def _schema(file: Path, place: Path) -> None:
@@ -76,6 +92,8 @@ def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = No
     signature.check(place, bundle, signers)
     runs = description["runs"]
     for run in runs:
+        if not _is_inside(str(run["path"])):
+            raise BadInput(f"{DESCRIPTION}: runs: {run['path']!r} is no folder of a result in the bundle")
         if not (place / run["path"]).is_dir():
             raise BadInput(f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle")
     _nothing_else(place, [str(run["path"]) for run in runs], bundle)
