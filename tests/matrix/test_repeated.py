@@ -120,6 +120,77 @@ def test_alike_runs_in_virtual_time_are_one_observation(
     assert ("6 runs, one observation" in result.reason) == (observations == 1)
 
 
+def test_a_run_that_failed_in_another_check_is_judged_by_what_this_one_says() -> None:
+    assert judge_each_run(CHECK, runs(*[("pass", 0.01)] * 3, verdict="fail")).status == "pass"
+
+
+def test_runs_that_all_lack_the_check_are_missing() -> None:
+    result = judge_each_run(CHECK, [replace(run, checks={}) for run in runs(*[("pass", 0.01)] * 2)])
+    assert (result.status, result.measured, result.expected, result.tolerance) == (
+        "missing",
+        None,
+        None,
+        None,
+    )
+    assert result.reason == (
+        "Holds in 0 of 2 runs. Of the others, 2 missing. Fewer than 3 runs say nothing of the spread."
+    )
+
+
+@pytest.mark.parametrize(("expected", "tolerance"), [(8.0, None), ("7 to 9", 0.1)])
+def test_a_number_without_a_tolerance_and_words_with_one_are_no_limits(expected: Any, tolerance: Any) -> None:
+    result = judge_each_run(CHECK, runs(*[("pass", 8.0)] * 3, expected=expected, tolerance=tolerance))
+    assert (result.status, result.expected, result.tolerance) == ("pass", expected, tolerance)
+
+
+@pytest.mark.parametrize("at_the_limit", [-0.03, 0.03])
+def test_what_is_asked_has_its_limits_within(at_the_limit: float) -> None:
+    """The run at the limit is judged by its number, so that the interval, which leaves it out, decides."""
+    beyond = 0.09 if at_the_limit > 0 else -0.09
+    found = runs(("pass", at_the_limit), *[("fail", beyond)] * 9)
+    assert judge_each_run(CHECK, found).status == "fail"
+
+
+def test_what_is_told_of_runs_of_every_kind() -> None:
+    found = [
+        *runs(("pass", 0.01), ("fail", 0.04), ("pass", 0.02)), *runs(("error", None), ("not-covered", None)),
+        missing("r", "c", 6), unsupported("r", "c", 7, "no such kernel"),
+    ]  # fmt: skip
+    result = judge_each_run(CHECK, found)
+    assert result.reason == (
+        "Holds in 2 of 7 runs. Of the others, 1 not covered, 1 can't be made here, 1 missing, 1 broken. "
+        "Median 0.0200 [0.0100, 0.0400], a 75% interval."
+    )
+    assert result.figures == {
+        "n": 3, "values": [0.01, 0.04, 0.02], "interval": [0.01, 0.04, 0.75], "observations": 3,
+    }  # fmt: skip
+    assert (result.name, result.judge, result.status) == ("law", "each_run", "error")
+    assert (result.measured, result.expected, result.tolerance) == (0.02, 0.0, 0.03)
+
+
+def test_what_is_told_of_two_runs_and_of_none_that_is_asked() -> None:
+    few = judge_each_run(CHECK, runs(("pass", 0.01), ("pass", 0.02)))
+    assert few.reason == "Holds in 2 of 2 runs. Median 0.0150. Fewer than 3 runs say nothing of the spread."
+    assert few.figures == {"n": 2, "values": [0.01, 0.02], "observations": 2}
+    none = judge_each_run(CHECK, runs(*[("not-asked", None)] * 2))
+    assert (none.status, none.reason, none.measured) == ("not-asked", "Not asked of this policy.", None)
+    assert none.figures == {"n": 2}
+    assert (none.name, none.expected, none.tolerance) == ("law", 0.0, 0.03)
+
+
+def test_a_number_that_is_none_is_no_value() -> None:
+    """True is no number, and where one run has none there is no interval."""
+    found = judge_each_run(CHECK, runs(("pass", True), ("pass", 0.01), ("pass", 0.02)))
+    assert found.figures == {"n": 2, "values": [0.01, 0.02], "observations": 3}
+    assert found.status == "pass"
+
+
+def test_runs_of_which_one_is_not_asked_are_judged_by_the_others() -> None:
+    found = judge_each_run(CHECK, runs(("not-asked", None), ("pass", 0.01), ("pass", 0.02), ("pass", 0.03)))
+    assert (found.status, found.measured) == ("pass", 0.02)
+    assert found.reason.startswith("Holds in 3 of 3 runs. Median")
+
+
 def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
     table = repeated("startup", ["policy=previous"], quick=True, repeat=4, seed=7)
     assert (table.table.repeat, table.table.seed) == (4, 7)
