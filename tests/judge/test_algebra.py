@@ -126,3 +126,8 @@ def test_the_summary_names_each_part_that_does_not_hold() -> None:
         "1 of 8 checks hold; “law” fails; “torn” can't be judged; “late” is missing; “ratio” is not to be trusted; "
         "“wide” is undecided; “rate” is not covered; “mptcp” can't be made here."
     )
+
+
+def test_each_that_was_asked_for_is_a_part() -> None:
+    found: dict[str, Part] = {"a": "pass", "b": "fail", "more": "pass"}
+    assert each_of(["b", "a", "c"], found) == ["fail", "pass", "missing"]
