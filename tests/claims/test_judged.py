@@ -1,0 +1,155 @@
+"""What a judged claim tells: its part of the whole, how many runs it stands on, its row, and its sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.claims import judged
+from testbed.claims.judged import Judged
+
+CLAIM = Judged(
+    id="x", source="them", kind="claim", text="t", verdict="holds", reason="r", run="start", command="c", check="k",
+    published="8", expected="e", tolerance="5%", why="w", reproduces=True, value=8.0, measured="7.9 MiB/s", n=6,
+    figures={"1 nkp24": 7.9}, observations=6, intervals={"1 nkp24": (7.5, 8.5, 0.969)}, result="runs/start",
+    report="runs/start/report.html",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reproduces", "asked", "part"),
+    [
+        ("holds", True, True, "pass"),
+        ("holds", False, True, "fail"),
+        ("fails", True, True, "fail"),
+        ("fails", False, True, "pass"),
+        ("broken", True, True, "error"),
+        ("broken", False, True, "error"),
+        ("untrusted", True, True, "untrusted"),
+        ("undecided", True, True, "undecided"),
+        ("unsupported", True, True, "unsupported"),
+        ("not-covered", True, True, "not-covered"),
+        ("fails", True, False, "not-asked"),
+        ("broken", True, False, "not-asked"),
+    ],
+)
+def test_what_a_claim_is_to_the_whole(verdict: Any, reproduces: bool, asked: bool, part: str) -> None:
+    found = replace(CLAIM, verdict=verdict, reproduces=reproduces, asked=asked)
+    assert found.part == part
+    assert found.as_known is {"holds": reproduces, "fails": not reproduces}.get(verdict)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "level"),
+    [
+        ({}, None),
+        ({"a": (1.0, 2.0, 0.75)}, 0.75),
+        ({"a": (1.0, 2.0, 0.97), "b": (1.0, 2.0, 0.75)}, 0.75),
+        ({"a": (1.0, 2.0), "b": (1.0, 2.0, 0.75)}, None),
+        ({"a": (1.0, 2.0)}, None),
+    ],
+)
+def test_the_level_of_a_claim_is_the_least_of_its_intervals(
+    intervals: dict[str, Any], level: float | None
+) -> None:
+    assert replace(CLAIM, intervals=intervals).level == level
+
+
+@pytest.mark.parametrize(
+    ("n", "observations", "intervals", "told"),
+    [
+        (None, None, {}, ""),
+        (6, 6, {"a": (1.0, 2.0, 0.969)}, "6: 97%"),
+        (3, 1, {}, "3: one"),
+        (2, 2, {}, "2"),
+        (1, 1, {}, "1"),
+        (None, 1, {}, ""),
+        (3, 1, {"a": (1.0, 2.0, 0.75)}, "3: 75%"),
+        (3, 2, {}, "3"),
+    ],
+)
+def test_what_so_many_runs_are_worth_is_told(
+    n: int | None, observations: int | None, intervals: dict[str, Any], told: str
+) -> None:
+    found = replace(CLAIM, n=n, observations=observations, intervals=intervals)
+    assert found.n_told == told
+    assert found.is_one_observation is (told == "3: one")
+
+
+def test_a_claim_is_read_as_it_was_written() -> None:
+    document = json.loads(json.dumps(CLAIM.as_json()))
+    assert document["as_known"] is True
+    assert Judged.from_json(document) == CLAIM
+
+
+def test_each_kind_of_claim_that_was_not_decided_is_told() -> None:
+    words: tuple[Any, ...] = (
+        "not-covered",
+        "unsupported",
+        "undecided",
+        "broken",
+        "untrusted",
+        "holds",
+        "fails",
+    )
+    claims = [replace(CLAIM, verdict=word) for word in words]
+    claims += [replace(CLAIM, verdict="not-covered", asked=False)] * 2
+    assert judged.decided_of(claims) == (
+        "2 of 9 claims decided; not decided: 1 untrusted, 1 broke down, 1 undecided, 1 not covered, "
+        "1 can't be run here, 2 not asked here"
+    )
+    assert judged.decided_of([CLAIM, CLAIM]) == "2 of 2 claims decided"
+
+
+def test_the_sentence_about_all_claims() -> None:
+    fails = replace(CLAIM, verdict="fails", reproduces=False)
+    claims = [
+        CLAIM, replace(CLAIM, kind="changed"), fails, fails, replace(fails, kind="beyond"),
+        replace(CLAIM, id="odd", verdict="fails"), replace(CLAIM, id="new", reproduces=False),
+    ]  # fmt: skip
+    assert judged.summary_of(claims) == (
+        "3 of 7 claims hold, 1 of them with something changed; 2 do not reproduce, as is known; "
+        "1 that go beyond the sources do not hold, as is known; otherwise than known: odd, new; 7 of 7 claims decided."
+    )
+    assert judged.summary_of([CLAIM]) == "1 of 1 claims hold; 1 of 1 claims decided."
+
+
+def test_a_row_has_the_figures_of_a_claim_and_of_other_engines_beside_it(tmp_path: Path) -> None:
+    beside = {"sim": {"verdict": "holds", "measured": "8.1", "n": 1, "difference": "+2%"}}
+    several = replace(
+        CLAIM, id="y", figures={"a": 1.0, "b": 2.0}, intervals={"a": (0.5, 1.5, 0.75), "b": (1.5, 2.5, 0.75)},
+        value=None, verdict="undecided", measured="μ", beside=beside,
+    )  # fmt: skip
+    none = replace(CLAIM, id="z", intervals={})
+    judged.write_csv([CLAIM, several, none], tmp_path / "claims.csv")
+    text = (tmp_path / "claims.csv").read_text(encoding="utf-8")
+    assert text.splitlines()[0].split(",") == [
+        "id", "source", "kind", "verdict", "reproduces", "as_known", "published", "value", "expected", "tolerance",
+        "measured", "n", "observations", "low", "high", "level", "run", "check", "command", "result", "text", "reason",
+        "sim_verdict", "sim_measured", "sim_n", "sim_difference",
+    ]  # fmt: skip
+    with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
+        one, two, three = csv.DictReader(file)
+    assert (one["id"], one["low"], one["high"], one["level"], one["value"]) == (
+        "x",
+        "7.5",
+        "8.5",
+        "0.969",
+        "8.0",
+    )
+    assert (one["as_known"], one["sim_verdict"], one["n"]) == ("True", "", "6")
+    assert (two["low"], two["high"], two["level"], two["value"], two["as_known"]) == ("", "", "0.75", "", "")
+    assert (two["measured"], two["sim_verdict"], two["sim_n"], two["sim_difference"]) == (
+        "μ",
+        "holds",
+        "1",
+        "+2%",
+    )
+    assert (three["low"], three["high"], three["level"]) == ("", "", "")
+    assert len(text.splitlines()) == 4
+    assert "\n\n" not in text.replace("\r", "")
