@@ -118,10 +118,12 @@ def test_alike_runs_in_virtual_time_are_one_observation(
     assert (result.status, result.figures["n"], result.figures["observations"]) == (status, 6, observations)
     assert ("interval" in result.figures) == (observations == 6)
     assert ("6 runs, one observation" in result.reason) == (observations == 1)
+    assert result.reason.startswith("Holds in ")
 
 
 def test_a_run_that_failed_in_another_check_is_judged_by_what_this_one_says() -> None:
-    assert judge_each_run(CHECK, runs(*[("pass", 0.01)] * 3, verdict="fail")).status == "pass"
+    result = judge_each_run(CHECK, runs(*[("pass", 0.01)] * 3, verdict="fail"))
+    assert (result.status, result.reason[:22]) == ("pass", "Holds in 3 of 3 runs. ")
 
 
 def test_runs_that_all_lack_the_check_are_missing() -> None:
@@ -183,6 +185,19 @@ def test_a_number_that_is_none_is_no_value() -> None:
     found = judge_each_run(CHECK, runs(("pass", True), ("pass", 0.01), ("pass", 0.02)))
     assert found.figures == {"n": 2, "values": [0.01, 0.02], "observations": 3}
     assert found.status == "pass"
+    more = judge_each_run(CHECK, runs(("pass", None), ("pass", 0.01), ("pass", 0.02), ("pass", 0.02)))
+    assert "interval" not in more.figures
+
+
+def test_one_run_is_few_and_no_repetition() -> None:
+    found = judge_each_run(CHECK, runs(("pass", 0.01)))
+    assert found.reason == "Holds in 1 of 1 runs. Median 0.0100. Fewer than 3 runs say nothing of the spread."
+
+
+def test_what_is_asked_is_told_from_the_runs_that_were_judged() -> None:
+    broken = runs(("error", None), expected=None, tolerance=None)
+    found = judge_each_run(CHECK, [*broken, *runs(("pass", 0.01))])
+    assert (found.status, found.expected, found.tolerance) == ("error", 0.0, 0.03)
 
 
 def test_runs_of_which_one_is_not_asked_are_judged_by_the_others() -> None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Changes the judges and the policies a little, one place at a time, and sees whether a test notices: docs/mutants.md.
-# For as long as it takes, hours on a busy machine; no part of ./run.sh test. After a ./run.sh test has set the machine up:
+# Takes minutes to hours; no part of ./run.sh test, which has to have set the machine up before:
 #   tests/mutants/run.sh python [PATTERN…]   e.g. 'testbed.judge.algebra*'; the changed copies are in mutants/
 #   tests/mutants/run.sh go                  ncp-agent/policy
 # A change that no test noticed is shown by: .venv/bin/python -m mutmut show NAME
