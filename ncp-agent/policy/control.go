@@ -14,7 +14,7 @@ const (
 	grownBy          = 1.25 // less growth in
 	stalledRounds    = 2    // round trips ends the start
 	arrivedSlower    = 0.92 // packets that arrive at this share of the rate they were sent at end the start
-	maxLossShare     = 0.12 // that the pace makes up for
+	maxLossShare     = 0.12 // that a drain may take for the path's own
 	excessLoss       = 0.02 // above twice the path's own is too much
 	retreat          = 0.85 // times the rate, if it is
 	roundsApart      = 4    // between drains for losses
@@ -39,6 +39,7 @@ const (
 	draining              // sends less for a round trip, to see the path's own RTT and loss
 	settling              // waits for a round trip for what that shows
 	competing             // a window as TCP's, since someone else fills the queue
+	yielding              // sends much less for some round trips, since much is lost
 )
 
 // control is the state of a path's pace.
@@ -57,7 +58,8 @@ type control struct {
 	empty     int          // round trips without a queue, while competing
 	ownLoss   float64      // share lost as seen by the last drain
 	drainedIn int          // round trip
-	cause     float64      // share lost before draining, if that was too much
+	cause     float64      // share lost before draining or yielding, if that was too much
+	yield     yield
 }
 
 // target is the queueing delay in seconds that keeps the path busy: a fixed
@@ -89,6 +91,10 @@ func (p *path) adjust(now time.Duration) {
 	if !p.measured() {
 		return
 	}
+	if p.yieldDue(now) {
+		p.beginYield()
+		return
+	}
 	switch p.mode {
 	case starting:
 		if p.rates.value() >= grownBy*p.grown {
@@ -104,6 +110,8 @@ func (p *path) adjust(now time.Duration) {
 		p.endDrain(now)
 	case competing:
 		p.compete(now)
+	case yielding:
+		p.endYield(now)
 	}
 }
 
@@ -185,10 +193,10 @@ func (p *path) crowdedOut() bool { return p.cause > 0 && p.roundRatio < p.cause/
 // learnLoss takes the share lost without a queue for the path's own.
 func (p *path) learnLoss() {
 	if p.cause > 0 && !p.crowdedOut() {
-		p.ownLoss = (p.cause + p.roundRatio) / 2
+		p.ownLoss = min((p.cause+p.roundRatio)/2, max(p.ownLoss, maxLossShare))
 		return
 	}
-	p.ownLoss += (p.roundRatio - p.ownLoss) / 4
+	p.ownLoss = min(p.ownLoss+(p.roundRatio-p.ownLoss)/4, max(p.ownLoss, maxLossShare))
 }
 
 // compete moves the window as TCP does.
@@ -217,17 +225,20 @@ func (p *path) setPace(inFlight int) {
 	p.shortest = min(p.shortest, p.queueing)
 	rate := p.rates.value()
 	if p.queueing < p.target() {
-		rate /= 1 - min(p.ownLoss, maxLossShare)
+		rate /= 1 - min(p.ownLoss, maxOwnLoss)
 	}
 	switch p.mode {
 	case starting:
 		rate *= startGain
 	case competing:
 		rate = maxGain * p.window.Packets / p.srtt
-	case draining:
+	case draining, yielding:
 		rate = p.drainPace
 	case steady, settling:
 		rate *= p.gain(p.target(), float64(inFlight)/rate)
+		if p.calm > 1 && p.lossRatio < foreignLoss {
+			rate += 1 / p.roundTrip() // what takeRate leaves out
+		}
 	}
 	p.pace, p.most = max(rate, 1), 0
 }
@@ -242,6 +253,9 @@ func (p *path) gain(target, inFlight float64) float64 {
 	limit := maxGain
 	if p.calm >= calmRounds {
 		limit = calmGain
+	}
+	if p.lossRatio > foreignLoss {
+		limit = 1 // more would only be lost
 	}
 	return min(max(gain, minGain), limit)
 }

@@ -19,6 +19,7 @@ type estimate struct {
 	deliveredAt time.Duration // when the last of them was known
 	firstSent   time.Duration // when the newest of them was sent
 	batch       batch
+	quiet       time.Duration // without an acknowledgement, before the last
 	train       train
 
 	rates    windowed // delivered packets per second, the largest
@@ -65,9 +66,12 @@ func (e *estimate) acked(ack Ack) (opened bool) {
 	}
 	b := &e.batch
 	if opened = !b.open; opened {
+		e.quiet = ack.At - b.at
 		*b = batch{open: true, at: ack.At}
 	}
-	if ack.Ambiguous {
+	// What was sent again and comes back in less than the path's RTT, or before
+	// that is known, may be the earlier sending.
+	if ack.Ambiguous && (e.base.empty() || ack.RTT.Seconds() < e.base.value()) {
 		return opened
 	}
 	if !b.measured || ack.RTT < b.minRTT {
@@ -144,11 +148,11 @@ func (e *estimate) takeRate(b batch) {
 	e.rates.add(b.at, rate, max(seconds(rateRounds*e.roundTrip()), minRateMemory))
 }
 
-// lose counts packets lost in a row, unless they are so many that rather their
-// acknowledgement was lost.
+// lose counts packets lost in a row, unless they are so many, after a time
+// without any acknowledgement, that rather their acknowledgement was lost.
 func (e *estimate) lose(packets int) {
 	batch := e.rates.value() * ackInterval.Seconds()
-	if float64(packets) < max(batch/2, minLostBatch) {
+	if float64(packets) < max(batch/2, minLostBatch) || e.quiet < ackInterval*3/2 {
 		e.lost += uint64(packets)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestSharedBottleneck(t *testing.T) {
 	t.Parallel()
 	const during = 30 * time.Second
-	for _, flows := range []int{2, 4} {
+	for _, flows := range []int{2, 3, 4} {
 		for _, apart := range []time.Duration{0, 3 * time.Second} {
 			run := dumbbell(flows, apart, during)
 			result := simulate(t, run)
