@@ -22,6 +22,8 @@ class FairShare(CheckParameters):
 
     judge: Literal["fair_share"]
     min: float = Field(gt=0, le=1)
+    least: float = Field(0.0, ge=0, le=1)
+    """The part of an even share that everyone gets at least: among many, the index hardly shows that one is starved."""
     sessions: list[str] | None = Field(None, min_length=1)
     """Without it all."""
     cross_traffic: bool = False
@@ -39,8 +41,9 @@ class FairShare(CheckParameters):
         """What the check asks, in words."""
         who = "the sessions" if self.sessions is None else f"sessions {', '.join(self.sessions)}"
         beside = " and iperf3's flows" if self.cross_traffic else ""
+        least = f", and everyone has at least {self.least:g} of an even share" if self.least else ""
         return (
-            f"Jain's fairness index of the goodputs of {who}{beside} is at least {self.min:g} "
+            f"Jain's fairness index of the goodputs of {who}{beside} is at least {self.min:g}{least} "
             f"(means from {self.from_s:g} s to {self.to_s:g} s)."
         )
 
@@ -57,18 +60,22 @@ def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
     if len(rates) < 2:
         raise CannotJudge("one session alone has nobody to share with")
     index = jain(list(rates.values()))
+    even_bps = sum(rates.values()) / len(rates)
+    poorest = min(rates, key=rates.__getitem__)
+    part = rates[poorest] / even_bps if even_bps else 0.0
     each = ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in rates.items())
     return CheckResult(
         name=parameters.name,
         judge=parameters.judge,
-        status="pass" if index >= parameters.min else "fail",
+        status="pass" if index >= parameters.min and part >= parameters.least else "fail",
         measured=rounded(index),
         expected=f"at least {parameters.min:g}",
         reason=(
-            f"Jain's index is {index:.3f}; asked at least {parameters.min:g}. Mean goodputs from "
+            f"Jain's index is {index:.3f}; asked at least {parameters.min:g}. {poorest} has {part:.2f} of an even share; "
+            f"asked at least {parameters.least:g}. Mean goodputs from "
             f"{parameters.from_s:g} s to {parameters.to_s:g} s, Mbit/s: {each}."
         ),
-        figures={"goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
+        figures={"least": rounded(part), "goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
     )
 
 

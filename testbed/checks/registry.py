@@ -20,6 +20,7 @@ from testbed.checks.points_stored import PointsStored, points_stored
 from testbed.checks.quantities import RESOLVED
 from testbed.checks.ratio import Ratio, ratio
 from testbed.checks.result import CheckResult
+from testbed.checks.round_trip import RoundTrip, round_trip
 from testbed.checks.settles import Settles, settles
 from testbed.checks.window_edges import WindowEdges, window_edges
 from testbed.errors import BadInput
@@ -36,6 +37,7 @@ Parameters = (
     | PayloadCaptured
     | PayloadIntact
     | PointsStored
+    | RoundTrip
     | WindowEdges
 )
 
@@ -54,6 +56,7 @@ JUDGEMENTS: Mapping[str, Callable[[Any, Evidence], CheckResult]] = {
     "payload_captured": payload_captured,
     "payload_intact": payload_intact,
     "points_stored": points_stored,
+    "round_trip": round_trip,
     "window_edges": window_edges,
 }
 """A judgement takes its own parameters and the evidence; it raises CannotJudge where something is missing."""

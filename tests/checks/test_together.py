@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from testbed import paths
 from testbed.checks import Check, CheckResult, Trust, judge
 from testbed.checks.fair_share import jain
 from testbed.checks.registry import Parameters
@@ -74,6 +76,35 @@ def test_one_that_takes_nearly_all_is_not_fair(tmp_path: Path) -> None:
     assert result.status == "fail"
     assert result.measured == pytest.approx(500**2 / (2 * (480**2 + 20**2)), abs=1e-3)
     assert "a 3.932" in result.reason
+
+
+def test_one_of_many_that_is_starved_is_not_hidden_by_the_others(tmp_path: Path) -> None:
+    rates = {**dict.fromkeys("abcdefg", 66.0), "h": 25.0}
+    assert judged(tmp_path, FAIR, rates).status == "pass"
+    starved = judged(tmp_path, FAIR | {"least": 0.5}, rates)
+    assert (starved.status, starved.figures["least"]) == ("fail", pytest.approx(0.410, abs=1e-3))
+    assert "h has 0.41 of an even share; asked at least 0.5" in starved.reason
+    assert judged(tmp_path, FAIR | {"least": 0.4}, rates).status == "pass"
+
+
+SHIPPED = [
+    (file.stem, check)
+    for file in sorted((paths.CHECKOUT / "scenarios").glob("*.yaml"))
+    for check in yaml.safe_load(file.read_text())["checks"]
+    if check["judge"] == "fair_share"
+]
+
+
+@pytest.mark.parametrize("flows", [2, 3, 8])
+@pytest.mark.parametrize(("scenario", "check"), SHIPPED, ids=[scenario for scenario, _ in SHIPPED])
+def test_a_flow_with_less_than_half_of_its_share_fails_every_shipped_scenario(
+    tmp_path: Path, scenario: str, check: dict[str, Any], flows: int
+) -> None:
+    rest = {f"s{i}": 100.0 for i in range(1, flows)}
+    starved = 0.45 * sum(rest.values()) / (flows - 0.45)  # 0.45 of an even share
+    asked = FAIR | {key: check[key] for key in ("min", "least") if key in check}
+    assert judged(tmp_path, asked, {"starved": starved, **rest}).status == "fail", scenario
+    assert judged(tmp_path, asked, {"other": 100.0, **rest}).status == "pass"
 
 
 def test_only_the_sessions_named_and_flows_where_asked(tmp_path: Path) -> None:
