@@ -71,11 +71,14 @@ def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
         measured=rounded(index),
         expected=f"at least {parameters.min:g}",
         reason=(
-            f"Jain's index is {index:.3f}; asked at least {parameters.min:g}. {poorest} has {part:.2f} of an even share; "
-            f"asked at least {parameters.least:g}. Mean goodputs from "
-            f"{parameters.from_s:g} s to {parameters.to_s:g} s, Mbit/s: {each}."
+            f"Jain's index is {index:.3f}; asked at least {parameters.min:g}. {poorest} has {part:.2f} of an even "
+            f"share; asked at least {parameters.least:g}. Mean goodputs from {parameters.from_s:g} s to "
+            f"{parameters.to_s:g} s, Mbit/s: {each}."
         ),
-        figures={"least": rounded(part), "goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
+        figures={
+            "least": rounded(part),
+            "goodput_bps": {name: rounded(rate) for name, rate in rates.items()},
+        },
     )
 
 

@@ -27,7 +27,9 @@ LINKS = [
 ]
 
 
-def judged(folder: Path, rtts_ms: dict[int, float], *, early_ms: float = 0.0, until_s: float = 10.0) -> CheckResult:
+def judged(
+    folder: Path, rtts_ms: dict[int, float], *, early_ms: float = 0.0, until_s: float = 10.0
+) -> CheckResult:
     """Connections with these RTTs from 3 s on, before that ``early_ms`` more."""
     plan: dict[str, Any] = {
         "scenario": "s", "run": "r", "links": LINKS, "sessions": [SESSION],
