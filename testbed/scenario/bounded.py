@@ -26,10 +26,10 @@ class NotYaml(ValueError):
         self.line = line
 
 
-def load(text: str, *, lines: bool = False) -> Any:
+def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTERS) -> Any:
     """The text's document, with ``lines`` as ruamel's types that remember them; raises :class:`NotYaml`."""
-    if len(text) > MOST_CHARACTERS:
-        raise NotYaml(f"longer than {MOST_CHARACTERS} characters")
+    if len(text) > most_characters:
+        raise NotYaml(f"longer than {most_characters} characters")
     yaml = YAML(typ="rt" if lines else "safe", pure=True)
     yaml.Composer = _NotTooDeep
     try:

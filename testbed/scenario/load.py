@@ -112,10 +112,12 @@ def has_key(path: Path, key: str) -> bool:
         return False
 
 
-def parse(path: Path, text: str, should_be: str) -> CommentedMap:
+def parse(
+    path: Path, text: str, should_be: str, most_characters: int = bounded.MOST_CHARACTERS
+) -> CommentedMap:
     """A YAML file's mapping, with the lines of its parts; raises :class:`BadInput`."""
     try:
-        document = bounded.load(text, lines=True)
+        document = bounded.load(text, lines=True, most_characters=most_characters)
     except bounded.NotYaml as error:
         raise BadInput(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
     if not isinstance(document, CommentedMap):
