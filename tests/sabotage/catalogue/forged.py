@@ -42,10 +42,14 @@ def _check(name: str, **values: Any) -> Callable[[Any], None]:
 
 
 def _trusted(folder: Path) -> None:
-    document("verdict.json", lambda v: v.update(trust={"trusted": True, "reasons": []}, verdict="pass"))(folder)
+    document("verdict.json", lambda v: v.update(trust={"trusted": True, "reasons": []}, verdict="pass"))(
+        folder
+    )
 
 
-def _forged(name: str, imitates: str, change: Change, *, of_links: bool = False, of: Callable[..., None] | None = None) -> Entry:
+def _forged(
+    name: str, imitates: str, change: Change, *, of_links: bool = False, of: Callable[..., None] | None = None
+) -> Entry:
     real = of or (as_it_is if of_links else None)
     return Entry(name, "forged folder", imitates, forged=change, real=real, unreached=AFTERWARDS)
 
