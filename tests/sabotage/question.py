@@ -43,6 +43,7 @@ def _claims(scenario: Path, asked: dict[str, Any]) -> dict[str, Any]:
     numbers = [c["name"] for c in asked["checks"] if c["judge"] not in ("payload_intact", "points_stored")]
     words = {
         "source": "lab",
+        "setup": "lab",
         "kind": "claim",
         "text": "It is so.",
         "expected": "as asked",
@@ -57,6 +58,7 @@ def _claims(scenario: Path, asked: dict[str, Any]) -> dict[str, Any]:
     run = {"minutes": 1, "disk_mb": 1, "quick": {"minutes": 1}}
     return {
         "sources": {"lab": {"title": "t", "by": "b", "where": "w"}},
+        "setups": {"lab": {"source": "lab", "text": "As the scenario has it.", "given": {"links.0.loss": 0}}},
         "runs": {
             "scenario": {"run": scenario.stem, "repeat": 3, **run}, "table": {"run": TABLE, **run},
         },

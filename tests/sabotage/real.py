@@ -38,7 +38,7 @@ def as_real(
     _write_host(told["host"], plan, folder)
     if told["probe"] is not None:
         # Asked for a part of the rate, where the readings are of another day.
-        asked = [{**link, "rate_bps": link["rate_bps"] * told["of_the_rate"]} for link in plan["links"]]
+        asked = [{**link, "rate_bps": int(link["rate_bps"] * told["of_the_rate"])} for link in plan["links"]]
         readings = calibrate(
             {**plan, "links": asked}, folder / "plan.json", _probe(told["probe"], folder), {},
             folder / "logs" / "probe.log", folder / "links.csv",
