@@ -81,7 +81,7 @@ ENTRIES = (
     _real("starved-machine", "trust", "another program takes all of the machine", starved),
     _real("starved-for-a-while", "trust", "another program takes all of the machine for 6 s", _set("host", [(0.1, 0.8)] * 30 + [(0.1, 0.0)] * 60)),
     _real("host-queue-drops", "trust", "a queue that drops what it should hold back",
-          _set("qdiscs", [{"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 7}])),
+          _set("qdiscs", [{"host": "h1", "dev": "h1-eth1", "kind": "htb", "drops": 7}])),
     Entry("clock-stepped", "trust", "a clock that is set 2 s ahead under way", data=each(later(2.0, 5.0)), expected="untrusted"),
     Entry("clock-stepped-back", "trust", "a clock that is set 2 s back under way", data=each(later(-2.0, 5.0)), expected="untrusted"),
 )  # fmt: skip
