@@ -12,6 +12,8 @@ from tests.sabotage.lab import Lab, lab, simulator_of
 from tests.sabotage.levels import LEVELS as ASK
 from tests.sabotage.page import PAGE, expected, row, with_table
 
+pytestmark = pytest.mark.timeout(1200)
+"""Each entry makes and judges a dozen runs: seconds, or on a machine that others use minutes."""
 _honest: dict[tuple[object, ...], Lab] = {}
 
 
