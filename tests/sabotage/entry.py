@@ -54,7 +54,7 @@ class Entry:
     """The folder is forged inside a bundle, whose list of checksums is then written again."""
     of_table: bool = False
     """It is a table's folder that is forged, not a run's."""
-    scenario: str = "startup"
+    scenario: str = "lab-startup"
     """One of tests/sabotage/scenarios/."""
     expected: Word = "fail"
     otherwise: Mapping[Level, Word] = field(default_factory=dict)

@@ -26,5 +26,5 @@ def test_caught_on_real_packets(entry: Entry, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(build, "build_programs", lambda *names, **_: real(*names, into=tmp_path / "bin"))
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     at_work = Lab(tmp_path, entry, monkeypatch)
-    said = at_work.ask("run", str(SCENARIOS / "startup.yaml"), "--runtime", "process", "--link", "relay")
+    said = at_work.ask("run", str(SCENARIOS / "lab-startup.yaml"), "--runtime", "process", "--link", "relay")
     assert said.code == {"pass": 0, "fail": 1, "untrusted": 3}[entry.expected], said.text

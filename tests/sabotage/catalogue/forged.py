@@ -54,6 +54,11 @@ def _forged(
     return Entry(name, "forged folder", imitates, forged=change, real=real, unreached=AFTERWARDS)
 
 
+_CONTROLS = (
+    Entry("control-finished", "control", "nothing, of a finished folder with its page", forged=lambda _: None, unreached=AFTERWARDS, expected="pass"),
+    Entry("control-finished-real", "control", "nothing, of a finished folder of a run on real packets", forged=lambda _: None, real=as_it_is,
+          unreached=AFTERWARDS, expected="pass"),
+)  # fmt: skip
 _FOLDER = (
     _forged("forged-trust", "an untrusted run is called trusted", _trusted, of=starved),
     _forged("forged-status", "a check's outcome is written over", document("verdict.json", _check("windows follow the law", measured=0.001))),
@@ -92,6 +97,7 @@ _IN_BUNDLES = (
 )  # fmt: skip
 _BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in _FOLDER}
 ENTRIES = (
+    *_CONTROLS,
     *_FOLDER,
     *(
         replace(_BY_NAME[f"forged-{name}"], name=f"bundled-{name}", of="forged bundle", in_bundle=True)
