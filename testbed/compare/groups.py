@@ -13,7 +13,7 @@ from testbed.checks.standing import standing_of
 from testbed.checks.verify import read_json, read_verdict
 from testbed.compare.figures import Measured, measured
 from testbed.errors import BadInput
-from testbed.judge.algebra import Standing, worst
+from testbed.judge.algebra import Part, Standing, worst
 from testbed.matrix.cells_asked import cells_asked
 from testbed.matrix.outcome import finished, standing
 
@@ -60,7 +60,8 @@ class Group:
     @property
     def standing(self) -> Standing:
         """The worst of its runs' that were asked for."""
-        return worst([*(run.standing for run in self.runs), *["missing" for _ in range(self.missing)]])
+        gap: list[Part] = ["missing"] if self.missing else []
+        return worst([*(run.standing for run in self.runs), *gap])
 
     @property
     def trusted(self) -> list[RunOf]:

@@ -65,7 +65,7 @@ def emulated(place: Path) -> Path:
     scenario = loaded(place)
     choices = Choices("process", "relay", 3)
     plan = resolve(scenario, build.policy_facts(simulator), choices, new_run_id())
-    folder = place / plan["run"]
+    folder: Path = place / plan["run"]
     (folder / "logs").mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps(plan, indent=1))
     (folder / "scenario.yaml").write_text(scenario.text)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
+from ruamel.yaml import YAML
 
 from testbed import paths
 from testbed.checks import Check, CheckResult, Trust, judge
@@ -90,7 +90,7 @@ def test_one_of_many_that_is_starved_is_not_hidden_by_the_others(tmp_path: Path)
 SHIPPED = [
     (file.stem, check)
     for file in sorted((paths.CHECKOUT / "scenarios").glob("*.yaml"))
-    for check in yaml.safe_load(file.read_text())["checks"]
+    for check in YAML(typ="safe").load(file.read_text())["checks"]
     if check["judge"] == "fair_share"
 ]
 

@@ -22,7 +22,7 @@ import pytest
 from testbed import build, paths
 from testbed.checks.verify import read_json
 from testbed.cli import app as cli
-from testbed.runner import provenance
+from testbed.runner import judging, provenance
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
 from tests.sabotage.real import AllStored, as_real
@@ -169,7 +169,7 @@ class Lab:
         self.patch.setattr(run.SimulatedRun, "carry_out", told)
         if self.entry.real:
             self.patch.setattr("testbed.simulator.virtual_run.Database", AllStored)
-            broken = virtual_run.write_broken
+            broken = judging.write_broken
 
             def with_reasons(
                 plan: Any, folder: Path, endpoint: Any, message: str, _: Any, **more: Any

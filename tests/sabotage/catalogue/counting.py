@@ -42,7 +42,7 @@ def _failed(folder: Path) -> None:
     file.write_text(json.dumps({**result, "bytes": 0, "sha256": "", "error": "no packet for 30 s"}))
 
 
-_NOT_IN_A_RUN = {"run": "a single run is not counted"}
+_NOT_IN_A_RUN: dict[Level, str] = {"run": "a single run is not counted"}
 
 ENTRIES = (
     Entry("run-missing", "counting", "a repetition that hands on two of its three runs", python=_drop_last, unreached=_NOT_IN_A_RUN),
