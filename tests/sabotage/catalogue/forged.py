@@ -47,6 +47,11 @@ def _trusted(folder: Path) -> None:
     )
 
 
+def _drop_a_check(folder: Path) -> None:
+    for name in ("plan.json", "verdict.json"):
+        document(name, lambda of: of["checks"].pop())(folder)
+
+
 def _forged(
     name: str, imitates: str, change: Change, *, of_links: bool = False, of: Callable[..., None] | None = None
 ) -> Entry:
@@ -68,7 +73,7 @@ _FOLDER = (
     _forged("forged-limit-of-trust", "a machine may be late for a second, beside the scenario as it was",
             document("plan.json", lambda p: p["limits"].update(lateness_p99_ms=1000.0))),
     _forged("forged-check-dropped", "a check is taken out of plan and verdict",
-            lambda folder: [document(name, lambda d: d["checks"].pop())(folder) for name in ("plan.json", "verdict.json")][0]),
+            _drop_a_check),
     _forged("forged-windows", "a row of windows.csv", text("windows.csv", r"\n1\.\d+,1,[\d.]+", "\n1.0,1,4000")),
     _forged("forged-links", "links.csv says that the rate was met to the bit", text("links.csv", r"(ab,)([\d.]+),[\d.]+", r"\1\2,\2"), of_links=True),
     _forged("forged-events", "events.csv tells of a change that never was", lambda folder: _append(folder / "events.csv", "5.000000,5.000000,set,link slow: loss 1\n")),
