@@ -44,7 +44,7 @@ def build() -> dict[str, Any]:
         refresh="1m",
     )
     of_run = select_table(CELLS, ("run", "figure", "row", "column"))
-    by_row = [DataTransformerConfig("sortBy", options={"sort": [{"field": "row"}]})]
+    by_row = [DataTransformerConfig("sortBy", options={"sort": [{"field": "position"}]})]
     board.with_panel(recent.runs())
     board.with_panel(
         panels.rows(
@@ -62,7 +62,7 @@ def build() -> dict[str, Any]:
         panels.rows(
             "Cells", "With the lowest and highest of n repetitions, and what the links could carry at most (bound). "
             "What "
-            "others measured has n 0.", of_run, height=10, hidden=("Time", "time"), nothing=_NONE,
+            "others measured has n 0.", of_run, height=10, hidden=("Time", "time", "position"), nothing=_NONE,
         ).transformations(by_row)
     )  # fmt: skip
     board.with_row(Row("Row $row").repeat("row"))
@@ -77,9 +77,12 @@ def build() -> dict[str, Any]:
     )  # fmt: skip
     board.with_panel(
         panels.lines(
-            "Row $row, table by table: $figure", "Median of each table's repetitions, in the figure's unit. A policy's "
-            "should stay the same.", "figure",
-            [(select_dashboard(of, ("scenario", "figure", "row", "column"), by=("column",)), "$tag_column")],
+            "Row $row, table by table: $figure", "Median of each table's repetitions, in the figure's unit, by engine "
+            "and form. A policy's should stay the same.", "figure",
+            [(
+                select_dashboard(of, ("scenario", "figure", "row", "column"), by=("column", "engine", "variant")),
+                "$tag_column, $tag_engine $tag_variant",
+            )],
             points=True, height=9, nothing=_NONE,
         )
     )  # fmt: skip

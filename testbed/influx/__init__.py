@@ -2,7 +2,7 @@
 
 from testbed.influx.client import Client, Series
 from testbed.influx.endpoint import DATABASE, Endpoint, Role, external
-from testbed.influx.server import InfluxUnavailable, PortInUse, Status, ensure, status, stop
+from testbed.influx.server import InfluxUnavailable, PortInUse, Status, ensure, running, status, stop
 
 __all__ = [
     "DATABASE",
@@ -15,6 +15,7 @@ __all__ = [
     "Status",
     "ensure",
     "external",
+    "running",
     "status",
     "stop",
 ]

@@ -99,6 +99,11 @@ def stop() -> bool:
         return True
 
 
+def running() -> Endpoint | None:
+    """The server that is up and whose logins this user may read; none is started."""
+    return ensure() if status().state in ("running", "external") else None
+
+
 def status() -> Status:
     """What would be used, without starting anything."""
     own = external()

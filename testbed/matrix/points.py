@@ -19,20 +19,26 @@ def store(endpoint: Endpoint, document: Mapping[str, Any], at_ns: int) -> None:
 
 
 def table_lines(document: Mapping[str, Any], at_ns: int) -> list[str]:
-    """Points of the measurement ``table_cell`` (tags run, scenario: the table's name, row, column, figure; fields
-    median, lowest, highest, bound, n, in the figure's unit) at ``at_ns`` (Unix nanoseconds).
+    """Points of the measurement ``table_cell`` (tags run, scenario: the table's name, engine, variant, row, column,
+    figure; fields median, lowest, highest, bound, in the figure's unit, n, and position: the row's place in the table
+    from 1) at ``at_ns`` (Unix nanoseconds).
 
     What others measured is in columns named ``<who>: <column>``, with n 0. Cells without a value have no point.
     """
-    tags = {"run": document["run"], "scenario": document["name"]}
+    variant = "changed" if document["overrides"] else "quick" if document["quick"] else "full"
+    tags = {
+        "run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant
+    }  # fmt: skip
     points = [
         {
             "measurement": "table_cell",
             "tags": {**tags, "row": row["name"], "column": column, "figure": figure},
-            "fields": fields | ({"bound": float(row["bounds"][figure])} if figure in row["bounds"] else {}),
+            "fields": fields
+            | {"position": position}
+            | ({"bound": float(row["bounds"][figure])} if figure in row["bounds"] else {}),
             "time": at_ns,
         }
-        for row in document["rows"]
+        for position, row in enumerate(document["rows"], start=1)
         for figure in document["figures"]
         for column, fields in _cells(row, figure)
     ]

@@ -143,8 +143,8 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
             f"{untrusted} of {len(outcomes)} runs not to be trusted. To make them again, add --resume {run_id} to "
             "the same command"
         )
-    if asked.engine == "mininet":
-        points.store(server.ensure(), read_json(folder / "table.json"), time.time_ns())
+    if endpoint := server.ensure() if asked.engine == "mininet" else server.running():
+        points.store(endpoint, read_json(folder / "table.json"), time.time_ns())
     progress.say(f"  report      {write_report(folder)}")
     return verdict
 

@@ -39,6 +39,6 @@ LATENESS = Table("lateness", ("link", "direction", "p99_ms", "p99_limit_ms", "ma
 
 CELLS = Table(
     "table_cell",
-    ("row", "column", "figure", "median", "lowest", "highest", "n", "bound"),
+    ("position", "row", "column", "figure", "median", "lowest", "highest", "n", "bound", "engine", "variant"),
 )
 """The cells of a table of runs."""

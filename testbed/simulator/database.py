@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed.checks.law_ahead import law_ahead
 from testbed.errors import TestbedError
-from testbed.influx import Client, Endpoint, ensure, run_list, status
+from testbed.influx import Client, Endpoint, run_list, running
 from testbed.plan.resolve import Plan
 from testbed.runner.judging import Judged, store_judged
 from testbed.series import FromInflux
@@ -32,7 +32,7 @@ class Database:
     def store(self) -> int | None:
         """Write the file's points; returns how many the database has, None if there is none."""
         try:
-            endpoint = _endpoint()
+            endpoint = running()
             if endpoint is None:
                 return None
             lines = self._telemetry.read_text(encoding="utf-8").splitlines()
@@ -69,8 +69,3 @@ class Database:
 
 def _time_ns(line: str) -> int:
     return int(line.rsplit(" ", 1)[1])
-
-
-def _endpoint() -> Endpoint | None:
-    """The server that is up and whose logins this user may read."""
-    return ensure() if status().state in ("running", "external") else None

@@ -1,11 +1,15 @@
 """A table in the database: its own cells and those of others, and none without a value."""
 
+from typing import Any
+
+import pytest
 from line_protocol_parser import parse_line
 
 from testbed.matrix.points import table_lines
 
 NO_VALUE = {"n": 0, "median": None, "low": None, "high": None}
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
+    "engine": "sim", "quick": True, "overrides": [],
     "name": "speed-table", "run": "20261121-105150-52a4", "figures": ["goodput_mib_s", "rtt_ms"],
     "rows": [{
         "name": "1", "bounds": {"goodput_mib_s": 1.0},
@@ -22,11 +26,33 @@ def test_a_point_per_cell_that_has_a_value():
     points = [parse_line(line) for line in table_lines(DOCUMENT, 17)]
     by_place = {(p["tags"]["figure"], p["tags"]["column"]): p["fields"] for p in points}
     assert by_place == {
-        ("goodput_mib_s", "nkp24"): {"median": 0.9, "lowest": 0.8, "highest": 0.95, "n": 3, "bound": 1.0},
-        ("goodput_mib_s", "published: nkp24"): {"median": 0.91, "n": 0, "bound": 1.0},
-        ("rtt_ms", "nkp24"): {"median": 100.0, "lowest": 100.0, "highest": 100.0, "n": 1},
+        ("goodput_mib_s", "nkp24"): {
+            "median": 0.9,
+            "lowest": 0.8,
+            "highest": 0.95,
+            "n": 3,
+            "bound": 1.0,
+            "position": 1,
+        },
+        ("goodput_mib_s", "published: nkp24"): {"median": 0.91, "n": 0, "bound": 1.0, "position": 1},
+        ("rtt_ms", "nkp24"): {"median": 100.0, "lowest": 100.0, "highest": 100.0, "n": 1, "position": 1},
     }
     assert {point["tags"]["row"] for point in points} == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "variant"),
+    [({}, "quick"), ({"quick": False}, "full"), ({"quick": False, "overrides": ["ncp.policy=x"]}, "changed")],
+)
+def test_full_and_quick_real_and_virtual_are_told_apart_and_rows_keep_their_order(asked, variant):
+    document = {
+        **DOCUMENT,
+        **asked,
+        "rows": [{**DOCUMENT["rows"][0], "name": name} for name in ("7-three", "10")],
+    }
+    points = [parse_line(line) for line in table_lines(document, 17)]
+    assert {(p["tags"]["engine"], p["tags"]["variant"]) for p in points} == {("sim", variant)}
+    assert {p["tags"]["row"]: p["fields"]["position"] for p in points} == {"7-three": 1, "10": 2}
 
 
 def test_a_table_without_values_has_no_points():
