@@ -34,7 +34,7 @@ def make_plan(
         "source": 'NKP-0024, "start from same"',
         "description": "Two connections, 1024 and 128 packets/s, 50 ms one-way each.",
         "seed": 1, "engine": "mininet", "runtime": "docker", "middle": "relay", "quick": quick, "overrides": [],
-        "topology": {"name": "parallel"},
+        "topology": {"name": "parallel"}, "timeline": [],
         "hosts": [{"name": "h1"}, {"name": "h2"}],
         "links": [
             {

@@ -10,6 +10,7 @@ from testbed.runner.calibration import LinkReading, lines
 PLAN = {
     "run": "20261121-035200-3f9a",
     "scenario": "startup",
+    "sessions": [{"policy": "nkp24"}],
     "limits": {"rate_error": 0.02, "delay_error_ms": 1.0},
 }
 
@@ -33,6 +34,7 @@ def test_the_larger_error_is_told_in_parts_of_its_limit(changes, of_limit):
     assert point["tags"] == {
         "run": PLAN["run"],
         "scenario": "startup",
+        "policy": "nkp24",
         "link": "fast",
         "direction": "ab",
     }
