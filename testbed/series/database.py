@@ -62,6 +62,10 @@ class FromInflux:
         ]
         return sorted(found)
 
+    def runs(self) -> set[str]:
+        """See :meth:`testbed.series.reader.Reader.runs`: it asks for those of one run only."""
+        return {self._run}
+
     def count_points(self) -> int:
         """See :meth:`testbed.series.reader.Reader.count_points`."""
         # Whole rows are asked for: count() counts values of one field, and no field is in every point.

@@ -96,6 +96,10 @@ class FromFile:
         """Those of a measurement's points, in time order."""
         return [fields for _, _, fields in self._points.get(measurement, [])]
 
+    def runs(self) -> set[str]:
+        """See :meth:`testbed.series.reader.Reader.runs`."""
+        return {tags["run"] for points in self._points.values() for _, tags, _ in points if "run" in tags}
+
     def count_points(self) -> int:
         """See :meth:`testbed.series.reader.Reader.count_points`.
 

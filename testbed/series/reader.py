@@ -58,6 +58,9 @@ class Reader(Protocol):
     def events(self) -> list[Event]:
         """All events in time order."""
 
+    def runs(self) -> set[str]:
+        """The runs that the points are of, by their tag."""
+
     def count_points(self) -> int:
         """How many points of telemetry there are (not counting what the judge derives)."""
 
