@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.checks.asked import path_of
 from testbed.checks.evidence import Evidence, Timed
 from testbed.series import named
 
@@ -78,7 +79,8 @@ def _direction(
         part = {name: samples.between(settled_s, end_s - 0.05).values for name, samples in found.items()}
         if part.get("rate", np.empty(0)).size < 5:
             continue
-        yield from _rate(asked, limits, part["rate"], evidence.interval_s, part.get("backlog"))
+        backlog = part.get("backlog") if _held_back(plan, link) else None
+        yield from _rate(asked, limits, part["rate"], evidence.interval_s, backlog)
         delays = part.get("delay", np.empty(0))
         if (
             delays.size
@@ -105,6 +107,14 @@ def _spans(
                 now.pop("gilbert_elliott", None)
             now.update(action["properties"])
     yield begin_s, math.inf, now
+
+
+def _held_back(plan: Mapping[str, Any], link: Mapping[str, Any]) -> bool:
+    """Whether its queue is kept filled by senders that wait for it. A queue further on may be empty between two
+    samples, though there are packets in it at both."""
+    paths = [path_of(c) for session in plan["sessions"] for c in session["connections"]]
+    first = all(link["name"] not in path[1:] for path in paths)
+    return first and link["queue"]["mode"] == "backpressure"
 
 
 def _configured(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[str]:
