@@ -164,7 +164,7 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
     if plan.get("engine") == "sim" and not recorded.get("of_commit"):
         sources = _sources_at(commit)
         rule_is_ours = _git("diff", "--quiet", commit, "--", *RULE_OF_NAMES) is not None
-        if not rule_is_ours:
+        if sources is None or not rule_is_ours:
             verified.unchecked.append(
                 f"commit: {_short(commit)} names runs by another rule than this checkout"
             )
@@ -271,9 +271,11 @@ def _schema_at(commit: str) -> int:
 
 
 @cache
-def _sources_at(commit: str) -> bytes:
-    """As :func:`testbed.simulator.virtual_run.texts` gives them of the checkout."""
-    archive = _git("archive", "--format=tar", commit, "--", *simulator.SOURCES) or b""
+def _sources_at(commit: str) -> bytes | None:
+    """As :func:`testbed.simulator.virtual_run.texts` gives them of the checkout; None where the commit lacks some."""
+    archive = _git("archive", "--format=tar", commit, "--", *simulator.SOURCES)
+    if archive is None:
+        return None
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         found = {PurePosixPath(member.name): files.extractfile(member) for member in files if member.isfile()}
         return b"".join(

@@ -113,6 +113,18 @@ ACCEPTED = (
         lambda: not (paths.CHECKOUT / ".git").exists(),
     ),
     Accepted(
+        r"not committed as it is: .*",
+        "a scenario or table has changes that are not committed",
+        lambda: (
+            subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "scenarios"], check=False).returncode != 0
+        ),
+    ),
+    Accepted(
+        r"roc-validator is not installed \(.*",
+        "the user is not root, for whom set-up installs it",
+        lambda: not _root(),
+    ),
+    Accepted(
         r"this kernel does not tell a peer's window \(TCP_INFO, Linux 5\.4\)",
         "Linux is older than 5.4",
         lambda: _older_linux(5, 4),

@@ -107,11 +107,12 @@ def starved(folder: Path) -> None:
 
 
 def other_commit(folder: Path) -> None:
-    """An earlier commit of this checkout that has other sources of the simulator."""
-    commits = git("log", "--format=%H", "-n", "300", "--", "ncp-agent").stdout.decode().split()
+    """The latest commit of this checkout that has other sources of the simulator."""
+    last = git("log", "--format=%H", "-n", "1", "--", "ncp-agent").stdout.decode().strip()
+    before = git("rev-parse", f"{last}^").stdout.decode().strip()
     path = folder / "provenance.json"
     document = json.loads(path.read_text())
-    path.write_text(json.dumps({**document, "commit": commits[-1], "uncommitted_changes": False}, indent=1))
+    path.write_text(json.dumps({**document, "commit": before, "uncommitted_changes": False}, indent=1))
 
 
 def older(folder: Path) -> None:

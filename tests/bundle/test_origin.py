@@ -86,7 +86,7 @@ def table_folder(place: Path, name: str, *, is_scenario: bool) -> Path:
 def test_the_commits_table_is_the_folders(tmp_path: Path, name: str, is_scenario: bool) -> None:
     place = Path("scenarios" if is_scenario else "scenarios/tables", f"{name}.yaml")
     if git("show", f"HEAD:{place}").stdout != (paths.CHECKOUT / place).read_bytes():
-        pytest.skip(f"{place} has changes that are not committed")
+        pytest.skip(f"not committed as it is: {place}")
     folder = table_folder(tmp_path / "table", name, is_scenario=is_scenario)
     verified = Verified("", "")
     origin.check_table(folder, AT_HEAD, verified)

@@ -128,7 +128,7 @@ def test_a_sweeps_figures_are_made_again(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_run_in_a_guest_is_the_same_bytes(exact_kernel: Kernel, tmp_path: Path) -> None:
-    loaded = load("startup", ["ncp.transfer=1MiB"])
+    loaded = load("startup", ["ncp.transfer=1MiB"], quick=True)
     run = prepare(loaded, Progress(), seed=None, quick=True, results=tmp_path)
     run.execute()
     verified = verify_folder(run.folder, rerun=True)
