@@ -165,7 +165,7 @@ def test_a_check_of_one_policy_is_not_asked_of_another(tmp_path: Path) -> None:
     verdict = judge(
         plan, FromFile(tmp_path / "a" / "telemetry.lp"), tmp_path / "a" / "agents", Trust(trusted=True)
     )
-    assert verdict.verdict == "fail"  # a run of which nothing was asked proves nothing
+    assert verdict.verdict != "pass"  # a run of which nothing was asked proves nothing
 
 
 def test_level_at_a_time_and_all_the_time(tmp_path: Path) -> None:
