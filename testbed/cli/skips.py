@@ -88,6 +88,7 @@ ACCEPTED = (
         _no_stock_kernel,
     ),
     Accepted(r"influxd is not installed", "there is no influxd, and the user is not root", _lacks("influxd")),
+    Accepted(r"needs OpenSSH's ssh-keygen", "there is none, and the user is not root", _lacks("ssh-keygen")),
     Accepted(
         r"qemu-aarch64 is not installed",
         "there is no qemu-aarch64, and the user is not root",

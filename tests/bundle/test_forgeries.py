@@ -108,7 +108,7 @@ def starved(folder: Path) -> None:
 
 def other_commit(folder: Path) -> None:
     """The latest commit of this checkout that has other sources of the simulator."""
-    last = git("log", "--format=%H", "-n", "1", "--", "ncp-agent").stdout.decode().strip()
+    last = git("log", "--format=%H", "-n", "1", "--", "ncp-agent", ":!*_test.go").stdout.decode().strip()
     before = git("rev-parse", f"{last}^").stdout.decode().strip()
     path = folder / "provenance.json"
     document = json.loads(path.read_text())

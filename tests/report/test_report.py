@@ -23,7 +23,8 @@ def make_folder(path: Path, policy: str = "nkp24", **changes: object) -> Path:
     plan = {**make_plan(policy, transfer_mib=8, quick=True), **changes}
     lines = telemetry(plan, noise=0.1)
     at = START_NS + 3 * 10**9
-    lines.insert(-1, f'event,run=r,scenario=s,session=s1,kind=link_break at_s=3.0,text="slow breaks" {at}')
+    tags = f"run={plan['run']},scenario={plan['scenario']},session=s1,kind=link_break"
+    lines.insert(-1, f'event,{tags} at_s=3.0,text="slow breaks" {at}')
     write_result(path, plan, lines)
     (path / "links.csv").write_text(
         "link,direction,rate_bps_asked,rate_bps,delay_ms_asked,delay_ms,delay_p99_ms,loss_asked,loss,sent,received\n"
