@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -89,11 +90,25 @@ def test_a_last_line_that_was_cut_off_is_of_nothing_that_was_made(own_machine_st
     assert live.remove_leftovers(no_docker).problems == []
 
 
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """A process that was just started is not yet what it will be: in its namespace, with its environment."""
+    for _ in range(200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come to be so within 10 s")
+
+
 def test_processes_are_known_by_their_mark(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     ledger = Ledger.open(tmp_path / RUN, RUN, "startup")
     deaf = "trap '' TERM; sleep 60 & wait; wait"
     marked = {**os.environ, RUN_VARIABLE: RUN}
     with subprocess.Popen(["sh", "-c", deaf], env=marked, start_new_session=True) as ours:
+        until(lambda: RUN_VARIABLE in Path(f"/proc/{ours.pid}/environ").read_text())
         removed = ledger.tear_down(no_docker)
         assert ours.wait(timeout=30) != 0
     assert f"processes {RUN}" in removed.things
@@ -187,12 +202,13 @@ def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machi
         ledger.will_make("namespace", ours)
         subprocess.run(["ip", "netns", "add", ours], check=True)
         with subprocess.Popen(["ip", "netns", "exec", ours, "sleep", "60"]) as inside:
+            until(lambda: str(inside.pid) in _said("ip", "netns", "pids", ours).split())
             found = live.remove_leftovers(no_docker)
             inside.wait(timeout=30)
         assert f"namespace {ours}" in found.things
-        there = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
-        assert ours not in there.split()
-        assert theirs in there.split()
+        there = _said("ip", "netns").split()
+        assert ours not in there
+        assert theirs in there
     finally:
         subprocess.run(["ip", "netns", "delete", theirs], check=True)
 
