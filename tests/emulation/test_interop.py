@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_the_cells_that_were_run(start: Start, tmp_path: Path) -> N
     code, out, err = run.end()
     assert code == 130, err
     folder = result_folder(tmp_path, "interop")
-    assert out.splitlines()[-1] == f"FAIL interop {folder.name}"
+    assert out.splitlines()[-1] == f"INTERRUPTED interop {folder.name}"
     document = json.loads((folder / "interop.json").read_text())
     assert document["verdict"] == "fail"
     assert "stopped by SIGINT" in document["broken"]
