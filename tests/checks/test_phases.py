@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from testbed.checks import CheckResult, Trust, judge
 from testbed.checks.expected import rate_changes
 from testbed.checks.law import law_of
+from testbed.judge.algebra import verdict_of
 from testbed.series import FromFile
 from tests.checks.generate import START_NS, make_plan, write_result
 
@@ -165,7 +166,11 @@ def test_a_check_of_one_policy_is_not_asked_of_another(tmp_path: Path) -> None:
     verdict = judge(
         plan, FromFile(tmp_path / "a" / "telemetry.lp"), tmp_path / "a" / "agents", Trust(trusted=True)
     )
-    assert verdict.verdict != "pass"  # a run of which nothing was asked proves nothing
+    assert [check.status for check in verdict.checks] == ["not-asked"]
+    assert verdict.verdict == "untrusted"  # these samples are not a whole run's
+    assert (
+        verdict_of([check.status for check in verdict.checks]) == "fail"
+    )  # a run of which nothing was asked proves nothing
 
 
 def test_level_at_a_time_and_all_the_time(tmp_path: Path) -> None:
