@@ -55,12 +55,7 @@ def add(how: str, document: dict[str, Any], history: Path) -> None:
     """A row per claim, and one for all of them; a run that is there already is not added again."""
     run = document["run"]
     rows = [
-        {
-            **{column: claim.get(column, "") for column in COLUMNS},
-            "run": run,
-            "how": how,
-            "claim": claim["id"],
-        }
+        {**{column: claim.get(column, "") for column in COLUMNS}, "run": run, "how": how, "claim": claim["id"]}
         for claim in document["claims"]
     ]
     rows.append({"run": run, "how": how, "claim": "all", "verdict": document["verdict"], "n": len(rows)})

@@ -67,12 +67,7 @@ class HostLoad(threading.Thread):
 
     def cost(self) -> dict[str, str | int | float]:
         """What it did and cost, as ``ncp-collect`` tells of its own."""
-        return {
-            "collector": "host",
-            "samples": self._samples,
-            "cpu_s": self._cpu_s,
-            "duration_s": self._duration_s,
-        }
+        return {"collector": "host", "samples": self._samples, "cpu_s": self._cpu_s, "duration_s": self._duration_s}
 
     def _own_cost(self, cpu: float, late_s: float, now_ns: int) -> dict[str, Any]:
         return {

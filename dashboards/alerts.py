@@ -63,24 +63,31 @@ _LINK = (*_RUN, "direction")
 
 RULES = (
     Rule(
-        "ncp-not-converged", "Not converged",
+        "ncp-not-converged",
+        "Not converged",
         (Figure("failed", _last("check_failed", _CONVERGES, (*_RUN, "measures", "expects", "unit"))),),
         0,
         f"{_WHICH}: the check “{{{{ .Labels.check }}}}” fails. Measured {{{{ .Labels.measures }}}}, expected "
         "{{ .Labels.expects }} (unit: {{ .Labels.unit }}).",
-        "convergence", "Window shares and the law", "warning",
+        "convergence",
+        "Window shares and the law",
+        "warning",
     ),
     Rule(
-        "ncp-broke-down", "Run broke down",
+        "ncp-broke-down",
+        "Run broke down",
         (Figure("broken", _last("verdict_broken", (), (*_RUN, "occasion"))),),
         0,
         f"{_WHICH} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a "
         "verdict. "
         "Its report says why.",
-        "convergence", "Verdict", "warning",
+        "convergence",
+        "Verdict",
+        "warning",
     ),
     Rule(
-        "ncp-link-off", "Link off calibration",
+        "ncp-link-off",
+        "Link off calibration",
         (
             Figure("oflimit", _last("calibration_of_limit", (), _LINK)),
             Figure("rate", _last("calibration_rate_bps", (), _LINK)),
@@ -92,18 +99,25 @@ RULES = (
         f"{_WHICH}: link {{{{ .Labels.link }}}} {{{{ .Labels.direction }}}} is off by {_value('oflimit', '%.1f')} "
         f"times what is allowed. Measured {_value('rate', '%.0f')} bit/s and {_value('delay', '%.2f')} ms, expected "
         f"{_value('rateasked', '%.0f')} bit/s and {_value('delayasked', '%.2f')} ms.",
-        "links", "Calibration", "warning",
+        "links",
+        "Calibration",
+        "warning",
     ),
     Rule(
-        "ncp-telemetry-lag", "Telemetry lags",
+        "ncp-telemetry-lag",
+        "Telemetry lags",
         (Figure("lag", _last("telemetry_lag_ms", (), _RUN)),),
         5000,
         f"{_WHICH}: the database is behind. Measured {_value('lag', '%.0f')} ms, expected at most 5000 ms. Nothing is "
         "lost: the samples are in the run's files until it takes them.",
-        "convergence", "Database is behind by", "warning", last_s=60,
+        "convergence",
+        "Database is behind by",
+        "warning",
+        last_s=60,
     ),
     Rule(
-        "ncp-nightly-fail", "Nightly run does not pass",
+        "ncp-nightly-fail",
+        "Nightly run does not pass",
         (
             Figure("notpassed", _last("verdict_not_passed", _NIGHTLY, _RUN)),
             Figure("checks", _last("verdict_failed", _NIGHTLY, _RUN)),
@@ -112,9 +126,12 @@ RULES = (
         f"{_WHICH}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not to "
         "be "
         "trusted), expected 0 checks.",
-        "convergence", "Verdict", "critical", last_s=86400,
+        "convergence",
+        "Verdict",
+        "critical",
+        last_s=86400,
     ),
-)  # fmt: skip
+)
 
 
 def document(panel_ids: dict[str, dict[str, int]]) -> dict[str, Any]:

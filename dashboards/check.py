@@ -33,13 +33,19 @@ HEIGHT_PX = 4500
 LOADED_WITHIN_S = 90.0
 
 MAY_BE_EMPTY = {
-    "convergence": {"Settled after", "Database is behind by", "Largest error against the law", "Ratio of the windows",
-                    "Checks that failed", "Checks"},
+    "convergence": {
+        "Settled after",
+        "Database is behind by",
+        "Largest error against the law",
+        "Ratio of the windows",
+        "Checks that failed",
+        "Checks",
+    },
     "links": {"Calibration", "Lateness over the whole run", "Lateness, 99th percentile of each interval", "Host"},
     "tcp": {"Goodput of iperf3"},
     "ndn": {"Send queues, by the kernel"},
     "fleet": {"Passed in a day"},
-}  # fmt: skip
+}
 """Panels without data in a run that is virtual, on, short, or of a policy without a law."""
 
 # Grafana 9.3 has the first of each pair, later ones the second.
@@ -78,10 +84,7 @@ def problems(seen: Sequence[Seen], board: dict[str, Any], may_be_empty: set[str]
             continue
         if title not in titles:
             found.append(f"{title}: is not on the page")
-    words = {
-        "No data",
-        *(p["fieldConfig"]["defaults"]["noValue"] for p in board["panels"] if "fieldConfig" in p),
-    }
+    words = {"No data", *(p["fieldConfig"]["defaults"]["noValue"] for p in board["panels"] if "fieldConfig" in p)}
     words.discard("–")
     found += [
         f"{panel.title}: is without data"

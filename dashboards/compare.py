@@ -21,9 +21,11 @@ _WHO = "$tag_scenario $tag_policy $tag_run $tag_session"
 def _plot(name: str, *, function: str = "mean") -> tuple[str, str]:
     """A series of every chosen run, and its alias."""
     query = select_dashboard(
-        on_one_clock(named(name)), _OF_CONNECTION, function=function,
+        on_one_clock(named(name)),
+        _OF_CONNECTION,
+        function=function,
         by=("scenario", "policy", "run", "session", "connection"),
-    )  # fmt: skip
+    )
     return query, f"{_WHO}/$tag_connection"
 
 
@@ -34,9 +36,7 @@ def _law() -> tuple[str, str]:
 
 
 def _of_session(name: str) -> tuple[str, str]:
-    query = select_dashboard(
-        on_one_clock(named(name)), _OF_SESSION, by=("scenario", "policy", "run", "session")
-    )
+    query = select_dashboard(on_one_clock(named(name)), _OF_SESSION, by=("scenario", "policy", "run", "session"))
     return query, _WHO
 
 
@@ -59,23 +59,60 @@ def build() -> dict[str, Any]:
     )
     for panel in (
         recent.runs(),
-        panels.lines("Window shares", "Share of the session's window; dashed what the law asks of it. Runs of one "
-                     "scenario and policy should lie on each other.", "", [_law(), _plot("window_share")], height=11,
-                     most=1, asked="/^law/", by_connection=False),
-        panels.lines("Delivered shares", "Share of what the receiver got, over the last second.", "",
-                     [_plot("delivered_share")], height=11, most=1, by_connection=False),
-        panels.lines("Windows", "Packets that may be unacknowledged, by connection.", "packets",
-                     [_plot("window_packets")], by_connection=False),
-        panels.lines("In flight", "Packets sent and not yet acknowledged.", "packets", [_plot("in_flight_packets")],
-                     by_connection=False),
+        panels.lines(
+            "Window shares",
+            "Share of the session's window; dashed what the law asks of it. Runs of one "
+            "scenario and policy should lie on each other.",
+            "",
+            [_law(), _plot("window_share")],
+            height=11,
+            most=1,
+            asked="/^law/",
+            by_connection=False,
+        ),
+        panels.lines(
+            "Delivered shares",
+            "Share of what the receiver got, over the last second.",
+            "",
+            [_plot("delivered_share")],
+            height=11,
+            most=1,
+            by_connection=False,
+        ),
+        panels.lines(
+            "Windows",
+            "Packets that may be unacknowledged, by connection.",
+            "packets",
+            [_plot("window_packets")],
+            by_connection=False,
+        ),
+        panels.lines(
+            "In flight",
+            "Packets sent and not yet acknowledged.",
+            "packets",
+            [_plot("in_flight_packets")],
+            by_connection=False,
+        ),
         panels.lines("RTT", "With the wait for the acknowledgement.", "ms", [_plot("rtt_ms")], by_connection=False),
-        panels.lines("Delivery rate", "As the receiver sees it.", "packets/s", [_plot("delivered_pps")],
-                     by_connection=False),
-        panels.lines("Goodput", "Payload that the receiver got: the higher, and the sooner at its end, the better.",
-                     "bit/s", [_of_session("goodput_bps")], by_connection=False),
-        panels.lines("Resends", "Packets sent again. On links without loss there should be none.", "packets/s",
-                     [_plot("resent", function="rate")], soft_most=1, by_connection=False),
-    ):  # fmt: skip
+        panels.lines(
+            "Delivery rate", "As the receiver sees it.", "packets/s", [_plot("delivered_pps")], by_connection=False
+        ),
+        panels.lines(
+            "Goodput",
+            "Payload that the receiver got: the higher, and the sooner at its end, the better.",
+            "bit/s",
+            [_of_session("goodput_bps")],
+            by_connection=False,
+        ),
+        panels.lines(
+            "Resends",
+            "Packets sent again. On links without loss there should be none.",
+            "packets/s",
+            [_plot("resent", function="rate")],
+            soft_most=1,
+            by_connection=False,
+        ),
+    ):
         board.with_panel(panel)
     document = to_json(board)
     as_long_as_the_run(document)

@@ -66,9 +66,7 @@ def add_report_link(board: Dashboard) -> None:
         DashboardLink("Report of the run")
         .type(models.DashboardLinkType.LINK)
         .icon("doc")
-        .tooltip(
-            "There when the run is judged, if its results are those of the checkout that started Grafana."
-        )
+        .tooltip("There when the run is judged, if its results are those of the checkout that started Grafana.")
         .url(f"{REPORTS}${{{REPORT}}}")
         .target_blank(True)
     )
@@ -89,11 +87,7 @@ def annotation(name: str, table: Table, variables: Sequence[str], color: str) ->
 
     Grafana 9.3 takes the query from the annotation itself, later ones from its target.
     """
-    query = {
-        "query": influxql.select_table(table, variables),
-        "textColumn": "text",
-        "tagsColumn": "kind",
-    }
+    query = {"query": influxql.select_table(table, variables), "textColumn": "text", "tagsColumn": "kind"}
     return {
         "name": name,
         "datasource": source.REFERENCE.to_json(),
@@ -101,19 +95,11 @@ def annotation(name: str, table: Table, variables: Sequence[str], color: str) ->
         "hide": False,
         "iconColor": color,
         **query,
-        "target": {
-            "refId": "Anno",
-            "fromAnnotations": True,
-            "resultFormat": "table",
-            "rawQuery": True,
-            **query,
-        },
+        "target": {"refId": "Anno", "fromAnnotations": True, "resultFormat": "table", "rawQuery": True, **query},
     }
 
 
-def to_json(
-    board: cogbuilder.Builder[models.Dashboard], annotations: Sequence[dict[str, Any]] = ()
-) -> dict[str, Any]:
+def to_json(board: cogbuilder.Builder[models.Dashboard], annotations: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """Grafana's JSON. Panels are numbered in their order, so that alerts and links can point to them."""
     document: dict[str, Any] = json.loads(json.dumps(board.build(), cls=JSONEncoder))
     for number, panel in enumerate(document["panels"], start=1):

@@ -45,41 +45,71 @@ def build() -> dict[str, Any]:
     for panel in (
         recent.runs(),
         panels.outcomes(
-            "Verdicts", "Scenario by day, of the last run of each day (UTC): green passed, red failed, amber is not "
+            "Verdicts",
+            "Scenario by day, of the last run of each day (UTC): green passed, red failed, amber is not "
             "to be "
             "trusted. Choose scenarios or a variant at the top for fewer rows.",
-            outcome, _WHO, height=34, nothing=_NONE,
-        ),
-        panels.lines("Passed in a day", "Of all chosen runs, by day in UTC; dashed how many there were. The two "
-                     "should be "
-                     "one.", "runs", [
-            (select_dashboard(kept.DAILY_PASSED, _OF_VARIANT, function="sum", by=_BY, every="1d"), _WHO),
-            (select_dashboard(kept.DAILY_RUNS, _OF_VARIANT, function="sum", by=_BY, every="1d"), f"runs {_WHO}"),
-        ], asked="/^runs/", points=True, nothing="Summed up by the hour: nothing yet."),
-        panels.lines("Time of the transfer", "A scenario's should stay the same.", "s", [
-            (select_dashboard(kept.DURATION, _OF_VARIANT, by=_BY), _WHO),
-        ], points=True, nothing=_NONE),
-        panels.rows(
-            "History", "What became of runs, kept for ever, the latest first.",
-            select_table(kept.VERDICTS, _OF_VARIANT, newest=500, in_span=True), height=10, units={"duration_s": "s"},
+            outcome,
+            _WHO,
+            height=34,
             nothing=_NONE,
         ),
-    ):  # fmt: skip
+        panels.lines(
+            "Passed in a day",
+            "Of all chosen runs, by day in UTC; dashed how many there were. The two should be one.",
+            "runs",
+            [
+                (select_dashboard(kept.DAILY_PASSED, _OF_VARIANT, function="sum", by=_BY, every="1d"), _WHO),
+                (select_dashboard(kept.DAILY_RUNS, _OF_VARIANT, function="sum", by=_BY, every="1d"), f"runs {_WHO}"),
+            ],
+            asked="/^runs/",
+            points=True,
+            nothing="Summed up by the hour: nothing yet.",
+        ),
+        panels.lines(
+            "Time of the transfer",
+            "A scenario's should stay the same.",
+            "s",
+            [(select_dashboard(kept.DURATION, _OF_VARIANT, by=_BY), _WHO)],
+            points=True,
+            nothing=_NONE,
+        ),
+        panels.rows(
+            "History",
+            "What became of runs, kept for ever, the latest first.",
+            select_table(kept.VERDICTS, _OF_VARIANT, newest=500, in_span=True),
+            height=10,
+            units={"duration_s": "s"},
+            nothing=_NONE,
+        ),
+    ):
         board.with_panel(panel)
     board.with_row(Row("Figures of $scenario").repeat("scenario"))
     board.with_panel(
         panels.lines(
-            "Key figures of $scenario", "What each check measured, in parts of what it expects (of what it allows, "
+            "Key figures of $scenario",
+            "What each check measured, in parts of what it expects (of what it allows, "
             "where "
-            "nothing at all would be best): those stay below 100%, others near it.", "",
-            [(of_expected, "$tag_figure, $tag_policy $tag_engine $tag_variant")], points=True, nothing=_NONE,
+            "nothing at all would be best): those stay below 100%, others near it.",
+            "",
+            [(of_expected, "$tag_figure, $tag_policy $tag_engine $tag_variant")],
+            points=True,
+            nothing=_NONE,
         )
-    )  # fmt: skip
+    )
     board.with_panel(
         panels.lines(
-            "Goodput of $scenario", "Payload of all of a session's transfer. It should not fall.", "bit/s",
-            [(select_dashboard(kept.GOODPUT, _OF_VARIANT, by=("scenario", *_BY)),
-              "$tag_session, $tag_policy $tag_engine $tag_variant")], points=True, nothing=_NONE,
+            "Goodput of $scenario",
+            "Payload of all of a session's transfer. It should not fall.",
+            "bit/s",
+            [
+                (
+                    select_dashboard(kept.GOODPUT, _OF_VARIANT, by=("scenario", *_BY)),
+                    "$tag_session, $tag_policy $tag_engine $tag_variant",
+                )
+            ],
+            points=True,
+            nothing=_NONE,
         )
-    )  # fmt: skip
+    )
     return to_json(board)

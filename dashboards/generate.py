@@ -27,8 +27,7 @@ def files() -> dict[Path, str]:
     """Every generated file, by its path below ``dashboards/``."""
     built = {name: build() for name, build in DASHBOARDS.items()}
     panel_ids = {
-        name: {panel["title"]: panel["id"] for panel in document["panels"]}
-        for name, document in built.items()
+        name: {panel["title"]: panel["id"] for panel in document["panels"]} for name, document in built.items()
     }
     provisioning = Path("provisioning")
     return {

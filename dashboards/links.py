@@ -47,63 +47,117 @@ def build() -> dict[str, Any]:
     for panel in (
         recent.runs(),
         panels.rows(
-            "Calibration", "Every link before the run, both directions: asked, measured, and how far off. The last "
+            "Calibration",
+            "Every link before the run, both directions: asked, measured, and how far off. The last "
             "column is the larger error in parts of what the scenario allows: above 100% the run does not start.",
-            select_table(CALIBRATION, (RUN,)), hidden=("Time", "time"), height=7,
+            select_table(CALIBRATION, (RUN,)),
+            hidden=("Time", "time"),
+            height=7,
             units={
-                "rate_bps": "bps", "rate_bps_asked": "bps", "rate_error": "percentunit", "delay_ms": "ms",
-                "delay_ms_asked": "ms", "delay_error_ms": "ms", "loss": "percentunit", "loss_asked": "percentunit",
+                "rate_bps": "bps",
+                "rate_bps_asked": "bps",
+                "rate_error": "percentunit",
+                "delay_ms": "ms",
+                "delay_ms_asked": "ms",
+                "delay_error_ms": "ms",
+                "loss": "percentunit",
+                "loss_asked": "percentunit",
                 "of_limit": "percentunit",
             },
             titles={
-                "rate_bps": "rate", "rate_bps_asked": "asked rate", "rate_error": "rate error", "delay_ms": "delay",
-                "delay_ms_asked": "asked delay", "delay_error_ms": "delay error", "loss_asked": "asked loss",
-                "of_limit": "of what is allowed", "direction": "dir.",
+                "rate_bps": "rate",
+                "rate_bps_asked": "asked rate",
+                "rate_error": "rate error",
+                "delay_ms": "delay",
+                "delay_ms_asked": "asked delay",
+                "delay_error_ms": "delay error",
+                "loss_asked": "asked loss",
+                "of_limit": "of what is allowed",
+                "direction": "dir.",
             },
             nothing="The links were not measured: a virtual run has none, and one that has just begun not yet.",
         ),
         panels.rows(
-            "Lateness over the whole run", "How late the links' middle let frames go, by what the rule of trust "
+            "Lateness over the whole run",
+            "How late the links' middle let frames go, by what the rule of trust "
             "looks at: "
             "99 of 100 frames are earlier than the first figure. Above its limit the run is not trusted.",
-            select_table(LATENESS, (RUN,)), hidden=("Time", "time"), width=panels.HALF, height=8,
+            select_table(LATENESS, (RUN,)),
+            hidden=("Time", "time"),
+            width=panels.HALF,
+            height=8,
             units={"p99_ms": "ms", "p99_limit_ms": "ms", "max_ms": "ms", "max_limit_ms": "ms"},
             titles={"p99_ms": "99%", "p99_limit_ms": "limit", "max_ms": "latest", "max_limit_ms": "its limit"},
             nothing="Known when the run has ended, and only where the middle is the relay.",
         ),
         panels.lines(
-            "Lateness, 99th percentile of each interval", "When frames were late. A single high interval does not "
+            "Lateness, 99th percentile of each interval",
+            "When frames were late. A single high interval does not "
             "make a "
-            "run untrusted: its 99th percentile is that of a few frames.", "µs", [_plot("any_link_lateness_p99_us")],
+            "run untrusted: its 99th percentile is that of a few frames.",
+            "µs",
+            [_plot("any_link_lateness_p99_us")],
         ),
         panels.lines(
-            "Host", "Shares of all cores: a starved host makes late links. What the hypervisor takes should be next to "
-            "nothing.", "", [_of_run("host_cpu", "CPU in use"), _of_run("host_steal", "taken by the hypervisor")],
-            most=1, width=panels.FULL, height=7,
+            "Host",
+            "Shares of all cores: a starved host makes late links. What the hypervisor takes should be next to "
+            "nothing.",
+            "",
+            [_of_run("host_cpu", "CPU in use"), _of_run("host_steal", "taken by the hypervisor")],
+            most=1,
+            width=panels.FULL,
+            height=7,
         ),
-    ):  # fmt: skip
+    ):
         board.with_panel(panel)
     board.with_row(Row("Link $link").repeat("link"))
     for panel in (
-        panels.lines("Rate of $link", "What crossed it; dashed what the queues at the hosts are told, and the middle. "
-                     "Above the dashed line the link would be faster than asked.",
-                     "bit/s", [
-                         _plot("any_link_achieved_bps"), _plot("shaped_bps", "asked"),
-                         _plot("any_link_rate_bps", "asked of the middle"),
-                     ], asked="/^asked/"),
-        panels.lines("Delay of $link", "One way: configured, and achieved by the middle. They should be on each other.",
-                     "ms", [_plot("any_link_achieved_delay_ms"), _plot("any_link_delay_ms", "asked")],
-                     asked="/^asked/"),
-        panels.lines("Loss of $link", "Configured, and achieved in the middle, of each interval's frames. Loss that "
-                     "nobody asked for makes a run untrusted.", "",
-                     [_plot("any_link_achieved_loss"), _plot("any_link_loss", "asked")],
-                     asked="/^asked/", width=panels.THIRD, soft_most=0.01),
-        panels.lines("Waiting in $link", "Backlog in the middle: what is on its way, and so its delay times its rate.",
-                     "bytes", [_plot("any_link_backlog_bytes")], width=panels.THIRD, soft_most=1024),
-        panels.lines("Drops of $link", "Frames dropped in the middle, asked losses among them. Without asked loss "
-                     "none.",
-                     "packets/s", [_plot("any_link_drops", function="rate")], width=panels.THIRD, soft_most=1),
-    ):  # fmt: skip
+        panels.lines(
+            "Rate of $link",
+            "What crossed it; dashed what the queues at the hosts are told, and the middle. "
+            "Above the dashed line the link would be faster than asked.",
+            "bit/s",
+            [
+                _plot("any_link_achieved_bps"),
+                _plot("shaped_bps", "asked"),
+                _plot("any_link_rate_bps", "asked of the middle"),
+            ],
+            asked="/^asked/",
+        ),
+        panels.lines(
+            "Delay of $link",
+            "One way: configured, and achieved by the middle. They should be on each other.",
+            "ms",
+            [_plot("any_link_achieved_delay_ms"), _plot("any_link_delay_ms", "asked")],
+            asked="/^asked/",
+        ),
+        panels.lines(
+            "Loss of $link",
+            "Configured, and achieved in the middle, of each interval's frames. Loss that "
+            "nobody asked for makes a run untrusted.",
+            "",
+            [_plot("any_link_achieved_loss"), _plot("any_link_loss", "asked")],
+            asked="/^asked/",
+            width=panels.THIRD,
+            soft_most=0.01,
+        ),
+        panels.lines(
+            "Waiting in $link",
+            "Backlog in the middle: what is on its way, and so its delay times its rate.",
+            "bytes",
+            [_plot("any_link_backlog_bytes")],
+            width=panels.THIRD,
+            soft_most=1024,
+        ),
+        panels.lines(
+            "Drops of $link",
+            "Frames dropped in the middle, asked losses among them. Without asked loss none.",
+            "packets/s",
+            [_plot("any_link_drops", function="rate")],
+            width=panels.THIRD,
+            soft_most=1,
+        ),
+    ):
         board.with_panel(panel)
     document = to_json(board, [annotation("Timeline", EVENTS, (RUN,), "purple")])
     as_long_as_the_run(document)

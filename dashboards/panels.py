@@ -121,16 +121,13 @@ def lines(
     for index, color in enumerate(CONNECTIONS, start=1):
         if by_connection:
             panel.override_by_regexp(
-                f"/[/-]{index}( |$)/",
-                [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color})],
+                f"/[/-]{index}( |$)/", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color})]
             )
         if bands:
             _band(panel, index, color)
     if limit is not None:
         panel.thresholds(_steps((None, "transparent"), (limit, "red")))
-        panel.thresholds_style(
-            common_builders.GraphThresholdsStyleConfig().mode(common.GraphTresholdsStyleMode.LINE)
-        )
+        panel.thresholds_style(common_builders.GraphThresholdsStyleConfig().mode(common.GraphTresholdsStyleMode.LINE))
     if asked:
         panel.override_by_regexp(
             asked,
@@ -167,9 +164,7 @@ def state(title: str, description: str, query: str, *, width: int = 4) -> stat.P
     """The state of a run, a word; grey while it is on and where there is none."""
     return (
         _stat(title, description, source.table(query), width, "NO RUN")
-        .reduce_options(
-            common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False).fields("/^state$/")
-        )
+        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False).fields("/^state$/"))
         .mappings([_states()])
         .thresholds(_steps((None, GREY)))
         .color_mode(common.BigValueColorMode.BACKGROUND)
@@ -202,9 +197,17 @@ def outcomes(
 
 
 def bars(
-    title: str, description: str, unit: str, query: str, alias: str, *, bound: str, width: int = FULL, height: int = 8,
+    title: str,
+    description: str,
+    unit: str,
+    query: str,
+    alias: str,
+    *,
+    bound: str,
+    width: int = FULL,
+    height: int = 8,
     nothing: str = NOTHING,
-) -> bargauge.Panel:  # fmt: skip
+) -> bargauge.Panel:
     """A bar for each series, from zero, with its number, and a grey one for the ``bound``, a single number."""
     return (
         bargauge.Panel()
@@ -212,9 +215,7 @@ def bars(
         .description(description)
         .datasource(source.REFERENCE)
         .targets(source.targets((query, alias), (bound, "bound")))
-        .override_by_name(
-            "bound", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": _ASKED})]
-        )
+        .override_by_name("bound", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": _ASKED})])
         .unit(UNITS[unit])
         .min(0)
         .span(width)
@@ -224,9 +225,7 @@ def bars(
         .display_mode(common.BarGaugeDisplayMode.BASIC)
         .show_unfilled(False)
         .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
-        .color_scheme(
-            dashboard_builders.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(CONNECTIONS[0])
-        )
+        .color_scheme(dashboard_builders.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(CONNECTIONS[0]))
     )
 
 
@@ -275,9 +274,7 @@ def rows(
                 models.DynamicConfigValue("mappings", [_states()]),
                 # Grafana 9.3 reads the first, later ones the second.
                 models.DynamicConfigValue("custom.displayMode", "color-background-solid"),
-                models.DynamicConfigValue(
-                    "custom.cellOptions", {"type": "color-background", "mode": "basic"}
-                ),
+                models.DynamicConfigValue("custom.cellOptions", {"type": "color-background", "mode": "basic"}),
             ],
         )
     return panel

@@ -9,9 +9,7 @@ from dashboards.document import REPORTS
 from testbed.series.influxql import select_table
 from testbed.series.tables import RUNS
 
-OPEN_RUN = (
-    "/d/ncp-${__data.fields.board}?var-scenario=%24__all&var-run=${__data.fields.run}&from=now-15m&to=now"
-)
+OPEN_RUN = "/d/ncp-${__data.fields.board}?var-scenario=%24__all&var-run=${__data.fields.run}&from=now-15m&to=now"
 """The dashboard of the run that a row names, at that run. Its panels know its span themselves."""
 
 LINKS = {
@@ -35,7 +33,15 @@ def runs(*, newest: int = 200, height: int = 6, title: str = "Recent runs") -> t
         links=LINKS,
         hidden=("board", "report", "folder"),
         titles={"Time": "begun"},
-        widths={"Time": 170, "run": 190, "scenario": 150, "policy": 110, "engine": 90, "variant": 80, "state": 120,
-                "occasion": 90},
+        widths={
+            "Time": 170,
+            "run": 190,
+            "scenario": 150,
+            "policy": 110,
+            "engine": 90,
+            "variant": 80,
+            "state": 120,
+            "occasion": 90,
+        },
         nothing="There is no run yet: ./run.sh run startup makes one.",
-    )  # fmt: skip
+    )

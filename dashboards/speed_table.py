@@ -22,10 +22,7 @@ _NONE = "No table of runs has been made here: ./run.sh run speed-table makes one
 def build() -> dict[str, Any]:
     """The dashboard's JSON."""
     of = named("cell_median")
-    table, figure = (
-        chosen("scenario", of, several=False),
-        chosen("figure", of, within=("scenario",), several=False),
-    )
+    table, figure = (chosen("scenario", of, several=False), chosen("figure", of, within=("scenario",), several=False))
     table.current(VariableOption(True, NAME, NAME))
     figure.current(VariableOption(True, "goodput_mib_s", "goodput_mib_s"))
     board = dashboard(
@@ -48,42 +45,63 @@ def build() -> dict[str, Any]:
     board.with_panel(recent.runs())
     board.with_panel(
         panels.rows(
-            "Medians: $figure of $scenario, table $run", "Rows are settings of links, columns policies and who else "
-            "measured them (published, upstream).", of_run, height=10, nothing=_NONE,
-        ).transformations([
-            *by_row,
-            DataTransformerConfig(
-                "groupingToMatrix",
-                options={"columnField": "column", "rowField": "row", "valueField": "median"},
-            ),
-        ])
-    )  # fmt: skip
+            "Medians: $figure of $scenario, table $run",
+            "Rows are settings of links, columns policies and who else measured them (published, upstream).",
+            of_run,
+            height=10,
+            nothing=_NONE,
+        ).transformations(
+            [
+                *by_row,
+                DataTransformerConfig(
+                    "groupingToMatrix", options={"columnField": "column", "rowField": "row", "valueField": "median"}
+                ),
+            ]
+        )
+    )
     board.with_panel(
         panels.rows(
-            "Cells", "With the lowest and highest of n repetitions, and what the links could carry at most (bound). "
+            "Cells",
+            "With the lowest and highest of n repetitions, and what the links could carry at most (bound). "
             "What "
-            "others measured has n 0.", of_run, height=10, hidden=("Time", "time", "position"), nothing=_NONE,
+            "others measured has n 0.",
+            of_run,
+            height=10,
+            hidden=("Time", "time", "position"),
+            nothing=_NONE,
         ).transformations(by_row)
-    )  # fmt: skip
+    )
     board.with_row(Row("Row $row").repeat("row"))
     in_row = ("run", "figure", "row", "column")
     board.with_panel(
         panels.bars(
-            "Row $row: $figure", "Each policy beside what others measured. No bar can be longer than the bound of the "
-            "links, which is the axis's end.", "figure",
-            select_of_run(of, in_row, by=("column",)), "$tag_column", width=panels.HALF, height=9, nothing=_NONE,
+            "Row $row: $figure",
+            "Each policy beside what others measured. No bar can be longer than the bound of the "
+            "links, which is the axis's end.",
+            "figure",
+            select_of_run(of, in_row, by=("column",)),
+            "$tag_column",
+            width=panels.HALF,
+            height=9,
+            nothing=_NONE,
             bound=select_of_run(named("cell_bound"), in_row, function="max"),
         )
-    )  # fmt: skip
+    )
     board.with_panel(
         panels.lines(
-            "Row $row, table by table: $figure", "Median of each table's repetitions, in the figure's unit, by engine "
-            "and form. A policy's should stay the same.", "figure",
-            [(
-                select_dashboard(of, ("scenario", "figure", "row", "column"), by=("column", "engine", "variant")),
-                "$tag_column, $tag_engine $tag_variant",
-            )],
-            points=True, height=9, nothing=_NONE,
+            "Row $row, table by table: $figure",
+            "Median of each table's repetitions, in the figure's unit, by engine "
+            "and form. A policy's should stay the same.",
+            "figure",
+            [
+                (
+                    select_dashboard(of, ("scenario", "figure", "row", "column"), by=("column", "engine", "variant")),
+                    "$tag_column, $tag_engine $tag_variant",
+                )
+            ],
+            points=True,
+            height=9,
+            nothing=_NONE,
         )
-    )  # fmt: skip
+    )
     return to_json(board)

@@ -31,40 +31,74 @@ def build() -> dict[str, Any]:
         NAME,
         "NCP: TCP experiments",
         "TCP_INFO and queues of the sockets of one run, and the flows of iperf3. 00:00:00 is the transfer's start.",
-        [
-            *of_one_run(NAME),
-            chosen("flow", of, within=(RUN,)),
-            chosen("role", of, within=(RUN,)),
-        ],
+        [*of_one_run(NAME), chosen("flow", of, within=(RUN,)), chosen("role", of, within=(RUN,))],
     )
     add_report_link(board)
     for panel in (
         recent.runs(),
-        panels.lines("Congestion window", "Dashed the slow-start threshold, where it is not infinite.", "packets",
-                     [_plot("tcp_cwnd_packets"), _plot("tcp_ssthresh_packets", "threshold")], asked="/^threshold/"),
-        panels.lines("In flight", "Unacknowledged, as the kernel counts it.", "packets",
-                     [_plot("tcp_in_flight_packets")]),
-        panels.lines("RTT", "Smoothed; dashed the least.", "ms",
-                     [_plot("tcp_rtt_ms"), _plot("tcp_min_rtt_ms", "least")], asked="/^least/"),
+        panels.lines(
+            "Congestion window",
+            "Dashed the slow-start threshold, where it is not infinite.",
+            "packets",
+            [_plot("tcp_cwnd_packets"), _plot("tcp_ssthresh_packets", "threshold")],
+            asked="/^threshold/",
+        ),
+        panels.lines(
+            "In flight", "Unacknowledged, as the kernel counts it.", "packets", [_plot("tcp_in_flight_packets")]
+        ),
+        panels.lines(
+            "RTT",
+            "Smoothed; dashed the least.",
+            "ms",
+            [_plot("tcp_rtt_ms"), _plot("tcp_min_rtt_ms", "least")],
+            asked="/^least/",
+        ),
         panels.lines("RTO", "When the kernel takes a segment for lost.", "ms", [_plot("tcp_rto_ms")]),
-        panels.lines("Windows advertised", "By the other end; dashed what the end itself has room for (rcv_space).",
-                     "bytes", [_plot("tcp_peer_window_bytes"), _plot("tcp_receive_space_bytes", "space")],
-                     asked="/^space/"),
-        panels.lines("Delivery rate", "By the sender; dashed the rate of pacing.", "bit/s",
-                     [_plot("tcp_delivery_bps"), _plot("tcp_pacing_bps", "pacing")], asked="/^pacing/"),
-        panels.lines("Goodput of iperf3", "As its server receives it, by half seconds.", "bit/s",
-                     [(iperf3, "iperf3-$tag_flow $tag_congestion_control")],
-                     nothing="No iperf3 ran beside this run."),
-        panels.lines("Resends", "Segments sent again. Without loss there should be none.", "packets/s",
-                     [_plot("tcp_resent", function="rate")],
-                     soft_most=1),
-        panels.lines("Held for lost", "Segments that the kernel takes for lost and has not sent again.", "packets",
-                     [_plot("tcp_lost_packets")], soft_most=1),
-        panels.lines("Send queues", "Bytes in the socket, sent or not, and not yet acknowledged.", "bytes",
-                     [_plot("socket_send_queue_bytes")]),
-        panels.lines("Receive queues", "Bytes that wait for the application.", "bytes",
-                     [_plot("socket_receive_queue_bytes")]),
-    ):  # fmt: skip
+        panels.lines(
+            "Windows advertised",
+            "By the other end; dashed what the end itself has room for (rcv_space).",
+            "bytes",
+            [_plot("tcp_peer_window_bytes"), _plot("tcp_receive_space_bytes", "space")],
+            asked="/^space/",
+        ),
+        panels.lines(
+            "Delivery rate",
+            "By the sender; dashed the rate of pacing.",
+            "bit/s",
+            [_plot("tcp_delivery_bps"), _plot("tcp_pacing_bps", "pacing")],
+            asked="/^pacing/",
+        ),
+        panels.lines(
+            "Goodput of iperf3",
+            "As its server receives it, by half seconds.",
+            "bit/s",
+            [(iperf3, "iperf3-$tag_flow $tag_congestion_control")],
+            nothing="No iperf3 ran beside this run.",
+        ),
+        panels.lines(
+            "Resends",
+            "Segments sent again. Without loss there should be none.",
+            "packets/s",
+            [_plot("tcp_resent", function="rate")],
+            soft_most=1,
+        ),
+        panels.lines(
+            "Held for lost",
+            "Segments that the kernel takes for lost and has not sent again.",
+            "packets",
+            [_plot("tcp_lost_packets")],
+            soft_most=1,
+        ),
+        panels.lines(
+            "Send queues",
+            "Bytes in the socket, sent or not, and not yet acknowledged.",
+            "bytes",
+            [_plot("socket_send_queue_bytes")],
+        ),
+        panels.lines(
+            "Receive queues", "Bytes that wait for the application.", "bytes", [_plot("socket_receive_queue_bytes")]
+        ),
+    ):
         board.with_panel(panel)
     document = to_json(board, [annotation("Timeline", EVENTS, (RUN,), "purple")])
     as_long_as_the_run(document)

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grafana_foundation_sdk.builders.dashboard import QueryVariable
-from grafana_foundation_sdk.models.dashboard import (
-    VariableHide,
-    VariableOption,
-    VariableRefresh,
-    VariableSort,
-)
+from grafana_foundation_sdk.models.dashboard import VariableHide, VariableOption, VariableRefresh, VariableSort
 
 from dashboards import source
 from testbed.series import Series, Table, influxql
@@ -31,16 +26,12 @@ BEFORE_S, AFTER_S = 3, 2
 _RUNS = influxql.identifier(MEASUREMENT)
 
 
-def chosen(
-    tag: str, of: Series | Table, *, within: Sequence[str] = (), several: bool = True
-) -> QueryVariable:
+def chosen(tag: str, of: Series | Table, *, within: Sequence[str] = (), several: bool = True) -> QueryVariable:
     """The values of a tag among those that the variables ``within`` leave; the variable has the tag's name.
 
     With ``several`` one or more can be chosen, and are all at first.
     """
-    variable = (
-        _query(tag, influxql.tag_values(of, tag, within)).sort(VariableSort.NUMERICAL_ASC).multi(several)
-    )
+    variable = _query(tag, influxql.tag_values(of, tag, within)).sort(VariableSort.NUMERICAL_ASC).multi(several)
     if several:
         # Everything, points without the tag as well: a long list of names would not fit into a query.
         variable.include_all(True).all_value(".*")
@@ -50,13 +41,7 @@ def chosen(
 def scenario() -> QueryVariable:
     """The scenarios that there are runs of; all at first."""
     query = f'SHOW TAG VALUES FROM {_RUNS} WITH KEY = "scenario"'
-    return (
-        _query("scenario", query)
-        .sort(VariableSort.ALPHABETICAL_ASC)
-        .multi(True)
-        .include_all(True)
-        .all_value(".*")
-    )
+    return _query("scenario", query).sort(VariableSort.ALPHABETICAL_ASC).multi(True).include_all(True).all_value(".*")
 
 
 def run(*, several: bool = False) -> QueryVariable:
@@ -76,13 +61,7 @@ def of_one_run(board: str) -> list[QueryVariable]:
         f'SELECT "run_id" FROM {_RUNS} WHERE "choices" =~ / ${{run:regex}}(:{board})? / '
         f"AND {influxql.tag_matches_variable('scenario', 'scenario')} ORDER BY time DESC LIMIT 1"
     )
-    return [
-        scenario(),
-        run(),
-        _hidden(SHOWN, found),
-        *span(f"run={SHOWN}"),
-        _hidden(REPORT, _field('"report"')),
-    ]
+    return [scenario(), run(), _hidden(SHOWN, found), *span(f"run={SHOWN}"), _hidden(REPORT, _field('"report"'))]
 
 
 def span(of: str) -> list[QueryVariable]:

@@ -83,10 +83,15 @@ class Peer:
         duration_s = time.monotonic() - began_s
         whole = b"".join(contents[number] for number in range(last + 1))
         return {
-            "bytes": len(whole), "segments": last + 1, "sha256": hashlib.sha256(whole).hexdigest(),
-            "duration_s": duration_s, "goodput_bps": len(whole) * 8 / duration_s, "marks": self.marks,
-            "retransmissions": self.interests - 1 - (last + 1), "timeouts": self.timeouts,
-        }  # fmt: skip
+            "bytes": len(whole),
+            "segments": last + 1,
+            "sha256": hashlib.sha256(whole).hexdigest(),
+            "duration_s": duration_s,
+            "goodput_bps": len(whole) * 8 / duration_s,
+            "marks": self.marks,
+            "retransmissions": self.interests - 1 - (last + 1),
+            "timeouts": self.timeouts,
+        }
 
     async def put(self, prefix: str, content: bytes, segment_bytes: int, *, register: bool) -> dict[str, Any]:
         parts = [content[at : at + segment_bytes] for at in range(0, len(content), segment_bytes)]
@@ -98,10 +103,7 @@ class Peer:
             number = Component.to_number(name[-1]) if len(name) > len(base) else 0
             if number < len(parts):
                 self.app.put_data(
-                    [*base, Component.from_segment(number)],
-                    parts[number],
-                    freshness_period=10_000,
-                    final_block_id=last,
+                    [*base, Component.from_segment(number)], parts[number], freshness_period=10_000, final_block_id=last
                 )
 
         stop = asyncio.Event()
@@ -114,9 +116,11 @@ class Peer:
         print("ready", flush=True)
         await stop.wait()
         return {
-            "bytes": len(content), "segments": len(parts), "sha256": hashlib.sha256(content).hexdigest(),
+            "bytes": len(content),
+            "segments": len(parts),
+            "sha256": hashlib.sha256(content).hexdigest(),
             "interests": self.interests,
-        }  # fmt: skip
+        }
 
 
 def arguments() -> argparse.Namespace:
@@ -147,9 +151,7 @@ def main() -> None:
                 found.update(await peer.get(asked.name))
             else:
                 content = random.Random(asked.seed).randbytes(asked.bytes)
-                found.update(
-                    await peer.put(asked.name, content, asked.segment_bytes, register=asked.register)
-                )
+                found.update(await peer.put(asked.name, content, asked.segment_bytes, register=asked.register))
         finally:
             peer.app.shutdown()
 

@@ -23,11 +23,14 @@ class SharedEdge(Topo):
             self.addHost(node)
         # Mininet's own name of a link is its key; the scenario's links have the same names.
         for key, a, b in (
-            ("alone-1", "h1", "r1"), ("alone-2", "r1", "h2"),
-            ("left-1", "h1", "r2"), ("left-2", "h1", "r2"),
+            ("alone-1", "h1", "r1"),
+            ("alone-2", "r1", "h2"),
+            ("left-1", "h1", "r2"),
+            ("left-2", "h1", "r2"),
             ("shared", "r2", "r3"),
-            ("right-1", "r3", "h2"), ("right-2", "r3", "h2"),
-        ):  # fmt: skip
+            ("right-1", "r3", "h2"),
+            ("right-2", "r3", "h2"),
+        ):
             self.addLink(a, b, key=key, cls=EmulatedLink, **every_link)
         # For mn, so that pings find their way; a scenario has its own paths.
         route(

@@ -46,9 +46,7 @@ def _version(text: str, pattern: str) -> tuple[int, int]:
     return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
 
 
-def build_programs(
-    *names: str, source: Path = paths.CHECKOUT, into: Path = paths.BINARIES
-) -> dict[str, Path]:
+def build_programs(*names: str, source: Path = paths.CHECKOUT, into: Path = paths.BINARIES) -> dict[str, Path]:
     """Static binaries in ``.build/bin``, all or those named; Go's own cache makes it quick when nothing changed.
 
     ``source``: a tree of sources other than this checkout, with a folder ``into`` of its own.
@@ -57,12 +55,13 @@ def build_programs(
     into.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
     done = subprocess.run(
-        [
-            go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{into}/",
-            *(PROGRAMS[name] for name in chosen),
-        ],
-        cwd=source, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{into}/", *(PROGRAMS[name] for name in chosen)],
+        cwd=source,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise RunFailed(f"the Go programs don't build:\n{done.stderr.strip()}")
     return {name: into / name for name in chosen}

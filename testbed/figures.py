@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 _UNITS = {
-    "_mib_s": "MiB/s", "_mbps": "Mbit/s", "_bps": "bit/s", "_pps": "packets/s", "_bytes": "bytes",
-    "_packets": "packets", "_segments": "segments", "_percent": "%", "_ms": "ms", "_us": "µs", "_s": "s",
-}  # fmt: skip
+    "_mib_s": "MiB/s",
+    "_mbps": "Mbit/s",
+    "_bps": "bit/s",
+    "_pps": "packets/s",
+    "_bytes": "bytes",
+    "_packets": "packets",
+    "_segments": "segments",
+    "_percent": "%",
+    "_ms": "ms",
+    "_us": "µs",
+    "_s": "s",
+}
 """By the end of the name, longer ends first where one is another's."""
 
 GOODPUT = "goodput_mib_s"

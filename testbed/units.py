@@ -15,10 +15,7 @@ _NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BITS_PER_SECOND = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-_BYTES = {
-    "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
-    "kib": 2**10, "mib": 2**20, "gib": 2**30,
-}  # fmt: skip
+_BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 LONGEST_S = 7 * 24 * 3600.0
@@ -82,9 +79,7 @@ class QueueLength:
 def _refuse_long(text: object, example: str) -> None:
     """Before a pattern is tried, which may take the square of the length."""
     if isinstance(text, str) and len(text) > LONGEST_TEXT:
-        raise UnitError(
-            f"{text[:20]!r}… ({len(text)} characters) is not a quantity; write for example {example}"
-        )
+        raise UnitError(f"{text[:20]!r}… ({len(text)} characters) is not a quantity; write for example {example}")
 
 
 def _split(text: object, example: str) -> tuple[float, str]:
@@ -193,9 +188,7 @@ def parse_queue(text: object) -> QueueLength:
         return QueueLength(bdp=number)
     if unit.lower() in ("packets", "packet", "p"):
         if number > MOST_QUEUED_PACKETS:
-            raise UnitError(
-                f"{text!r} is more than {MOST_QUEUED_PACKETS} packets; write for example {example}"
-            )
+            raise UnitError(f"{text!r} is more than {MOST_QUEUED_PACKETS} packets; write for example {example}")
         return QueueLength(packets=round(number))
     if unit in _SECONDS:
         return QueueLength(ms=parse_delay_ms(text))

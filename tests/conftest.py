@@ -59,9 +59,7 @@ def exact_kernel() -> Kernel:
 
 
 @pytest.fixture
-def guest_run(
-    exact_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., GuestRun]:
+def guest_run(exact_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., GuestRun]:
     """Carry out a scenario in a guest, to its verdict; without a database."""
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")

@@ -25,18 +25,21 @@ def test_few_values_have_no_interval(values: list[float]) -> None:
 @pytest.mark.parametrize(
     ("n", "k", "level"),
     [
-        (3, 1, 0.75), (4, 1, 0.875), (5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375),
+        (3, 1, 0.75),
+        (4, 1, 0.875),
+        (5, 1, 0.9375),
+        (6, 1, 0.96875),
+        (8, 1, 0.9921875),
+        (9, 2, 0.9609375),
         (11, 2, 0.98828125),
     ],
-)  # fmt: skip
+)
 def test_the_level_is_the_one_that_n_gives(n: int, k: int, level: float) -> None:
     assert intervals.of_median(range(n, 0, -1)) == Interval(k, n + 1 - k, level)
 
 
 @given(st.integers(3, 200), st.sampled_from([LEVEL, OF_TWO]))
-def test_only_fewer_than_six_values_have_less_than_is_asked_and_no_narrower_one_would_do(
-    n: int, least: float
-) -> None:
+def test_only_fewer_than_six_values_have_less_than_is_asked_and_no_narrower_one_would_do(n: int, least: float) -> None:
     found = intervals.of_median(range(1, n + 1), least)
     assert found is not None
     k = int(found.low)
@@ -94,9 +97,7 @@ def test_it_covers_the_true_median_at_least_as_often_as_it_says(drawn: str, n: i
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (3, 11), (5, 6), (7, 7), (11, 11)])
-@pytest.mark.parametrize(
-    ("one", "other"), [("normal", "cauchy"), ("exponential", "exponential"), ("a die", "normal")]
-)
+@pytest.mark.parametrize(("one", "other"), [("normal", "cauchy"), ("exponential", "exponential"), ("a die", "normal")])
 @pytest.mark.parametrize("of", ["ratio", "difference"])
 def test_so_do_ratio_and_difference(of: str, one: str, other: str, n: int, m: int) -> None:
     rng, (a, draw_a), (b, draw_b) = np.random.default_rng(n + m), DRAWS[one], DRAWS[other]

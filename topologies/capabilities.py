@@ -46,9 +46,7 @@ def netem_takes_seed() -> bool:
 
 def refusals(links: Sequence[LinkPlan], middle: Literal["netem", "relay"]) -> list[str]:
     """What a middle can't do of what the links ask, a message each, with the way out; empty: all is well."""
-    unreadable = [
-        f"link {link.name!r}: jitter file: {error}" for link in links if (error := _unreadable(link))
-    ]
+    unreadable = [f"link {link.name!r}: jitter file: {error}" for link in links if (error := _unreadable(link))]
     if unreadable or middle == "relay":
         return unreadable or _relay_refusals(links)
     return [

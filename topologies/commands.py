@@ -13,9 +13,7 @@ class CommandFailed(RuntimeError):
 def run(command: Sequence[str], *, timeout_s: float = 20.0, stdin: str = "") -> str:
     """Run to the end and return stdout; raises :class:`CommandFailed`."""
     try:
-        done = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
     except FileNotFoundError as error:
         raise CommandFailed(f"{command[0]}: not installed") from error
     except subprocess.TimeoutExpired as error:

@@ -49,9 +49,7 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
         topo = Recorded(**options)
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise TopoError(
-            "class", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}"
-        ) from error
+        raise TopoError("class", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}") from error
     return Graph(tuple(topo.nodes(sort=False)), tuple(added))
 
 
@@ -78,9 +76,11 @@ def route(topo: Topo, *paths: Sequence[str]) -> None:
     routes = layout.routes()
     for name in topo.hosts():
         topo.nodeInfo(name).update(
-            cls=RoutedHost, ip=None, routes=[known for known in routes if known.host == name],
+            cls=RoutedHost,
+            ip=None,
+            routes=[known for known in routes if known.host == name],
             forwards=name not in ends | receivers,
-        )  # fmt: skip
+        )
 
 
 def _class(file: Path, name: str) -> type[Topo]:
@@ -90,9 +90,7 @@ def _class(file: Path, name: str) -> type[Topo]:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise TopoError(
-            "file", f"{file}: {reason}; it should be a Python file with a Mininet Topo"
-        ) from error
+        raise TopoError("file", f"{file}: {reason}; it should be a Python file with a Mininet Topo") from error
     try:
         exec(compile(text, str(file), "exec"), names)
     except SyntaxError as error:
@@ -123,7 +121,5 @@ def _call(options: Mapping[str, Any]) -> str:
 
 def _line(file: Path, error: BaseException) -> str:
     """`` (my_topo.py:12)``: the innermost line of the file that an error came through."""
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
-    ]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return f" ({file.name}:{lines[-1]})" if lines else ""

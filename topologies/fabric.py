@@ -69,11 +69,14 @@ class Fabric:
         ends, self._added = self._added, []
         if not ends:
             return
-        batch("ip", *(
-            f"link add {end.near.interface} netns {end.pid} address {end.near.mac} "
-            f"type veth peer name {end.near.middle_interface} netns {self.name}"
-            for end in ends
-        ))  # fmt: skip
+        batch(
+            "ip",
+            *(
+                f"link add {end.near.interface} netns {end.pid} address {end.near.mac} "
+                f"type veth peer name {end.near.middle_interface} netns {self.name}"
+                for end in ends
+            ),
+        )
         within(self.path, lambda: _bring_middle_up([end.near.middle_interface for end in ends]))
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
@@ -93,10 +96,23 @@ class Fabric:
         self.run(["ip", "addr", "add", f"{MANAGEMENT_GATEWAY}/{MANAGEMENT_PREFIX}", "dev", "mgmt"])
         self.run(["ip", "link", "set", "mgmt", "up"])
         for number, (pid, address) in enumerate(addresses.items(), start=1):
-            run([
-                "ip", "link", "add", "mgmt0", "netns", str(pid),
-                "type", "veth", "peer", "name", f"m{number}", "netns", self.name,
-            ])  # fmt: skip
+            run(
+                [
+                    "ip",
+                    "link",
+                    "add",
+                    "mgmt0",
+                    "netns",
+                    str(pid),
+                    "type",
+                    "veth",
+                    "peer",
+                    "name",
+                    f"m{number}",
+                    "netns",
+                    self.name,
+                ]
+            )
             self.run(["ip", "link", "set", f"m{number}", "master", "mgmt", "up"])
             host = namespace_of(pid)
             run(in_namespace(host, ["ip", "addr", "add", f"{address}/{MANAGEMENT_PREFIX}", "dev", "mgmt0"]))
@@ -134,29 +150,32 @@ def _bring_middle_up(names: Sequence[str]) -> None:
 
 def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None) -> None:
     plain_frames([end.near.interface for end in ends])
-    if shaping := [
-        line for end in ends if end.shaping
-        for line in shaper.commands(end.shaping, end.near.interface)
-    ]:  # fmt: skip
+    if shaping := [line for end in ends if end.shaping for line in shaper.commands(end.shaping, end.near.interface)]:
         batch("tc", *shaping)
-    batch("ip", *(
-        line
-        for end in ends
-        for line in (
-            # Where TCP's congestion control is chosen, no other route than that with it, however short: an agent in
-            # a container dials as soon as there is one.
-            f"addr add {end.near.address}/{end.near.prefix} dev {end.near.interface}"
-            + (" noprefixroute" if congestion_control else ""),
-            f"link set {end.near.interface} up",
-            # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
-            f"neigh replace {end.far.address} lladdr {end.far.mac} dev {end.near.interface} nud permanent",
-            *(
-                [f"route add {end.far.address} dev {end.near.interface} src {end.near.address} "
-                 f"congctl {congestion_control}"]
-                if congestion_control else []
-            ),
-        )
-    ))  # fmt: skip
+    batch(
+        "ip",
+        *(
+            line
+            for end in ends
+            for line in (
+                # Where TCP's congestion control is chosen, no other route than that with it, however short: an agent in
+                # a container dials as soon as there is one.
+                f"addr add {end.near.address}/{end.near.prefix} dev {end.near.interface}"
+                + (" noprefixroute" if congestion_control else ""),
+                f"link set {end.near.interface} up",
+                # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
+                f"neigh replace {end.far.address} lladdr {end.far.mac} dev {end.near.interface} nud permanent",
+                *(
+                    [
+                        f"route add {end.far.address} dev {end.near.interface} src {end.near.address} "
+                        f"congctl {congestion_control}"
+                    ]
+                    if congestion_control
+                    else []
+                ),
+            )
+        ),
+    )
 
 
 def leftover_namespaces(prefix: str = "ncp-") -> list[str]:

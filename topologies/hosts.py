@@ -24,11 +24,7 @@ class RoutedHost(Host):
     """
 
     def config(
-        self,
-        routes: Sequence[Route] = (),
-        forwards: bool = False,
-        congestion_control: str | None = None,
-        **params: Any,
+        self, routes: Sequence[Route] = (), forwards: bool = False, congestion_control: str | None = None, **params: Any
     ) -> dict[str, Any]:
         """Mininet's hook for setting up a host, called when its links are there."""
         configured: dict[str, Any] = super().config(**params)

@@ -61,10 +61,15 @@ class Properties:
         own = {f.name for f in fields(cls)}
         impairments = {name: value for name, value in vars(link.impairments).items() if name in own}
         return cls(
-            rate_bps=link.rate_bps, burst_bytes=link.burst_bytes, frame_bytes=link.frame_bytes,
-            queue_mode=link.queue["mode"], queue_packets=link.queue_packets,
-            delay_ms=link.delay_ms, loss=link.loss, **impairments,
-        )  # fmt: skip
+            rate_bps=link.rate_bps,
+            burst_bytes=link.burst_bytes,
+            frame_bytes=link.frame_bytes,
+            queue_mode=link.queue["mode"],
+            queue_packets=link.queue_packets,
+            delay_ms=link.delay_ms,
+            loss=link.loss,
+            **impairments,
+        )
 
     def changed(self, change: Mapping[str, Any]) -> Properties:
         """After a change; of ``loss`` and ``gilbert_elliott`` the one given replaces the other.
@@ -116,13 +121,24 @@ def netem(p: Properties, *, seed: int | None = None) -> list[str]:
     if jitter_ms or p.reorder:
         delay_us = max(delay_us, 1.0)  # tc refuses a distribution, or reordering, without a delay
     return [
-        "netem", "limit", str(limit_packets(p)),
-        "delay", f"{delay_us:.3f}us", f"{jitter_ms * 1000:.3f}us", *(["distribution", name] if name else []),
+        "netem",
+        "limit",
+        str(limit_packets(p)),
+        "delay",
+        f"{delay_us:.3f}us",
+        f"{jitter_ms * 1000:.3f}us",
+        *(["distribution", name] if name else []),
         *_loss(p),
-        "duplicate", percent(p.duplicate), "corrupt", percent(p.corrupt), "reorder", percent(p.reorder),
-        "rate", "0" if p.jitter_reorders else ORDER_KEEPING_RATE,
+        "duplicate",
+        percent(p.duplicate),
+        "corrupt",
+        percent(p.corrupt),
+        "reorder",
+        percent(p.reorder),
+        "rate",
+        "0" if p.jitter_reorders else ORDER_KEEPING_RATE,
         *([] if seed is None else ["seed", str(seed)]),
-    ]  # fmt: skip
+    ]
 
 
 def _loss(p: Properties) -> list[str]:

@@ -63,8 +63,12 @@ class RelayMiddle:
         try:
             process = subprocess.Popen(
                 in_namespace(self.fabric.path, dies_with_us(command)),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
         except FileNotFoundError as error:
             raise CommandFailed("nsenter: not installed") from error
         finally:
@@ -172,10 +176,14 @@ def links_only_plan(directory: Path, links: Sequence[LinkPlan]) -> Path:
     """A plan (docs/contracts.md) of nothing but links, as a file in the directory."""
     plan = directory / "plan.json"
     document = {
-        "schema": 1, "run": "interactive", "scenario": "interactive", "middle": "relay",
-        "links": [link.as_json() for link in links], "sessions": [],
+        "schema": 1,
+        "run": "interactive",
+        "scenario": "interactive",
+        "middle": "relay",
+        "links": [link.as_json() for link in links],
+        "sessions": [],
         "telemetry": {"interval_ms": 100, "url": "", "database": ""},
-    }  # fmt: skip
+    }
     plan.write_text(json.dumps(document, indent=1))
     return plan
 

@@ -27,9 +27,7 @@ from topologies.planned import add_layout  # noqa: E402
 class Relays(Topo):
     """``h1`` and ``h2`` with N paths, path number i through ``r<i>``."""
 
-    def build(
-        self, paths: int = 2, *, delay: str = "50ms", loss: str | float = 0.0, **every_hop: Any
-    ) -> None:
+    def build(self, paths: int = 2, *, delay: str = "50ms", loss: str | float = 0.0, **every_hop: Any) -> None:
         """Called by Mininet's constructor.
 
         ``delay`` and ``loss`` are a whole path's, each way; ``every_hop`` has further options of the emulated

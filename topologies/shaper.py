@@ -22,9 +22,12 @@ def rate_class(rate_bps: float, burst_bytes: int, frame_bytes: int) -> dict[str,
     burst = str(max(burst_bytes - frame_bytes, 1))
     rate = f"{round(rate_bps)}bit"
     return {
-        "rate": rate, "ceil": rate, "burst": burst, "cburst": burst,
+        "rate": rate,
+        "ceil": rate,
+        "burst": burst,
+        "cburst": burst,
         "quantum": str(max(frame_bytes, LARGEST_FRAME_BYTES)),
-    }  # fmt: skip
+    }
 
 
 def in_words(options: dict[str, str]) -> str:

@@ -32,9 +32,7 @@ class Star(Topo):
         ``loss``, ``queue``)."""
         names = [f"h{number}" for number in range(1, hosts + 1)]
         layout = star([f"spoke{number}" for number in range(1, hosts + 1)], list(combinations(names, 2)))
-        add_layout(
-            self, layout, {edge.name: {"queue_mode": "droptail", **every_link} for edge in layout.edges}
-        )
+        add_layout(self, layout, {edge.name: {"queue_mode": "droptail", **every_link} for edge in layout.edges})
 
 
 topos = {"star": Star}

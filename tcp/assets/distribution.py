@@ -32,10 +32,7 @@ def read_sizes(path: Path = SIZES) -> dict[str, list[int]]:
     """Bytes of every file: ``as they are`` and ``as sent``."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    return {
-        "as sent": [int(row["sent_bytes"]) for row in rows],
-        "as they are": [int(row["bytes"]) for row in rows],
-    }
+    return {"as sent": [int(row["sent_bytes"]) for row in rows], "as they are": [int(row["bytes"]) for row in rows]}
 
 
 def share_within(sizes: Sequence[int], segments: int) -> float:
@@ -51,16 +48,24 @@ def picture() -> str:
         for number, (name, sizes) in enumerate(read_sizes().items()):
             ordered = np.sort(sizes)
             axes.step(
-                ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", label=name,
-                color=style.SERIES_COLOURS[number], linestyle=style.LINE_STYLES[number],
-            )  # fmt: skip
+                ordered,
+                np.arange(1, len(ordered) + 1) / len(ordered),
+                where="post",
+                label=name,
+                color=style.SERIES_COLOURS[number],
+                linestyle=style.LINE_STYLES[number],
+            )
         for segments, share in PUBLISHED.items():
             axes.axvline(segments * SEGMENT_BYTES, color=style.MUTED, linewidth=1)
             axes.text(segments * SEGMENT_BYTES * 1.08, 0.02, f"{segments} segments", fontsize=8)
             axes.plot(
-                segments * SEGMENT_BYTES, share, "o", color=style.PAPER, markeredgecolor=style.INK,
+                segments * SEGMENT_BYTES,
+                share,
+                "o",
+                color=style.PAPER,
+                markeredgecolor=style.INK,
                 label="published: 500 web sites, 2017" if segments == 3 else None,
-            )  # fmt: skip
+            )
         axes.set_xscale("log")
         axes.set_ylim(0, 1)
         axes.set_title("Sizes of assets in 16 npm packages", pad=22)

@@ -17,10 +17,23 @@ from pathlib import Path
 
 SIZES = Path(__file__).with_name("sizes.csv")
 PACKAGES = (
-    "@fortawesome/fontawesome-free@6.5.2", "animate.css@4.1.1", "bootstrap@5.3.3", "chart.js@4.4.3", "d3@7.9.0",
-    "jquery@3.7.1", "katex@0.16.10", "leaflet@1.9.4", "normalize.css@8.0.1", "react-dom@18.3.1", "select2@4.0.13",
-    "slick-carousel@1.8.1", "swiper@11.1.3", "three@0.164.1", "video.js@8.12.0", "vue@3.4.27",
-)  # fmt: skip
+    "@fortawesome/fontawesome-free@6.5.2",
+    "animate.css@4.1.1",
+    "bootstrap@5.3.3",
+    "chart.js@4.4.3",
+    "d3@7.9.0",
+    "jquery@3.7.1",
+    "katex@0.16.10",
+    "leaflet@1.9.4",
+    "normalize.css@8.0.1",
+    "react-dom@18.3.1",
+    "select2@4.0.13",
+    "slick-carousel@1.8.1",
+    "swiper@11.1.3",
+    "three@0.164.1",
+    "video.js@8.12.0",
+    "vue@3.4.27",
+)
 
 _FETCHED = re.compile(r"(\.min|\.prod|\.umd)\.(js|css)$|/normalize\.css$|\.(woff2|png|gif|svg|jpg)$")
 """Scripts and stylesheets as they are served (minified), fonts and images."""
@@ -47,16 +60,16 @@ def main(folder: Path) -> None:
     """Fetch, measure, write."""
     folder.mkdir(parents=True, exist_ok=True)
     with SIZES.open("w", newline="", encoding="utf-8") as file:
-        file.write(
-            "# files that pages fetch of npm packages; sent_bytes: scripts, stylesheets and SVG by gzip -6\n"
-        )
+        file.write("# files that pages fetch of npm packages; sent_bytes: scripts, stylesheets and SVG by gzip -6\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["package", "file", "bytes", "sent_bytes"])
         for package in PACKAGES:
             packed = subprocess.run(
                 ["npm", "pack", "--silent", "--pack-destination", str(folder), package],
-                stdout=subprocess.PIPE, text=True, check=True,
-            ).stdout.strip()  # fmt: skip
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            ).stdout.strip()
             for name, size, sent in measured(folder / packed):
                 writer.writerow([package, name, size, sent])
 

@@ -37,9 +37,7 @@ def binomial_interval(trials: int, chance: float, confidence: float = 0.99) -> t
     """Fewest and most successes of ``trials`` that are not to be wondered at: each tail beyond has at most
     half of ``1 - confidence``. Exact, by summing up the distribution."""
     if trials < 1 or not 0 < chance < 1:
-        raise ValueError(
-            f"{trials} trials of chance {chance}: want at least one, and a chance between 0 and 1"
-        )
+        raise ValueError(f"{trials} trials of chance {chance}: want at least one, and a chance between 0 and 1")
     tail = (1 - confidence) / 2
     log_chance, log_other = math.log(chance), math.log1p(-chance)
     whole = math.lgamma(trials + 1)

@@ -22,9 +22,12 @@ def write(name: str, run_id: str, head: str, figures: dict[str, Any], sections: 
     folder = paths.results() / name / run_id
     folder.mkdir(parents=True, exist_ok=True)  # a run's own folder may be there
     document = {
-        "schema": 1, "run": run_id, **figures,
-        "passed": all_met(list(sections)), "sections": [section.as_json() for section in sections],
-    }  # fmt: skip
+        "schema": 1,
+        "run": run_id,
+        **figures,
+        "passed": all_met(list(sections)),
+        "sections": [section.as_json() for section in sections],
+    }
     (folder / "bench.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     (folder / "bench.md").write_text(table.as_markdown(head, sections))
     latest = folder.parent / "latest"
@@ -34,14 +37,7 @@ def write(name: str, run_id: str, head: str, figures: dict[str, Any], sections: 
 
 
 def conclude(
-    name: str,
-    title: str,
-    run_id: str,
-    load: HostLoad,
-    begun_s: float,
-    sections: Sequence[Section],
-    *,
-    quick: bool,
+    name: str, title: str, run_id: str, load: HostLoad, begun_s: float, sections: Sequence[Section], *, quick: bool
 ) -> Path:
     """Print what was measured since ``begun_s`` (monotonic) and write it; gives the folder."""
     for section in sections:
@@ -58,10 +54,13 @@ def conclude(
 def machine() -> dict[str, Any]:
     """What the figures depend on."""
     return {
-        "day": time.strftime("%Y-%m-%d", time.gmtime()), "kernel": platform.release(),
-        "processor": processor(), "cores": os.cpu_count(), "load_average": os.getloadavg(),
+        "day": time.strftime("%Y-%m-%d", time.gmtime()),
+        "kernel": platform.release(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-    }  # fmt: skip
+    }
 
 
 def in_words(machine: Mapping[str, Any]) -> str:

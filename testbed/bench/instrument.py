@@ -20,9 +20,18 @@ class Instrument:
     def rtts_ms(self, between: Between, *, count: int, spacing_ms: float, wait_ms: float) -> list[float]:
         """Round-trip times of ICMP echoes, in the order of sending."""
         found = self._call(
-            "echo", "--from", str(between.a), "--to", between.b.address, "--count", str(count),
-            "--spacing", f"{spacing_ms}ms", "--wait", f"{wait_ms}ms",
-        )  # fmt: skip
+            "echo",
+            "--from",
+            str(between.a),
+            "--to",
+            between.b.address,
+            "--count",
+            str(count),
+            "--spacing",
+            f"{spacing_ms}ms",
+            "--wait",
+            f"{wait_ms}ms",
+        )
         return [float(ms) for ms in found["rtts_ms"] or []]
 
     def stream(
@@ -39,23 +48,52 @@ class Instrument:
     ) -> dict[str, Any]:
         """UDP packets from ``a`` to ``b``: sent, received, and windows of packets and seconds."""
         return self._call(
-            "stream", "--from", str(between.a), "--to", str(between.b), "--ip-bytes", str(ip_bytes),
-            "--pps", repr(float(pps)), "--packets", str(packets), "--for", f"{seconds}s",
-            "--window", f"{window_s}s", "--send-buffer", str(send_buffer_bytes), "--wait", f"{wait_ms}ms",
-        )  # fmt: skip
+            "stream",
+            "--from",
+            str(between.a),
+            "--to",
+            str(between.b),
+            "--ip-bytes",
+            str(ip_bytes),
+            "--pps",
+            repr(float(pps)),
+            "--packets",
+            str(packets),
+            "--for",
+            f"{seconds}s",
+            "--window",
+            f"{window_s}s",
+            "--send-buffer",
+            str(send_buffer_bytes),
+            "--wait",
+            f"{wait_ms}ms",
+        )
 
     def load(self, plan: Path, paths: tuple[str, str], *, pps: float, seconds: float) -> dict[str, Any]:
         """A load on all links of a plan between hosts ``h1`` and ``h2``."""
         return self._call(
-            "load", "--plan", str(plan), "--netns", f"h1={paths[0]}", "--netns", f"h2={paths[1]}",
-            "--pps", repr(float(pps)), "--for", f"{seconds}s",
-        )  # fmt: skip
+            "load",
+            "--plan",
+            str(plan),
+            "--netns",
+            f"h1={paths[0]}",
+            "--netns",
+            f"h2={paths[1]}",
+            "--pps",
+            repr(float(pps)),
+            "--for",
+            f"{seconds}s",
+        )
 
     def _call(self, *arguments: str) -> dict[str, Any]:
         done = subprocess.run(
-            [str(self.binary), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=120, check=False,
-        )  # fmt: skip
+            [str(self.binary), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         if done.returncode:
             raise RunFailed(f"ncp-link {arguments[0]}: {done.stderr.strip()[-300:]}")
         found: dict[str, Any] = json.loads(done.stdout)

@@ -32,13 +32,7 @@ FULL_S, QUICK_S = 700.0, 85.0
 
 
 def run(
-    run_id: str,
-    namespace: str,
-    binary: Path,
-    parts: Sequence[str],
-    *,
-    quick: bool,
-    say: Callable[[str], None],
+    run_id: str, namespace: str, binary: Path, parts: Sequence[str], *, quick: bool, say: Callable[[str], None]
 ) -> bool:
     """Measure, print and write the result folder; whether no target was missed.
 
@@ -54,9 +48,12 @@ def run(
         sections.append(section)
         print(table.as_text(section), end="\n\n", flush=True)
     figures = {
-        "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": folder.machine(),
-        "host_load": load.as_json(), "missing": bench.missing,
-    }  # fmt: skip
+        "quick": quick,
+        "duration_s": round(time.monotonic() - begun, 1),
+        "machine": folder.machine(),
+        "host_load": load.as_json(),
+        "missing": bench.missing,
+    }
     head = headline(run_id, figures, str(load))
     folder.write(NAME, run_id, head, figures, sections)
     print(head)
@@ -87,15 +84,7 @@ def _bench(namespace: str, binary: Path, quick: bool, say: Callable[[str], None]
     else:
         missing.append("netem: this kernel has no sch_netem")
     return Bench(
-        namespace,
-        binary,
-        Instrument(binary),
-        Ours(namespace, binary, "relay"),
-        peers,
-        quick,
-        say,
-        ends_s,
-        missing,
+        namespace, binary, Instrument(binary), Ours(namespace, binary, "relay"), peers, quick, say, ends_s, missing
     )
 
 

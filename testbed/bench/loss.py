@@ -26,19 +26,19 @@ def measure(bench: Bench) -> Section:
         for repeat in bench.repeats(f"loss {loss:.1%}", 1 if bench.quick else 3, 8 if bench.quick else 30):
             for candidate in bench.candidates:
                 with candidate.link(Asked(loss=loss, seed=1 + repeat)) as between:
-                    found = bench.instrument.stream(
-                        between, ip_bytes=100, pps=PPS, packets=PACKETS, wait_ms=300
-                    )
+                    found = bench.instrument.stream(between, ip_bytes=100, pps=PPS, packets=PACKETS, wait_ms=300)
                 lost[candidate.name].append(found["sent"] - found["received"])
         section.raw[f"{loss:.1%}"] = lost
         for name, counts in lost.items():
-            section.rows.append([
-                f"{loss:.1%}", name, ", ".join(map(str, counts)), f"{fewest}–{most}", str(len(counts)),
-            ])  # fmt: skip
+            section.rows.append(
+                [f"{loss:.1%}", name, ", ".join(map(str, counts)), f"{fewest}–{most}", str(len(counts))]
+            )
         median = statistics.median(lost[bench.ours.name])
-        section.targets.append(Target(
-            f"loss {loss:.1%}", f"{fewest} to {most} of {PACKETS:,} lost", f"{median:g}", fewest <= median <= most
-        ))  # fmt: skip
+        section.targets.append(
+            Target(
+                f"loss {loss:.1%}", f"{fewest} to {most} of {PACKETS:,} lost", f"{median:g}", fewest <= median <= most
+            )
+        )
     section.notes.append(
         "Binomial interval, exact. Our losses follow from seeds 1, 2, 3 and so are the same in every run; judged by "
         "the median of N repeats."

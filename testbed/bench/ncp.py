@@ -64,9 +64,11 @@ def run(run_id: str, binary: Path, *, quick: bool, say: Callable[[str], None]) -
     sections = [section(found, transfer_bytes)]
     print(table.as_text(sections[0]), end="\n\n", flush=True)
     figures = {
-        "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": folder.machine(),
+        "quick": quick,
+        "duration_s": round(time.monotonic() - begun, 1),
+        "machine": folder.machine(),
         "host_load": load.as_json(),
-    }  # fmt: skip
+    }
     head = (
         f"Speed of `ncp-agent`, {run_id}: {folder.in_words(folder.machine())}; {load}; "
         f"{figures['duration_s']:.0f} s{', --quick' if quick else ''}."
@@ -96,24 +98,31 @@ def _iperf3(between: Between, into: Measured) -> None:
 def section(found: dict[str, Measured], transfer_bytes: int) -> Section:
     """The table and its targets."""
     made = Section(
-        "speed", "Payload rate of one session between two network namespaces, no limit on the link",
+        "speed",
+        "Payload rate of one session between two network namespaces, no limit on the link",
         ["sender and receiver", "Mbit/s", "of TCP's", "bound", "CPU s/GB", "peak MiB", "grown MiB", "sent again", "N"],
-    )  # fmt: skip
+    )
     reference_bps = Spread.of(found[TCP].goodput_bps).median
     for name, measured in found.items():
         goodput = Spread.of(measured.goodput_bps)
-        made.rows.append([
-            name, f"{goodput.median / 1e6:.0f} ({goodput.low / 1e6:.0f}–{goodput.high / 1e6:.0f})",
-            f"{goodput.median / reference_bps:.2f}",
-            f"{SESSIONS[name].bound_bps / 1e6:.0f}" if name in SESSIONS else "–",
-            f"{Spread.of(measured.cpu_s_per_gb).median:.2f}", *_memory(measured.transfers), str(goodput.n),
-        ])  # fmt: skip
+        made.rows.append(
+            [
+                name,
+                f"{goodput.median / 1e6:.0f} ({goodput.low / 1e6:.0f}–{goodput.high / 1e6:.0f})",
+                f"{goodput.median / reference_bps:.2f}",
+                f"{SESSIONS[name].bound_bps / 1e6:.0f}" if name in SESSIONS else "–",
+                f"{Spread.of(measured.cpu_s_per_gb).median:.2f}",
+                *_memory(measured.transfers),
+                str(goodput.n),
+            ]
+        )
         made.raw[name] = {
-            "goodput_bps": measured.goodput_bps, "cpu_s_per_gb": measured.cpu_s_per_gb,
+            "goodput_bps": measured.goodput_bps,
+            "cpu_s_per_gb": measured.cpu_s_per_gb,
             "peak_bytes": [t.peak_bytes for t in measured.transfers],
             "growth_bytes": [t.growth_bytes for t in measured.transfers],
             "resent_share": [t.resent_share for t in measured.transfers],
-        }  # fmt: skip
+        }
     made.targets = targets(found)
     made.notes.append(
         f"Each NCP transfer is {transfer_bytes >> 20} MiB (a quarter with the defaults) of random bytes, hashed at "
@@ -144,18 +153,17 @@ def targets(found: dict[str, Measured]) -> list[Target]:
     """The rate, and the memory of every session."""
     goodput_bps = Spread.of(found[FAST].goodput_bps).median
     made = [
-        Target(
-            FAST,
-            f"≥ {TARGET_BPS / 1e6:.0f} Mbit/s",
-            f"{goodput_bps / 1e6:.0f} Mbit/s",
-            goodput_bps >= TARGET_BPS,
-        )
+        Target(FAST, f"≥ {TARGET_BPS / 1e6:.0f} Mbit/s", f"{goodput_bps / 1e6:.0f} Mbit/s", goodput_bps >= TARGET_BPS)
     ]
     for name, session in SESSIONS.items():
         bound_bytes = GROWTH_WINDOWS * 2 * session.send_window_bytes + 2 * session.connections * SOCKET_BYTES
         grown_bytes = max(t.growth_bytes for t in found[name].transfers)
-        made.append(Target(
-            f"memory, {name}", f"grows by ≤ {bound_bytes >> 20} MiB: {GROWTH_WINDOWS} × both windows, and buffers",
-            f"{grown_bytes / 2**20:.1f} MiB", grown_bytes <= bound_bytes,
-        ))  # fmt: skip
+        made.append(
+            Target(
+                f"memory, {name}",
+                f"grows by ≤ {bound_bytes >> 20} MiB: {GROWTH_WINDOWS} × both windows, and buffers",
+                f"{grown_bytes / 2**20:.1f} MiB",
+                grown_bytes <= bound_bytes,
+            )
+        )
     return made

@@ -55,22 +55,25 @@ def hosts(fabric_name: str) -> Iterator[Hosts]:
 def plan_of(index: int, asked: Asked, queue_mode: str = "backpressure", frame_bytes: int = 1073) -> LinkPlan:
     """A link as a scenario would have it."""
     return resolve_link(
-        index, f"link{index}", "h1", "h2", Rate(bps=asked.rate_bps or UNSHAPED_BPS),
-        delay_ms=asked.delay_ms, loss=asked.loss, queue=QueueLength(packets=QUEUE_PACKETS),
-        queue_mode=queue_mode, seed=asked.seed, frame_bytes=frame_bytes,
-    )  # fmt: skip
+        index,
+        f"link{index}",
+        "h1",
+        "h2",
+        Rate(bps=asked.rate_bps or UNSHAPED_BPS),
+        delay_ms=asked.delay_ms,
+        loss=asked.loss,
+        queue=QueueLength(packets=QUEUE_PACKETS),
+        queue_mode=queue_mode,
+        seed=asked.seed,
+        frame_bytes=frame_bytes,
+    )
 
 
 class Ours:
     """One link, its middle by netem or the relay, its rate at the hosts or in the middle."""
 
     def __init__(
-        self,
-        fabric_name: str,
-        binary: Path,
-        middle: Literal["netem", "relay"],
-        *,
-        rate_in_the_middle: bool = False,
+        self, fabric_name: str, binary: Path, middle: Literal["netem", "relay"], *, rate_in_the_middle: bool = False
     ) -> None:
         self.fabric_name, self.binary, self.middle = fabric_name, binary, middle
         self.rate_in_the_middle = rate_in_the_middle

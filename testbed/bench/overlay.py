@@ -44,8 +44,9 @@ def simulate(simulator: Path, sessions: int, seed: int = 1) -> Report:
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as results:
         subprocess.run(
             [str(simulator), "overlay", "--sessions", str(sessions), "--seed", str(seed), "--dir", results],
-            check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         report: Report = json.loads((Path(results) / "overlay.json").read_text())
     return report
 
@@ -56,9 +57,7 @@ def distributions(report: Report) -> dict[str, list[float]]:
     return {
         "goodput of a session, Mbit/s": [s["goodput_bps"] / 1e6 for s in sessions],
         "goodput / even share of its relays": [s["goodput_bps"] / s["even_bps"] for s in sessions],
-        "seconds until a session has converged": [
-            s["converged_s"] for s in sessions if s["converged_s"] is not None
-        ],
+        "seconds until a session has converged": [s["converged_s"] for s in sessions if s["converged_s"] is not None],
         "Jain's index among a relay's connections": [r["jain"] for r in relays if r["connections"] > 1],
         "share of a relay's rate in use": [r["use"] for r in relays if r["connections"] > 0],
     }
@@ -73,9 +72,10 @@ def jain(values: Sequence[float]) -> float:
 def spread_section(reports: dict[int, Report]) -> Section:
     """Goodput, fairness and convergence as quantiles."""
     made = Section(
-        "spread", "60 s of overlays: distributions over sessions and relays",
+        "spread",
+        "60 s of overlays: distributions over sessions and relays",
         ["what, in an overlay of", *(f"{share:.0%}" for share in SHARES), "N"],
-    )  # fmt: skip
+    )
     for sessions, report in reports.items():
         found = distributions(report)
         for what, values in found.items():
@@ -109,24 +109,28 @@ def _in_words(made_of: Mapping[str, Any]) -> str:
 def cost_section(reports: dict[int, Report]) -> Section:
     """CPU and memory per session, and how they grow."""
     made = Section(
-        "cost", "What an overlay of 60 s costs to simulate",
+        "cost",
+        "What an overlay of 60 s costs to simulate",
         ["sessions", "million packets", "CPU s", "CPU ms per session", "µs per packet", "peak MiB", "MiB per session"],
-    )  # fmt: skip
+    )
     for sessions, report in reports.items():
         cpu_s, peak_bytes, packets = report["cost"]["cpu_s"], report["cost"]["peak_bytes"], report["packets"]
-        made.rows.append([
-            str(sessions), f"{packets / 1e6:.2f}", f"{cpu_s:.1f}", f"{1e3 * cpu_s / sessions:.0f}",
-            f"{1e6 * cpu_s / packets:.2f}", f"{peak_bytes / 2**20:.0f}", f"{peak_bytes / 2**20 / sessions:.2f}",
-        ])  # fmt: skip
+        made.rows.append(
+            [
+                str(sessions),
+                f"{packets / 1e6:.2f}",
+                f"{cpu_s:.1f}",
+                f"{1e3 * cpu_s / sessions:.0f}",
+                f"{1e6 * cpu_s / packets:.2f}",
+                f"{peak_bytes / 2**20:.0f}",
+                f"{peak_bytes / 2**20 / sessions:.2f}",
+            ]
+        )
         made.raw[str(sessions)] = {**report["cost"], "packets": packets}
     most, report = max(reports.items())
     cpu_s = report["cost"]["cpu_s"]
-    made.targets = [
-        Target(f"CPU of {most} sessions", f"≤ {MOST_CPU_S} s", f"{cpu_s:.0f} s", cpu_s <= MOST_CPU_S)
-    ]
-    made.notes.append(
-        "A packet counts once per link that it is handed to, acknowledgements too: three links a way."
-    )
+    made.targets = [Target(f"CPU of {most} sessions", f"≤ {MOST_CPU_S} s", f"{cpu_s:.0f} s", cpu_s <= MOST_CPU_S)]
+    made.notes.append("A packet counts once per link that it is handed to, acknowledgements too: three links a way.")
     return made
 
 
@@ -140,9 +144,13 @@ def write_plots(place: Path, reports: dict[int, Report]) -> None:
                 values = sorted(distributions(report)[what])
                 shares = [(i + 1) / len(values) for i in range(len(values))]
                 axes.step(
-                    values, shares, where="post", label=f"{sessions} sessions",
-                    color=style.SERIES_COLOURS[index], linestyle=style.LINE_STYLES[index],
-                )  # fmt: skip
+                    values,
+                    shares,
+                    where="post",
+                    label=f"{sessions} sessions",
+                    color=style.SERIES_COLOURS[index],
+                    linestyle=style.LINE_STYLES[index],
+                )
             axes.set_xlabel(what)
             axes.legend(loc="lower right")
             name = f"overlay-{number + 1}"

@@ -120,10 +120,17 @@ class Rattan:
 @contextmanager
 def _started(name: str, command: Sequence[str], outer: int) -> Iterator[Between]:
     """The command runs ``INSIDE`` at the link's near end; the far end is in the namespace around it."""
-    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
-        in_namespace(namespace_of(outer), command),
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd="/",
-    ) as process:  # fmt: skip
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            in_namespace(namespace_of(outer), command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            cwd="/",
+        ) as process,
+    ):
         assert process.stdin is not None
         assert process.stdout is not None
         try:

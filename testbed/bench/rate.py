@@ -36,19 +36,21 @@ def measure(bench: Bench) -> Section:
         section.raw[f"{rate_bps / 1e6:g} Mbit/s"] = errors
         for name, values in errors.items():
             if not values:
-                section.notes.append(
-                    f"{name} at {rate_bps / 1e6:g} Mbit/s: too few packets arrived for a window"
-                )
+                section.notes.append(f"{name} at {rate_bps / 1e6:g} Mbit/s: too few packets arrived for a window")
                 continue
             spread, worst = Spread.of(values), max(values, key=abs)
-            section.rows.append([
-                f"{rate_bps / 1e6:g} Mbit/s", name, f"{spread.median:+.3%}", f"{worst:+.3%}", str(spread.n),
-            ])  # fmt: skip
+            section.rows.append(
+                [f"{rate_bps / 1e6:g} Mbit/s", name, f"{spread.median:+.3%}", f"{worst:+.3%}", str(spread.n)]
+            )
             if name.startswith(bench.ours.name):
-                section.targets.append(Target(
-                    f"{rate_bps / 1e6:g} Mbit/s, {name.split(', ')[1]}", f"within {LARGEST_ERROR:.1%}",
-                    f"{spread.median:+.3%}, worst {worst:+.3%}", abs(spread.median) <= LARGEST_ERROR,
-                ))  # fmt: skip
+                section.targets.append(
+                    Target(
+                        f"{rate_bps / 1e6:g} Mbit/s, {name.split(', ')[1]}",
+                        f"within {LARGEST_ERROR:.1%}",
+                        f"{spread.median:+.3%}, worst {worst:+.3%}",
+                        abs(spread.median) <= LARGEST_ERROR,
+                    )
+                )
     section.notes.append(
         "Each link counts bytes in its own way (Ethernet frames without FCS here, IP packets with 4 B of a TUN "
         "device for mahimahi, IP packets for rattan), and is judged by that. Median of N windows."

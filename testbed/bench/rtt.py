@@ -29,9 +29,7 @@ def measure(bench: Bench) -> Section:
                     )
                 errors = [abs(rtt - rtt_ms) for rtt in rtts]
                 if len(errors) < 0.9 * count:
-                    section.notes.append(
-                        f"{candidate.name} at {rtt_ms} ms: {len(errors)} of {count} came back"
-                    )
+                    section.notes.append(f"{candidate.name} at {rtt_ms} ms: {len(errors)} of {count} came back")
                 if errors:
                     means[candidate.name].append(statistics.mean(errors))
                     p99s[candidate.name].append(quantile(errors, 0.99))
@@ -45,35 +43,30 @@ def measure(bench: Bench) -> Section:
 
 
 def _judge(
-    section: Section,
-    rtt_ms: int,
-    ours: str,
-    means: dict[str, list[float]],
-    p99s: dict[str, list[float]],
-    count: int,
+    section: Section, rtt_ms: int, ours: str, means: dict[str, list[float]], p99s: dict[str, list[float]], count: int
 ) -> None:
     mean = {name: Spread.of(values) for name, values in means.items() if values}
     p99 = {name: Spread.of(values) for name, values in p99s.items() if values}
     for name, spread in mean.items():
-        section.rows.append([
-            f"{rtt_ms} ms", name, _ms(spread), _ms(p99[name]), f"{spread.n}×{count}",
-        ])  # fmt: skip
+        section.rows.append([f"{rtt_ms} ms", name, _ms(spread), _ms(p99[name]), f"{spread.n}×{count}"])
     own = mean[ours].median
     section.targets += [
+        Target(f"RTT {rtt_ms} ms, mean error", f"≤ {MEAN_ERROR_MS} ms", f"{own:.3f} ms", own <= MEAN_ERROR_MS),
         Target(
-            f"RTT {rtt_ms} ms, mean error", f"≤ {MEAN_ERROR_MS} ms", f"{own:.3f} ms", own <= MEAN_ERROR_MS
-        ),
-        Target(
-            f"RTT {rtt_ms} ms, p99 error", f"≤ {P99_ERROR_MS} ms", f"{p99[ours].median:.3f} ms",
+            f"RTT {rtt_ms} ms, p99 error",
+            f"≤ {P99_ERROR_MS} ms",
+            f"{p99[ours].median:.3f} ms",
             p99[ours].median <= P99_ERROR_MS,
         ),
-    ]  # fmt: skip
+    ]
     for name, spread in mean.items():
         if name != ours:
             ratio = own / spread.median
-            section.targets.append(Target(
-                f"RTT {rtt_ms} ms, mean error against {name}'s", f"≤ {RATIO} of it", f"{ratio:.2f}", ratio <= RATIO
-            ))  # fmt: skip
+            section.targets.append(
+                Target(
+                    f"RTT {rtt_ms} ms, mean error against {name}'s", f"≤ {RATIO} of it", f"{ratio:.2f}", ratio <= RATIO
+                )
+            )
 
 
 def _ms(spread: Spread) -> str:

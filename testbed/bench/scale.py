@@ -54,9 +54,10 @@ class Trial:
 def measure(bench: Bench) -> Section:
     """A load on 64 links, then on more until they are late or lose something."""
     section = Section(
-        "scale", f"{PPS:g} full-size packets/s on each of many links, in both directions, all at once",
+        "scale",
+        f"{PPS:g} full-size packets/s on each of many links, in both directions, all at once",
         ["links", "packets/s, all", "p99 lateness, worst direction", "median direction", "drops not asked for"],
-    )  # fmt: skip
+    )
     seconds = 2.0 if bench.quick else 3.0
     with hosts(bench.fabric_name) as two:
         links: list[LinkPlan] = []
@@ -70,15 +71,19 @@ def measure(bench: Bench) -> Section:
         drops = sum(t.unasked_drops for t in trials)
         section.targets += [
             Target(
-                f"{LINKS} links, offered load", f"{PPS:g}/s per link and direction, within {OFFERED_WITHIN:.1%}",
-                _offered(trials), all(t.offered for t in trials),
+                f"{LINKS} links, offered load",
+                f"{PPS:g}/s per link and direction, within {OFFERED_WITHIN:.1%}",
+                _offered(trials),
+                all(t.offered for t in trials),
             ),
             Target(
-                f"{LINKS} links, p99 lateness", f"≤ {LATENESS_P99_MS:g} ms",
-                f"{late.median:.3f} ({late.low:.3f}–{late.high:.3f}) ms", late.median <= LATENESS_P99_MS,
+                f"{LINKS} links, p99 lateness",
+                f"≤ {LATENESS_P99_MS:g} ms",
+                f"{late.median:.3f} ({late.low:.3f}–{late.high:.3f}) ms",
+                late.median <= LATENESS_P99_MS,
             ),
             Target(f"{LINKS} links, drops not asked for", "0", str(drops), drops == 0),
-        ]  # fmt: skip
+        ]
         most = LINKS if any(t.held for t in trials) else 0
         while most and not bench.quick and len(links) < MOST and bench.left_s > 20:
             _grow(two, links, min(MOST, len(links) + STEP))
@@ -88,9 +93,7 @@ def measure(bench: Bench) -> Section:
             if not any(t.held for t in tried):
                 break
             most = len(links)
-        section.notes.append(
-            f"The largest number of links for which all of this held was {most} (steps of {STEP})."
-        )
+        section.notes.append(f"The largest number of links for which all of this held was {most} (steps of {STEP}).")
     section.raw["trials"] = [asdict(t) for t in trials]
     section.notes.append(
         f"Frames of {links[0].frame_bytes} B, {DELAY_MS:g} ms each way, counted by the hosts' interfaces. Lateness is "
@@ -134,13 +137,15 @@ def _add(section: Section, trials: Sequence[Trial]) -> None:
         Spread.of([t.lateness_p99_ms for t in trials]),
         Spread.of([t.lateness_median_p99_ms for t in trials]),
     )
-    section.rows.append([
-        str(trials[0].links),
-        f"{2 * trials[0].links * PPS:,.0f} offered" if all(t.offered for t in trials) else _offered(trials),
-        f"{late.median:.3f} ({late.low:.3f}–{late.high:.3f}) ms",
-        f"{middle.median:.3f} ms",
-        str(sum(t.unasked_drops for t in trials)),
-    ])  # fmt: skip
+    section.rows.append(
+        [
+            str(trials[0].links),
+            f"{2 * trials[0].links * PPS:,.0f} offered" if all(t.offered for t in trials) else _offered(trials),
+            f"{late.median:.3f} ({late.low:.3f}–{late.high:.3f}) ms",
+            f"{middle.median:.3f} ms",
+            str(sum(t.unasked_drops for t in trials)),
+        ]
+    )
 
 
 def _offered(trials: Sequence[Trial]) -> str:

@@ -22,21 +22,19 @@ def measure(bench: Bench) -> Section:
     section = Section("setup", "Time to set links up", ["links", "by", "seconds", "N"])
     for count in COUNTS[:2] if bench.quick else COUNTS:
         took: dict[str, list[float]] = {kind: [] for kind in NAMES}
-        for _ in bench.repeats(
-            f"set-up of {count} links", 1 if bench.quick else 3, 10 if bench.quick else 40
-        ):
+        for _ in bench.repeats(f"set-up of {count} links", 1 if bench.quick else 3, 10 if bench.quick else 40):
             for kind in NAMES:
                 took[kind].append(_seconds(bench, kind, count))
         section.raw[f"{count} links"] = took
         spreads = {kind: Spread.of(values) for kind, values in took.items()}
         for kind, spread in spreads.items():
-            section.rows.append([
-                str(count), NAMES[kind], f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f})", str(spread.n),
-            ])  # fmt: skip
+            section.rows.append(
+                [str(count), NAMES[kind], f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f})", str(spread.n)]
+            )
         ratio = spreads["ours"].median / spreads["tclink"].median
-        section.targets.append(Target(
-            f"set-up of {count} links", "no longer than TCLink's", f"{ratio:.2f} of it", ratio <= 1.0
-        ))  # fmt: skip
+        section.targets.append(
+            Target(f"set-up of {count} links", "no longer than TCLink's", f"{ratio:.2f} of it", ratio <= 1.0)
+        )
     section.notes.append(
         "Two hosts included, and for ours the relay until it forwards. TCLink has a bandwidth only (HTB): where the "
         "kernel has no netem it prints an error for a delay and goes on without."

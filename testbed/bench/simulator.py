@@ -53,9 +53,7 @@ class Simulated:
         return self.packets / self.cpu_s
 
 
-def run(
-    run_id: str, simulator: Path, policies: dict[str, Any], *, quick: bool, say: Callable[[str], None]
-) -> bool:
+def run(run_id: str, simulator: Path, policies: dict[str, Any], *, quick: bool, say: Callable[[str], None]) -> bool:
     """Measure, print and write the result folder; whether no target was missed."""
     begun = time.monotonic()
     load = HostLoad()
@@ -93,8 +91,10 @@ def simulate(simulator: Path, plan: Path, options: Sequence[str] = ()) -> Simula
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as results:
         subprocess.run(
             [str(simulator), *options, "--plan", str(plan), "--dir", results],
-            check=True, stdout=subprocess.DEVNULL, env={**os.environ, "GOMAXPROCS": "1"},
-        )  # fmt: skip
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "GOMAXPROCS": "1"},
+        )
         facts = json.loads((Path(results) / "sim.json").read_text())
     return Simulated(facts["virtual_s"], facts["cpu_s"], facts["peak_bytes"], facts["packets"])
 
@@ -114,18 +114,24 @@ def _speed_up(simulator: Path, plan: Path, cores: int) -> float:
 def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
     """Speed and memory of one run on one core."""
     made = Section(
-        "speed", "One run of startup in virtual time on one core",
+        "speed",
+        "One run of startup in virtual time on one core",
         ["payload and transfer", "virtual s", "CPU s", "× real time", "million packets/s", "peak MiB", "N"],
-    )  # fmt: skip
+    )
     for payload, by_size in found.items():
         for mib, runs in by_size.items():
             cpu_s = Spread.of([run.cpu_s for run in runs])
-            made.rows.append([
-                f"{payload}, {mib} MiB", f"{runs[0].virtual_s:.1f}",
-                f"{cpu_s.median:.3f} ({cpu_s.low:.3f}–{cpu_s.high:.3f})",
-                f"{_median(runs, 'times_real'):.0f}", f"{_median(runs, 'rate_pps') / 1e6:.2f}",
-                f"{_median(runs, 'peak_bytes') / 2**20:.1f}", str(len(runs)),
-            ])  # fmt: skip
+            made.rows.append(
+                [
+                    f"{payload}, {mib} MiB",
+                    f"{runs[0].virtual_s:.1f}",
+                    f"{cpu_s.median:.3f} ({cpu_s.low:.3f}–{cpu_s.high:.3f})",
+                    f"{_median(runs, 'times_real'):.0f}",
+                    f"{_median(runs, 'rate_pps') / 1e6:.2f}",
+                    f"{_median(runs, 'peak_bytes') / 2**20:.1f}",
+                    str(len(runs)),
+                ]
+            )
             made.raw[f"{payload}, {mib} MiB"] = [vars(run) for run in runs]
     drawn, zeros = found.values()
     short, long = TRANSFERS_MIB
@@ -135,13 +141,13 @@ def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
     made.targets = [
         Target("startup", f"≥ {TIMES_REAL} × real time", f"{times:.0f} ×", times >= TIMES_REAL),
         Target(
-            "packets per second of CPU, without payload", f"≥ {RATE_PPS / 1e6:.0f} million",
-            f"{rate_pps / 1e6:.2f} million", rate_pps >= RATE_PPS,
+            "packets per second of CPU, without payload",
+            f"≥ {RATE_PPS / 1e6:.0f} million",
+            f"{rate_pps / 1e6:.2f} million",
+            rate_pps >= RATE_PPS,
         ),
-        Target(
-            "memory of ten times the transfer", f"≤ {MOST_GROWTH} ×", f"{growth:.2f} ×", growth <= MOST_GROWTH
-        ),
-    ]  # fmt: skip
+        Target("memory of ten times the transfer", f"≤ {MOST_GROWTH} ×", f"{growth:.2f} ×", growth <= MOST_GROWTH),
+    ]
     made.notes.append(
         "Telemetry is written in every run. A packet counts once per link that it is handed to, acknowledgements "
         "too. Payload is drawn by AES-128 in counter mode and hashed by SHA-256 at both ends, as agents do; without "
@@ -155,11 +161,13 @@ def parallel_section(speed_ups: Sequence[float], cores: int) -> Section:
     spread = Spread.of(speed_ups)
     wanted = LEAST_SPEED_UP * cores
     return Section(
-        "parallel", f"{RUNS_PER_CORE * cores} runs of startup, {TRANSFERS_MIB[0]} MiB each", ["cores", "speed-up", "N"],
+        "parallel",
+        f"{RUNS_PER_CORE * cores} runs of startup, {TRANSFERS_MIB[0]} MiB each",
+        ["cores", "speed-up", "N"],
         [[str(cores), f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f})", str(spread.n)]],
         [Target("speed-up", f"≥ {wanted:.1f} on {cores} cores", f"{spread.median:.2f}", spread.median >= wanted)],
         raw={"speed_ups": list(speed_ups)},
-    )  # fmt: skip
+    )
 
 
 def _median(runs: Sequence[Simulated], what: str) -> float:

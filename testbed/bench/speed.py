@@ -47,21 +47,36 @@ class Session:
         """The agents' plan: sockets with the kernel's own send buffer, on one link."""
         connections = [
             {
-                "index": number, "link": f"link{number}", "send_buffer_packets": 0,
-                "sender": f"{SENDER}:{30000 + number}", "receiver": f"{RECEIVER}:{30000 + number}",
+                "index": number,
+                "link": f"link{number}",
+                "send_buffer_packets": 0,
+                "sender": f"{SENDER}:{30000 + number}",
+                "receiver": f"{RECEIVER}:{30000 + number}",
             }
             for number in range(1, self.connections + 1)
-        ]  # fmt: skip
+        ]
         session = {
-            "name": SESSION, "policy": self.policy, "transport": self.transport, "transfer_bytes": transfer_bytes,
-            "send_window_bytes": self.send_window_bytes, "mtu_bytes": self.mtu_bytes, "initial_windows": None,
-            "ack_interval_ms": self.ack_interval_ms, "max_ack_ranges": self.max_ack_ranges,
-            "timeout_check_ms": 50, "linger_ms": 1000, "connections": connections,
-        }  # fmt: skip
+            "name": SESSION,
+            "policy": self.policy,
+            "transport": self.transport,
+            "transfer_bytes": transfer_bytes,
+            "send_window_bytes": self.send_window_bytes,
+            "mtu_bytes": self.mtu_bytes,
+            "initial_windows": None,
+            "ack_interval_ms": self.ack_interval_ms,
+            "max_ack_ranges": self.max_ack_ranges,
+            "timeout_check_ms": 50,
+            "linger_ms": 1000,
+            "connections": connections,
+        }
         return {
-            "schema": 1, "run": "bench", "scenario": "bench-ncp", "seed": 1, "sessions": [session],
+            "schema": 1,
+            "run": "bench",
+            "scenario": "bench-ncp",
+            "seed": 1,
+            "sessions": [session],
             "telemetry": {"interval_ms": 100, "url": "http://127.0.0.1:8086", "database": "unused"},
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -144,14 +159,28 @@ class _End:
     def __init__(self, binary: Path, folder: Path, role: str, end: End) -> None:
         own = folder / role
         self.place = AgentPlace(
-            host=role, role=role, session=SESSION, plan=folder / "plan.json", directory=own, control=own,
-            credentials=Path(), log=folder / f"{role}.log",
-        )  # fmt: skip
+            host=role,
+            role=role,
+            session=SESSION,
+            plan=folder / "plan.json",
+            directory=own,
+            control=own,
+            credentials=Path(),
+            log=folder / f"{role}.log",
+        )
         own.mkdir()
         command = [
-            str(binary), role, "--plan", str(self.place.plan), "--session", SESSION, "--dir", str(own),
-            "--control", str(own / "control.sock"),
-        ]  # fmt: skip
+            str(binary),
+            role,
+            "--plan",
+            str(self.place.plan),
+            "--session",
+            SESSION,
+            "--dir",
+            str(own),
+            "--control",
+            str(own / "control.sock"),
+        ]
         self.process = Supervised.start(f"the {role}", command, self.place.log, namespace=end.namespace)
 
     def await_ready(self) -> None:

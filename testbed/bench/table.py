@@ -45,8 +45,7 @@ def as_markdown(headline: str, sections: Sequence[Section]) -> str:
     parts.append(
         "### Targets\n\n"
         + markdown_table(
-            ["target", "wanted", "measured", ""],
-            [[t.name, t.wanted, t.measured, WORDS[t.met]] for t in targets],
+            ["target", "wanted", "measured", ""], [[t.name, t.wanted, t.measured, WORDS[t.met]] for t in targets]
         )
     )
     return "\n\n".join(parts) + "\n"

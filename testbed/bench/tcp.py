@@ -27,9 +27,7 @@ def measure(bench: Bench) -> Section:
     )
     goodput: dict[str, list[float]] = {c.name: [] for c in bench.candidates}
     if not shutil.which("iperf3"):
-        section.targets.append(
-            Target("TCP goodput", f"≥ {RATIO} of {AGAINST}'s", "iperf3 is not installed", None)
-        )
+        section.targets.append(Target("TCP goodput", f"≥ {RATIO} of {AGAINST}'s", "iperf3 is not installed", None))
         return section
     seconds, most = (3, 1) if bench.quick else (5, 3)
     for _ in bench.repeats("TCP goodput", most, 75):
@@ -76,12 +74,12 @@ def goodput_bps(between: Between, seconds: int) -> float:
                 if "listening" in line:
                     break
             said = run(
-                in_namespace(between.a.namespace, [
-                    "iperf3", "-c", between.b.address, "-t", str(seconds), "-O", str(WARM_UP_S),
-                    "-C", "cubic", "-J",
-                ]),
+                in_namespace(
+                    between.a.namespace,
+                    ["iperf3", "-c", between.b.address, "-t", str(seconds), "-O", str(WARM_UP_S), "-C", "cubic", "-J"],
+                ),
                 timeout_s=seconds + 20,
-            )  # fmt: skip
+            )
         finally:
             server.terminate()
     found = json.loads(said)

@@ -69,9 +69,7 @@ class Loader(threading.Thread):
             due_s = start_ns / 1e9 + SETTLE_S + self._phases.quiet_s - time.time()
             if self._stopped.wait(max(0.0, due_s)):
                 return
-            self.load = telemetry_load.run(
-                endpoint, self._push, RATE_PPS, self._phases.loaded_s, self._stopped
-            )
+            self.load = telemetry_load.run(endpoint, self._push, RATE_PPS, self._phases.loaded_s, self._stopped)
         except Exception as error:  # told with the result: the transfer goes on whatever became of the load
             self.error = str(error)
 
@@ -91,9 +89,7 @@ class Loader(threading.Thread):
         return None
 
 
-def run(
-    binaries: dict[str, Path], policies: dict[str, dict[str, object]], progress: Progress, *, quick: bool
-) -> bool:
+def run(binaries: dict[str, Path], policies: dict[str, dict[str, object]], progress: Progress, *, quick: bool) -> bool:
     """Measure in one run, print and write into its result folder; whether no target was missed."""
     from testbed.runner.middle_choice import choose_middle
 
@@ -121,9 +117,11 @@ def run(
         f"{time.monotonic() - begun:.0f} s{', --quick' if quick else ''}."
     )
     figures = {
-        "quick": quick, "duration_s": round(time.monotonic() - begun, 1), "machine": where,
+        "quick": quick,
+        "duration_s": round(time.monotonic() - begun, 1),
+        "machine": where,
         "host_load": busy.as_json(),
-    }  # fmt: skip
+    }
     folder.write(NAME, plan["run"], head, figures, [made])
     print(head)
     passed = all_met([made])
@@ -155,31 +153,27 @@ def section(reader: Reader, load: Load, phases: Phases, verdict: Verdict) -> Sec
     quiet_bps = (before_bps + after_bps) / 2
     effect = 1 - loaded_bps / quiet_bps
     made = Section(
-        "telemetry",
-        "Goodput of a transfer beside telemetry of others",
-        ["phase", "s", "kbit/s", "of the quiet ones"],
+        "telemetry", "Goodput of a transfer beside telemetry of others", ["phase", "s", "kbit/s", "of the quiet ones"]
     )
     for name, (from_ns, to_ns) in spans.items():
         made.rows.append(
-            [
-                name,
-                f"{(to_ns - from_ns) / 1e9:.0f}",
-                f"{found[name] / 1e3:.1f}",
-                f"{found[name] / quiet_bps:.4f}",
-            ]
+            [name, f"{(to_ns - from_ns) / 1e9:.0f}", f"{found[name] / 1e3:.1f}", f"{found[name] / quiet_bps:.4f}"]
         )
     lag_s = sorted(load.lag_s)
     made.targets = [
         Target(
-            "goodput beside the load", f"not more than {LARGEST_EFFECT:.0%} less", f"{-effect:+.2%}",
+            "goodput beside the load",
+            f"not more than {LARGEST_EFFECT:.0%} less",
+            f"{-effect:+.2%}",
             effect <= LARGEST_EFFECT,
         ),
         Target(
-            "points", f"all of {RATE_PPS * phases.loaded_s:,.0f} stored",
+            "points",
+            f"all of {RATE_PPS * phases.loaded_s:,.0f} stored",
             f"{load.written:,} written, {load.pushed:,} taken, {load.rejected:,} refused, {load.stored:,} stored",
             load.stored == load.written == load.pushed == round(RATE_PPS * phases.loaded_s),
         ),
-    ]  # fmt: skip
+    ]
     if lag_s:
         median_s = lag_s[len(lag_s) // 2]
         made.notes.append(
@@ -190,8 +184,14 @@ def section(reader: Reader, load: Load, phases: Phases, verdict: Verdict) -> Sec
     trust = "trusted" if verdict.trust.trusted else f"not to be trusted ({'; '.join(verdict.trust.reasons)})"
     made.notes.append(f"The run itself: {verdict.verdict}, {trust}.")
     made.raw = {
-        "goodput_bps": found, "effect": effect, "written": load.written, "pushed": load.pushed,
-        "rejected": load.rejected, "stored": load.stored, "lag_s": load.lag_s, "cpu_s": load.cpu_s,
+        "goodput_bps": found,
+        "effect": effect,
+        "written": load.written,
+        "pushed": load.pushed,
+        "rejected": load.rejected,
+        "stored": load.stored,
+        "lag_s": load.lag_s,
+        "cpu_s": load.cpu_s,
         "loaded_s": load.seconds,
-    }  # fmt: skip
+    }
     return made

@@ -67,19 +67,31 @@ def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stop
         folder = Path(name)
         spool, plan, credentials = folder / "points.lp", folder / "plan.json", folder / "credentials.json"
         own.logins["admin"].write(credentials)
-        plan.write_text(
-            json.dumps({"telemetry": {"interval_ms": 100, "url": own.url, "database": own.database}})
-        )
+        plan.write_text(json.dumps({"telemetry": {"interval_ms": 100, "url": own.url, "database": own.database}}))
         pusher = subprocess.Popen(
             [push, "--plan", plan, "--spool", spool, "--credentials", credentials, "--drain", f"{DRAIN_S:g}s"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         source = subprocess.Popen(
-            [sys.executable, "-m", "testbed.bench.point_source", "--spool", spool, "--rate", str(rate_pps),
-             "--for", str(for_s)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            [
+                sys.executable,
+                "-m",
+                "testbed.bench.point_source",
+                "--spool",
+                spool,
+                "--rate",
+                str(rate_pps),
+                "--for",
+                str(for_s),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, "PYTHONPATH": str(paths.CHECKOUT)},
-        )  # fmt: skip
+        )
         load = Load()
         try:
             _watch(own, source, pusher, load, stopped)

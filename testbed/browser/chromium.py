@@ -17,10 +17,17 @@ from testbed.errors import CannotRun, RunFailed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
     "--remote-debugging-pipe",
-)  # fmt: skip
+)
 ANSWER_WITHIN_S = 120.0
 """A browser that does not answer for so long has hung, on however busy a machine."""
 
@@ -61,17 +68,16 @@ class Browser:
         # Chromium reads commands from descriptor 3 and answers on 4. First out of the way of each other.
         high = [(os.POSIX_SPAWN_DUP2, commands_out, 103), (os.POSIX_SPAWN_DUP2, answers_in, 104)]
         place = [(os.POSIX_SPAWN_DUP2, 103, 3), (os.POSIX_SPAWN_DUP2, 104, 4)]
-        standard = [
-            (os.POSIX_SPAWN_DUP2, devnull, 0),
-            (os.POSIX_SPAWN_DUP2, devnull, 1),
-            (os.POSIX_SPAWN_DUP2, log, 2),
-        ]
+        standard = [(os.POSIX_SPAWN_DUP2, devnull, 0), (os.POSIX_SPAWN_DUP2, devnull, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
         over = [(os.POSIX_SPAWN_CLOSE, number) for number in (103, 104)]
         environment = {**os.environ, "HOME": self._profile.name, "XDG_CONFIG_HOME": self._profile.name}
         self._pid = os.posix_spawn(
-            path, [path, *FLAGS, f"--user-data-dir={self._profile.name}/profile", "about:blank"], environment,
-            file_actions=[*high, *standard, *place, *over], setsid=True,
-        )  # fmt: skip
+            path,
+            [path, *FLAGS, f"--user-data-dir={self._profile.name}/profile", "about:blank"],
+            environment,
+            file_actions=[*high, *standard, *place, *over],
+            setsid=True,
+        )
         for number in (commands_out, answers_in, devnull, log):
             os.close(number)
         self._number = 0
@@ -119,9 +125,13 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable", session)
         self.call(
-            "Emulation.setDeviceMetricsOverride", session,
-            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
-        )  # fmt: skip
+            "Emulation.setDeviceMetricsOverride",
+            session,
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
         self._events.clear()
         url = page if isinstance(page, str) else page.resolve().as_uri()
         self.call("Page.navigate", session, url=url)

@@ -26,10 +26,18 @@ TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
 """What RO-Crate's context has no word for."""
 COMPLETED = "http://schema.org/CompletedActionStatus"
 FORMATS = {
-    ".json": "application/json", ".csv": "text/csv", ".svg": "image/svg+xml", ".html": "text/html",
-    ".yaml": "application/yaml", ".lp": "text/plain", ".log": "text/plain", ".txt": "text/plain",
-    ".parquet": "application/vnd.apache.parquet", ".pcap": "application/vnd.tcpdump.pcap", ".py": "text/x-python",
-}  # fmt: skip
+    ".json": "application/json",
+    ".csv": "text/csv",
+    ".svg": "image/svg+xml",
+    ".html": "text/html",
+    ".yaml": "application/yaml",
+    ".lp": "text/plain",
+    ".log": "text/plain",
+    ".txt": "text/plain",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pcap": "application/vnd.tcpdump.pcap",
+    ".py": "text/x-python",
+}
 INPUTS = ("plan.json", "scenario.yaml", "table.yaml", "sweep.yaml", "topology.py")
 OF_NAMES = {
     "plan.json": "The plan of a run: all that was asked, resolved.",
@@ -51,10 +59,12 @@ OF_NAMES = {
     "LICENSE": "The licence of the testbed.",
 }
 OF_SUFFIXES = {
-    ".svg": "A plot of the report.", ".log": "What a program said.", ".pcap": "Captured packets' headers.",
+    ".svg": "A plot of the report.",
+    ".log": "What a program said.",
+    ".pcap": "Captured packets' headers.",
     ".lock": "Versions and checksums of packages that the testbed depends on.",
     ".in": "Packages that the testbed depends on.",
-}  # fmt: skip
+}
 
 
 def metadata(
@@ -75,20 +85,22 @@ def metadata(
     crate.root_dataset["author"] = crate.root_dataset["publisher"] = authors
     crate.datePublished = written
     crate.root_dataset["conformsTo"] = _entity(
-        crate,
-        {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"},
+        crate, {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"}
     )
     entities = {
         place: crate.add_file(
-            source, dest_path=place,
+            source,
+            dest_path=place,
             properties={
-                "name": Path(place).name, "description": _description(place),
-                "contentSize": str(source.stat().st_size), "sha256": digest,
+                "name": Path(place).name,
+                "description": _description(place),
+                "contentSize": str(source.stat().st_size),
+                "sha256": digest,
                 "encodingFormat": FORMATS.get(Path(place).suffix, "application/octet-stream"),
             },
         )
         for place, (source, digest) in files.items()
-    }  # fmt: skip
+    }
     for run in runs:
         _add_run(crate, run, entities, authors)
     document: dict[str, Any] = crate.metadata.generate()
@@ -149,7 +161,4 @@ def _description(place: str) -> str:
 
 def _compact(entity: Mapping[str, Any]) -> dict[str, Any]:
     """A list of one as that one."""
-    return {
-        key: value[0] if isinstance(value, list) and len(value) == 1 else value
-        for key, value in entity.items()
-    }
+    return {key: value[0] if isinstance(value, list) and len(value) == 1 else value for key, value in entity.items()}

@@ -22,9 +22,12 @@ Runs = Mapping[Path, Verified]
 """The single runs in result folders, judged again."""
 
 _MARKS: tuple[tuple[str, Kind], ...] = (
-    ("plan.json", "run"), ("matrix.json", "table"), ("sweep.yaml", "sweep"), ("compare.json", "comparison"),
+    ("plan.json", "run"),
+    ("matrix.json", "table"),
+    ("sweep.yaml", "sweep"),
+    ("compare.json", "comparison"),
     ("claims.json", "claims"),
-)  # fmt: skip
+)
 WORDING = re.compile(r"(?:^|[.\]]|: )(?:reason|reasons\[\d+\]|summary|why): ")
 """How a difference begins that is one of a text for people."""
 
@@ -66,9 +69,11 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False) -> list[Veri
     found: dict[Path, Verified] = {}
     many = rerun or len(runs) > FEW
     side_by_side(
-        runs, partial(_one, rerun=rerun), lambda run, verified, _: found.__setitem__(run, verified),
+        runs,
+        partial(_one, rerun=rerun),
+        lambda run, verified, _: found.__setitem__(run, verified),
         width=width_of("sim") if many else 1,
-    )  # fmt: skip
+    )
     return [_VERIFY[kind](folder, found, rerun) for kind, folder in zip(kinds, folders, strict=True)]
 
 
@@ -104,9 +109,7 @@ def _of_its_time(verified: Verified, folder: Path) -> Verified:
     if not said:
         return verified
     rest = [text for text in verified.differences if text not in said]
-    unchecked = (
-        f"{len(said)} texts or entries are not as this checkout would write them, e.g. {said[0][:200]}"
-    )
+    unchecked = f"{len(said)} texts or entries are not as this checkout would write them, e.g. {said[0][:200]}"
     return replace(verified, differences=rest, unchecked=[*verified.unchecked, unchecked])
 
 
@@ -145,9 +148,7 @@ def _table(folder: Path, runs: Runs, _: bool) -> Verified:
     verdict, differences, unchecked = verify_table(folder)
     recorded = _provenance(folder)
     checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in verdict.checks]
-    verified = Verified(
-        f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], checks, unchecked
-    )
+    verified = Verified(f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], checks, unchecked)
     _take_runs(verified, folder, runs)
     origin.check_table(folder, recorded, verified)
     page.check(folder, verified, recorded, needed=True)
@@ -160,9 +161,7 @@ def _sweep(folder: Path, _: Runs, rerun: bool) -> Verified:
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         again = Path(place, folder.resolve().name)
         verdict, differences, unchecked = verify_sweep(folder, again)
-        verified = Verified(
-            f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], [], unchecked
-        )
+        verified = Verified(f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], [], unchecked)
         if again.is_dir():
             page.compare(folder, again, verified, _provenance(folder))
     if rerun:

@@ -64,9 +64,13 @@ class _MadeAgain:
         page.check(folder, self.verified, self.provenance, needed=self.complete and not self._without_page())
         self.verified.checks.extend(f"{c.status:<11} {c.name}: {c.reason}" for c in again.checks)
         self.verified = Verified(
-            self.verified.name, again.verdict, self.verified.differences, self.verified.notes,
-            self.verified.checks, self.verified.unchecked,
-        )  # fmt: skip
+            self.verified.name,
+            again.verdict,
+            self.verified.differences,
+            self.verified.notes,
+            self.verified.checks,
+            self.verified.unchecked,
+        )
 
     def _origin(self) -> None:
         recorded = self.provenance
@@ -126,9 +130,7 @@ class _MadeAgain:
             self._lacks(what)
         if lacking:
             if not self.complete:
-                self.verified.unchecked.append(
-                    "verdict.json: trust: is as recorded, for want of what it is made of"
-                )
+                self.verified.unchecked.append("verdict.json: trust: is as recorded, for want of what it is made of")
             return self.recorded.trust
         try:
             spans = read_spans(host_load)
@@ -168,16 +170,13 @@ class _MadeAgain:
     def _lines(self, reader: FromFile, again: Verdict) -> None:
         events = reader.events()
         start, end = start_of(events), end_of(events)
-        self._file(
-            "derived.lp", lambda path: path.write_text(derived_lines(self.plan, reader, again), "utf-8")
-        )
+        self._file("derived.lp", lambda path: path.write_text(derived_lines(self.plan, reader, again), "utf-8"))
         if start is None or end is None:
             self.verified.unchecked.append("history.lp: nothing in the telemetry says when the run ended")
             return
         results = agent_results(self.folder / "agents")
         self._file(
-            "history.lp",
-            lambda path: path.write_text(history_lines(self.plan, again, results, start, end), "utf-8"),
+            "history.lp", lambda path: path.write_text(history_lines(self.plan, again, results, start, end), "utf-8")
         )
 
     def _file(self, name: str, write: Callable[[Path], object]) -> None:

@@ -90,11 +90,9 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
     try:
         choices = Choices(
             plan["runtime"], plan["middle"], int(plan["seed"]), bool(plan["quick"]), plan["occasion"], plan["engine"]
-        )  # fmt: skip
+        )
         policies = _policies(plan, provenance_of(folder), verified)
-        made = [
-            (_resolved(loaded, policies, choices, plan), loaded) for loaded in scenario_again(folder, plan)
-        ]
+        made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in scenario_again(folder, plan)]
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         verified.differences.append(f"plan.json: can't be made again from scenario.yaml: {what}")
@@ -103,9 +101,7 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
     least = min(range(len(told)), key=lambda place: len(told[place]))
     verified.differences.extend(told[least])
     if paths_of(plan) != paths_of(made[least][0]):
-        verified.notes.append(
-            "plan.json: of files of the machine (jitter, trace) only the names are compared"
-        )
+        verified.notes.append("plan.json: of files of the machine (jitter, trace) only the names are compared")
     return made[least]
 
 
@@ -165,9 +161,7 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
         sources = _sources_at(commit)
         rule_is_ours = _git("diff", "--quiet", commit, "--", *RULE_OF_NAMES) is not None
         if sources is None or not rule_is_ours:
-            verified.unchecked.append(
-                f"commit: {_short(commit)} names runs by another rule than this checkout"
-            )
+            verified.unchecked.append(f"commit: {_short(commit)} names runs by another rule than this checkout")
         elif (name := virtual_run.run_id("sim", plan, sources)) != plan["run"]:
             verified.differences.append(
                 f"commit: run {plan['run']} is recorded, {name} by the plan and the sources of {_short(commit)}"

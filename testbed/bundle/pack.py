@@ -19,10 +19,18 @@ from testbed.errors import BadInput
 SCHEMA = 1
 DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"
 SOURCES = (
-    "LICENSE", "CITATION.cff", "published/claims.yaml",
-    "requirements*.in", "requirements*.lock", "go.mod", "go.sum", "docker-compose.yml",
-    "images/*/Dockerfile", "interop/**/package-lock.json", "interop/**/requirements*.lock",
-)  # fmt: skip
+    "LICENSE",
+    "CITATION.cff",
+    "published/claims.yaml",
+    "requirements*.in",
+    "requirements*.lock",
+    "go.mod",
+    "go.sum",
+    "docker-compose.yml",
+    "images/*/Dockerfile",
+    "interop/**/package-lock.json",
+    "interop/**/requirements*.lock",
+)
 """What pins the code's dependencies, and under which licence it is; those that there are."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """Every entry's time in the archive, so that the same results make the same bytes."""
@@ -37,11 +45,7 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> dict[s
     places = [run["path"] for run in runs]
     if twice := {place for place in places if places.count(place) > 1}:
         raise BadInput(f"{twice.pop()} would be in the bundle twice; give each result folder once")
-    files = {
-        place: source
-        for folder, run in zip(folders, runs, strict=True)
-        for place, source in _files(folder, run)
-    }
+    files = {place: source for folder, run in zip(folders, runs, strict=True) for place, source in _files(folder, run)}
     files |= dict(_sources())
     digests = {place: (source, _sha256(source)) for place, source in sorted(files.items())}
     description = {"schema": SCHEMA, "runs": runs}

@@ -67,9 +67,7 @@ def rerun(folder: Path, verified: Verified) -> None:
         except TestbedError as error:
             verified.differences.append(f"rerun: the run broke down: {error.message}")
             return
-        both = Repetition(
-            folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)]
-        )
+        both = Repetition(folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)])
     _tell(both, run, recorded, verified)
 
 
@@ -107,9 +105,7 @@ def _tell(both: Repetition, run: VirtualRun, recorded: dict[str, Any], verified:
     here = origin.here()
     for name in both.differing:
         before, after = (digested.get(name) for digested in both.runs)
-        what = (
-            "is not there" if before is None else "is not made" if after is None else "is not the same bytes"
-        )
+        what = "is not there" if before is None else "is not made" if after is None else "is not the same bytes"
         verified.differences.append(f"rerun: {name}: {what}")
     if isinstance(run, GuestRun):
         before = str(recorded["engine"].get("kernel_sha256", ""))

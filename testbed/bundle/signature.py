@@ -76,9 +76,7 @@ def _ssh_keygen(what: str, *arguments: str, given: bytes | None = None) -> subpr
     program = shutil.which("ssh-keygen")
     if program is None:
         raise CannotRun("signatures need OpenSSH's ssh-keygen", "apt-get install openssh-client")
-    return subprocess.run(
-        [program, "-Y", what, *arguments], input=given or b"", capture_output=True, check=False
-    )
+    return subprocess.run([program, "-Y", what, *arguments], input=given or b"", capture_output=True, check=False)
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -60,14 +60,10 @@ def _refuse(file: Path, archive: zipfile.ZipFile, place: Path) -> None:
     size = sum(info.file_size for info in archive.infolist())
     packed = sum(info.compress_size for info in archive.infolist())
     if size > max(MOST_TIMES_PACKED * packed, 16 << 20):
-        raise BadInput(
-            f"{file}: would unpack to {size / packed:.0f} times its size; that is no result's data"
-        )
+        raise BadInput(f"{file}: would unpack to {size / packed:.0f} times its size; that is no result's data")
     free = shutil.disk_usage(place).free
     if size > min(LARGEST_BYTES, free):
-        raise BadInput(
-            f"{file}: has {size / 2**30:.1f} GiB in it; {free / 2**30:.1f} GiB are free in {place.parent}"
-        )
+        raise BadInput(f"{file}: has {size / 2**30:.1f} GiB in it; {free / 2**30:.1f} GiB are free in {place.parent}")
 
 
 def _is_inside(name: str) -> bool:

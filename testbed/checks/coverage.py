@@ -21,9 +21,7 @@ class Coverage:
     shortened: bool = False
 
 
-def cover(
-    evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s: float, at_least_s: float
-) -> Coverage:
+def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s: float, at_least_s: float) -> Coverage:
     """What the samples (by connection) cover of ``from_s``..``to_s``.
 
     A full run has to cover all of it; a quick one is judged over what it covers if that is ``at_least_s``
@@ -46,9 +44,7 @@ def cover(
     for connection, s in samples.items():
         found = s.between(from_s, covered_to).t_s.size
         if found < promised / 2:
-            return _with_gap(
-                coverage, f"connection {connection} has only {found} of about {promised} samples there"
-            )
+            return _with_gap(coverage, f"connection {connection} has only {found} of about {promised} samples there")
     return coverage
 
 

@@ -105,9 +105,7 @@ def _times(evidence: Evidence, what: str, samples: Timed | None, end_s: float) -
 
 def _windows(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
     """Shares are the windows over their sum; windows that the policy normalises have the session's window as sum."""
-    windows, shares = (
-        _together(evidence.samples(s, session["name"])) for s in ("window_packets", "window_share")
-    )
+    windows, shares = (_together(evidence.samples(s, session["name"])) for s in ("window_packets", "window_share"))
     if windows is None or shares is None or windows.shape != shares.shape:
         return
     total = windows.sum(axis=0)
@@ -181,9 +179,10 @@ def _least_delay_ms(plan: asked.Plan, link: Mapping[str, Any]) -> float:
     if link.get("jitter_ms") or link.get("jitter_file") or link.get("reorder"):
         return 0.0
     changed = [
-        float(a["properties"]["delay_ms"]) for a in plan["timeline"]
+        float(a["properties"]["delay_ms"])
+        for a in plan["timeline"]
         if a["kind"] == "set" and a.get("link") == link["name"] and "delay_ms" in a["properties"]
-    ]  # fmt: skip
+    ]
     return min([float(link["delay_ms"]), *changed])
 
 
@@ -210,16 +209,12 @@ def _events(evidence: Evidence) -> Iterator[str]:
         if abs((nearest.t_ns - start_ns) / 1e9 - at_s) > late_s:
             yield f"timeline: “{text}” was done at {(nearest.t_ns - start_ns) / 1e9:.3f} s, asked at {at_s:g} s"
     known = {str(action["text"]) for action in plan["timeline"]}
-    yield from (
-        f"timeline: “{e.text}” was done, and nobody asked for it" for e in done if e.text not in known
-    )
+    yield from (f"timeline: “{e.text}” was done, and nobody asked for it" for e in done if e.text not in known)
 
 
 def _together(samples: Mapping[str, Timed]) -> Array | None:
     """One row per connection, of samples that were taken at the same times; None where they were not."""
     series: Sequence[Timed] = list(samples.values())
-    if not series or any(
-        s.t_s.size != series[0].t_s.size or not np.array_equal(s.t_s, series[0].t_s) for s in series
-    ):
+    if not series or any(s.t_s.size != series[0].t_s.size or not np.array_equal(s.t_s, series[0].t_s) for s in series):
         return None
     return np.array([s.values for s in series], dtype=np.float64)

@@ -103,9 +103,7 @@ def marks(plan: asked.Plan, verdict: Verdict, start_ns: int) -> list[str]:
     return str(make_lines({"points": points})).splitlines() if points else []
 
 
-def verdict_points(
-    plan: asked.Plan, verdict: Verdict, start_ns: int, end_ns: int
-) -> Iterator[dict[str, Any]]:
+def verdict_points(plan: asked.Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[dict[str, Any]]:
     """The measurement ``verdict`` (tags run, scenario, policy, occasion) at ``end_ns``.
 
     One point for the run (fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, from_ms, to_ms:

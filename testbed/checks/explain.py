@@ -17,9 +17,7 @@ def windows_and_links(evidence: Evidence, session: Mapping[str, Any], from_s: fl
     """Sentences about pinned windows and underused links in ``from_s``..``to_s``, each after a space; "" if there
     are none."""
     pinned = _pinned_windows(evidence, session, from_s, to_s)
-    return "".join(
-        f" {sentence}" for sentence in [*pinned, *_underused_links(evidence, session, from_s, to_s)]
-    )
+    return "".join(f" {sentence}" for sentence in [*pinned, *_underused_links(evidence, session, from_s, to_s)])
 
 
 def _pinned_windows(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> list[str]:
@@ -78,9 +76,7 @@ def _underused_links(evidence: Evidence, session: Mapping[str, Any], from_s: flo
     return sentences
 
 
-def acknowledged_pps(
-    evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float
-) -> dict[str, float]:
+def acknowledged_pps(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> dict[str, float]:
     """Mean acknowledged packets per second by connection over the samples between ``from_s`` and ``to_s``.
 
     Taken from the cumulative counters; connections with fewer than two samples there are left out.

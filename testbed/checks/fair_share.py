@@ -75,10 +75,7 @@ def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
             f"share; asked at least {parameters.least:g}. Mean goodputs from {parameters.from_s:g} s to "
             f"{parameters.to_s:g} s, Mbit/s: {each}."
         ),
-        figures={
-            "least": rounded(part),
-            "goodput_bps": {name: rounded(rate) for name, rate in rates.items()},
-        },
+        figures={"least": rounded(part), "goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
     )
 
 

@@ -69,11 +69,7 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
     span = f"{coverage.from_s:g} s to {coverage.to_s:.4g} s"
 
     status: Status = "pass"
-    if (
-        worst is not None
-        and abs(worst[1]) > parameters.tolerance
-        and not (coverage.gap and evidence.plan.get("quick"))
-    ):
+    if worst is not None and abs(worst[1]) > parameters.tolerance and not (coverage.gap and evidence.plan.get("quick")):
         status = "fail"
     elif coverage.gap or worst is None:
         status = "not-covered"
@@ -117,12 +113,7 @@ def _worst(law: Law, judged: dict[str, Timed]) -> tuple[str, float, float, float
         errors = samples.values - law.share(connection, samples.t_s)
         index = int(np.argmax(np.abs(errors)))
         if worst is None or abs(errors[index]) > abs(worst[1]):
-            worst = (
-                connection,
-                float(errors[index]),
-                float(samples.t_s[index]),
-                float(samples.values[index]),
-            )
+            worst = (connection, float(errors[index]), float(samples.t_s[index]), float(samples.values[index]))
     return worst
 
 

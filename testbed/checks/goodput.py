@@ -57,10 +57,12 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
         end_s = evidence.end_s(session["name"])
         if not acknowledged or (end_s is not None and end_s < parameters.to_s):
             return CheckResult(
-                name=parameters.name, judge=parameters.judge, status="not-covered",
+                name=parameters.name,
+                judge=parameters.judge,
+                status="not-covered",
                 expected=f"at least {parameters.min:g}",
                 reason=f"Not decided: the transfer was not on until {parameters.to_s:g} s.",
-            )  # fmt: skip
+            )
         measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
         when = f"from {parameters.from_s:g} s to {parameters.to_s:g} s"
     share = measured_bps / bound_bps
@@ -74,11 +76,7 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
             f"{measured_bps / 8 / 2**20:.3f} MiB/s {when} is {share:.1%} of {bound_bps / 8 / 2**20:.3f} MiB/s; "
             f"asked at least {parameters.min:.0%}."
         ),
-        figures={
-            "session": session["name"],
-            "goodput_bps": rounded(measured_bps),
-            "bound_bps": rounded(bound_bps),
-        },
+        figures={"session": session["name"], "goodput_bps": rounded(measured_bps), "bound_bps": rounded(bound_bps)},
     )
 
 

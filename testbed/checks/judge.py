@@ -57,9 +57,7 @@ def _judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:
         policies = _policies(parameters, evidence.plan)
         if parameters.policy and not policies & set(parameters.policy):
             reason = f"Not asked of {', '.join(sorted(policies))}: the check is about {', '.join(parameters.policy)}."
-            return CheckResult(
-                name=parameters.name, judge=parameters.judge, status="not-asked", reason=reason
-            )
+            return CheckResult(name=parameters.name, judge=parameters.judge, status="not-asked", reason=reason)
         return JUDGEMENTS[parameters.judge](parameters, evidence)
     except (CannotJudge, NoSuchSession) as error:
         reason = f"Can't be judged: {error}."

@@ -32,9 +32,7 @@ class Phase:
         """Shares (0 to 1) at the times ``t_s`` (seconds since the transfer's start), of the same shape."""
         elapsed = np.maximum(np.asarray(t_s, dtype=np.float64) - self.start_s, 0.0)
         initial, limit = self.initial[connection], self.limit[connection]
-        return np.asarray(
-            limit + (initial - limit) * np.exp(-elapsed / self.time_constant_s), dtype=np.float64
-        )
+        return np.asarray(limit + (initial - limit) * np.exp(-elapsed / self.time_constant_s), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -87,9 +85,7 @@ def law_of(
     return Law(tuple(phases))
 
 
-def _phase(
-    window_packets: float, start_s: float, shares: Mapping[str, float], rates_pps: Mapping[str, float]
-) -> Phase:
+def _phase(window_packets: float, start_s: float, shares: Mapping[str, float], rates_pps: Mapping[str, float]) -> Phase:
     total_rate = sum(rates_pps.values())
     if total_rate <= 0:  # nothing is acknowledged, so nothing moves
         return Phase(start_s, shares, shares, math.inf)

@@ -46,9 +46,7 @@ def law_ahead(plan: asked.Plan) -> list[str]:
         ]
         if plan["sessions"][0] is not session:  # without a name a check is about the first one
             mine = [check for check in mine if getattr(check, "session", None)]
-        points += _law(
-            plan, session, [c for c in mine if isinstance(c, FollowsLaw) and c.rates == "plan"], t_s
-        )
+        points += _law(plan, session, [c for c in mine if isinstance(c, FollowsLaw) and c.rates == "plan"], t_s)
         points += _ratio(plan, session, [c for c in mine if isinstance(c, (Settles, Ratio))], t_s)
     return str(make_lines({"points": points})).splitlines() if points else []
 
@@ -67,18 +65,12 @@ def _law(
             share = float(law.share(connection, t))
             fields = {"expected": share}
             if check.from_s <= t <= check.to_s:
-                fields |= {
-                    "lower": max(0.0, share - check.tolerance),
-                    "upper": min(1.0, share + check.tolerance),
-                }
+                fields |= {"lower": max(0.0, share - check.tolerance), "upper": min(1.0, share + check.tolerance)}
             yield _point(plan, session, "law_ahead", connection, fields, t)
 
 
 def _ratio(
-    plan: asked.Plan,
-    session: Mapping[str, Any],
-    checks: list[Settles | Ratio],
-    t_s: np.typing.NDArray[np.float64],
+    plan: asked.Plan, session: Mapping[str, Any], checks: list[Settles | Ratio], t_s: np.typing.NDArray[np.float64]
 ) -> Iterator[dict[str, Any]]:
     indices = asked.connections(session)
     check = next((c for c in checks if c.series == "window_packets" and c.connections == indices), None)
@@ -97,16 +89,23 @@ def _ratio(
 
 
 def _point(
-    plan: asked.Plan, session: Mapping[str, Any], measurement: str, connection: str, fields: Mapping[str, float],
+    plan: asked.Plan,
+    session: Mapping[str, Any],
+    measurement: str,
+    connection: str,
+    fields: Mapping[str, float],
     t_s: float,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     start_s = float(session.get("start_s", 0.0))
     return {
         "measurement": PREFIX + measurement,
         "tags": {
-            "run": plan["run"], "scenario": plan["scenario"], "policy": session["policy"],
-            "session": session["name"], "connection": connection,
+            "run": plan["run"],
+            "scenario": plan["scenario"],
+            "policy": session["policy"],
+            "session": session["name"],
+            "connection": connection,
         },
         "fields": dict(fields),
         "time": ZERO_NS + round((start_s + float(t_s)) * 1e9),
-    }  # fmt: skip
+    }

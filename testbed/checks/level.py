@@ -46,9 +46,7 @@ class Level(CheckParameters):
     def asked(self) -> str:
         """What the check asks, in words."""
         who = "every connection" if self.connections is None else f"connection {', '.join(self.connections)}"
-        when = (
-            f"at {self.at_s:g} s" if self.at_s is not None else f"from {self.from_s:g} s to {self.to_s:g} s"
-        )
+        when = f"at {self.at_s:g} s" if self.at_s is not None else f"from {self.from_s:g} s to {self.to_s:g} s"
         return f"{named(self.series).title} of {who} is {self.min:g} to {self.max:g} {when}."
 
 
@@ -94,9 +92,7 @@ def level(parameters: Level, evidence: Evidence) -> CheckResult:
     )
 
 
-def _judged(
-    parameters: Level, evidence: Evidence, samples: dict[str, Timed]
-) -> tuple[Coverage, dict[str, Timed]]:
+def _judged(parameters: Level, evidence: Evidence, samples: dict[str, Timed]) -> tuple[Coverage, dict[str, Timed]]:
     if parameters.at_s is None:
         assert parameters.from_s is not None
         assert parameters.to_s is not None

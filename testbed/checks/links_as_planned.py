@@ -28,9 +28,15 @@ BEFORE_S = 0.001
 UNKEPT = ("jitter_ms", "jitter_file", "reorder", "duplicate", "gilbert_elliott", "trace_file")
 """Properties with which a mean over a run says little of what was asked."""
 FIELDS = {
-    "rate": "achieved_bps", "delay": "achieved_delay_ms", "loss": "achieved_loss", "backlog": "backlog_bytes",
-    "drops": "drops", "loss asked": "loss", "delay asked": "delay_ms", "rate asked": "rate_bps",
-}  # fmt: skip
+    "rate": "achieved_bps",
+    "delay": "achieved_delay_ms",
+    "loss": "achieved_loss",
+    "backlog": "backlog_bytes",
+    "drops": "drops",
+    "loss asked": "loss",
+    "delay asked": "delay_ms",
+    "rate asked": "rate_bps",
+}
 
 
 def links_off(evidence: Evidence) -> list[str]:
@@ -66,9 +72,10 @@ def _direction(
 ) -> Iterator[str]:
     limits, plan = evidence.plan["limits"], evidence.plan
     actions = [
-        a for a in plan["timeline"]
+        a
+        for a in plan["timeline"]
         if a.get("link") == link["name"] and a.get("direction", "both") in ("both", direction)
-    ]  # fmt: skip
+    ]
     for begin_s, end_s, asked in _spans(link, actions):
         if any(asked.get(key) for key in UNKEPT) or asked["unplugged"]:
             continue
@@ -82,18 +89,13 @@ def _direction(
         backlog = part.get("backlog") if _held_back(plan, link) else None
         yield from _rate(asked, limits, part["rate"], evidence.interval_s, backlog)
         delays = part.get("delay", np.empty(0))
-        if (
-            delays.size
-            and abs(off := float(np.median(delays)) - asked["delay_ms"]) > limits["delay_error_ms"]
-        ):
+        if delays.size and abs(off := float(np.median(delays)) - asked["delay_ms"]) > limits["delay_error_ms"]:
             yield f"delay {asked['delay_ms'] + off:.2f} ms is {off:+.2f} ms off the asked {asked['delay_ms']:g}"
         yield from _loss(asked, part, evidence.interval_s)
         yield from _queue(asked, part)
 
 
-def _spans(
-    link: Mapping[str, Any], actions: list[Mapping[str, Any]]
-) -> Iterator[tuple[float, float, dict[str, Any]]]:
+def _spans(link: Mapping[str, Any], actions: list[Mapping[str, Any]]) -> Iterator[tuple[float, float, dict[str, Any]]]:
     """Times from–to of constant properties, and those."""
     now: dict[str, Any] = {**link, "unplugged": False}
     begin_s = 0.0
@@ -126,11 +128,7 @@ def _configured(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator
 
 
 def _rate(
-    asked: Mapping[str, Any],
-    limits: Mapping[str, Any],
-    rates: Array,
-    interval_s: float,
-    backlog: Array | None,
+    asked: Mapping[str, Any], limits: Mapping[str, Any], rates: Array, interval_s: float, backlog: Array | None
 ) -> Iterator[str]:
     """No second carries more than the rate and a burst; and one in which packets wait all the time, no less."""
     steps = max(1, round(1 / interval_s))
@@ -145,13 +143,8 @@ def _rate(
     if backlog is None or backlog.size != rates.size or asked["loss"]:
         return
     line_bytes = wanted / 8 * asked["delay_ms"] / 1000
-    waits = (
-        np.convolve(backlog > 1.05 * line_bytes + 4 * frame_bits / 8, np.ones(steps), mode="valid") == steps
-    )
-    if (
-        waits.sum() > steps
-        and float(np.median(seconds[waits])) < wanted * (1 - limits["rate_error"]) - frame_bits
-    ):
+    waits = np.convolve(backlog > 1.05 * line_bytes + 4 * frame_bits / 8, np.ones(steps), mode="valid") == steps
+    if waits.sum() > steps and float(np.median(seconds[waits])) < wanted * (1 - limits["rate_error"]) - frame_bits:
         slow = float(np.median(seconds[waits]))
         yield f"rate {slow / 1e6:.3f} Mbit/s, though packets wait, is less than the asked {wanted / 1e6:.3f}"
 

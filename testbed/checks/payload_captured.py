@@ -62,9 +62,7 @@ def payload_captured(parameters: PayloadCaptured, evidence: Evidence) -> CheckRe
         status="fail" if problems else "pass",
         measured=captured,
         expected=f"{counted:,} to {counted + window:,}",
-        reason=f"{reason}: {'; '.join(problems)}."
-        if problems
-        else f"{reason}, at most a window of {window:,} more.",
+        reason=f"{reason}: {'; '.join(problems)}." if problems else f"{reason}, at most a window of {window:,} more.",
         figures={
             "sent_bytes": sent,
             "counted_bytes": counted,

@@ -44,9 +44,7 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
     if sender["bytes"] != wanted:
         problems.append(f"the sender sent {sender['bytes']:,} of {wanted:,} bytes")
     if sender["sha256"] != receiver["sha256"]:
-        problems.append(
-            f"the SHA-256 differ: sent {sender['sha256'][:12]}…, received {receiver['sha256'][:12]}…"
-        )
+        problems.append(f"the SHA-256 differ: sent {sender['sha256'][:12]}…, received {receiver['sha256'][:12]}…")
     whole = f"{wanted:,} bytes arrived with the sender's SHA-256 ({sender['sha256'][:12]}…)."
     return CheckResult(
         name=parameters.name,

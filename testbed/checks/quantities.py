@@ -23,9 +23,7 @@ Seconds = Annotated[
     float,
     Field(ge=0),
     BeforeValidator(_seconds),
-    WithJsonSchema(
-        {"type": "string", "description": "a duration with its unit", "examples": ["1s", "500ms"]}
-    ),
+    WithJsonSchema({"type": "string", "description": "a duration with its unit", "examples": ["1s", "500ms"]}),
 ]
 """A duration: ``1s`` or ``500ms`` in a scenario, seconds in a plan."""
 

@@ -93,11 +93,7 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
         name=parameters.name,
         judge=parameters.judge,
         status=status,
-        measured=rounded(median)
-        if median is not None and finite
-        else None
-        if median is None
-        else "unbounded",
+        measured=rounded(median) if median is not None and finite else None if median is None else "unbounded",
         expected=expected,
         reason=reason,
         figures={

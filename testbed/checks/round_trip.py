@@ -46,9 +46,7 @@ def round_trip(parameters: RoundTrip, evidence: Evidence) -> CheckResult:
     """The largest of the connections' quotients."""
     session = asked.session_of(evidence.plan, parameters.session)
     samples = evidence.samples_of("rtt_ms", session["name"], asked.connections(session))
-    coverage = cover(
-        evidence, samples, parameters.from_s, parameters.to_s, parameters.to_s - parameters.from_s
-    )
+    coverage = cover(evidence, samples, parameters.from_s, parameters.to_s, parameters.to_s - parameters.from_s)
     times: dict[str, float] = {}
     told = []
     for connection, part in samples.items():

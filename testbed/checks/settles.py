@@ -41,9 +41,7 @@ class Settles(CheckParameters):
     def _some_time(self) -> Settles:
         if self.to_s < self.from_s + self.within_s + self.at_least_s:
             latest = self.from_s + self.within_s + self.at_least_s
-            raise ValueError(
-                f"to ({self.to_s:g} s) has to be {latest:g} s or later: from + within + at_least"
-            )
+            raise ValueError(f"to ({self.to_s:g} s) has to be {latest:g} s or later: from + within + at_least")
         if self.connections[0] == self.connections[1]:
             raise ValueError("of has to name two different ones, for example [1, 2]")
         return self
@@ -91,8 +89,10 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
         name=parameters.name,
         judge=parameters.judge,
         status=status,
-        measured="never" if when_s is None and values.size
-        else None if when_s is None
+        measured="never"
+        if when_s is None and values.size
+        else None
+        if when_s is None
         else rounded(when_s - parameters.from_s),
         expected=f"at most {parameters.within_s:g} s",
         reason=reason,
@@ -103,14 +103,11 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
             "target": rounded(target),
             "samples": int(values.size),
         },
-    )  # fmt: skip
+    )
 
 
 def settled_s(
-    t_s: np.typing.NDArray[np.float64],
-    values: np.typing.NDArray[np.float64],
-    target: float,
-    tolerance: float,
+    t_s: np.typing.NDArray[np.float64], values: np.typing.NDArray[np.float64], target: float, tolerance: float
 ) -> float | None:
     """The time from which on every value is within ``tolerance``, a part of ``target``; None if the last is not."""
     outside = np.flatnonzero(np.abs(values / target - 1) > tolerance)

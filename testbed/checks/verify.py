@@ -103,9 +103,7 @@ def text_differences(where: str, recorded: str, again: str, most: int = 3) -> It
     if recorded == again:
         return
     lines = itertools.zip_longest(recorded.splitlines(), again.splitlines())
-    found = [
-        (number, a, b) for number, (a, b) in enumerate(lines, 1) if a != b and not _same_but_rounded(a, b)
-    ]
+    found = [(number, a, b) for number, (a, b) in enumerate(lines, 1) if a != b and not _same_but_rounded(a, b)]
     for number, a, b in found[:most]:
         a, b = _where_they_differ(a or "", b or "")
         yield f"{where}, line {number}: {a!r} is recorded, {b!r} by the data"

@@ -36,9 +36,7 @@ class WindowEdges(CheckParameters):
         """What the check asks, in words."""
         if not self.count:
             return "The receiver's window never makes the sender wait."
-        rises = (
-            f", each {self.min_rise:g} to {self.max_rise:g} times the one before" if self.count > 1 else ""
-        )
+        rises = f", each {self.min_rise:g} to {self.max_rise:g} times the one before" if self.count > 1 else ""
         return f"The sender waits at {self.count} right edges of the receiver's window{rises}."
 
     def unfit(self, section: Any) -> str | None:
@@ -53,9 +51,7 @@ def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:
         raise CannotJudge("the sender's result tells nothing of edges; only a download's does")
     met: Sequence[int] = sender["edges_met_bytes"]
     rises = [after / before for before, after in pairwise(met)]
-    fine = len(met) == parameters.count and all(
-        parameters.min_rise <= r <= parameters.max_rise for r in rises
-    )
+    fine = len(met) == parameters.count and all(parameters.min_rise <= r <= parameters.max_rise for r in rises)
     where = f" at {', '.join(f'{edge:,}' for edge in met)} bytes" if met else ""
     rose = f"; they rose {', '.join(f'{rise:.2f}' for rise in rises)} times" if rises else ""
     expected = f"{parameters.count}"

@@ -10,9 +10,13 @@ from testbed.series.reader import NANOSECONDS, group_order, start_of
 
 COLUMNS = ("t_s", "connection", "window", "share", "in_flight", "rtt_ms", "rto_ms", "acked", "session")
 _SERIES = {
-    "window": "window_packets", "share": "window_share", "in_flight": "in_flight_packets",
-    "rtt_ms": "rtt_ms", "rto_ms": "rto_ms", "acked": "acked",
-}  # fmt: skip
+    "window": "window_packets",
+    "share": "window_share",
+    "in_flight": "in_flight_packets",
+    "rtt_ms": "rtt_ms",
+    "rto_ms": "rto_ms",
+    "acked": "acked",
+}
 _DECIMALS = {"window": 3, "share": 6, "in_flight": 0, "rtt_ms": 3, "rto_ms": 3, "acked": 0}
 
 
@@ -38,9 +42,7 @@ def write_windows_csv(reader: Reader, sessions: list[str], path: Path) -> int:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for session, elapsed, connection in sorted(
-            rows, key=lambda key: (key[0], key[1], group_order(key[2]))
-        ):
+        for session, elapsed, connection in sorted(rows, key=lambda key: (key[0], key[1], group_order(key[2]))):
             row = rows[session, elapsed, connection]
             values = [row.get(column, "") for column in _SERIES]
             writer.writerow([f"{elapsed / NANOSECONDS:.3f}", connection, *values, session])

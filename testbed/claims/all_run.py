@@ -98,13 +98,7 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word,
 
 
 def write(
-    claims: Claims,
-    asked: Asked,
-    folder: Path,
-    run_id: str,
-    made: Mapping[str, Made],
-    *,
-    complete: bool = False,
+    claims: Claims, asked: Asked, folder: Path, run_id: str, made: Mapping[str, Made], *, complete: bool = False
 ) -> list[Judged]:
     """``claims.json`` and ``claims.csv``: all that can be judged by the runs made so far."""
     found = [
@@ -113,22 +107,30 @@ def write(
         if complete or claim.run in made
     ]
     document = {
-        "schema": SCHEMA, "name": NAME, "run": run_id, "engine": asked.engine, "quick": asked.quick,
-        "only": list(asked.only), "complete": complete,
-        "verdict": table.verdict_of(found, quick=asked.quick), "summary": table.summary_of(found),
+        "schema": SCHEMA,
+        "name": NAME,
+        "run": run_id,
+        "engine": asked.engine,
+        "quick": asked.quick,
+        "only": list(asked.only),
+        "complete": complete,
+        "verdict": table.verdict_of(found, quick=asked.quick),
+        "summary": table.summary_of(found),
         "false_alarms": FalseAlarms.of(found).as_json(),
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
         "setups": {
             name: {
-                "setup": claim.setup, "text": claims.setups[claim.setup].in_words(),
-                "differs": claim.holds_with(), "beside": claim.beside or "",
+                "setup": claim.setup,
+                "text": claims.setups[claim.setup].in_words(),
+                "differs": claim.holds_with(),
+                "beside": claim.beside or "",
             }
             for name, claim in claims.claims.items()
         },
         "runs": {name: asdict(one) for name, one in made.items()},
         "claims": [claim.as_json() for claim in found],
-    }  # fmt: skip
+    }
     write_json(folder / "claims.json", document)
     table.write_csv(found, folder / "claims.csv")
     return found

@@ -43,9 +43,7 @@ def claims_table(claims: Claims) -> str:
             rows.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         if len(rows) > 2:
             setups = [
-                f"- `{key}`: {_cell(setup.in_words())}"
-                for key, setup in claims.setups.items()
-                if setup.source == name
+                f"- `{key}`: {_cell(setup.in_words())}" for key, setup in claims.setups.items() if setup.source == name
             ]
             parts.append(
                 f"### {source.title}\n{source.by}, {source.where}\n\nIts set-ups, and what is other in every run:\n\n"

@@ -35,9 +35,7 @@ class Result:
     def read(cls, folder: Path) -> Result:
         """From a result folder, or a reference; BadInput where it is none."""
         if not (folder / "claims.json").is_file():
-            raise BadInput(
-                f"{folder} has no claims.json", "Give a result folder of all claims, or a reference."
-            )
+            raise BadInput(f"{folder} has no claims.json", "Give a result folder of all claims, or a reference.")
         document = read_json(folder / "claims.json")
         return cls(folder, document, {e["id"]: Judged.from_json(e) for e in document["claims"]})
 
@@ -53,8 +51,7 @@ def check(engine: str, others: Sequence[Result]) -> None:
     for name in engines:
         if engines.count(name) > 1:
             raise BadInput(
-                f"two of these results are of --engine {name}",
-                "Results of different engines go side by side.",
+                f"two of these results are of --engine {name}", "Results of different engines go side by side."
             )
 
 
@@ -65,8 +62,7 @@ def put(folder: Path, others: Sequence[Result]) -> list[Judged]:
     claims = [replace(claim, beside=_beside(claim, others)) for claim in ours.claims.values()]
     besides = [{key: other.document[key] for key in ("engine", "run", "quick")} for other in others]
     write_json(
-        folder / "claims.json",
-        {**ours.document, "beside": besides, "claims": [claim.as_json() for claim in claims]},
+        folder / "claims.json", {**ours.document, "beside": besides, "claims": [claim.as_json() for claim in claims]}
     )
     write_csv(claims, folder / "claims.csv")
     return claims
@@ -78,11 +74,15 @@ def _beside(claim: Judged, others: Sequence[Result]) -> dict[str, dict[str, Any]
     for other in others:
         if theirs := other.claims.get(claim.id):
             found[other.engine] = {
-                "verdict": theirs.verdict, "reason": theirs.reason, "measured": theirs.measured, "n": theirs.n,
+                "verdict": theirs.verdict,
+                "reason": theirs.reason,
+                "measured": theirs.measured,
+                "n": theirs.n,
                 "n_told": theirs.n_told,
-                "figures": theirs.figures, "intervals": theirs.intervals,
+                "figures": theirs.figures,
+                "intervals": theirs.intervals,
                 "difference": difference(claim.figures, theirs.figures),
-            }  # fmt: skip
+            }
     return found
 
 

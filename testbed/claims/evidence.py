@@ -21,8 +21,11 @@ from testbed.matrix.outcome import Outcome
 from testbed.report import words
 
 _WORD_OF_STATE: Mapping[str, Word] = {
-    "unsupported": "unsupported", "not carried": "not-covered", "left out": "not-covered", "broken": "broken",
-}  # fmt: skip
+    "unsupported": "unsupported",
+    "not carried": "not-covered",
+    "left out": "not-covered",
+    "broken": "broken",
+}
 
 
 def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
@@ -99,11 +102,7 @@ def _apart(check: TableCheck, cell: Outcome) -> Apart:
     """What a cell is worth to a claim. One of a repeated scenario may fail in numbers that other claims are about."""
     if not isinstance(check, EachRunCheck) or cell.standing not in ("pass", "fail"):
         return cell.standing, cell.why
-    others = {
-        name: (str(of.get("judge", "")), of["status"])
-        for name, of in cell.checks.items()
-        if name != check.check
-    }
+    others = {name: (str(of.get("judge", "")), of["status"]) for name, of in cell.checks.items() if name != check.check}
     failed = _failed_fact(others)
     return ("fail", f"“{failed}” does not hold.") if failed else ("pass", "")
 
@@ -111,9 +110,7 @@ def _apart(check: TableCheck, cell: Outcome) -> Apart:
 def _failed_fact(checks: Mapping[str, tuple[str, Status]]) -> str:
     """The first check about a fact that does not hold; "" where all do."""
     holds = ("pass", "not-asked")
-    return next(
-        (name for name, (judge, status) in checks.items() if judge in FACTS and status not in holds), ""
-    )
+    return next((name for name, (judge, status) in checks.items() if judge in FACTS and status not in holds), "")
 
 
 def _places(result: CheckResult, table: Mapping[str, Any]) -> list[str]:
@@ -158,10 +155,7 @@ def _figures(
 
 
 def _measured(
-    result: CheckResult | None,
-    figures: Mapping[str, float],
-    intervals: Mapping[str, tuple[float, ...]],
-    unit: str,
+    result: CheckResult | None, figures: Mapping[str, float], intervals: Mapping[str, tuple[float, ...]], unit: str
 ) -> str:
     """In a few words: the figure with its interval, or from the least to the largest of several; and what it is."""
     if result is None:
@@ -181,19 +175,41 @@ def _measured(
 
 
 def _judged(
-    name: str, claim: Claim, made: Made, word: Word, reason: str, result: CheckResult | None = None,
-    table: Mapping[str, Any] | None = None, *, asked: bool = True,
-) -> Judged:  # fmt: skip
+    name: str,
+    claim: Claim,
+    made: Made,
+    word: Word,
+    reason: str,
+    result: CheckResult | None = None,
+    table: Mapping[str, Any] | None = None,
+    *,
+    asked: bool = True,
+) -> Judged:
     n = _n(result, table) if result is not None and table is not None else None
     figures, intervals = _figures(result, table)
     return Judged(
-        id=name, source=claim.source, kind=claim.kind, text=claim.text.strip(), verdict=word, reason=reason,
-        run=claim.run, command=made.command, check=claim.check or (result.judge if result else "judge"),
-        published=claim.published, expected=claim.expected, tolerance=claim.tolerance, why=claim.why.strip(),
-        reproduces=claim.reproduces, cause=claim.cause.strip(), value=claim.value,
+        id=name,
+        source=claim.source,
+        kind=claim.kind,
+        text=claim.text.strip(),
+        verdict=word,
+        reason=reason,
+        run=claim.run,
+        command=made.command,
+        check=claim.check or (result.judge if result else "judge"),
+        published=claim.published,
+        expected=claim.expected,
+        tolerance=claim.tolerance,
+        why=claim.why.strip(),
+        reproduces=claim.reproduces,
+        cause=claim.cause.strip(),
+        value=claim.value,
         measured=_measured(result, figures, intervals, claim.unit),
         n=n if n is not None else 1 if result is not None and word in ("holds", "fails") else None,
         observations=result.figures.get("observations") if result is not None else None,
-        figures=figures, intervals=intervals, result=made.folder,
-        report=f"{made.folder}/report.html" if made.folder else "", asked=asked,
-    )  # fmt: skip
+        figures=figures,
+        intervals=intervals,
+        result=made.folder,
+        report=f"{made.folder}/report.html" if made.folder else "",
+        asked=asked,
+    )

@@ -145,11 +145,16 @@ class Runs:
         elif not (latest / "verdict.json").is_file():
             state = "broken"
         return Made(
-            name, self._shown(name), state, "" if state == "judged" else last,
+            name,
+            self._shown(name),
+            state,
+            "" if state == "judged" else last,
             str(latest.resolve().relative_to(self.folder.resolve())) if state == "judged" else "",
-            exit_code=code, seconds=round(time.monotonic() - begun_s, 1), disk_mb=round(size / 1e6, 1),
+            exit_code=code,
+            seconds=round(time.monotonic() - begun_s, 1),
+            disk_mb=round(size / 1e6, 1),
             shorter=spec.shorter(quick=self.quick),
-        )  # fmt: skip
+        )
 
     def _is_table(self, spec: RunSpec) -> bool:
         return kind_of(spec) == "table" or (spec.options(self.engine, quick=self.quick).repeat or 1) > 1
@@ -200,9 +205,14 @@ class Runs:
         said_from = log.stat().st_size if log.is_file() else 0
         with log.open("ab") as output:
             child = subprocess.Popen(
-                command, cwd=paths.CHECKOUT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                command,
+                cwd=paths.CHECKOUT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
-            )  # fmt: skip
+            )
             try:
                 while child.poll() is None:
                     said = _last_line(log, said_from)[:70]
@@ -211,8 +221,7 @@ class Runs:
             finally:
                 _end(child)
         error = next(
-            (line for line in _lines(log, said_from) if line.startswith("error: ")),
-            _last_line(log, said_from),
+            (line for line in _lines(log, said_from) if line.startswith("error: ")), _last_line(log, said_from)
         )
         return int(child.returncode), error.removeprefix("error: ")
 
@@ -244,9 +253,7 @@ def _told(made: Made, *, kept: bool) -> str:
     if made.state != "judged":
         open_ = made.state in ("not carried", "left out")
         return f"{'not covered' if open_ else made.state}: {made.why[:160]}"
-    word = {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(
-        Exit(made.exit_code), "ended"
-    )
+    word = {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(Exit(made.exit_code), "ended")
     return f"{word}, {made.seconds:.0f} s{' (kept)' if kept else ''}"
 
 

@@ -34,14 +34,16 @@ class FalseAlarms:
         wrong on one side of it; a claim of several places fails where any of them does."""
         decided = [claim for claim in claims if claim.as_known is not None]
         by_interval = [claim for claim in decided if claim.level is not None]
-        chances = [
-            1 - math.prod((1 + level) / 2 for *_, level in claim.intervals.values()) for claim in by_interval
-        ]
+        chances = [1 - math.prod((1 + level) / 2 for *_, level in claim.intervals.values()) for claim in by_interval]
         one = sum(claim.is_one_observation for claim in decided)
         return cls(
-            len(claims), tuple(claim.level for claim in by_interval if claim.level is not None), sum(chances),
-            1 - math.prod(1 - chance for chance in chances), one, len(decided) - len(by_interval) - one,
-        )  # fmt: skip
+            len(claims),
+            tuple(claim.level for claim in by_interval if claim.level is not None),
+            sum(chances),
+            1 - math.prod(1 - chance for chance in chances),
+            one,
+            len(decided) - len(by_interval) - one,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """For ``claims.json``."""

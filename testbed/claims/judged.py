@@ -14,10 +14,16 @@ from testbed.judge.algebra import Part
 
 Word = Literal["holds", "fails", "undecided", "untrusted", "unsupported", "not-covered", "broken"]
 WORD_OF_STANDING: Mapping[Part, Word] = {
-    "pass": "holds", "fail": "fails", "undecided": "undecided", "not-covered": "not-covered",
-    "not-asked": "not-covered", "error": "broken", "missing": "broken", "untrusted": "untrusted",
+    "pass": "holds",
+    "fail": "fails",
+    "undecided": "undecided",
+    "not-covered": "not-covered",
+    "not-asked": "not-covered",
+    "error": "broken",
+    "missing": "broken",
+    "untrusted": "untrusted",
     "unsupported": "unsupported",
-}  # fmt: skip
+}
 """By the standing of the check that decides, or of the run behind it."""
 
 
@@ -117,9 +123,13 @@ def decided_of(claims: Sequence[Judged]) -> str:
 
 
 _NOT_DECIDED: Mapping[Part, str] = {
-    "untrusted": "untrusted", "error": "broke down", "undecided": "undecided", "not-covered": "not covered",
-    "unsupported": "can't be run here", "not-asked": "not asked here",
-}  # fmt: skip
+    "untrusted": "untrusted",
+    "error": "broke down",
+    "undecided": "undecided",
+    "not-covered": "not covered",
+    "unsupported": "can't be run here",
+    "not-asked": "not asked here",
+}
 
 
 def summary_of(claims: Sequence[Judged]) -> str:
@@ -141,9 +151,29 @@ def summary_of(claims: Sequence[Judged]) -> str:
 
 
 COLUMNS = (
-    "id", "source", "kind", "verdict", "reproduces", "as_known", "published", "value", "expected", "tolerance",
-    "measured", "n", "observations", "low", "high", "level", "run", "check", "command", "result", "text", "reason",
-)  # fmt: skip
+    "id",
+    "source",
+    "kind",
+    "verdict",
+    "reproduces",
+    "as_known",
+    "published",
+    "value",
+    "expected",
+    "tolerance",
+    "measured",
+    "n",
+    "observations",
+    "low",
+    "high",
+    "level",
+    "run",
+    "check",
+    "command",
+    "result",
+    "text",
+    "reason",
+)
 OF_OTHERS = ("verdict", "measured", "n", "difference")
 
 
@@ -156,9 +186,7 @@ def write_csv(claims: Sequence[Judged], path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow([*COLUMNS, *(f"{engine}_{name}" for engine in engines for name in OF_OTHERS)])
         for claim in claims:
-            low, high = (
-                next(iter(claim.intervals.values()), ("", ""))[:2] if len(claim.figures) == 1 else ("", "")
-            )
+            low, high = next(iter(claim.intervals.values()), ("", ""))[:2] if len(claim.figures) == 1 else ("", "")
             row = {**claim.as_json(), "low": low, "high": high, "level": claim.level}
             found = [row[name] for name in COLUMNS]
             found += [claim.beside.get(engine, {}).get(name) for engine in engines for name in OF_OTHERS]

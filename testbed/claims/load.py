@@ -59,11 +59,7 @@ def dangling(claim: Claim, run: RunSpec, there: WhatThereIs) -> str | None:
     if claim.check is not None and claim.check not in there.checks:
         return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(there.checks)}"
     if kind_of(run) != "table":
-        return (
-            None
-            if claim.judge is None
-            else f"judge: {run.run} is no table, so it has no cells; name its check"
-        )
+        return None if claim.judge is None else f"judge: {run.run} is no table, so it has no cells; name its check"
     check = claim.table_check("it")
     for name in (*((check and check.rows) or ()), *run.rows, *run.quick.rows):
         if name not in there.rows:

@@ -125,9 +125,7 @@ class Claim(Section):
     @model_validator(mode="after")
     def _fits_together(self) -> Claim:
         if (self.check is None) == (self.judge is None):
-            raise ValueError(
-                "give either check, the name of a check of the run, or judge, a check over its table"
-            )
+            raise ValueError("give either check, the name of a check of the run, or judge, a check over its table")
         if (self.kind == "changed") != (self.beside is not None):
             raise ValueError(
                 "beside names the claim that is decided in the source's set-up; give it with kind: changed, only there"
@@ -143,11 +141,7 @@ class Claim(Section):
     def holds_with(self) -> str:
         """What is other than in the source's set-up, in words that follow a claim's; "" where nothing is."""
         words = ", and ".join(difference.in_words() for difference in self.differs)
-        return (
-            f"{'Holds with' if self.kind == 'changed' and self.reproduces else 'With'} {words}."
-            if words
-            else ""
-        )
+        return f"{'Holds with' if self.kind == 'changed' and self.reproduces else 'With'} {words}." if words else ""
 
     def table_check(self, name: str) -> TableCheck | None:
         """``judge`` as a table's check; None for a claim that a check of the run decides."""
@@ -166,13 +160,12 @@ class Claims(Section):
     def _all_there(self) -> Claims:
         for name, claim in self.claims.items():
             for what, wanted, known in (
-                ("source", claim.source, self.sources), ("run", claim.run, self.runs),
+                ("source", claim.source, self.sources),
+                ("run", claim.run, self.runs),
                 ("setup", claim.setup, self.setups),
-            ):  # fmt: skip
+            ):
                 if wanted not in known:
-                    raise ValueError(
-                        f"claims.{name}.{what}: there is no {what} {wanted!r}: {', '.join(known)}"
-                    )
+                    raise ValueError(f"claims.{name}.{what}: there is no {what} {wanted!r}: {', '.join(known)}")
             claim.table_check(name)
             beside = claim.beside and self.claims.get(claim.beside)
             if claim.beside and not (beside and beside.kind == "claim"):
@@ -202,8 +195,10 @@ class Claims(Section):
         claims = {name: self.claims[name] for name in only}
         runs = {claim.run for claim in claims.values()}
         setups = {claim.setup for claim in claims.values()}
-        return self.model_copy(update={
-            "setups": {name: setup for name, setup in self.setups.items() if name in setups},
-            "claims": {name: claim for name, claim in self.claims.items() if name in claims},
-            "runs": {name: run for name, run in self.runs.items() if name in runs},
-        })  # fmt: skip
+        return self.model_copy(
+            update={
+                "setups": {name: setup for name, setup in self.setups.items() if name in setups},
+                "claims": {name: claim for name, claim in self.claims.items() if name in claims},
+                "runs": {name: run for name, run in self.runs.items() if name in runs},
+            }
+        )

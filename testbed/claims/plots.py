@@ -61,15 +61,10 @@ def of_run(name: str, folder: Path) -> list[Plot]:
             return of_run(name, first)
         table = read_json(folder / "table.json")
         if not any(
-            spread.n
-            for row in table_report.summaries_of(table)
-            for s in row.cells.values()
-            for spread in s.values()
+            spread.n for row in table_report.summaries_of(table) for s in row.cells.values() for spread in s.values()
         ):
             return []  # nothing could be measured, and what was published alone is no picture
-        return [
-            Plot(f"{name}-{plot.name}", plot.description, plot.svg) for plot in table_report.pictures(table)
-        ]
+        return [Plot(f"{name}-{plot.name}", plot.description, plot.svg) for plot in table_report.pictures(table)]
     if (folder / "windows.csv").is_file() and (folder / "plan.json").is_file():
         return [plot] if (plot := _shares(name, folder)) else []
     return []
@@ -81,16 +76,17 @@ def _shares(name: str, folder: Path) -> Plot | None:
     if len(lines) < 2:
         return None
     published = published_shares(plan["scenario"], verdict.policy)
-    law: list[dict[str, Any]] = next(
-        (c.figures["shares"] for c in verdict.checks if c.figures.get("shares")), []
-    )
+    law: list[dict[str, Any]] = next((c.figures["shares"] for c in verdict.checks if c.figures.get("shares")), [])
     description = f"{plan['scenario']}, {verdict.policy}: each connection's share of the window over time."
     with style.new_plot(f"{plan['scenario']}, {verdict.policy}", "share of the window") as (figure, axes):
         for number, (connection, (times, shares)) in enumerate(lines.items()):
             axes.plot(
-                times, shares, color=style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)],
-                linestyle=style.LINE_STYLES[number % len(style.LINE_STYLES)], label=connection,
-            )  # fmt: skip
+                times,
+                shares,
+                color=style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)],
+                linestyle=style.LINE_STYLES[number % len(style.LINE_STYLES)],
+                label=connection,
+            )
         if law:
             points = [(s["t_s"], s["law"]) for s in law]
             axes.plot(*zip(*points, strict=True), "+", color=style.INK, markersize=7, label="law")
@@ -98,18 +94,21 @@ def _shares(name: str, folder: Path) -> Plot | None:
             _draw_published(axes, [p for p in published if p.measured_by == source], number)
         axes.set_ylim(0, 1.05)
         axes.set_xlim(0, None)
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=5, columnspacing=1, handlelength=1.5
-        )
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=5, columnspacing=1, handlelength=1.5)
         return Plot(f"{name}-shares", description, style.to_svg(figure, f"{name}-shares", description))
 
 
 def _draw_published(axes: Any, points: Sequence[PublishedShare], number: int) -> None:
     axes.plot(
-        [p.t_s for p in points], [p.share for p in points], _MARKERS[number % len(_MARKERS)], markersize=5,
-        color=style.PAPER, markeredgecolor=style.INK, markeredgewidth=1,
+        [p.t_s for p in points],
+        [p.share for p in points],
+        _MARKERS[number % len(_MARKERS)],
+        markersize=5,
+        color=style.PAPER,
+        markeredgecolor=style.INK,
+        markeredgewidth=1,
         label="upstream again" if number == 0 else "on real links",
-    )  # fmt: skip
+    )
 
 
 def _read_shares(path: Path) -> dict[str, tuple[list[float], list[float]]]:

@@ -13,15 +13,7 @@ from testbed.matrix.repeated import first_run
 
 FOLDER = paths.CHECKOUT / "reference"
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")
-OF_A_RUN = (
-    "verdict.json",
-    "plan.json",
-    "provenance.json",
-    "links.csv",
-    "windows.csv",
-    "table.json",
-    "table.csv",
-)
+OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
 """No telemetry, no captures and no logs: those are in a bundle, or in the result folder."""
 
 
@@ -34,16 +26,13 @@ def keep(result: Path, place: Path) -> list[Path]:
     document = read_json(result / "claims.json")
     if not document["complete"]:
         raise BadInput(
-            f"{result}: it was stopped before its end",
-            f"Go on with it: ./run.sh all --resume {document['run']}",
+            f"{result}: it was stopped before its end", f"Go on with it: ./run.sh all --resume {document['run']}"
         )
     if (place / "claims.json").is_file() and read_json(place / "claims.json")["run"] != document["run"]:
         raise BadInput(f"{place} holds the results of another run; give another name, or remove it")
     copies = []
     runs = [result / run["folder"] for run in document["runs"].values() if run["folder"]]
-    runs += [
-        first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None
-    ]
+    runs += [first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None]
     for path in _small_files(result, runs):
         copy = place / path.relative_to(result)
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -16,12 +16,7 @@ from testbed.report import style, words
 from testbed.report.page_templates import page_templates
 
 _HERE = Path(__file__).parent / "templates"
-_KINDS = {
-    "claim": "claim",
-    "changed": "changed set-up",
-    "correction": "correction",
-    "beyond": "beyond the source",
-}
+_KINDS = {"claim": "claim", "changed": "changed set-up", "correction": "correction", "beyond": "beyond the source"}
 
 
 def write_report(folder: Path) -> Path:
@@ -46,8 +41,7 @@ def write_report(folder: Path) -> Path:
             all=document,
             model=MODELS[document["engine"]],
             besides=[
-                {**other, "title": TITLES[other["engine"]], "model": MODELS[other["engine"]]}
-                for other in besides
+                {**other, "title": TITLES[other["engine"]], "model": MODELS[other["engine"]]} for other in besides
             ],
             engines=[TITLES[engine] for engine in engines],
             wide=len(engines) > 1,
@@ -66,14 +60,15 @@ def write_report(folder: Path) -> Path:
             ],
             plots=[
                 {
-                    "svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description,
+                    "svg": Markup(style.for_page(p.svg, p.name, p.description)),
+                    "description": p.description,
                     "wide": not p.name.endswith("-shares"),
                 }
                 for p in drawn
             ],
         ),
         encoding="utf-8",
-    )  # fmt: skip
+    )
     return page
 
 
@@ -104,22 +99,29 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
             }
         )
     differences = [
-        f"{found['difference']} from {TITLES[engine]}"
-        if found["difference"] != "same"
-        else f"as {TITLES[engine]}"
+        f"{found['difference']} from {TITLES[engine]}" if found["difference"] != "same" else f"as {TITLES[engine]}"
         for engine, found in claim.beside.items()
         if found["difference"]
     ]
     sides.append({**_NOTHING, **own, "title": TITLES[engines[-1]], "differences": differences})
     return {
-        **claim.as_json(), **own, "kind": _KINDS[claim.kind], "sides": sides,
-        "report": report, "intervals": _intervals(claim),
-    }  # fmt: skip
+        **claim.as_json(),
+        **own,
+        "kind": _KINDS[claim.kind],
+        "sides": sides,
+        "report": report,
+        "intervals": _intervals(claim),
+    }
 
 
 _NOTHING: dict[str, Any] = {
-    "word": "not asked", "status": "not-asked", "measured": "", "n_told": "", "differences": [], "reason": "",
-}  # fmt: skip
+    "word": "not asked",
+    "status": "not-asked",
+    "measured": "",
+    "n_told": "",
+    "differences": [],
+    "reason": "",
+}
 
 
 def _badge(verdict: str, *, reproduces: bool) -> tuple[str, str]:
@@ -140,9 +142,7 @@ def _intervals(claim: Judged) -> list[str]:
     for name, value in claim.figures.items():
         interval = claim.intervals.get(name)
         text = f"{name}: {words.figure(value)}"
-        found.append(
-            text + (f" [{words.figure(interval[0])}, {words.figure(interval[1])}]" if interval else "")
-        )
+        found.append(text + (f" [{words.figure(interval[0])}, {words.figure(interval[1])}]" if interval else ""))
     return found
 
 

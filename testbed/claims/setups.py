@@ -94,8 +94,7 @@ class Setup(Section):
         if self.of_rows is not None:
             theirs = _published(self.of_rows.file, tuple(self.of_rows.by)).get(published_row)
             values |= {
-                key: NOT_THERE if theirs is None else given.of(theirs)
-                for key, given in self.of_rows.given.items()
+                key: NOT_THERE if theirs is None else given.of(theirs) for key, given in self.of_rows.given.items()
             }
         return values | self.rows.get(published_row, {}) | self.rows.get(row, {})
 
@@ -104,9 +103,7 @@ NOT_THERE = object()
 """No value equals it."""
 
 
-def differing(
-    setup: Setup, plan: Plan, row: str = "", published_row: str = "", column: str = ""
-) -> dict[str, str]:
+def differing(setup: Setup, plan: Plan, row: str = "", published_row: str = "", column: str = "") -> dict[str, str]:
     """The keys whose value in the plan is not the source's, with both in words."""
     found = {}
     for key, theirs in setup.asked(row, published_row, column).items():

@@ -67,6 +67,4 @@ def _csv(folder: Path, claims: list[Judged]) -> Iterator[str]:
     """``claims.csv`` against ``claims.json``."""
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         table.write_csv(claims, Path(place, "claims.csv"))
-        yield from text_differences(
-            "claims.csv", read(folder / "claims.csv"), read(Path(place, "claims.csv"))
-        )
+        yield from text_differences("claims.csv", read(folder / "claims.csv"), read(Path(place, "claims.csv")))

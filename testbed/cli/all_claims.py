@@ -22,9 +22,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command("all")
     def all_(
-        quick: Annotated[
-            bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")
-        ] = False,
+        quick: Annotated[bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")] = False,
         engine: Annotated[
             str,
             typer.Option(
@@ -35,8 +33,7 @@ def register(app: typer.Typer) -> None:
         ] = "mininet",
         link: LinkOption = "auto",
         only: Annotated[
-            list[str] | None,
-            typer.Option("--only", metavar="ID", help="Only this claim; may be given again."),
+            list[str] | None, typer.Option("--only", metavar="ID", help="Only this claim; may be given again.")
         ] = None,
         resume: ResumeOption = "",
         beside: Annotated[
@@ -47,9 +44,7 @@ def register(app: typer.Typer) -> None:
                 help="Put results of all claims on another engine, or a reference, beside these; may be given again.",
             ),
         ] = None,
-        dry_run: bool = typer.Option(
-            False, "--dry-run", help="Tell runs, claims and minutes, and do nothing."
-        ),
+        dry_run: bool = typer.Option(False, "--dry-run", help="Tell runs, claims and minutes, and do nothing."),
     ) -> None:
         """Decide every claim of the sources (published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.claims import all_run
@@ -99,9 +94,7 @@ def _engines(text: str) -> list[Engine]:
     known: tuple[Engine, ...] = ("mininet", "sim", "vkernel")
     found = [one for name in text.split(",") for one in known if one == name]
     if len(found) != len(text.split(",")) or len(set(found)) != len(found):
-        raise BadInput(
-            f"--engine {text}: should be {', '.join(known)}, or several of them, like mininet,vkernel"
-        )
+        raise BadInput(f"--engine {text}: should be {', '.join(known)}, or several of them, like mininet,vkernel")
     return found
 
 
@@ -141,8 +134,7 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
     verdict = verdict_of(words)
     decided = "; ".join(
-        (f"{one.engine}: " if len(asked) > 1 else "")
-        + decided_of(list(sides.Result.read(folder).claims.values()))
+        (f"{one.engine}: " if len(asked) > 1 else "") + decided_of(list(sides.Result.read(folder).claims.values()))
         for one, folder in zip(asked, folders, strict=True)
     )
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {decided}")

@@ -29,10 +29,7 @@ def register(app: typer.Typer) -> None:
         ],
         quick: Annotated[bool, typer.Option("--quick", help="Fewer repeats.")] = False,
         only: Annotated[
-            str,
-            typer.Option(
-                "--only", metavar="PART,…", help="links: some of rtt, rate, loss, tcp, scale, setup."
-            ),
+            str, typer.Option("--only", metavar="PART,…", help="links: some of rtt, rate, loss, tcp, scale, setup.")
         ] = "",
     ) -> None:
         """Measure the emulated links beside mahimahi's, rattan's and netem's, where they are installed; or how
@@ -52,12 +49,13 @@ def register(app: typer.Typer) -> None:
             parts = [part.strip() for part in only.split(",")] if only else list(links.PARTS)
             for part in parts:
                 if part not in links.PARTS:
-                    raise BadInput(
-                        f"--only: {part!r} is no part of the benchmark; there are {', '.join(links.PARTS)}"
-                    )
-            passed = _measure(links.NAME, lambda run_id, namespace, binaries, say: links.run(
-                run_id, namespace, binaries["ncp-link"], parts, quick=quick, say=say
-            ))  # fmt: skip
+                    raise BadInput(f"--only: {part!r} is no part of the benchmark; there are {', '.join(links.PARTS)}")
+            passed = _measure(
+                links.NAME,
+                lambda run_id, namespace, binaries, say: links.run(
+                    run_id, namespace, binaries["ncp-link"], parts, quick=quick, say=say
+                ),
+            )
         elif what == "telemetry":
             passed = _telemetry(quick=quick)
         elif what in ("sim", "overlay"):
@@ -65,9 +63,9 @@ def register(app: typer.Typer) -> None:
         else:
             from testbed.bench import ncp
 
-            passed = _measure(ncp.NAME, lambda run_id, _, binaries, say: ncp.run(
-                run_id, binaries["ncp-agent"], quick=quick, say=say
-            ))  # fmt: skip
+            passed = _measure(
+                ncp.NAME, lambda run_id, _, binaries, say: ncp.run(run_id, binaries["ncp-agent"], quick=quick, say=say)
+            )
         raise typer.Exit(Exit.PASS if passed else Exit.FAIL)
 
 

@@ -41,16 +41,12 @@ def register(app: typer.Typer) -> None:
             typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is."),
         ] = None,
         seeds: Annotated[int, typer.Option("--seeds", help="Runs of each version.", min=1)] = 10,
-        engine: Annotated[
-            Literal["sim", "mininet"], typer.Option("--engine", help="What versions run on.")
-        ] = "sim",
+        engine: Annotated[Literal["sim", "mininet"], typer.Option("--engine", help="What versions run on.")] = "sim",
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         runtime: RuntimeOption = "docker",
         link: LinkOption = "auto",
-        figures: Annotated[
-            str, typer.Option("--figures", help="Only these, e.g. goodput_mib_s,rtt_ms.")
-        ] = "",
+        figures: Annotated[str, typer.Option("--figures", help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
         confidence: Annotated[
             float,
             typer.Option(
@@ -69,21 +65,20 @@ def register(app: typer.Typer) -> None:
 
         asked = Asked(engine, seeds, quick, tuple(set_), runtime, link)
         code = _compare(
-            what or [],
-            group or [],
-            scenario,
-            commit or [],
-            asked,
-            [f for f in figures.split(",") if f],
-            confidence,
+            what or [], group or [], scenario, commit or [], asked, [f for f in figures.split(",") if f], confidence
         )
         raise typer.Exit(code)
 
 
 def _compare(
-    what: Sequence[str], named: Sequence[str], scenario: str, commits: Sequence[str], asked: Asked,
-    figures: Sequence[str], confidence: float,
-) -> int:  # fmt: skip
+    what: Sequence[str],
+    named: Sequence[str],
+    scenario: str,
+    commits: Sequence[str],
+    asked: Asked,
+    figures: Sequence[str],
+    confidence: float,
+) -> int:
     from rich.console import Console
 
     from testbed import paths
@@ -114,13 +109,7 @@ def _compare(
     for line in result.lines(comparison):
         print(line)
     words = set(comparison.words.values())
-    return (
-        Exit.FAIL
-        if words & {"failed", "worse", "mixed"}
-        else Exit.UNTRUSTED
-        if "untrusted" in words
-        else Exit.PASS
-    )
+    return Exit.FAIL if words & {"failed", "worse", "mixed"} else Exit.UNTRUSTED if "untrusted" in words else Exit.PASS
 
 
 def _sides(

@@ -24,18 +24,13 @@ def register(app: typer.Typer) -> None:
     def cross_check(
         names: Annotated[
             list[str] | None,
-            typer.Argument(
-                metavar="[SCENARIO|TABLE]…", help="All of scenarios/ without one; tables by name only."
-            ),
+            typer.Argument(metavar="[SCENARIO|TABLE]…", help="All of scenarios/ without one; tables by name only."),
         ] = None,
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         runtime: RuntimeOption = "docker",
         engines: Annotated[
-            str,
-            typer.Option(
-                "--engines", metavar="ENGINE,…", help="Which: the first is what others are held to."
-            ),
+            str, typer.Option("--engines", metavar="ENGINE,…", help="Which: the first is what others are held to.")
         ] = "sim,mininet",
         rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows of tables.")] = "",
         columns: Annotated[
@@ -45,8 +40,7 @@ def register(app: typer.Typer) -> None:
             int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell of tables.")
         ] = None,
         results: Annotated[
-            list[str],
-            typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder in place of a run."),
+            list[str], typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder in place of a run.")
         ] = [],  # noqa: B006
     ) -> None:
         """Run scenarios on each engine: window shares within ±0.03 at every second, goodput within 3%,

@@ -78,9 +78,14 @@ def _scenarios(name: str, asked: Asked) -> Compared:
             return Compared(scenario.name, scenario.title, runs, [], [], [], broken=why)
     reasons = [reason for folder in found.values() for reason in folder.verdict.trust.reasons]
     return Compared(
-        scenario.name, scenario.title, runs, _pairs(found, _of_runs), _plots(found), reasons,
+        scenario.name,
+        scenario.title,
+        runs,
+        _pairs(found, _of_runs),
+        _plots(found),
+        reasons,
         runs_own={word: standing_of(folder.verdict) for word, folder in found.items()},
-    )  # fmt: skip
+    )
 
 
 def _prepare(engine: str, loaded: LoadedScenario, progress: Progress, asked: Asked) -> VirtualRun:
@@ -144,9 +149,14 @@ def _tables(name: str, asked: Asked) -> Compared:
         return compare_tables(loaded.table, first, second)
 
     return Compared(
-        loaded.table.name, loaded.table.title, runs, _pairs(documents, differences), [], reasons,
+        loaded.table.name,
+        loaded.table.title,
+        runs,
+        _pairs(documents, differences),
+        [],
+        reasons,
         runs_own={word: _of_cells(runs[word], document) for word, document in documents.items()},
-    )  # fmt: skip
+    )
 
 
 def _of_cells(folder: Path, document: Mapping[str, Any]) -> Standing:
@@ -165,9 +175,7 @@ def _of_cells(folder: Path, document: Mapping[str, Any]) -> Standing:
 def _run_table(loaded: table_file.LoadedTable, engine: Any, asked: Asked) -> Path:
     verdict = table_run.run(
         loaded,
-        table_run.Asked(
-            asked.repeat, asked.rows, asked.columns, asked.runtime, engine=engine, quick=asked.quick
-        ),
+        table_run.Asked(asked.repeat, asked.rows, asked.columns, asked.runtime, engine=engine, quick=asked.quick),
     )
     # Not the latest: another may have begun meanwhile.
     return paths.results() / loaded.table.name / verdict.run
@@ -186,17 +194,10 @@ def _pairs(
 
 
 def _same_question(
-    folder: Path,
-    document: Mapping[str, Any],
-    name: str,
-    wanted: str,
-    overrides: Iterable[str],
-    asked: Asked,
+    folder: Path, document: Mapping[str, Any], name: str, wanted: str, overrides: Iterable[str], asked: Asked
 ) -> None:
     """Raise :class:`BadInput` where a result folder is of another scenario, or of other settings."""
-    settings = [
-        {s for s in of if not s.startswith(OF_THE_MACHINE)} for of in (document["overrides"], overrides)
-    ]
+    settings = [{s for s in of if not s.startswith(OF_THE_MACHINE)} for of in (document["overrides"], overrides)]
     if name != wanted or document["quick"] != asked.quick or settings[0] != settings[1]:
         told = f"{name}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings[0]))}".strip()
         raise BadInput(f"--results: {folder} is of {told}: give the same scenario and options")

@@ -21,7 +21,7 @@ def run(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
     """Carry out ``go test -json …`` in the checkout; its exit code, or 1 for a skip without an accepted reason."""
     with subprocess.Popen(
         command, cwd=paths.CHECKOUT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    ) as go:  # fmt: skip
+    ) as go:
         assert go.stdout is not None
         refused = tell(go.stdout, lambda text: print(text, end="", flush=True))
     for line in refused:

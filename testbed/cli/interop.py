@@ -26,24 +26,17 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--quick", help="1 and 4 connections, a shorter transfer, no references.")
         ] = False,
         peer: Annotated[
-            list[str],
-            typer.Option("--peer", metavar="VERSION", help="Only this version of @nkn/ncp (repeatable)."),
+            list[str], typer.Option("--peer", metavar="VERSION", help="Only this version of @nkn/ncp (repeatable).")
         ] = [],  # noqa: B006 (typer copies it)
         connections: Annotated[
             str, typer.Option("--connections", metavar="N,…", help="Numbers of connections, like 1,4 or 1-4.")
         ] = "",
         loss: Annotated[
-            str,
-            typer.Option(
-                "--loss", metavar="P%,…", help="Losses of the links in both directions, like 0%,1%."
-            ),
+            str, typer.Option("--loss", metavar="P%,…", help="Losses of the links in both directions, like 0%,1%.")
         ] = "0%,1%",
         references: Annotated[
             bool | None,
-            typer.Option(
-                "--references/--no-references",
-                help="Also ours to ours and the latest peer to itself.",
-            ),
+            typer.Option("--references/--no-references", help="Also ours to ours and the latest peer to itself."),
         ] = None,
         set_: SetOption = [],  # noqa: B006
         seed: SeedOption = None,
@@ -52,7 +45,7 @@ def register(app: typer.Typer) -> None:
         """Try the agent against npm's @nkn/ncp, both ways, and judge what both ends say and what their packets show.
 
         The last line is PASS, FAIL or UNTRUSTED; results/interop/ has the rest. Takes up to 10 minutes.
-        """  # fmt: skip
+        """
         peers = chosen_peers(peer)
         counts = chosen_connections(connections or ("1,4" if quick else "1-4"))
         with_references = not (quick or peer) if references is None else references

@@ -19,23 +19,12 @@ def register(app: typer.Typer) -> None:
         for path in available():
             try:
                 scenario = load(str(path)).scenario
-                print(
-                    f"{path.stem:<20} {scenario.title}"
-                    + (f"  [{scenario.source}]" if scenario.source else "")
-                )
+                print(f"{path.stem:<20} {scenario.title}" + (f"  [{scenario.source}]" if scenario.source else ""))
             except BadInput as error:
                 print(f"{path.stem:<20} (not valid: {error.message.splitlines()[0]})")
         for path in tables.available():
             table = tables.load(path.stem).table
-            print(
-                f"{path.stem:<20} {table.title}"
-                + (f"  [{table.source}]" if table.source else "")
-                + "  (table)"
-            )
+            print(f"{path.stem:<20} {table.title}" + (f"  [{table.source}]" if table.source else "") + "  (table)")
         for path in sweeps.available():
             sweep = sweeps.load(path.stem).sweep
-            print(
-                f"{path.stem:<20} {sweep.title}"
-                + (f"  [{sweep.source}]" if sweep.source else "")
-                + "  (sweep)"
-            )
+            print(f"{path.stem:<20} {sweep.title}" + (f"  [{sweep.source}]" if sweep.source else "") + "  (sweep)")

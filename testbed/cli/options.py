@@ -6,18 +6,12 @@ from typing import Annotated, Literal
 
 import typer
 
-ScenarioArgument = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a YAML file.")
-]
+ScenarioArgument = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a YAML file.")]
 SetOption = Annotated[
     list[str],
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change a value, e.g. policy=previous or links.fast.rate=8mbit."
-    ),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, e.g. policy=previous or links.fast.rate=8mbit."),
 ]
-QuickOption = Annotated[
-    bool, typer.Option("--quick", help="A shorter transfer, judged over the time it covers.")
-]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A shorter transfer, judged over the time it covers.")]
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of payload and losses.", min=0)]
 RuntimeOption = Annotated[
     Literal["docker", "process"],
@@ -33,9 +27,7 @@ EngineOption = Annotated[
 ]
 LinkOption = Annotated[
     Literal["auto", "netem", "relay"],
-    typer.Option(
-        "--link", help="Delay by the kernel's netem, by the user-space relay, or whichever there is."
-    ),
+    typer.Option("--link", help="Delay by the kernel's netem, by the user-space relay, or whichever there is."),
 ]
 ResumeOption = Annotated[
     str,

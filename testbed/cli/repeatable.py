@@ -24,8 +24,7 @@ def register(app: typer.Typer) -> None:
     @app.command("repeatable")
     def repeatable(
         scenarios: Annotated[
-            list[str],
-            typer.Argument(metavar="SCENARIO…", help="Scenarios, or cells of tables as TABLE/ROW/COLUMN."),
+            list[str], typer.Argument(metavar="SCENARIO…", help="Scenarios, or cells of tables as TABLE/ROW/COLUMN.")
         ],
         runs: Annotated[int, typer.Option("--runs", min=2, max=99, help="Runs of each with one seed.")] = 10,
         set_: SetOption = [],  # noqa: B006 (typer copies it)
@@ -45,9 +44,7 @@ def register(app: typer.Typer) -> None:
         folder = paths.results() / "repeatable" / run
         found: list[Repetition] = []
         for name, one in loaded.items():
-            found.append(
-                _repeat(name, one, progress, folder / name.replace("/", "-"), runs, seed, quick=quick)
-            )
+            found.append(_repeat(name, one, progress, folder / name.replace("/", "-"), runs, seed, quick=quick))
             print("\n".join(found[-1].lines()), flush=True)
             write_json(folder / "hashes.json", [repetition.as_json() for repetition in found])
         holds = all(repetition.holds for repetition in found)
@@ -79,7 +76,7 @@ def _load(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedScenar
 
 def _repeat(
     name: str, loaded: LoadedScenario, progress: Progress, folder: Path, runs: int, seed: int | None, *, quick: bool
-) -> Repetition:  # fmt: skip
+) -> Repetition:
     """The first run's folder is kept, and that of every run that differs from it."""
     from testbed.cli.vkernel import prepare
     from testbed.vkernel.repeatable import Repetition, digests
@@ -90,9 +87,7 @@ def _repeat(
         other = number > runs
         run = prepare(loaded, progress, seed=first_seed + other, quick=quick, results=folder / str(number))
         if not run.kernel.exact:
-            raise CannotRun(
-                "the guest kernel with virtual time is not built", "./run.sh doctor --build builds it."
-            )
+            raise CannotRun("the guest kernel with virtual time is not built", "./run.sh doctor --build builds it.")
         verdict = run.execute()
         digested = digests(run.folder)
         progress.say(f"{name} {number}/{runs}{' (another seed)' if other else ''}: {verdict.verdict}")

@@ -38,9 +38,7 @@ class Asked:
 
     def choices(self, middle: Literal["netem", "relay"]) -> Choices:
         """With ``auto`` decided."""
-        return Choices(
-            runtime=self.runtime, middle=middle, seed=self.seed, quick=self.quick, occasion=occasion()
-        )
+        return Choices(runtime=self.runtime, middle=middle, seed=self.seed, quick=self.quick, occasion=occasion())
 
 
 def register(app: typer.Typer) -> None:
@@ -57,8 +55,7 @@ def register(app: typer.Typer) -> None:
         link: LinkOption = "auto",
         engine: EngineOption | None = None,
         repeat: Annotated[
-            int,
-            typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict."),
+            int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict.")
         ] = 1,
         resume: ResumeOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
@@ -162,8 +159,7 @@ def run_scenario(loaded: LoadedScenario, asked: Asked) -> int:
 def _needs_root(loaded: LoadedScenario) -> None:
     if os.geteuid() != 0:
         raise CannotRun(
-            "running a scenario needs root, for network namespaces",
-            f"Try: sudo ./run.sh {loaded.scenario.name}",
+            "running a scenario needs root, for network namespaces", f"Try: sudo ./run.sh {loaded.scenario.name}"
         )
 
 
@@ -184,9 +180,7 @@ def _dry_run(loaded: LoadedScenario, asked: Asked) -> int:
 
     make_ready(Progress(), "show")
     middle: Literal["netem", "relay"]
-    middle = (
-        choose_middle(asked.link) if os.geteuid() == 0 else ("netem" if asked.link == "netem" else "relay")
-    )
+    middle = choose_middle(asked.link) if os.geteuid() == 0 else ("netem" if asked.link == "netem" else "relay")
     policies = build.policy_facts(build.build_programs()["ncp-agent"])
     print(plan_text(resolve(loaded, policies, asked.choices(middle), new_run_id())))
     return Exit.PASS

@@ -15,9 +15,7 @@ def register(app: typer.Typer) -> None:
         engine: Annotated[  # noqa: ARG001 (there is one)
             Literal["vkernel"], typer.Option("--engine", help="The only one with a kernel of its own.")
         ] = "vkernel",
-        command: Annotated[
-            str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")
-        ] = "",
+        command: Annotated[str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")] = "",
     ) -> None:
         """Root's shell in a guest kernel; what it writes outside of /out (a folder in /tmp) is gone with it."""
         from testbed.runner.progress import Progress

@@ -53,9 +53,7 @@ def _no_stock_kernel() -> bool:
 
 def _packaged(package: str) -> bool:
     try:
-        known = subprocess.run(
-            ["apt-cache", "pkgnames", package], capture_output=True, text=True, check=False
-        )
+        known = subprocess.run(["apt-cache", "pkgnames", package], capture_output=True, text=True, check=False)
     except OSError:
         return False
     return package in known.stdout.split()
@@ -95,14 +93,8 @@ ACCEPTED = (
         lambda: _lacks("qemu-aarch64")() and _lacks("qemu-aarch64-static")(),
     ),
     Accepted(r"needs Chromium or Chrome", "there is none, and set-up installs none", _no_browser),
-    Accepted(
-        r"could not import 'mininet\.topo': .*", "there is no Mininet, and the user is not root", _no_mininet
-    ),
-    Accepted(
-        r"python-ndn 0\.5\.2 needs Python 3\.11",
-        "Python is older than 3.11",
-        lambda: sys.version_info < (3, 11),
-    ),
+    Accepted(r"could not import 'mininet\.topo': .*", "there is no Mininet, and the user is not root", _no_mininet),
+    Accepted(r"python-ndn 0\.5\.2 needs Python 3\.11", "Python is older than 3.11", lambda: sys.version_info < (3, 11)),
     Accepted(
         r"NDNts: Node is .*",
         f"Node is missing or older than {interop.OLDEST_NODE_FOR_NDNTS}",
@@ -116,14 +108,10 @@ ACCEPTED = (
     Accepted(
         r"not committed as it is: .*",
         "a scenario or table has changes that are not committed",
-        lambda: (
-            subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "scenarios"], check=False).returncode != 0
-        ),
+        lambda: subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "scenarios"], check=False).returncode != 0,
     ),
     Accepted(
-        r"roc-validator is not installed \(.*",
-        "the user is not root, for whom set-up installs it",
-        lambda: not _root(),
+        r"roc-validator is not installed \(.*", "the user is not root, for whom set-up installs it", lambda: not _root()
     ),
     Accepted(
         r"this kernel does not tell a peer's window \(TCP_INFO, Linux 5\.4\)",

@@ -21,13 +21,9 @@ def register(app: typer.Typer) -> None:
     @app.command("table")
     def table(
         name: Annotated[str, typer.Argument(metavar="TABLE", help="A table's name, or a YAML file.")],
-        repeat: Annotated[
-            int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell.")
-        ] = None,
+        repeat: Annotated[int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell.")] = None,
         rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows.")] = "",
-        columns: Annotated[
-            str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns.")
-        ] = "",
+        columns: Annotated[str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns.")] = "",
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         runtime: RuntimeOption = "docker",

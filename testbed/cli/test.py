@@ -60,10 +60,7 @@ def suites() -> list[Suite]:
 
     go, tool = go_tool(), str(Path(sys.executable).parent)
     gofmt = shlex.quote(f"{_goroot(go)}/bin/gofmt")
-    shell = [
-        *SHELL_SCRIPTS,
-        *(str(p.relative_to(paths.CHECKOUT)) for p in paths.CHECKOUT.glob("tests/**/*.sh")),
-    ]
+    shell = [*SHELL_SCRIPTS, *(str(p.relative_to(paths.CHECKOUT)) for p in paths.CHECKOUT.glob("tests/**/*.sh"))]
     found = [
         Suite("ruff", (f"{tool}/ruff", "check", ".")),
         Suite("ruff format", (f"{tool}/ruff", "format", "--check", ".")),
@@ -75,12 +72,7 @@ def suites() -> list[Suite]:
         Suite("shellcheck", (f"{tool}/shellcheck", *shell)),
         Suite("ansible-lint", (f"{tool}/ansible-lint", "--offline", "playbooks")),
         Suite(
-            "gofmt",
-            (
-                "sh",
-                "-c",
-                f'wrong=$({gofmt} -l {" ".join(GO_FOLDERS)}) && echo "$wrong" && test -z "$wrong"',
-            ),
+            "gofmt", ("sh", "-c", f'wrong=$({gofmt} -l {" ".join(GO_FOLDERS)}) && echo "$wrong" && test -z "$wrong"')
         ),
         Suite("go vet", (go, "vet", "./...")),
         Suite("staticcheck", (go, "tool", "staticcheck", "./...")),
@@ -89,18 +81,7 @@ def suites() -> list[Suite]:
         Suite("guest kernel", (sys.executable, "-m", "testbed.vkernel.build")),
         Suite(
             "pytest",
-            (
-                sys.executable,
-                "-m",
-                "pytest",
-                "-m",
-                f"not {REAL_TIME}",
-                "-n",
-                "logical",
-                "--dist",
-                "loadgroup",
-                "tests",
-            ),
+            (sys.executable, "-m", "pytest", "-m", f"not {REAL_TIME}", "-n", "logical", "--dist", "loadgroup", "tests"),
         ),
         # One after the other: they would hold each other up. A shared machine stands still now and then for a part
         # of a second, in the middle of whatever is judged: what fails for that does not fail twice.
@@ -130,9 +111,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command("test")
     def test(
-        only: Annotated[
-            list[str] | None, typer.Argument(metavar="[SUITE]…", help="E.g. ruff or 'go vet'.")
-        ] = None,
+        only: Annotated[list[str] | None, typer.Argument(metavar="[SUITE]…", help="E.g. ruff or 'go vet'.")] = None,
     ) -> None:
         """Run linters and all tests. As root, the tests that need namespaces run too."""
         from testbed.doctor import make_ready

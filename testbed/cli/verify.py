@@ -25,15 +25,10 @@ def register(app: typer.Typer) -> None:
     def verify(
         results: Annotated[
             list[Path],
-            typer.Argument(
-                metavar="RESULT…", help="Result folders, e.g. results/startup/latest, or bundles."
-            ),
+            typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest, or bundles."),
         ],
         rerun: Annotated[
-            bool,
-            typer.Option(
-                "--rerun", help="Make runs in virtual time again and compare every byte of their data."
-            ),
+            bool, typer.Option("--rerun", help="Make runs in virtual time again and compare every byte of their data.")
         ] = False,
         signers: Annotated[
             Path | None,
@@ -69,9 +64,11 @@ def _tell(found: Sequence[Verified]) -> bool:
     """Print what came out; whether anything differs."""
     for verified in found:
         for word, texts in (
-            ("", verified.checks), ("differs", verified.differences), ("not checked", verified.unchecked),
+            ("", verified.checks),
+            ("differs", verified.differences),
+            ("not checked", verified.unchecked),
             ("note", verified.notes),
-        ):  # fmt: skip
+        ):
             for text in texts:
                 print(f"  {word:<11} {text}" if word else f"  {text}")
         word = "NOT CONFIRMED" if verified.differences else "CONFIRMED"

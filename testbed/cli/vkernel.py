@@ -45,18 +45,12 @@ def refuse_options(*, runtime: str | None, link: str) -> None:
         raise CannotRun("--runtime docker: the guest has no container engine", "Its agents are processes.")
     if link == "relay":
         raise CannotRun(
-            "--link relay: its lateness is that of a CPU, which is free in the guest",
-            "Links are netem's there.",
+            "--link relay: its lateness is that of a CPU, which is free in the guest", "Links are netem's there."
         )
 
 
 def prepare(
-    loaded: LoadedScenario,
-    progress: Progress,
-    *,
-    seed: int | None,
-    quick: bool,
-    results: Path | None = None,
+    loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool, results: Path | None = None
 ) -> GuestRun:
     """The run of a scenario, built and not yet executed; ``results`` is where its folder goes, if not to the
     scenario's results. Raises :class:`CannotRun` where the guest can't carry it."""

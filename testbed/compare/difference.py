@@ -65,9 +65,7 @@ class Difference:
         return asdict(self) | {"relative": None if self.relative is None else rounded(self.relative)}
 
 
-def differences(
-    base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()
-) -> list[Difference]:
+def differences(base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> list[Difference]:
     """All figures of all cases that both groups have. All intervals together are to hold with ``confidence``: each
     one's own (nominal) level is higher the more of them there are (Bonferroni)."""
     asked = [
@@ -115,21 +113,25 @@ def _difference(name: str, case: str, base: Group, other: Group, level: float) -
     word, why = _word(name, a, difference, bounds, min(a.size, b.size))
     low, high = bounds[:2] if bounds else (None, None)
     return Difference(
-        case, other.name, name, _sample(runs_of(base, case), name), _sample(runs_of(other, case), name),
-        rounded(difference), None if low is None else rounded(low), None if high is None else rounded(high),
-        pairs is not None, word, why,
-    )  # fmt: skip
-
-
-def _values(runs: Sequence[RunOf], name: str) -> NDArray[np.float64]:
-    return np.array(
-        [run.measured.values[name] for run in runs if name in run.measured.values], dtype=np.float64
+        case,
+        other.name,
+        name,
+        _sample(runs_of(base, case), name),
+        _sample(runs_of(other, case), name),
+        rounded(difference),
+        None if low is None else rounded(low),
+        None if high is None else rounded(high),
+        pairs is not None,
+        word,
+        why,
     )
 
 
-def _pairs(
-    a: Sequence[RunOf], b: Sequence[RunOf], name: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _values(runs: Sequence[RunOf], name: str) -> NDArray[np.float64]:
+    return np.array([run.measured.values[name] for run in runs if name in run.measured.values], dtype=np.float64)
+
+
+def _pairs(a: Sequence[RunOf], b: Sequence[RunOf], name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Both groups' values in the same order, where each run has exactly one of the same seed beside it."""
     mine = {run.seed: run for run in a if name in run.measured.values}
     theirs = {run.seed: run for run in b if name in run.measured.values}
@@ -139,9 +141,7 @@ def _pairs(
     return _values(list(mine.values()), name), _values([theirs[seed] for seed in mine], name)
 
 
-def interval(
-    a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float
-) -> Interval | None:
+def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float) -> Interval | None:
     """Between which bounds mean(b) − mean(a) lies, None for fewer than :data:`LEAST_N` values of either.
 
     Student's interval (Welch's where runs are not paired), widened to the percentile bootstrap's where that is wider.
@@ -159,9 +159,14 @@ def interval(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they warn of values that are nearly alike, which is fine here
         again = stats.bootstrap(
-            samples, np.mean if paired else _mean_difference, n_resamples=RESAMPLES, confidence_level=level,
-            method="percentile", vectorized=True, rng=np.random.default_rng(SEED),
-        ).confidence_interval  # fmt: skip
+            samples,
+            np.mean if paired else _mean_difference,
+            n_resamples=RESAMPLES,
+            confidence_level=level,
+            method="percentile",
+            vectorized=True,
+            rng=np.random.default_rng(SEED),
+        ).confidence_interval
         test = stats.ttest_1samp(samples[0], 0.0) if paired else stats.ttest_ind(b, a, equal_var=False)
         student = test.confidence_interval(level)
     return Interval(float(min(again.low, student.low)), float(max(again.high, student.high)), level)
@@ -171,24 +176,16 @@ def _mean_difference(b: NDArray[np.float64], a: NDArray[np.float64], axis: int =
     return np.mean(b, axis=axis) - np.mean(a, axis=axis)
 
 
-def _word(
-    name: str, a: NDArray[np.float64], difference: float, bounds: Interval | None, runs: int
-) -> tuple[Word, str]:
+def _word(name: str, a: NDArray[np.float64], difference: float, bounds: Interval | None, runs: int) -> tuple[Word, str]:
     if bounds is None:
-        return (
-            "no difference shown",
-            f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed",
-        )
+        return ("no difference shown", f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed")
     low, high = bounds.low, bounds.high
     if low <= 0 <= high:
         return "no difference shown", "the interval has 0 in it" if low != high else "the same in all runs"
     figure = figure_of(name)
     least = max(figure.least_absolute, figure.least_relative * abs(float(a.mean())))
     if abs(difference) < least and not math.isclose(abs(difference), least):
-        return (
-            "no difference shown",
-            f"less than {least:.3g} {figure.unit}".strip() + ", which does not matter",
-        )
+        return ("no difference shown", f"less than {least:.3g} {figure.unit}".strip() + ", which does not matter")
     if figure.better is None:
         return "differs", "no direction is known for it"
     why = "the same difference in every run: one observation" if low == high else ""
@@ -198,9 +195,7 @@ def _word(
 def _sample(runs: Sequence[RunOf], name: str) -> Sample:
     values = _values(runs, name)
     never = sum(name in run.measured.never for run in runs)
-    return Sample(
-        int(values.size), rounded(values.mean()), rounded(values.min()), rounded(values.max()), never
-    )
+    return Sample(int(values.size), rounded(values.mean()), rounded(values.min()), rounded(values.max()), never)
 
 
 def conclusion(found: Sequence[Difference]) -> str:

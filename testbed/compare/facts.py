@@ -8,9 +8,7 @@ from typing import Any
 from testbed.checks.verify import read_json
 from testbed.compare.groups import Group, RunOf
 
-SHOWN = (
-    "scenario", "commit", "policy", "changed", "engine", "middle", "runtime", "quick", "kernel", "host",
-)  # fmt: skip
+SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime", "quick", "kernel", "host")
 """In this order."""
 
 
@@ -40,9 +38,7 @@ def changed_checks(base: Group, other: Group) -> list[str]:
     for name in names:
         shares = []
         for group in (base, other):
-            statuses = [
-                run.checks[name] for run in group.trusted if run.checks.get(name, "not-asked") != "not-asked"
-            ]
+            statuses = [run.checks[name] for run in group.trusted if run.checks.get(name, "not-asked") != "not-asked"]
             shares.append((sum(status == "pass" for status in statuses), len(statuses)))
         (held, of), (held_now, of_now) = shares
         if of and of_now and held / of != held_now / of_now:

@@ -77,18 +77,14 @@ class Group:
 def read_run(folder: Path, case: str = "") -> RunOf:
     """A run from its result folder; BadInput where a file is missing or broken."""
     plan, verdict = read_json(folder / "plan.json"), read_verdict(folder)
-    return RunOf(
-        folder, case or str(plan["scenario"]), int(plan["seed"]), verdict.trust.trusted, measured(folder)
-    )
+    return RunOf(folder, case or str(plan["scenario"]), int(plan["seed"]), verdict.trust.trusted, measured(folder))
 
 
 def recorded(name: str, places: Sequence[str]) -> Group:
     """The group of all runs in the given folders: runs, tables, or folders of runs."""
     group = Group(name)
     for place in places:
-        folders = (
-            [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
-        )
+        folders = [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
         found = [run for folder in folders if folder.is_dir() for run in _runs_in(folder)]
         if not found:
             raise BadInput(f"{place}: there is no result folder of a run or table there")
@@ -123,9 +119,7 @@ def _of_table(folder: Path) -> Iterator[RunOf]:
 def _missing(folder: Path) -> int:
     """How many of a table's cells have no run, though they were asked for and this machine could have made them."""
     table = read_json(folder / "table.json") if (folder / "table.json").is_file() else {"outcomes": []}
-    not_here = {
-        (o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == "unsupported"
-    }
+    not_here = {(o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == "unsupported"}
     return sum(
         not finished(folder / cell.folder) and (cell.row, cell.column, cell.repetition) not in not_here
         for cell in cells_asked(folder)

@@ -165,9 +165,8 @@ def _emulated(found: Sequence[Version], asked: Asked, folder: Path, progress: Pr
         for version in found:
             plan = version.plan(repetition)
             run = run_class(plan)(
-                plan, version.loaded, version.programs.binaries, QuietProgress(),
-                results=folder / version.folder,
-            )  # fmt: skip
+                plan, version.loaded, version.programs.binaries, QuietProgress(), results=folder / version.folder
+            )
             try:
                 run.execute()
             except (Interrupted, CannotRun):

@@ -36,9 +36,7 @@ def over_time(groups: Sequence[Group]) -> list[Plot]:
         if not samples or not all(samples.values()):
             continue
         ends = [float(s.t_s[-1]) for found in samples.values() for s in found]
-        description = (
-            f"{title} of {' and '.join(samples)}: means of the runs, and from the lowest to the highest."
-        )
+        description = f"{title} of {' and '.join(samples)}: means of the runs, and from the lowest to the highest."
         with style.new_plot(title, unit) as (figure, axes):
             for number, (group, found) in enumerate(samples.items()):
                 grid_s = np.linspace(0.0, min(float(s.t_s[-1]) for s in found), POINTS)
@@ -61,9 +59,7 @@ def intervals(found: Sequence[Difference], confidence: float) -> Plot | None:
     if not shown:
         return None
     name = "differences"
-    description = (
-        f"Differences in % of the first group; all intervals together hold with {confidence:.0%} (nominal)."
-    )
+    description = f"Differences in % of the first group; all intervals together hold with {confidence:.0%} (nominal)."
     with style.new_plot("Difference from the first group", "") as (figure, axes):
         figure.set_figheight(1.4 + 0.27 * len(shown))
         axes.axvline(0, color=style.INK, linewidth=0.9)
@@ -92,9 +88,7 @@ def _label(d: Difference) -> str:
 
 def _evidence(run: RunOf) -> Evidence | None:
     path = run.folder / "telemetry.lp"
-    return (
-        Evidence(run.plan, FromFile(path), agent_results(run.folder / "agents")) if path.is_file() else None
-    )
+    return Evidence(run.plan, FromFile(path), agent_results(run.folder / "agents")) if path.is_file() else None
 
 
 def _first(run: Evidence | None, series: str) -> list[Timed]:

@@ -94,6 +94,4 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return git(*arguments)
     except FileNotFoundError:
-        raise CannotRun(
-            "commits are compared by git, which is not installed", "apt-get install git"
-        ) from None
+        raise CannotRun("commits are compared by git, which is not installed", "apt-get install git") from None

@@ -71,9 +71,7 @@ def lines(comparison: Comparison) -> list[str]:
             for d in sorted(moved, key=lambda d: d.word != "worse")
         ]
         rest = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        told.append(
-            f"{word.upper()} {group} against {base}" + (f": {', '.join(parts[:4])}{rest}" if parts else "")
-        )
+        told.append(f"{word.upper()} {group} against {base}" + (f": {', '.join(parts[:4])}{rest}" if parts else ""))
     return told
 
 
@@ -96,15 +94,16 @@ def print_screen(comparison: Comparison, console: Console) -> None:
         for d in comparison.shown(group.name):
             colour = {"better": "green", "worse": "red"}.get(d.word, "")
             table.add_row(
-                f"{d.case + ' ' if d.case else ''}{d.figure}", mean(d.base), mean(d.new), with_interval(d),
+                f"{d.case + ' ' if d.case else ''}{d.figure}",
+                mean(d.base),
+                mean(d.new),
+                with_interval(d),
                 f"[{colour}]{d.word}[/]" if colour else d.word,
-            )  # fmt: skip
+            )
         console.print(table)
         if not_in_both := alone(base, group):
             console.print(
-                f"  in one of the two only, and left out: {', '.join(not_in_both)}",
-                highlight=False,
-                markup=False,
+                f"  in one of the two only, and left out: {', '.join(not_in_both)}", highlight=False, markup=False
             )
         for text in changed_checks(base, group):
             console.print(f"  {text}", highlight=False, markup=False)
@@ -150,9 +149,7 @@ def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Pat
         "groups": [_group_json(group, home or folder) for group in comparison.groups],
         "differences": [difference.as_json() for difference in comparison.differences],
     }
-    (folder / "compare.json").write_text(
-        json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    (folder / "compare.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     drawn = [plots.intervals(comparison.differences, comparison.confidence), *_over_time(comparison.groups)]
     found = [plot for plot in drawn if plot is not None]
     (folder / "plots").mkdir(exist_ok=True)
@@ -169,8 +166,10 @@ def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Pat
         banner=_banner(comparison),
         changed_checks={g.name: changed_checks(comparison.groups[0], g) for g in comparison.groups[1:]},
         plots=[(Markup(style.for_page(p.svg, p.name, p.description)), p.description) for p in found],
-        figure_of=figure_of, mean=mean, with_interval=with_interval,
-    )  # fmt: skip
+        figure_of=figure_of,
+        mean=mean,
+        with_interval=with_interval,
+    )
     page.write_text(text, encoding="utf-8")
     return page
 
@@ -189,13 +188,18 @@ def _group_json(group: Group, folder: Path) -> Mapping[str, Any]:
         "missing": group.missing,
         "runs": [
             {
-                "folder": _place(run.folder, folder), "case": run.case, "seed": run.seed, "trusted": run.trusted,
-                "standing": run.standing, "figures": run.measured.values, "never": sorted(run.measured.never),
+                "folder": _place(run.folder, folder),
+                "case": run.case,
+                "seed": run.seed,
+                "trusted": run.trusted,
+                "standing": run.standing,
+                "figures": run.measured.values,
+                "never": sorted(run.measured.never),
                 "without_figures": run.measured.why_none,
             }
             for run in group.runs
         ],
-    }  # fmt: skip
+    }
 
 
 def _place(run: Path, folder: Path) -> str:
@@ -208,8 +212,12 @@ def _banner(comparison: Comparison) -> tuple[str, str]:
     """The word of the page, and its colour's class."""
     words = set(comparison.words.values())
     for word, colour in (
-        ("failed", "fail"), ("worse", "fail"), ("mixed", "untrusted"), ("untrusted", "untrusted"), ("better", "pass"),
-    ):  # fmt: skip
+        ("failed", "fail"),
+        ("worse", "fail"),
+        ("mixed", "untrusted"),
+        ("untrusted", "untrusted"),
+        ("better", "pass"),
+    ):
         if word in words:
             return word, colour
     return "no difference shown", "neutral"

@@ -51,6 +51,4 @@ def _as_recorded(place: Path, run: Mapping[str, Any]) -> RunOf:
     from testbed.compare.figures import Measured
 
     measured = Measured(dict(run["figures"]), frozenset(run["never"]), run["without_figures"])
-    return RunOf(
-        place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, run.get("standing", "pass")
-    )
+    return RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, run.get("standing", "pass"))

@@ -19,15 +19,19 @@ TOLERANCE = 0.05
 """Of a figure, as a part of the first engine's; of one in percent, as a part of a hundred."""
 _DECIDED: tuple[Status, ...] = ("pass", "fail", "error", "missing", "untrusted")
 _WORDS: Mapping[Status, str] = {
-    "pass": "holds", "fail": "fails", "error": "can't be judged", "undecided": "undecided",
-    "not-covered": "not covered", "not-asked": "not asked", "unsupported": "can't be made here",
-    "missing": "is missing", "untrusted": "not to be trusted",
-}  # fmt: skip
+    "pass": "holds",
+    "fail": "fails",
+    "error": "can't be judged",
+    "undecided": "undecided",
+    "not-covered": "not covered",
+    "not-asked": "not asked",
+    "unsupported": "can't be made here",
+    "missing": "is missing",
+    "untrusted": "not to be trusted",
+}
 
 
-def compare_figures(
-    place: str, first: Mapping[str, float], second: Mapping[str, float]
-) -> Iterator[Difference]:
+def compare_figures(place: str, first: Mapping[str, float], second: Mapping[str, float]) -> Iterator[Difference]:
     """Of one run: the figures of its ``verdict.json``; one that a run has not is as far off as can be."""
     for name in dict.fromkeys([*first, *second]):
         values = [Spread.of([run[name]] if name in run else []) for run in (first, second)]
@@ -70,16 +74,11 @@ def _shown(spread: Spread) -> str:
     return words.figure(spread.median) + (f" ({'–'.join(ends)})" if ends[0] != ends[1] else "")
 
 
-def _statuses(
-    table: Table, document: Mapping[str, Any], rows: list[str], columns: list[str]
-) -> dict[str, Status]:
+def _statuses(table: Table, document: Mapping[str, Any], rows: list[str], columns: list[str]) -> dict[str, Status]:
     summaries = [summary for summary in summaries_of(document) if summary.name in rows]
     outcomes = [Outcome(**found) for found in document["outcomes"] if found["row"] in rows]
     engine = document["engine"]
-    return {
-        check.name: judge_one(check, summaries, columns, outcomes, engine=engine).status
-        for check in table.checks
-    }
+    return {check.name: judge_one(check, summaries, columns, outcomes, engine=engine).status for check in table.checks}
 
 
 def _check(name: str, first: Status, second: Status) -> Difference:

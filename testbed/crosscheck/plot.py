@@ -28,19 +28,17 @@ def share_plot(session: Mapping[str, Any], engines: Mapping[str, Evidence]) -> P
                     axes.fill_between(s.t_s, low, high, color=colour, alpha=0.16, linewidth=0)
                 else:
                     axes.plot(
-                        s.t_s[::5], s.values[::5], _MARKERS[(place - 1) % len(_MARKERS)], markersize=4,
-                        color=style.INK, zorder=3, label=None if number else engine,
-                    )  # fmt: skip
+                        s.t_s[::5],
+                        s.values[::5],
+                        _MARKERS[(place - 1) % len(_MARKERS)],
+                        markersize=4,
+                        color=style.INK,
+                        zorder=3,
+                        label=None if number else engine,
+                    )
         axes.set_ylim(0, 1.05)
-        axes.set_title(
-            axes.get_title("left"), pad=12 + 12 * -(-len(axes.get_legend_handles_labels()[1]) // 3)
-        )
+        axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-len(axes.get_legend_handles_labels()[1]) // 3))
         axes.legend(
-            loc="lower left",
-            bbox_to_anchor=(-0.1, 0.99),
-            ncols=3,
-            columnspacing=0.8,
-            handlelength=1.2,
-            fontsize=7.5,
+            loc="lower left", bbox_to_anchor=(-0.1, 0.99), ncols=3, columnspacing=0.8, handlelength=1.2, fontsize=7.5
         )
         return Plot(name, description, style.to_svg(figure, name, description))

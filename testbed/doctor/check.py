@@ -59,12 +59,7 @@ class Requirement:
         return "; or ".join(text for text in (by_playbook, self.fix) if text)
 
 
-INSTALLED_BY = {
-    Need.TESTS: "test",
-    Need.NDN_PEERS: "test",
-    Need.PEERS: "interop",
-    Need.GUEST: "doctor --build",
-}
+INSTALLED_BY = {Need.TESTS: "test", Need.NDN_PEERS: "test", Need.PEERS: "interop", Need.GUEST: "doctor --build"}
 """Commands that install what most runs do without; ``doctor --fix`` installs all else."""
 
 TAGS_WITHOUT_ROOT = frozenset({"python", "go"})
@@ -74,17 +69,15 @@ TAGS_WITHOUT_ROOT = frozenset({"python", "go"})
 PYTHON, BUILD, EMULATION, TOOLS = Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS
 
 REQUIREMENTS = (
+    Requirement("python packages", "the testbed itself", machine.pinned("requirements.lock"), PYTHON, tag="python"),
+    Requirement("root", "namespaces and links are root's", machine.root, EMULATION, "run it as root: sudo ./run.sh …"),
     Requirement(
-        "python packages", "the testbed itself", machine.pinned("requirements.lock"), PYTHON,
-        tag="python",
-    ),
-    Requirement(
-        "root", "namespaces and links are root's", machine.root, EMULATION,
-        "run it as root: sudo ./run.sh …",
-    ),
-    Requirement(
-        "mininet", "makes hosts and links", machine.mininet, TOOLS,
-        "apt-get install mininet, and use the distribution's python3", "system",
+        "mininet",
+        "makes hosts and links",
+        machine.mininet,
+        TOOLS,
+        "apt-get install mininet, and use the distribution's python3",
+        "system",
     ),
     Requirement("ip", "makes interfaces and namespaces", machine.program("ip", "-V"), TOOLS, tag="system"),
     Requirement("tc", "shapes links", machine.program("tc", "-V"), TOOLS, tag="system"),
@@ -97,80 +90,118 @@ REQUIREMENTS = (
     Requirement("tcpdump", "captures what is judged", machine.program("tcpdump", "--version"), EMULATION, tag="system"),
     Requirement("mptcpize", "turns iperf3 to MPTCP", machine.program("mptcpize"), Need.MPTCP, tag="system"),
     Requirement(
-        "veth", "a link is a pair of them", kernel.feature(kernel.VETH), EMULATION,
-        "use a kernel with CONFIG_VETH", "system",
+        "veth",
+        "a link is a pair of them",
+        kernel.feature(kernel.VETH),
+        EMULATION,
+        "use a kernel with CONFIG_VETH",
+        "system",
     ),
     Requirement(
-        "bridge", "the management network", kernel.feature(kernel.BRIDGE), EMULATION,
-        "use a kernel with CONFIG_BRIDGE", "system",
+        "bridge",
+        "the management network",
+        kernel.feature(kernel.BRIDGE),
+        EMULATION,
+        "use a kernel with CONFIG_BRIDGE",
+        "system",
     ),
     Requirement(
-        "htb", "sets a link's rate and queue", kernel.feature(kernel.HTB), EMULATION,
-        "use a kernel with CONFIG_NET_SCH_HTB", "system",
+        "htb",
+        "sets a link's rate and queue",
+        kernel.feature(kernel.HTB),
+        EMULATION,
+        "use a kernel with CONFIG_NET_SCH_HTB",
+        "system",
     ),
     Requirement(
-        "docker engine", "agents run in containers", machine.docker_engine, Need.CONTAINERS,
-        "--runtime process", "docker",
+        "docker engine",
+        "agents run in containers",
+        machine.docker_engine,
+        Need.CONTAINERS,
+        "--runtime process",
+        "docker",
     ),
     Requirement("go", "builds agents and relay", machine.go_version, BUILD, tag="go"),
     Requirement(
-        "influxdb", "stores telemetry", machine.influxdb, Need.DATABASE,
+        "influxdb",
+        "stores telemetry",
+        machine.influxdb,
+        Need.DATABASE,
         "name a free port with NCP_TESTBED_INFLUX_PORT or a server of your own with NCP_TESTBED_INFLUX_URL",
         "influxdb",
     ),
     Requirement(
-        "folders", "what is built, and results", machine.folders, BUILD,
+        "folders",
+        "what is built, and results",
+        machine.folders,
+        BUILD,
         "use a clone of your own; NCP_TESTBED_RESULTS names another folder for results",
     ),
     Requirement(
-        "disk", "images, build cache and results", machine.disk, BUILD,
+        "disk",
+        "images, build cache and results",
+        machine.disk,
+        BUILD,
         "free 2 GiB, or move results with NCP_TESTBED_RESULTS",
     ),
     Requirement(
-        "node", "runs npm's implementations", interop.node, Need.PEERS,
-        f"install Node {interop.OLDEST_NODE} or newer from nodejs.org", "interop",
+        "node",
+        "runs npm's implementations",
+        interop.node,
+        Need.PEERS,
+        f"install Node {interop.OLDEST_NODE} or newer from nodejs.org",
+        "interop",
+    ),
+    Requirement("npm packages", "npm's implementations of NCP", interop.packages, Need.PEERS, tag="interop"),
+    Requirement(
+        "node for ndnts",
+        "runs NDNts, whose tests are skipped without it",
+        interop.node_for_ndnts,
+        Need.NDN_PEERS,
+        f"install Node {interop.OLDEST_NODE_FOR_NDNTS} or newer from nodejs.org",
+        level="optional",
     ),
     Requirement(
-        "npm packages", "npm's implementations of NCP", interop.packages, Need.PEERS, tag="interop",
+        "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS, tag="ndn-peers"
+    ),
+    Requirement("test tools", "./run.sh test", machine.test_tools, Need.TESTS, tag="test"),
+    Requirement(
+        "browser",
+        "report --pdf; tests look at the reports in it",
+        machine.browser,
+        Need.TESTS,
+        "install Chromium or Chrome, or name one with NCP_TESTBED_BROWSER",
+        "test",
+        "optional",
     ),
     Requirement(
-        "node for ndnts", "runs NDNts, whose tests are skipped without it", interop.node_for_ndnts, Need.NDN_PEERS,
-        f"install Node {interop.OLDEST_NODE_FOR_NDNTS} or newer from nodejs.org", level="optional",
+        "memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION, "free 1 GiB", level="optional"
     ),
     Requirement(
-        "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS,
-        tag="ndn-peers",
+        "cores",
+        "with fewer than two, links are late and runs untrusted",
+        machine.cores,
+        EMULATION,
+        "use a machine with two cores",
+        level="optional",
     ),
     Requirement(
-        "test tools", "./run.sh test", machine.test_tools, Need.TESTS,
-        tag="test",
-    ),
-    Requirement(
-        "browser", "report --pdf; tests look at the reports in it", machine.browser, Need.TESTS,
-        "install Chromium or Chrome, or name one with NCP_TESTBED_BROWSER", "test", "optional",
-    ),
-    Requirement(
-        "memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION,
-        "free 1 GiB", level="optional",
-    ),
-    Requirement(
-        "cores", "with fewer than two, links are late and runs untrusted", machine.cores, EMULATION,
-        "use a machine with two cores", level="optional",
-    ),
-    Requirement(
-        "guest kernel", "a run in a kernel of its own (--engine vkernel)", guest.any_kernel, Need.GUEST, tag="vkernel",
+        "guest kernel", "a run in a kernel of its own (--engine vkernel)", guest.any_kernel, Need.GUEST, tag="vkernel"
     ),
     Requirement("virtual time", "", guest.virtual_time, Need.GUEST, level="fact"),
     Requirement("kernel", "", kernel.release, EMULATION, level="fact"),
     Requirement(
-        "netem", "the kernel's middle of a link; without it the user-space relay is used",
-        kernel.feature(kernel.NETEM), EMULATION, level="fact",
+        "netem",
+        "the kernel's middle of a link; without it the user-space relay is used",
+        kernel.feature(kernel.NETEM),
+        EMULATION,
+        level="fact",
     ),
     Requirement(
-        "congestion control", "asserted by TCP experiments", kernel.congestion_control, EMULATION, level="fact",
+        "congestion control", "asserted by TCP experiments", kernel.congestion_control, EMULATION, level="fact"
     ),
     Requirement("mptcp", "multipath TCP experiments", kernel.mptcp, EMULATION, level="fact"),
-)  # fmt: skip
+)
 
 RUN_VERBS = ("run", "table", "all", "sweep", "bench")
 """Verbs that build the programs and carry out runs."""

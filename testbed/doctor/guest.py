@@ -31,8 +31,6 @@ def virtual_time() -> Probed:
     if program := kernel.built():
         return Probed(True, f"built: {program}")
     if not (lacking := kernel.why_not_buildable()):
-        return Probed(
-            False, "not built yet: --engine vkernel or doctor --build does it, once, in some minutes"
-        )
+        return Probed(False, "not built yet: --engine vkernel or doctor --build does it, once, in some minutes")
     instead = "Debian's user-mode-linux in real time instead" if kernel.stock() else "and no user-mode-linux"
     return Probed(False, f"can't be built, {instead}. {lacking}")

@@ -29,9 +29,7 @@ def node_for_ndnts() -> Probed:
 def _node(oldest: int) -> Probed:
     if shutil.which("node") is None:
         return Probed(False, "not installed")
-    said = subprocess.run(
-        ["node", "--version"], capture_output=True, text=True, check=False, timeout=10
-    ).stdout.strip()
+    said = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False, timeout=10).stdout.strip()
     version = re.match(r"v(\d+)\.", said)
     ok = version is not None and int(version.group(1)) >= oldest
     return Probed(ok, said if ok else f"{said or 'no version'}, older than {oldest}")
@@ -46,9 +44,7 @@ def packages(folder: str = NCP_PEERS) -> Probed:
         return Probed(False, "not installed")
     wrong = [name for name, integrity in wanted.items() if found.get(name) != integrity]
     if wrong:
-        return Probed(
-            False, f"not as pinned: {', '.join(name.removeprefix('node_modules/') for name in wrong)}"
-        )
+        return Probed(False, f"not as pinned: {', '.join(name.removeprefix('node_modules/') for name in wrong)}")
     return Probed(True, f"as in {folder}/package-lock.json")
 
 

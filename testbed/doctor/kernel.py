@@ -40,11 +40,7 @@ def can(command: str) -> Probed:
     as_user = [] if os.geteuid() == 0 else ["--map-root-user"]
     try:
         done = subprocess.run(
-            ["unshare", *as_user, "--net", *command.split()],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=10,
+            ["unshare", *as_user, "--net", *command.split()], capture_output=True, text=True, check=False, timeout=10
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Probed(False, f"not known: {error}")
@@ -69,9 +65,7 @@ def congestion_control() -> Probed:
     default = sysctl("net.ipv4.tcp_congestion_control")
     available = sysctl("net.ipv4.tcp_available_congestion_control")
     allowed = sysctl("net.ipv4.tcp_allowed_congestion_control")
-    return Probed(
-        default is not None, f"{default} is the default; available: {available}; allowed: {allowed}"
-    )
+    return Probed(default is not None, f"{default} is the default; available: {available}; allowed: {allowed}")
 
 
 def mptcp() -> Probed:

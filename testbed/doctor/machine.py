@@ -81,9 +81,7 @@ def _not_as_pinned(lock: Path) -> list[str]:
             installed = importlib.metadata.version(package.name)
         except importlib.metadata.PackageNotFoundError:
             installed = "not installed"
-        if not package.specifier.contains(
-            installed if installed != "not installed" else "0", prereleases=True
-        ):
+        if not package.specifier.contains(installed if installed != "not installed" else "0", prereleases=True):
             wrong.append(f"{package.name}{package.specifier} ({installed})")
     return wrong
 
@@ -124,9 +122,7 @@ def program(name: str, *version_arguments: str) -> Callable[[], Probed]:
             return Probed(False, "not in PATH")
         if not version_arguments:
             return Probed(True, path)
-        said = subprocess.run(
-            [path, *version_arguments], capture_output=True, text=True, check=False, timeout=5
-        )
+        said = subprocess.run([path, *version_arguments], capture_output=True, text=True, check=False, timeout=5)
         lines = [*said.stdout.splitlines(), *said.stderr.splitlines()]
         return Probed(True, lines[0].strip() if lines else path)
 
@@ -171,9 +167,7 @@ def folders() -> Probed:
         if os.statvfs(nearest).f_flag & os.ST_RDONLY:
             return Probed(False, f"{nearest} is on a read-only disk")
         if not os.access(nearest, os.W_OK | os.X_OK):
-            return Probed(
-                False, f"user {os.geteuid()} can't write to {nearest} of user {nearest.stat().st_uid}"
-            )
+            return Probed(False, f"user {os.geteuid()} can't write to {nearest} of user {nearest.stat().st_uid}")
     return Probed(True, f"{paths.BINARIES} and {paths.results()} can be written")
 
 

@@ -68,7 +68,5 @@ def external() -> Endpoint | None:
         valid = False
     if not valid:
         raise BadInput(f"NCP_TESTBED_INFLUX_URL={url}: should be like http://host:8086")
-    login = Login(
-        os.environ.get("NCP_TESTBED_INFLUX_USER", ""), os.environ.get("NCP_TESTBED_INFLUX_PASSWORD", "")
-    )
+    login = Login(os.environ.get("NCP_TESTBED_INFLUX_USER", ""), os.environ.get("NCP_TESTBED_INFLUX_PASSWORD", ""))
     return Endpoint(url, DATABASE, dict.fromkeys(ROLES, login))

@@ -68,7 +68,6 @@ def _make_query(client: InfluxDBClient, database: str, name: str, statement: str
         if "already exists" not in str(error):
             raise
         client.query(
-            f"DROP CONTINUOUS QUERY {influxql.identifier(name)} ON {influxql.identifier(database)}",
-            method="POST",
+            f"DROP CONTINUOUS QUERY {influxql.identifier(name)} ON {influxql.identifier(database)}", method="POST"
         )
         client.query(statement, method="POST")

@@ -31,12 +31,7 @@ Plan = Mapping[str, Any]
 def begin(client: Client, plan: Plan, folder: Path, now_ns: int) -> None:
     """Enter a run that begins now and leaves its results in ``folder``. The client's role is ``admin``."""
     facts = {**_facts(plan), **_report(folder), "state": "on", "length_s": expected_s(plan)}
-    client.write(
-        [
-            *_lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS),
-            *_lines(_tags(plan), facts, now_ns),
-        ]
-    )
+    client.write([*_lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS), *_lines(_tags(plan), facts, now_ns)])
 
 
 def lengthen(client: Client, plan: Plan, length_s: float) -> None:

@@ -198,15 +198,7 @@ def _start(state: State, user: str | None) -> None:
         state.log.unlink()
     state.pid_file.unlink(missing_ok=True)
     # setsid --fork: a session of its own, and init as its parent, so it outlives us and leaves no zombie.
-    command = [
-        "setsid",
-        "--fork",
-        program,
-        "-config",
-        str(state.configuration),
-        "-pidfile",
-        str(state.pid_file),
-    ]
+    command = ["setsid", "--fork", program, "-config", str(state.configuration), "-pidfile", str(state.pid_file)]
     with state.log.open("ab") as log:
         subprocess.run(
             command,

@@ -48,12 +48,18 @@ class CellResult:
         """The cell in ``interop.json``."""
         cell = self.cell
         return {
-            "sender": cell.sender, "receiver": cell.receiver, "connections": cell.connections, "loss": cell.loss,
-            "status": self.judgement.status, "reasons": self.judgement.reasons, "goodput_bps": self.goodput_bps,
-            "transfer_bytes": self.evidence.transfer_bytes, "folder": f"cells/{cell.folder}",
+            "sender": cell.sender,
+            "receiver": cell.receiver,
+            "connections": cell.connections,
+            "loss": cell.loss,
+            "status": self.judgement.status,
+            "reasons": self.judgement.reasons,
+            "goodput_bps": self.goodput_bps,
+            "transfer_bytes": self.evidence.transfer_bytes,
+            "folder": f"cells/{cell.folder}",
             "ends": {end: _without_samples(self.evidence.results[end]) for end in ENDS},
             "packets": self.evidence.packets,
-        }  # fmt: skip
+        }
 
 
 def _without_samples(result: Any) -> Any:
@@ -117,9 +123,15 @@ def _ends(cell: Cell, plans: CellPlans, own: Path, folder: Path) -> dict[str, Ag
     ends = {}
     for end, file in zip(ENDS, plans.write(folder), strict=True):
         ends[end] = AgentPlace(
-            host=session[f"{end}_host"], role=end, session=cell.session, plan=file, directory=folder / end,
-            control=own / f"{cell.session}-{end}", credentials=None, log=folder / f"{end}.log",
-        )  # fmt: skip
+            host=session[f"{end}_host"],
+            role=end,
+            session=cell.session,
+            plan=file,
+            directory=folder / end,
+            control=own / f"{cell.session}-{end}",
+            credentials=None,
+            log=folder / f"{end}.log",
+        )
         ends[end].prepare()
     return ends
 
@@ -128,9 +140,7 @@ def _start(implementation: str, agent: Path, host_pid: int, place: AgentPlace) -
     if implementation == OURS:
         return ProcessAgent(agent, host_pid, place)
     package = PEERS[implementation]
-    return ProcessAgent(
-        FOLDER, host_pid, place, lambda seen: ["node", str(seen / "peer.js"), "--package", package]
-    )
+    return ProcessAgent(FOLDER, host_pid, place, lambda seen: ["node", str(seen / "peer.js"), "--package", package])
 
 
 def _start_captures(
@@ -139,9 +149,7 @@ def _start_captures(
     namespaces = network.namespaces()
     captures = {}
     for end in ENDS:
-        capture = Capture(
-            end, namespaces[ends[end].host], folder / f"{end}.pcap", folder / f"{end}-capture.log"
-        )
+        capture = Capture(end, namespaces[ends[end].host], folder / f"{end}.pcap", folder / f"{end}-capture.log")
         parts.callback(capture.stop)
         captures[end] = capture
     for capture in captures.values():

@@ -32,9 +32,7 @@ class Cell:
     @property
     def folder(self) -> str:
         """The name of its folder."""
-        return f"{self.sender}-to-{self.receiver}-{self.connections}-{loss_words(self.loss)}".replace(
-            " ", "-"
-        )
+        return f"{self.sender}-to-{self.receiver}-{self.connections}-{loss_words(self.loss)}".replace(" ", "-")
 
     @property
     def title(self) -> str:
@@ -79,9 +77,7 @@ def chosen_connections(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         ends = [first, last if dash else first]
         if not all(end.strip().isdigit() for end in ends):
-            raise BadInput(
-                f"--connections {text}: write numbers from 1 to {MOST_CONNECTIONS}, like 1,4 or 1-4"
-            )
+            raise BadInput(f"--connections {text}: write numbers from 1 to {MOST_CONNECTIONS}, like 1,4 or 1-4")
         found += range(int(ends[0]), int(ends[1]) + 1)
     if not found or min(found) < 1 or max(found) > MOST_CONNECTIONS:
         raise BadInput(f"--connections {text}: the network has 1 to {MOST_CONNECTIONS} links")

@@ -72,9 +72,7 @@ class Matrix:
                 for loss, plan in self.asked.plans.items():
                     self._on_a_network(loss, plan, own)
             except Exception as error:
-                broken = (
-                    error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-                )
+                broken = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
                 self.distrust += getattr(error, "reasons", [])
                 raise
             finally:
@@ -98,9 +96,13 @@ class Matrix:
         with self.progress.step(f"network, {loss_words(loss)}") as step:
             network = self._build(parts, plan, folder)
             readings = calibration.calibrate(
-                plan, folder / "plan.json", self.binaries["ncp-link"], network.namespaces(),
-                folder / "probe.log", folder / "links.csv",
-            )  # fmt: skip
+                plan,
+                folder / "plan.json",
+                self.binaries["ncp-link"],
+                network.namespaces(),
+                folder / "probe.log",
+                folder / "links.csv",
+            )
             noted["calibration"] = [asdict(reading) for reading in readings]
             noted["middle"] = network.middle.facts()
             noted["sysctls"] = provenance.sysctls(network.namespaces())
@@ -130,9 +132,7 @@ class Matrix:
         relay = None
         if plan["middle"] == "relay":
             (folder / "relay").mkdir()
-            relay = relay_middle(
-                plan, file, self.binaries["ncp-link"], folder / "relay", None, folder / "relay.log"
-            )
+            relay = relay_middle(plan, file, self.binaries["ncp-link"], folder / "relay", None, folder / "relay.log")
         network = Network(plan, relay)
         parts.callback(network.tear_down)
         network.build()
@@ -156,9 +156,7 @@ class Matrix:
     def _left_s(self) -> float:
         done = len(self.results)
         each_s = self._cells_s / done if done else CELL_S
-        networks = {cell.loss for cell in self.asked.cells[done:]} - {
-            cell.loss for cell in self.asked.cells[:done]
-        }
+        networks = {cell.loss for cell in self.asked.cells[done:]} - {cell.loss for cell in self.asked.cells[:done]}
         return each_s * (len(self.asked.cells) - done) + NETWORK_S * max(0, len(networks) - (not done))
 
     def _relay_result(self, plan: Plan, folder: Path) -> dict[str, Any] | None:

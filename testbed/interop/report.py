@@ -27,9 +27,13 @@ def write_report(outcome: Outcome, folder: Path) -> None:
     environment.filters.update(pretty=pretty)
     columns, rows = outcome.table()
     page = environment.get_template("interop.html.j2").render(
-        outcome=outcome, columns=columns, rows=[_linked(outcome, row, number) for number, row in enumerate(rows)],
-        cells=document["cells"], titles=[result.cell.title for result in outcome.results], legend=LEGEND,
-    )  # fmt: skip
+        outcome=outcome,
+        columns=columns,
+        rows=[_linked(outcome, row, number) for number, row in enumerate(rows)],
+        cells=document["cells"],
+        titles=[result.cell.title for result in outcome.results],
+        legend=LEGEND,
+    )
     (folder / "interop.html").write_text(page, encoding="utf-8")
 
 
@@ -37,10 +41,7 @@ def as_markdown(outcome: Outcome) -> str:
     """Table, legend and what went wrong."""
     columns, rows = outcome.table()
     failed = [result for result in outcome.results if result.judgement.reasons]
-    parts = [
-        f"**{outcome.verdict.upper()}** interop {outcome.run}: {outcome.summary}.",
-        markdown_table(columns, rows),
-    ]
+    parts = [f"**{outcome.verdict.upper()}** interop {outcome.run}: {outcome.summary}.", markdown_table(columns, rows)]
     parts.append(LEGEND)
     parts += [f"- {result.cell.title}: {'; '.join(result.judgement.reasons)}" for result in failed]
     parts += [f"- not to be trusted: {reason}" for reason in outcome.trust.reasons]

@@ -28,9 +28,7 @@ class Outcome:
     broken: str
 
     @classmethod
-    def of(
-        cls, run: str, asked: Sequence[Cell], results: Sequence[CellResult], trust: Trust, broken: str
-    ) -> Outcome:
+    def of(cls, run: str, asked: Sequence[Cell], results: Sequence[CellResult], trust: Trust, broken: str) -> Outcome:
         """The verdict: ``untrusted`` where links or machine can't be trusted or packets can't be told, ``pass``
         only if every cell was run and passes."""
         by_status = {status: [r for r in results if r.judgement.status == status] for status in MARKS}
@@ -53,10 +51,16 @@ class Outcome:
         """``interop.json``."""
         columns, rows = self.table()
         return {
-            "schema": 1, "run": self.run, "verdict": self.verdict, "summary": self.summary,
-            "trust": self.trust.model_dump(), "broken": self.broken or None,
-            "columns": columns, "rows": rows, "cells": [result.as_json() for result in self.results],
-        }  # fmt: skip
+            "schema": 1,
+            "run": self.run,
+            "verdict": self.verdict,
+            "summary": self.summary,
+            "trust": self.trust.model_dump(),
+            "broken": self.broken or None,
+            "columns": columns,
+            "rows": rows,
+            "cells": [result.as_json() for result in self.results],
+        }
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Who sends to whom, down; connections and loss, across; ✓, ✕ or ? and MiB/s in each cell."""

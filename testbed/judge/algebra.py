@@ -54,9 +54,14 @@ def verdict_of(parts: Iterable[Part], *, may_stay_open: bool = False) -> Word:
 
 
 _TOLD: Mapping[Standing, str] = {
-    "fail": "fails", "error": "can't be judged", "missing": "is missing", "untrusted": "is not to be trusted",
-    "undecided": "is undecided", "not-covered": "is not covered", "unsupported": "can't be made here",
-}  # fmt: skip
+    "fail": "fails",
+    "error": "can't be judged",
+    "missing": "is missing",
+    "untrusted": "is not to be trusted",
+    "undecided": "is undecided",
+    "not-covered": "is not covered",
+    "unsupported": "can't be made here",
+}
 
 
 def summary_of(parts: Iterable[tuple[str, Part]], what: str = "checks") -> str:

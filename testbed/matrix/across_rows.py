@@ -38,9 +38,7 @@ class Fit:
 
 def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> Fit | None:
     """The line through the cells' medians; None with fewer than three, or with all x alike."""
-    pairs = [
-        (row.median(column, check.x), row.median(column, figure)) for row in rows for column in check.columns
-    ]
+    pairs = [(row.median(column, check.x), row.median(column, figure)) for row in rows for column in check.columns]
     points = tuple((x, y) for x, y in pairs if x is not None and y is not None)
     if len(points) < LEAST_POINTS or len({x for x, _ in points}) == 1:
         return None
@@ -58,9 +56,7 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
     line = fit(check, rows, figure)
     if line is None:
         reason = f"Not decided: a line takes {LEAST_POINTS} cells with values, of different {check.x}."
-        return CheckResult(
-            name=check.name, judge=check.judge, status="not-covered", expected=wanted, reason=reason
-        )
+        return CheckResult(name=check.name, judge=check.judge, status="not-covered", expected=wanted, reason=reason)
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
     r2_asked = f" (at least {check.least_r2:g})" if check.least_r2 else ""
     return CheckResult(
@@ -74,10 +70,14 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
             f"{len(line.points)} cells, which explains {line.r2:.4f} of the variance{r2_asked}; asked {wanted}."
         ),
         figures={
-            "slope": rounded(line.slope), "intercept": rounded(line.intercept), "r2": rounded(line.r2),
-            "points": [[rounded(x), rounded(y)] for x, y in line.points], "x": check.x, "figure": figure,
+            "slope": rounded(line.slope),
+            "intercept": rounded(line.intercept),
+            "r2": rounded(line.r2),
+            "points": [[rounded(x), rounded(y)] for x, y in line.points],
+            "x": check.x,
+            "figure": figure,
         },
-    )  # fmt: skip
+    )
 
 
 def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
@@ -96,8 +96,7 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
     behind: dict[str, Behind] = {}
     for column in check.columns:
         one, other = (
-            by_name[name].spread(column, figure) if name in by_name else none
-            for name in (check.row, check.over)
+            by_name[name].spread(column, figure) if name in by_name else none for name in (check.row, check.over)
         )
         if one.median is None or not other.median or other.may_be_0:
             continue
@@ -108,8 +107,7 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
             found_intervals[column] = [rounded(end) for end in interval]
         founds.append(intervals.against(ratios[column], interval, check.min, check.max))
         told.append(
-            f"{column} {ratios[column]:.3f}"
-            + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
+            f"{column} {ratios[column]:.3f}" + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
         )
     missing = [column for column in check.columns if column not in ratios]
     reason = f"Row {check.row} over row {check.over}: {', '.join(told)}." if told else ""

@@ -18,8 +18,10 @@ from testbed.report import words
 
 _OF_INTERVAL: Mapping[Found, Standing] = {"inside": "pass", "outside": "fail", "straddles": "undecided"}
 _IN_WORDS: Mapping[Standing, str] = {
-    "not-covered": "not covered", "unsupported": "can't be made here", "error": "broken",
-}  # fmt: skip
+    "not-covered": "not covered",
+    "unsupported": "can't be made here",
+    "error": "broken",
+}
 
 
 def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckResult:
@@ -34,22 +36,21 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
     of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
     asked = [(standing, result) for standing, result in of_runs if standing != "not-asked"]
     if of_runs and not asked:
-        return _result(
-            check, "not-asked", "Not asked of this policy.", [result for _, result in of_runs], [], None
-        )
+        return _result(check, "not-asked", "Not asked of this policy.", [result for _, result in of_runs], [], None)
     judged = [(standing, result) for standing, result in asked if standing in ("pass", "fail")]
     results = [result for _, result in judged]
     held = sum(standing == "pass" for standing, _ in judged)
-    told_apart = observations(
-        [outcome for outcome in outcomes if _standing(check.check, outcome) in ("pass", "fail")]
-    )
+    told_apart = observations([outcome for outcome in outcomes if _standing(check.check, outcome) in ("pass", "fail")])
     measured = [outcome.checks[check.check]["measured"] for outcome in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
     interval = intervals.of_median(values) if len(values) == len(measured) else None
     low, high = _limits(results)
-    if low is not None and high is not None and interval is not None and all(
-        _by_its_number(result, low, high) for result in results
-    ):  # fmt: skip
+    if (
+        low is not None
+        and high is not None
+        and interval is not None
+        and all(_by_its_number(result, low, high) for result in results)
+    ):
         decided = _OF_INTERVAL[interval.against(low, high)]
     elif held == len(judged):
         decided = "pass"
@@ -64,8 +65,10 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
         reason += f" Median {words.figure(statistics.median(values))}"
         reason += (
             f" [{words.figure(interval.low)}, {words.figure(interval.high)}], a {intervals.told([interval.level])} "
-            "interval." if interval else "."
-        )  # fmt: skip
+            "interval."
+            if interval
+            else "."
+        )
     if len(told_apart) == 1 < len(judged):
         reason += f" {len(judged)} runs, one observation: nothing is left to chance, its value decides."
     elif len(judged) < intervals.LEAST_N:
@@ -94,9 +97,7 @@ def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float | None, float |
 
 def _by_its_number(result: Mapping[str, Any], low: float, high: float) -> bool:
     """Whether the run's own verdict is what its number says: one that failed for something else stays failed."""
-    return result.get("judge") not in FACTS and (result["status"] == "pass") == (
-        low <= result["measured"] <= high
-    )
+    return result.get("judge") not in FACTS and (result["status"] == "pass") == (low <= result["measured"] <= high)
 
 
 def _is_fact(results: Sequence[Mapping[str, Any]]) -> bool:
@@ -108,9 +109,13 @@ def _is_number(value: Any) -> bool:
 
 
 def _result(
-    check: EachRunCheck, status: Status, reason: str, results: Sequence[Mapping[str, Any]], values: Sequence[float],
+    check: EachRunCheck,
+    status: Status,
+    reason: str,
+    results: Sequence[Mapping[str, Any]],
+    values: Sequence[float],
     interval: Interval | None,
-) -> CheckResult:  # fmt: skip
+) -> CheckResult:
     numbers = sum(_is_number(result.get("measured")) for result in results)
     figures: dict[str, Any] = {"n": numbers or len(results)}
     if values:
@@ -119,9 +124,12 @@ def _result(
         figures["interval"] = [rounded(end) for end in interval]
     first = next(iter(results), {})
     return CheckResult(
-        name=check.name, judge=check.judge, status=status,
+        name=check.name,
+        judge=check.judge,
+        status=status,
         measured=rounded(statistics.median(values)) if values else None,
         expected=first.get("expected"),
         tolerance=first.get("tolerance"),
-        reason=reason, figures=figures,
-    )  # fmt: skip
+        reason=reason,
+        figures=figures,
+    )

@@ -117,9 +117,7 @@ class Matrix:
     def run_cell(self, cell: Cell) -> Outcome:
         """What comes of a cell that needs a run, or more."""
         return until_trusted(
-            lambda: self._attempt(cell),
-            lambda found: found.verdict == "untrusted",
-            attempts_of(self.choices.engine),
+            lambda: self._attempt(cell), lambda found: found.verdict == "untrusted", attempts_of(self.choices.engine)
         )
 
     def _attempt(self, cell: Cell) -> Outcome:

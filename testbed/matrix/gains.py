@@ -106,17 +106,18 @@ def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain |
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.4)
 
 
-def _draw_values(
-    axes: Axes, rows: Sequence[RowSummary], columns: Sequence[str], measured: str, factor: float
-) -> None:
+def _draw_values(axes: Axes, rows: Sequence[RowSummary], columns: Sequence[str], measured: str, factor: float) -> None:
     for number, column in enumerate(columns):
         values = [row.median(column, measured) for row in rows]
         points = [(place, value * factor) for place, value in enumerate(values) if value is not None]
         colour = (_GAIN, _PERCENT)[number]
         axes.plot(
-            [x for x, _ in points], [y for _, y in points], color=colour, label=column,
+            [x for x, _ in points],
+            [y for _, y in points],
+            color=colour,
+            label=column,
             linestyle=style.LINE_STYLES[number],
-        )  # fmt: skip
+        )
         known = [(place, _known(row, column, measured)) for place, row in enumerate(rows)]
         marks = [(place, value * factor) for place, value in known if value is not None]
         axes.plot([x for x, _ in marks], [y for _, y in marks], **_mark("Do"[number]))
@@ -129,9 +130,13 @@ def _draw_values(
 
 def _mark(marker: str) -> dict[str, Any]:
     return {
-        "marker": marker, "linestyle": "none", "markersize": 5, "color": style.PAPER,
-        "markeredgecolor": style.INK, "markeredgewidth": 1,
-    }  # fmt: skip
+        "marker": marker,
+        "linestyle": "none",
+        "markersize": 5,
+        "color": style.PAPER,
+        "markeredgecolor": style.INK,
+        "markeredgewidth": 1,
+    }
 
 
 def _known(row: RowSummary, column: str, figure: str) -> float | None:

@@ -55,9 +55,15 @@ CPU_FREE = ("sim", "vkernel")
 
 
 def judge_table(
-    table: Table, run: str, summaries: Sequence[RowSummary], columns: Sequence[str], outcomes: Sequence[Outcome],
-    *, partial: bool, engine: str = "mininet",
-) -> Verdict:  # fmt: skip
+    table: Table,
+    run: str,
+    summaries: Sequence[RowSummary],
+    columns: Sequence[str],
+    outcomes: Sequence[Outcome],
+    *,
+    partial: bool,
+    engine: str = "mininet",
+) -> Verdict:
     """The verdict of a table. ``outcomes`` has every cell that was asked for, also those that are missing.
     ``partial``: a quick one or a selection, which may leave checks open."""
     results = [judge_one(check, summaries, columns, outcomes, engine) for check in table.checks]
@@ -115,9 +121,7 @@ def judge_one(
     status = worst([result.status, *(cell.standing for cell in apart)])
     told = [cell for cell in apart if cell.standing == status] or apart
     first = told[0]
-    reason = (
-        f"{len(apart)} of {len(cells)} runs that it is about don't count: row {first.row} {first.column} "
-    )
+    reason = f"{len(apart)} of {len(cells)} runs that it is about don't count: row {first.row} {first.column} "
     reason += f"#{first.repetition}: {first.why}"
     return result.model_copy(update={"status": status, "reason": f"{reason} {result.reason}".strip()})
 
@@ -131,9 +135,10 @@ def cells_of(check: TableCheck, outcomes: Sequence[Outcome]) -> list[Outcome]:
     else:
         columns = check.columns
     return [
-        outcome for outcome in outcomes
+        outcome
+        for outcome in outcomes
         if (check.rows is None or outcome.row in check.rows) and (columns is None or outcome.column in columns)
-    ]  # fmt: skip
+    ]
 
 
 def _by_figures(check: TableCheck, summaries: Sequence[RowSummary], columns: Sequence[str]) -> CheckResult:
@@ -196,9 +201,7 @@ def _judge_places(
     if absent:
         reason += f"Not decided: there is no column {', '.join(absent)}."
     elif open_ or not places:
-        reason += (
-            f"Not decided for {open_ or 'all'} of {len(places)} cells: no value that counts, too few, or 0."
-        )
+        reason += f"Not decided for {open_ or 'all'} of {len(places)} cells: no value that counts, too few, or 0."
     return CheckResult(
         name=check.name,
         judge=check.judge,
@@ -285,9 +288,7 @@ def _known(check: KnownCheck, place: Place) -> Measured | None:
             spread,
         )
     # Near any of them is near enough.
-    best: Found = min(
-        (measured.found for measured in off.values()), key=["inside", "straddles", "outside"].index
-    )
+    best: Found = min((measured.found for measured in off.values()), key=["inside", "straddles", "outside"].index)
     if best == "inside":
         where = f"of {' and '.join(by for by, measured in off.items() if measured.found == best)}"
     else:
@@ -344,6 +345,10 @@ def _cells(outcomes: Sequence[Outcome]) -> CheckResult:
     reason += "".join(f" Row {o.row} {o.column} #{o.repetition}: {o.why}" for o in apart)
     status: Status = worst(o.standing for o in asked) if asked else "unsupported"
     return CheckResult(
-        name="each run's own checks", judge="cells", status=status,
-        measured=len(asked) - len(apart), expected=len(asked), reason=reason,
-    )  # fmt: skip
+        name="each run's own checks",
+        judge="cells",
+        status=status,
+        measured=len(asked) - len(apart),
+        expected=len(asked),
+        reason=reason,
+    )

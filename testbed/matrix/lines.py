@@ -26,8 +26,12 @@ def _plot(name: str, check: CheckResult) -> Plot:
     x, y = np.array(figures["points"]).T
     ends = np.array([0, 1.05 * x.max()])
     with style.new_plot(check.name, y_name) as (figure, axes):
-        axes.plot(ends, figures["slope"] * ends + figures["intercept"], color=style.SERIES_COLOURS[1],
-                  label=f"slope {figures['slope']:.3f}")  # fmt: skip
+        axes.plot(
+            ends,
+            figures["slope"] * ends + figures["intercept"],
+            color=style.SERIES_COLOURS[1],
+            label=f"slope {figures['slope']:.3f}",
+        )
         axes.plot(x, y, "o", markersize=5, color=style.SERIES_COLOURS[0], label="measured")
         axes.set_xlabel(x_name)
         axes.set_xlim(0, None)

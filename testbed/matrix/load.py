@@ -153,7 +153,5 @@ def select(what: str, asked: str, known: Sequence[str]) -> list[str]:
     wanted = [part.strip() for part in asked.split(",") if part.strip()]
     for name in wanted:
         if name not in known:
-            raise BadInput(
-                f"--{what}: there is no {what.removesuffix('s')} {name!r}; {what}: {', '.join(known)}"
-            )
+            raise BadInput(f"--{what}: there is no {what.removesuffix('s')} {name!r}; {what}: {', '.join(known)}")
     return [name for name in known if not wanted or name in wanted]

@@ -259,7 +259,5 @@ class Table(Section):
         for row in self.rows:
             for name in row.known_as:
                 if name not in known:
-                    raise ValueError(
-                        f"rows.{row.name}.known_as: {name!r} is none of known: {', '.join(known)}"
-                    )
+                    raise ValueError(f"rows.{row.name}.known_as: {name!r} is none of known: {', '.join(known)}")
         return self

@@ -95,9 +95,13 @@ class Spread:
             return cls(0, None, None, None)
         ordered = sorted(values)
         return cls(
-            len(values) if n is None else n, float(statistics.median(ordered)), ordered[0], ordered[-1],
-            intervals.of_median(ordered), tuple(ordered),
-        )  # fmt: skip
+            len(values) if n is None else n,
+            float(statistics.median(ordered)),
+            ordered[0],
+            ordered[-1],
+            intervals.of_median(ordered),
+            tuple(ordered),
+        )
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Spread:
@@ -143,14 +147,18 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
     if verdict.unsupported:
         return unsupported(row, column, repetition, str(verdict.broken), run.name, attempts)
     return Outcome(
-        row, column, repetition, verdict.verdict,
+        row,
+        column,
+        repetition,
+        verdict.verdict,
         {} if verdict.broken else verdict.figures or figures_of(results),
         round(seconds, 6) if seconds else None,
         "" if verdict.verdict == "pass" else "; ".join(verdict.trust.reasons) or verdict.summary,
-        run.name, attempts,
+        run.name,
+        attempts,
         {check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
         _is_exact(run),
-    )  # fmt: skip
+    )
 
 
 def _is_exact(run: Path) -> bool:
@@ -160,9 +168,7 @@ def _is_exact(run: Path) -> bool:
     return "simulation" in provenance or bool(provenance.get("engine", {}).get("repeatable"))
 
 
-def unsupported(
-    row: str, column: str, repetition: int, why: str, run: str = "", attempts: int = 0
-) -> Outcome:
+def unsupported(row: str, column: str, repetition: int, why: str, run: str = "", attempts: int = 0) -> Outcome:
     """A cell that this machine can't run; ``run`` is the one that found out."""
     return Outcome(row, column, repetition, "unsupported", {}, None, why, run, attempts)
 

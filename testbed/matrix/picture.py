@@ -55,9 +55,14 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
                     if (known.column, known.figure) == (column, measured):
                         marker = _MARKERS[sources.index(known.by) % len(_MARKERS)]
                         axes.plot(
-                            x, known.value, marker, markersize=4.5, color=style.PAPER,
-                            markeredgecolor=style.INK, markeredgewidth=1,
-                        )  # fmt: skip
+                            x,
+                            known.value,
+                            marker,
+                            markersize=4.5,
+                            color=style.PAPER,
+                            markeredgecolor=style.INK,
+                            markeredgewidth=1,
+                        )
         for place, summary in enumerate(summaries):
             if measured in summary.bounds:
                 bound = summary.bounds[measured]
@@ -66,9 +71,15 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
             axes.plot([], [], color=style.MUTED, linewidth=1.2, label="what the links carry")
         for number, source in enumerate(sources):
             axes.plot(
-                [], [], _MARKERS[number % len(_MARKERS)], markersize=4.5, color=style.PAPER,
-                markeredgecolor=style.INK, markeredgewidth=1, label=source,
-            )  # fmt: skip
+                [],
+                [],
+                _MARKERS[number % len(_MARKERS)],
+                markersize=4.5,
+                color=style.PAPER,
+                markeredgecolor=style.INK,
+                markeredgewidth=1,
+                label=source,
+            )
         axes.set_title(title_of(measured), pad=26)
         axes.set_ylabel(unit_of(measured))
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)
@@ -77,9 +88,7 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
         axes.set_xlim(-0.5, len(summaries) - 0.5)
         shown = [s.median(c, measured) for s in summaries for c in columns] + [k.value for k in known_there]
         _set_scale(axes, [value for value in shown if value is not None])
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=8, columnspacing=1.2, handlelength=1.4
-        )
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=8, columnspacing=1.2, handlelength=1.4)
         return Plot(name, description, style.to_svg(figure, name, description))
 
 
@@ -88,9 +97,7 @@ def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
     spreads = [spread for summary in summaries for spread in summary.cells[figure].values()]
     levels = [spread.interval.level for spread in spreads if spread.interval]
     if levels:
-        return (
-            f" with their intervals ({intervals.told(levels)}; where fewer than three runs count, the range)"
-        )
+        return f" with their intervals ({intervals.told(levels)}; where fewer than three runs count, the range)"
     return " with the range" if any(len(spread.values) > 1 for spread in spreads) else ""
 
 

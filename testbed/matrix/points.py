@@ -26,9 +26,7 @@ def table_lines(document: Mapping[str, Any], at_ns: int) -> list[str]:
     What others measured is in columns named ``<who>: <column>``, with n 0. Cells without a value have no point.
     """
     variant = "changed" if document["overrides"] else "quick" if document["quick"] else "full"
-    tags = {
-        "run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant
-    }  # fmt: skip
+    tags = {"run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant}
     points = [
         {
             "measurement": "table_cell",
@@ -49,8 +47,7 @@ def _cells(row: Mapping[str, Any], figure: str) -> Iterator[tuple[str, dict[str,
     for column, spread in row["cells"][figure].items():
         if spread["n"]:
             fields = {
-                word: float(spread[key])
-                for word, key in (("median", "median"), ("lowest", "low"), ("highest", "high"))
+                word: float(spread[key]) for word, key in (("median", "median"), ("lowest", "low"), ("highest", "high"))
             }
             yield column, fields | {"n": int(spread["n"])}
     for known in row["known"]:

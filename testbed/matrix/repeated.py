@@ -17,18 +17,17 @@ from testbed.scenario.load import validated
 ROW, COLUMN = "repeated", "runs"
 
 
-def repeated(
-    name: str, assignments: Sequence[str], *, quick: bool, repeat: int, seed: int | None
-) -> LoadedTable:
+def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int, seed: int | None) -> LoadedTable:
     """The table of ``repeat`` runs of a scenario; raises :class:`BadInput` as the scenario itself does."""
     scenario = scenarios.load(name, assignments, quick=quick).scenario  # its own words for what is wrong
     path, document, applied = scenarios.document_of(name, assignments, quick=quick)
     if repeat < 2:
         raise BadInput("--repeat: at least 2 runs make a repetition")
     cells = CommentedMap(
-        (key, value) for key, value in document.items()
+        (key, value)
+        for key, value in document.items()
         if key not in ("name", "title", "source", "description", "quick")
-    )  # fmt: skip
+    )
     table = CommentedMap(
         name=scenario.name,
         title=scenario.title,

@@ -57,13 +57,16 @@ def write_report(folder: Path) -> Path:
             },
             findings=[filled_in(text, summaries) for text in document["findings"]],
             words={
-                "pass": "holds", "fail": "fails", "not-covered": "not covered", "not-asked": "not asked",
+                "pass": "holds",
+                "fail": "fails",
+                "not-covered": "not covered",
+                "not-asked": "not asked",
                 "undecided": "undecided",
                 "error": "can't be judged",
             },
         ),
         encoding="utf-8",
-    )  # fmt: skip
+    )
     return page
 
 
@@ -87,9 +90,7 @@ def _row(document: Mapping[str, Any]) -> RowSummary:
     return RowSummary(**{**document, "cells": cells, "known": known})
 
 
-def _shown(
-    summary: RowSummary, columns: Sequence[str], ratios: Sequence[Sequence[str]], figure: str
-) -> dict[str, Any]:
+def _shown(summary: RowSummary, columns: Sequence[str], ratios: Sequence[Sequence[str]], figure: str) -> dict[str, Any]:
     known: dict[str, dict[str, float]] = {}
     bound = summary.bounds.get(figure)
     for value in (k for k in summary.known if k.figure == figure):
@@ -97,15 +98,17 @@ def _shown(
     cells = []
     for column in columns:
         spread = summary.spread(column, figure)
-        cells.append({
-            "state": summary.states[column],
-            "median": _number(spread.median),
-            "range": _range(spread),
-            "n": spread.n,
-            "told": _told(spread),
-            "share": f"{spread.median / bound:.1%}" if spread.median is not None and bound else "",
-            "known": [(by, _number(values[column])) for by, values in known.items() if column in values],
-        })  # fmt: skip
+        cells.append(
+            {
+                "state": summary.states[column],
+                "median": _number(spread.median),
+                "range": _range(spread),
+                "n": spread.n,
+                "told": _told(spread),
+                "share": f"{spread.median / bound:.1%}" if spread.median is not None and bound else "",
+                "known": [(by, _number(values[column])) for by, values in known.items() if column in values],
+            }
+        )
     return {
         "label": summary.label,
         "title": summary.title,

@@ -71,16 +71,9 @@ def summarise(
                 row.label or row.name,
                 row.title,
                 bounds[row.name],
-                {
-                    figure: {c: _spread(found, figure) for c, found in by_column.items()}
-                    for figure in table.figures
-                },
+                {figure: {c: _spread(found, figure) for c, found in by_column.items()} for figure in table.figures},
                 {c: _state(found) for c, found in by_column.items()},
-                [
-                    value
-                    for source, values in known
-                    for value in _of_row(source, values, row, table.figures[0])
-                ],
+                [value for source, values in known for value in _of_row(source, values, row, table.figures[0])],
             )
         )
     return summaries
@@ -114,9 +107,7 @@ def read_known(source: Known) -> dict[str, dict[str, str]]:
     return {"/".join(row[column] for column in source.by): row for row in rows}
 
 
-def _of_row(
-    source: Known, values: Mapping[str, Mapping[str, str]], row: Row, first_figure: str
-) -> list[KnownValue]:
+def _of_row(source: Known, values: Mapping[str, Mapping[str, str]], row: Row, first_figure: str) -> list[KnownValue]:
     found = values.get(row.known_as.get(source.name, row.name), {})
     return [
         KnownValue(source.name, ours, float(found[theirs]), source.figure or first_figure)
@@ -129,9 +120,20 @@ def write_csv(summaries: Sequence[RowSummary], columns: Sequence[str], path: Pat
     """``table.csv``: a row per figure, row and column, in the figure's unit."""
     sources = list(dict.fromkeys(k.by for s in summaries for k in s.known))
     head = (
-        "row", "column", "n", "observations", "median", "low", "high", "interval_low", "interval_high",
-        "interval_level", "bound", "of_bound", "state",
-    )  # fmt: skip
+        "row",
+        "column",
+        "n",
+        "observations",
+        "median",
+        "low",
+        "high",
+        "interval_low",
+        "interval_high",
+        "interval_level",
+        "bound",
+        "of_bound",
+        "state",
+    )
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*head, *(_head(s) for s in sources), "figure"])
@@ -143,13 +145,19 @@ def write_csv(summaries: Sequence[RowSummary], columns: Sequence[str], path: Pat
                     known = {k.by: k.value for k in summary.known if (k.column, k.figure) == (column, figure)}
                     share = spread.median / bound if spread.median is not None and bound else None
                     interval = spread.interval or (None, None, None)
-                    values = [
-                        _text(v) for v in (spread.median, spread.low, spread.high, *interval, bound, share)
-                    ]
-                    writer.writerow([
-                        summary.name, column, spread.n, len(spread.values), *values, summary.states[column],
-                        *(_text(known.get(s)) for s in sources), figure,
-                    ])  # fmt: skip
+                    values = [_text(v) for v in (spread.median, spread.low, spread.high, *interval, bound, share)]
+                    writer.writerow(
+                        [
+                            summary.name,
+                            column,
+                            spread.n,
+                            len(spread.values),
+                            *values,
+                            summary.states[column],
+                            *(_text(known.get(s)) for s in sources),
+                            figure,
+                        ]
+                    )
 
 
 def _head(source: str) -> str:

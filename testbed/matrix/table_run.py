@@ -133,9 +133,7 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
     try:
         outcomes = matrix.run(cells, keep)
     except BaseException:
-        progress.say(
-            f"stopped; what is finished is kept. To go on, add --resume {run_id} to the same command"
-        )
+        progress.say(f"stopped; what is finished is kept. To go on, add --resume {run_id} to the same command")
         raise
     verdict = keep(outcomes)
     if untrusted := sum(found.verdict == "untrusted" for found in outcomes):
@@ -150,20 +148,21 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
 
 
 def _matrix(
-    loaded: LoadedTable, asked: Asked, selection: Selection, folder: Path, binaries: dict[str, Path],
-    policies: PolicyFacts, progress: Progress,
-) -> Matrix:  # fmt: skip
+    loaded: LoadedTable,
+    asked: Asked,
+    selection: Selection,
+    folder: Path,
+    binaries: dict[str, Path],
+    policies: PolicyFacts,
+    progress: Progress,
+) -> Matrix:
     from testbed.plan.occasion import occasion
     from testbed.runner.middle_choice import choose_middle
 
     if asked.engine == "sim":
-        choices = Choices(
-            runtime="virtual", middle="model", engine="sim", quick=asked.quick, occasion=occasion()
-        )
+        choices = Choices(runtime="virtual", middle="model", engine="sim", quick=asked.quick, occasion=occasion())
     elif asked.engine == "vkernel":
-        choices = Choices(
-            runtime="process", middle="netem", engine="vkernel", quick=asked.quick, occasion=occasion()
-        )
+        choices = Choices(runtime="process", middle="netem", engine="vkernel", quick=asked.quick, occasion=occasion())
     else:
         middle = choose_middle(asked.link) if binaries else "relay"
         choices = Choices(runtime=asked.runtime, middle=middle, quick=asked.quick, occasion=occasion())
@@ -220,9 +219,14 @@ def _identity(loaded: LoadedTable, asked: Asked, selection: Selection) -> dict[s
 
 
 def write(
-    loaded: LoadedTable, asked: Asked, selection: Selection, bounds: Mapping[str, Mapping[str, float]], folder: Path,
-    run_id: str, outcomes: Sequence[Outcome],
-) -> Verdict:  # fmt: skip
+    loaded: LoadedTable,
+    asked: Asked,
+    selection: Selection,
+    bounds: Mapping[str, Mapping[str, float]],
+    folder: Path,
+    run_id: str,
+    outcomes: Sequence[Outcome],
+) -> Verdict:
     """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
     figures, but no verdict."""
     table, columns = loaded.table, list(selection.columns)

@@ -91,14 +91,10 @@ def _cells(folder: Path, loaded: LoadedTable, selection: table_run.Selection) ->
             yield from differences(f"{where}: scenario.yaml", there, should)
             chosen = {"seed": plan.get("seed"), "overrides": plan.get("overrides")}
             seed = loaded.table.seed + cell.repetition - 1
-            yield from differences(
-                f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(asked.overrides)}
-            )
+            yield from differences(f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(asked.overrides)})
 
 
-def _asked(
-    folder: Path, document: dict[str, Any]
-) -> tuple[LoadedTable, table_run.Asked, table_run.Selection]:
+def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_run.Asked, table_run.Selection]:
     file, matrix = folder / KEPT_AS, read_json(folder / "matrix.json")
     if not file.is_file():
         raise BadInput(
@@ -111,12 +107,16 @@ def _asked(
     columns = table_file.contenders(loaded.table, [name for name in matrix["columns"] if name not in own])
     rows = {row.name: row for row in loaded.table.rows}
     asked = table_run.Asked(engine=document["engine"], quick=document["quick"])
-    return loaded, asked, table_run.Selection(
-        {name: rows[name] for name in matrix["rows"]},
-        {column.name: column for column in columns if column.name in matrix["columns"]},
-        int(matrix["repeat"]),
-        whole=bool(matrix["whole"]),
-    )  # fmt: skip
+    return (
+        loaded,
+        asked,
+        table_run.Selection(
+            {name: rows[name] for name in matrix["rows"]},
+            {column.name: column for column in columns if column.name in matrix["columns"]},
+            int(matrix["repeat"]),
+            whole=bool(matrix["whole"]),
+        ),
+    )
 
 
 def _outcomes(folder: Path, document: dict[str, Any], selection: table_run.Selection) -> Iterator[Outcome]:

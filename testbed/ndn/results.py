@@ -9,9 +9,7 @@ SEGMENTS = "segments.csv"
 """The consumer's log, a row per segment in the order of arrival."""
 
 
-def as_session_results(
-    plan: Mapping[str, Any], by_host: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
+def as_session_results(plan: Mapping[str, Any], by_host: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Results by file name without suffix, from those of the agents by host.
 
     The consumer is the session's receiver and the producer its sender; every result keeps what its agent said, with

@@ -35,10 +35,16 @@ class NdnRun(Run):
         for node in reversed(self.plan["ndn"]["nodes"]):
             name = agent_name(session, node["host"])
             place = AgentPlace(
-                host=node["host"], role=node["host"], session=session, plan=self.plan_file,
-                directory=self.spools / name, control=own / name, credentials=credentials,
-                log=self.logs / f"{name}.log", part=("run", "--node", node["host"]),
-            )  # fmt: skip
+                host=node["host"],
+                role=node["host"],
+                session=session,
+                plan=self.plan_file,
+                directory=self.spools / name,
+                control=own / name,
+                credentials=credentials,
+                log=self.logs / f"{name}.log",
+                part=("run", "--node", node["host"]),
+            )
             place.prepare()
             places.append(place)
         return places
@@ -51,11 +57,14 @@ class NdnRun(Run):
             for node in self.plan["ndn"]["nodes"]:
                 self.provenance.setdefault("hosts", {})[node["host"]] = [
                     prepare_host(
-                        network.namespaces()[node["host"]], _address(face["remote"]), {}, {},
+                        network.namespaces()[node["host"]],
+                        _address(face["remote"]),
+                        {},
+                        {},
                         self.plan["ndn"]["congestion_control"],
                     )
                     for face in node["faces"]
-                ]  # fmt: skip
+                ]
         return network, started
 
     def _started_unix_ns(self, started: Sequence[Agent]) -> int | None:
@@ -66,11 +75,7 @@ class NdnRun(Run):
         return next(agent for agent in started if agent.place.host == host)
 
     def _transfer(
-        self,
-        network: Network,
-        started: Sequence[Agent],
-        failures: Sequence[Callable[[], str | None]],
-        step: Step,
+        self, network: Network, started: Sequence[Agent], failures: Sequence[Callable[[], str | None]], step: Step
     ) -> None:
         consumer = self._consumer(started)
         control(consumer, "POST", "/start")
@@ -85,11 +90,7 @@ class NdnRun(Run):
         step.note = _in_words(result)
 
     def _watch(
-        self,
-        consumer: Agent,
-        started: Sequence[Agent],
-        failures: Sequence[Callable[[], str | None]],
-        step: Step,
+        self, consumer: Agent, started: Sequence[Agent], failures: Sequence[Callable[[], str | None]], step: Step
     ) -> None:
         """Until the consumer has ended well; raises :class:`RunFailed` otherwise."""
         session = self.plan["sessions"][0]

@@ -70,9 +70,7 @@ class Ndn(Section):
     @model_validator(mode="after")
     def _whole(self) -> Ndn:
         if self.object_bytes < self.segment_bytes:
-            raise ValueError(
-                f"object ({self.object_bytes} B) is smaller than one segment ({self.segment_bytes} B)"
-            )
+            raise ValueError(f"object ({self.object_bytes} B) is smaller than one segment ({self.segment_bytes} B)")
         return self
 
     @property

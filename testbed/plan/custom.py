@@ -45,8 +45,7 @@ def _read(scenario: Scenario, scenario_file: FilePath) -> Graph:
         from topologies.custom import TopoError, read_topo
     except ImportError as error:
         raise CannotRun(
-            f"{scenario_file}: topology.file: a topology of your own needs Mininet: {error}",
-            "See ./run.sh doctor.",
+            f"{scenario_file}: topology.file: a topology of your own needs Mininet: {error}", "See ./run.sh doctor."
         ) from error
     asked = scenario.topology
     assert asked.file is not None
@@ -70,9 +69,7 @@ def _read(scenario: Scenario, scenario_file: FilePath) -> Graph:
 def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, ...]:
     """The topology's links in the order of the scenario's: by name, or by their order if none has one."""
     names = [name for name, _, _ in graph.links if name is not None]
-    shown = ", ".join(
-        f"{name or number} ({a}–{b})" for number, (name, a, b) in enumerate(graph.links, start=1)
-    )
+    shown = ", ".join(f"{name or number} ({a}–{b})" for number, (name, a, b) in enumerate(graph.links, start=1))
     where = f"{file}: links"
     if names and len(names) != len(graph.links):
         raise BadInput(
@@ -81,9 +78,7 @@ def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, .
         )
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(
-            f"{file}: topology.class: two links are named {twice!r} (key=…); each needs a name of its own"
-        )
+        raise BadInput(f"{file}: topology.class: two links are named {twice!r} (key=…); each needs a name of its own")
     if not names:
         if len(links) != len(graph.links):
             raise BadInput(
@@ -97,9 +92,7 @@ def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, .
             raise BadInput(f"{where}.{link.name}: the topology has no link of that name; it has {shown}")
     described = {link.name for link in links}
     if missing := [name for name in names if name not in described]:
-        raise BadInput(
-            f"{where}: the topology's {', '.join(missing)} is not described; give it a rate and a delay"
-        )
+        raise BadInput(f"{where}: the topology's {', '.join(missing)} is not described; give it a rate and a delay")
     return tuple(Edge(link.name, *ends[link.name]) for link in links)
 
 
@@ -114,9 +107,7 @@ def _paths(
             for role in ("sender", "receiver"):
                 if getattr(entry, role) not in graph.nodes:
                     nodes = ", ".join(graph.nodes)
-                    raise BadInput(
-                        f"{where}.{role}: there is no host {getattr(entry, role)!r}; nodes: {nodes}"
-                    )
+                    raise BadInput(f"{where}.{role}: there is no host {getattr(entry, role)!r}; nodes: {nodes}")
             all_of_it.append([])
             for place, names in enumerate(entry.paths, start=1):
                 at = f"{where}.{entry.key_of_paths}" + (f".{place}" if key == "sessions" else "")
@@ -134,9 +125,7 @@ def _walk(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Edg
         edge = edges[name]
         if at not in (edge.a, edge.b):
             here = ", ".join(known.name for known in edges.values() if at in (known.a, known.b))
-            raise BadInput(
-                f"{where}: {name} is between {edge.a} and {edge.b}, and the path is at {at}: {here}"
-            )
+            raise BadInput(f"{where}: {name} is between {edge.a} and {edge.b}, and the path is at {at}: {here}")
         at = edge.b if at == edge.a else edge.a
         if at in been:
             raise BadInput(f"{where}: {name} leads back to {at}; a path comes to each node once")

@@ -133,9 +133,7 @@ def expected_transfer_s(plan: Plan) -> float:
     return _at_full_rate_s(plan["sessions"], rate_pps)
 
 
-def transfer_limit_s(
-    scenario: Scenario, sessions: Sequence[Mapping[str, Any]], links: Sequence[LinkPlan]
-) -> float:
+def transfer_limit_s(scenario: Scenario, sessions: Sequence[Mapping[str, Any]], links: Sequence[LinkPlan]) -> float:
     """Seconds after which a transfer is given up."""
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
@@ -149,8 +147,7 @@ def _at_full_rate_s(sessions: Sequence[Mapping[str, Any]], rate_pps: Mapping[str
     return max(
         float(session["expected_s"])
         if "expected_s" in session
-        else float(session["start_s"])
-        + _packets_beside(session, sessions) / sum(rate_pps[x] for x in _links(session))
+        else float(session["start_s"]) + _packets_beside(session, sessions) / sum(rate_pps[x] for x in _links(session))
         for session in sessions
     )
 

@@ -44,11 +44,20 @@ class Resolver:
     def link(self, link: Link, place: int, edge: Edge) -> LinkPlan:
         """All that was asked of a link, between the ends of an edge."""
         planned = resolve_link(
-            place, edge.name, edge.a, edge.b, link.rate,
-            delay_ms=link.delay_ms, loss=link.loss, queue=link.queue.limit, queue_mode=link.queue.mode,
-            frame_bytes=self.frame_bytes, seed=self.seed, impairments=link.impairments(self.file.parent),
+            place,
+            edge.name,
+            edge.a,
+            edge.b,
+            link.rate,
+            delay_ms=link.delay_ms,
+            loss=link.loss,
+            queue=link.queue.limit,
+            queue_mode=link.queue.mode,
+            frame_bytes=self.frame_bytes,
+            seed=self.seed,
+            impairments=link.impairments(self.file.parent),
             least_burst_bytes=link.burst_bytes or 0,
-        )  # fmt: skip
+        )
         if planned.queue_packets > MOST_QUEUED_PACKETS:
             raise BadInput(
                 f"{self.file}: links.{link.name}.queue: at this rate and delay it holds {planned.queue_packets} "
@@ -58,8 +67,7 @@ class Resolver:
 
     def links(self, links: Sequence[Link], edges: Sequence[Edge]) -> list[LinkPlan]:
         return [
-            self.link(link, place, edge)
-            for place, (link, edge) in enumerate(zip(links, edges, strict=True), start=1)
+            self.link(link, place, edge) for place, (link, edge) in enumerate(zip(links, edges, strict=True), start=1)
         ]
 
 

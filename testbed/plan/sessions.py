@@ -17,9 +17,7 @@ FIRST_PORT = 30001
 PolicyFacts = dict[str, dict[str, Any]]
 
 
-def sessions_of(
-    loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int
-) -> list[dict[str, Any]]:
+def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[dict[str, Any]]:
     """The plan's sessions; raises :class:`BadInput` for an unknown policy."""
     scenario = loaded.scenario
     entries = scenario.sessions or [Session.model_validate({"name": "s1"})]
@@ -36,22 +34,22 @@ def sessions_of(
 def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[dict[str, Any]]:
     """The plan's other traffic, numbered from 1."""
     found = []
-    for number, (asked, path) in enumerate(
-        zip(scenario.cross_traffic, topology.cross_traffic, strict=True), start=1
-    ):
+    for number, (asked, path) in enumerate(zip(scenario.cross_traffic, topology.cross_traffic, strict=True), start=1):
         client, server = topology.layout.ends(path)
-        found.append({
-            "number": number,
-            "tool": asked.tool,
-            "congestion_control": asked.congestion_control,
-            "client_host": path.sender,
-            "server_host": topology.layout.receiver(path),
-            "client": client,
-            "server": server,
-            "path": list(path.edges),
-            "from_s": asked.from_s,
-            "for_s": asked.for_s,
-        })  # fmt: skip
+        found.append(
+            {
+                "number": number,
+                "tool": asked.tool,
+                "congestion_control": asked.congestion_control,
+                "client_host": path.sender,
+                "server_host": topology.layout.receiver(path),
+                "client": client,
+                "server": server,
+                "path": list(path.edges),
+                "from_s": asked.from_s,
+                "for_s": asked.for_s,
+            }
+        )
     return found
 
 

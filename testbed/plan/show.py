@@ -28,9 +28,7 @@ def plan_text(plan: Plan) -> str:
         f"{plan['limits']['transfer_s']:.0f} s",
     ]
     for check in plan["checks"]:
-        details = ", ".join(
-            f"{k} {v}" for k, v in check.items() if k not in ("name", "judge") and v not in (None, [])
-        )
+        details = ", ".join(f"{k} {v}" for k, v in check.items() if k not in ("name", "judge") and v not in (None, []))
         lines.append(f"  check      {check['name']}: {check['judge']}" + (f" ({details})" if details else ""))
     if plan["overrides"]:
         lines.append(f"  changed    {', '.join(plan['overrides'])}")

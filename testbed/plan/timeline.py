@@ -42,9 +42,7 @@ def unfold(
         link = None
         if not isinstance(event, PauseRead):
             if event.link not in by_name:
-                raise NoSuchTarget(
-                    f"{where}.link: there is no link {event.link!r}; links: {', '.join(by_name)}"
-                )
+                raise NoSuchTarget(f"{where}.link: there is no link {event.link!r}; links: {', '.join(by_name)}")
             link = by_name[event.link]
         elif event.connection > connections:
             raise NoSuchTarget(
@@ -56,9 +54,7 @@ def unfold(
     return sorted(actions, key=lambda action: float(action["at_s"]))
 
 
-def _actions(
-    event: TimelineEvent, link: LinkPlan | None, losses: dict[str, dict[str, Any]]
-) -> Iterable[Action]:
+def _actions(event: TimelineEvent, link: LinkPlan | None, losses: dict[str, dict[str, Any]]) -> Iterable[Action]:
     if isinstance(event, PauseRead):
         text = f"reader of connection {event.connection} paused for {event.for_s:g} s"
         return [_at(event.at_s, "pause_read", text, connection=event.connection, for_s=event.for_s)]
@@ -110,9 +106,8 @@ def _set(at_s: float, link: LinkPlan, direction: str, properties: Mapping[str, A
     what = ", ".join(f"{name} {_short(value)}" for name, value in properties.items() if name != "burst_bytes")
     way = "" if direction == "both" else f" {direction}"
     return _at(
-        at_s, "set", f"link {link.name}{way}: {what}", link=link.name, direction=direction,
-        properties=dict(properties),
-    )  # fmt: skip
+        at_s, "set", f"link {link.name}{way}: {what}", link=link.name, direction=direction, properties=dict(properties)
+    )
 
 
 def _short(value: Any) -> str:

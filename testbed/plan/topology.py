@@ -21,9 +21,13 @@ def resolve_topology(scenario: Scenario, file: FilePath, seed: int, frame_bytes:
     Raises :class:`BadInput` for what its kind of topology can't have.
     """
     makers = {
-        "parallel": _parallel, "relays": _relays, "dumbbell": _dumbbell, "star": _star, "chain": _chain,
+        "parallel": _parallel,
+        "relays": _relays,
+        "dumbbell": _dumbbell,
+        "star": _star,
+        "chain": _chain,
         "custom": custom,
-    }  # fmt: skip
+    }
     return makers[scenario.topology.kind](scenario, Resolver(file, seed, frame_bytes))
 
 
@@ -53,12 +57,20 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
             first = number == 1
             edge = shape.edges[shape.index(name) - 1]
             hop = resolve_link(
-                shape.index(name), name, edge.a, edge.b, link.rate,
-                delay_ms=delay_ms, loss=link.loss if first else 0.0, queue=queue,
-                queue_mode=link.queue.mode if first else "backpressure", frame_bytes=resolver.frame_bytes,
-                seed=resolver.seed, impairments=planned.impairments if first else NO_IMPAIRMENTS,
+                shape.index(name),
+                name,
+                edge.a,
+                edge.b,
+                link.rate,
+                delay_ms=delay_ms,
+                loss=link.loss if first else 0.0,
+                queue=queue,
+                queue_mode=link.queue.mode if first else "backpressure",
+                frame_bytes=resolver.frame_bytes,
+                seed=resolver.seed,
+                impairments=planned.impairments if first else NO_IMPAIRMENTS,
                 least_burst_bytes=link.burst_bytes or 0,
-            )  # fmt: skip
+            )
             hops[link.name].append(hop)
     links = [link for path in hops.values() for link in path]
     return Topology(shape, links, whole, hops, [list(shape.paths)])
@@ -68,19 +80,20 @@ def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     bottleneck = scenario.links[0]
     where = f"{resolver.file}: links.{bottleneck.name}"
     if bottleneck.name.startswith("access-"):
-        raise BadInput(
-            f"{where}.name: names with access- are those of the links around it; use another, like core"
-        )
+        raise BadInput(f"{where}.name: names with access- are those of the links around it; use another, like core")
     sessions = len(scenario.sessions) or 1
     shape = layout.dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
     core = resolver.link(queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
     links = [core, *_access(scenario, resolver, core, shape)]
     connections = [session.connections for session in scenario.sessions] or [1]
     return Topology(
-        shape, links, links, {},
+        shape,
+        links,
+        links,
+        {},
         sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
         cross_traffic=list(shape.paths[sessions:]),
-    )  # fmt: skip
+    )
 
 
 def _access(scenario: Scenario, resolver: Resolver, core: LinkPlan, shape: Layout) -> list[LinkPlan]:
@@ -93,13 +106,19 @@ def _access(scenario: Scenario, resolver: Resolver, core: LinkPlan, shape: Layou
         )
     return [
         resolve_link(
-            place, edge.name, edge.a, edge.b, rate,
+            place,
+            edge.name,
+            edge.a,
+            edge.b,
+            rate,
             # A sender may have ahead of the bottleneck what that may hold itself.
-            delay_ms=access.delay_ms, queue=QueueLength(packets=core.queue_packets),
-            frame_bytes=core.frame_bytes, seed=resolver.seed,
+            delay_ms=access.delay_ms,
+            queue=QueueLength(packets=core.queue_packets),
+            frame_bytes=core.frame_bytes,
+            seed=resolver.seed,
         )
         for place, edge in enumerate(shape.edges[1:], start=2)
-    ]  # fmt: skip
+    ]
 
 
 def _star(scenario: Scenario, resolver: Resolver) -> Topology:
@@ -110,10 +129,13 @@ def _star(scenario: Scenario, resolver: Resolver) -> Topology:
     links = resolver.links(asked, shape.edges)
     connections = [session.connections for session in scenario.sessions] or [1]
     return Topology(
-        shape, links, links, {},
+        shape,
+        links,
+        links,
+        {},
         sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
-        cross_traffic=list(shape.paths[len(sessions):]),
-    )  # fmt: skip
+        cross_traffic=list(shape.paths[len(sessions) :]),
+    )
 
 
 def _chain(scenario: Scenario, resolver: Resolver) -> Topology:

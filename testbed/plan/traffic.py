@@ -32,9 +32,7 @@ def runtime_of(scenario: Scenario, asked: Runtime) -> Runtime:
     return "process" if scenario.tcp is not None and asked == "docker" else asked
 
 
-def plan_sessions(
-    loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int
-) -> list[dict[str, Any]]:
+def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[dict[str, Any]]:
     """The plan's ``sessions``; raises :class:`BadInput` for an unknown policy."""
     if loaded.scenario.tcp is not None:
         return [_tcp_session(loaded.scenario, topology)]

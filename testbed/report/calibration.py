@@ -33,9 +33,7 @@ def calibration_rows(folder: ResultFolder) -> list[LinkRow]:
     try:
         return [_row(row, ends, folder.plan.get("limits", {})) for row in folder.links]
     except (KeyError, ValueError) as error:
-        raise BadInput(
-            f"{folder.path / 'links.csv'}: a column is missing or not a number: {error}"
-        ) from error
+        raise BadInput(f"{folder.path / 'links.csv'}: a column is missing or not a number: {error}") from error
 
 
 def _row(row: dict[str, str], ends: dict[str, tuple[str, str]], limits: dict[str, float]) -> LinkRow:

@@ -73,42 +73,56 @@ def _draw(axes: Axes, sequence: TimeSequence, rtt_ms: float, source: Published |
         sent = [d for d in sequence.data if d.again == again]
         if sent:
             axes.plot(
-                [d.t_s * 1000 for d in sent], [(d.first_byte + d.bytes) / 1000 for d in sent],
-                linestyle="none", marker="o" if again else ".", markersize=4 if again else 2.5,
-                color=style.SERIES_COLOURS[3 if again else 0], label=label,
-            )  # fmt: skip
+                [d.t_s * 1000 for d in sent],
+                [(d.first_byte + d.bytes) / 1000 for d in sent],
+                linestyle="none",
+                marker="o" if again else ".",
+                markersize=4 if again else 2.5,
+                color=style.SERIES_COLOURS[3 if again else 0],
+                label=label,
+            )
     top = max(*y, sequence.object_bytes / 1000) * 1.05
     for trip in range(1, int(last_ms / rtt_ms) + 1):
         axes.axvline(trip * rtt_ms, color=style.MUTED, linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
     axes.axhline(
-        sequence.object_bytes / 1000,
-        color=style.INK,
-        linewidth=0.8,
-        linestyle=(0, (1, 2)),
-        label="object's end",
+        sequence.object_bytes / 1000, color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)), label="object's end"
     )
     right_ms = last_ms * 1.04
     if sequence.initial_window_bytes < sequence.object_bytes:
-        edges_kb = [
-            receive_window.LIMITED_WINDOW_BYTES * receive_window.EDGE_GROWTH**trip / 1000 for trip in range(4)
-        ]
+        edges_kb = [receive_window.LIMITED_WINDOW_BYTES * receive_window.EDGE_GROWTH**trip / 1000 for trip in range(4)]
         axes.plot(
-            [trip * rtt_ms for trip in range(4)], edges_kb, drawstyle="steps-post", color=style.INK, linewidth=0.9,
-            linestyle=(0, (2, 2)), label="theory",
-        )  # fmt: skip
+            [trip * rtt_ms for trip in range(4)],
+            edges_kb,
+            drawstyle="steps-post",
+            color=style.INK,
+            linewidth=0.9,
+            linestyle=(0, (2, 2)),
+            label="theory",
+        )
     if source is not None:
         right_ms = max(right_ms, source.acknowledged_ms * 1.04)
         axes.plot(
-            [source.acknowledged_ms], [sequence.object_bytes / 1000], linestyle="none", marker="D", markersize=5,
-            markerfacecolor="none", color=style.SERIES_COLOURS[2], label="patch: all acked",
-        )  # fmt: skip
+            [source.acknowledged_ms],
+            [sequence.object_bytes / 1000],
+            linestyle="none",
+            marker="D",
+            markersize=5,
+            markerfacecolor="none",
+            color=style.SERIES_COLOURS[2],
+            label="patch: all acked",
+        )
     axes.set_xlabel("ms since the first data packet")
     axes.set_xlim(0, right_ms)
     axes.set_ylim(0, top)
     axes.legend(
-        loc="lower left", bbox_to_anchor=(-0.1, 0.985), ncols=6, columnspacing=0.9, handlelength=1.2,
-        handletextpad=0.4, fontsize=7,
-    )  # fmt: skip
+        loc="lower left",
+        bbox_to_anchor=(-0.1, 0.985),
+        ncols=6,
+        columnspacing=0.9,
+        handlelength=1.2,
+        handletextpad=0.4,
+        fontsize=7,
+    )
 
 
 def _steps(edges: list[Edge]) -> tuple[list[float], list[float]]:
@@ -139,8 +153,7 @@ def theory_table(folder: ResultFolder) -> Table:
     reckoned = f"{bound_bps / 1e6:.0f} Mbit/s"
     if limited:
         whole, exact = (
-            receive_window.limited_bps(object_bytes, rtt_s, whole_rtts=rounded) / 1e6
-            for rounded in (True, False)
+            receive_window.limited_bps(object_bytes, rtt_s, whole_rtts=rounded) / 1e6 for rounded in (True, False)
         )
         rtts = receive_window.limited_rtts(object_bytes)
         reckoned = f"{whole:.1f} Mbit/s; {exact:.1f} if {rtts:.2f} RTT are not rounded up"
@@ -157,18 +170,34 @@ def theory_table(folder: ResultFolder) -> Table:
         "is read off a chart whose lines are 82,578 or 123,573 bytes apart.",
         ("", "theory", "the patch measured", "here"),
         [
-            ("segments", f"{receive_window.packets(object_bytes)} of 1460 bytes", "–",
-             f"{sender.get('segments_sent', 0)} of {sender.get('max_segment_size_bytes', 0)} bytes"),
-            ("initial window, bytes", "64 KiB" if limited else "the receive buffer's", first_edge,
-             f"{figures['initial_window_bytes']:,.0f}"),
+            (
+                "segments",
+                f"{receive_window.packets(object_bytes)} of 1460 bytes",
+                "–",
+                f"{sender.get('segments_sent', 0)} of {sender.get('max_segment_size_bytes', 0)} bytes",
+            ),
+            (
+                "initial window, bytes",
+                "64 KiB" if limited else "the receive buffer's",
+                first_edge,
+                f"{figures['initial_window_bytes']:,.0f}",
+            ),
             ("edges that the sender waited at", by_patch if limited else "none", "–", edges),
-            ("all acknowledged, ms", f"{figures['theory_rtts'] * rtt_s * 1000:.1f}",
-             f"{source.acknowledged_ms:g}" if source else "–", f"{figures['completion_ms']:.1f}"),
-            ("round trips", f"{figures['theory_rtts']:.2f}",
-             f"{source.acknowledged_ms / 1000 / rtt_s:.1f}" if source else "–", f"{figures['rtts']:.2f}"),
+            (
+                "all acknowledged, ms",
+                f"{figures['theory_rtts'] * rtt_s * 1000:.1f}",
+                f"{source.acknowledged_ms:g}" if source else "–",
+                f"{figures['completion_ms']:.1f}",
+            ),
+            (
+                "round trips",
+                f"{figures['theory_rtts']:.2f}",
+                f"{source.acknowledged_ms / 1000 / rtt_s:.1f}" if source else "–",
+                f"{figures['rtts']:.2f}",
+            ),
             ("throughput", reckoned, "–", f"{throughput:.1f} Mbit/s"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _rtt_ms(folder: ResultFolder) -> float:

@@ -26,16 +26,26 @@ def ndn_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
     found = [
         _round_trips(folder.path / SEGMENTS),
         _lines(
-            evidence, session, "ndn-window", "Window and Interests in flight", "Interests",
+            evidence,
+            session,
+            "ndn-window",
+            "Window and Interests in flight",
+            "Interests",
             "The consumer's window and its Interests in flight over time.",
             {"window": ("ndn_window", "h1"), "in flight": ("ndn_in_flight", "h1")},
         ),
         _backlog(folder.plan, evidence, session),
         _lines(
-            evidence, session, "ndn-goodput", "Goodput", "Mbit/s",
-            "Content per second that arrived, over the last second.", {"goodput": ("ndn_goodput_bps", "h1")}, per=1e6,
+            evidence,
+            session,
+            "ndn-goodput",
+            "Goodput",
+            "Mbit/s",
+            "Content per second that arrived, over the last second.",
+            {"goodput": ("ndn_goodput_bps", "h1")},
+            per=1e6,
         ),
-    ]  # fmt: skip
+    ]
     return [plot for plot in found if plot is not None]
 
 
@@ -55,9 +65,7 @@ def _round_trips(log: Path) -> Plot | None:
         ):
             drawn = np.array([row[:2] for row in rows[::every] if row[2] == marked]).reshape(-1, 2)
             if drawn.size:
-                axes.plot(
-                    drawn[:, 0], drawn[:, 1], sign, color=colour, markersize=2, linestyle="none", label=label
-                )
+                axes.plot(drawn[:, 0], drawn[:, 1], sign, color=colour, markersize=2, linestyle="none", label=label)
         axes.set_ylim(0, None)
         axes.set_xlim(0, rows[-1][0] or None)
         _legend(axes)
@@ -73,9 +81,16 @@ def _read_log(log: Path) -> Iterator[tuple[float, float, bool]]:
 
 
 def _lines(
-    evidence: Evidence, session: str, name: str, title: str, unit: str, description: str,
-    lines: Mapping[str, tuple[str, str]], *, per: float = 1.0,
-) -> Plot | None:  # fmt: skip
+    evidence: Evidence,
+    session: str,
+    name: str,
+    title: str,
+    unit: str,
+    description: str,
+    lines: Mapping[str, tuple[str, str]],
+    *,
+    per: float = 1.0,
+) -> Plot | None:
     """Series by label, each with the group of it that is drawn, in units of ``per``."""
     samples = {
         label: found[group]
@@ -101,19 +116,13 @@ def _backlog(plan: Mapping[str, Any], evidence: Evidence, session: str) -> Plot 
     if face not in found or not found[face].t_s.size:
         return None
     name, samples = "ndn-backlog", found[face]
-    description = (
-        f"Largest backlog of the socket of face {face} in each interval, with the threshold for marks."
-    )
+    description = f"Largest backlog of the socket of face {face} in each interval, with the threshold for marks."
     threshold_bytes = forwarder["marking"].get("threshold_bytes")
     with style.new_plot("Backlog of the forwarder's socket", "kB") as (figure, axes):
         axes.plot(samples.t_s, samples.values / 1000, **_look(0), label=face)
         if threshold_bytes:
             axes.axhline(
-                threshold_bytes / 1000,
-                color=style.INK,
-                linewidth=0.9,
-                linestyle=(0, (2, 2)),
-                label="threshold",
+                threshold_bytes / 1000, color=style.INK, linewidth=0.9, linestyle=(0, (2, 2)), label="threshold"
             )
         axes.set_ylim(0, None)
         axes.set_xlim(0, float(samples.t_s[-1]) or None)

@@ -40,9 +40,7 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
             plots += tcp_plots(folder, folder.evidence)
             continue
         prefix = f"{session['name']}-" if len(folder.sessions) > 1 else ""
-        plots += [
-            plot for plot in _session_plots(folder, folder.evidence, session, prefix) if plot is not None
-        ]
+        plots += [plot for plot in _session_plots(folder, folder.evidence, session, prefix) if plot is not None]
     return plots
 
 
@@ -67,9 +65,14 @@ def _session_plots(
         axes.plot([], [], **_ASKED, label="link's part of all rates")
 
     def draw(
-        name: str, series: str, title: str, unit: str, description: str,
-        extra: Callable[[Axes, dict[str, Timed]], None] | None = None, top: float | None = None,
-    ) -> Plot | None:  # fmt: skip
+        name: str,
+        series: str,
+        title: str,
+        unit: str,
+        description: str,
+        extra: Callable[[Axes, dict[str, Timed]], None] | None = None,
+        top: float | None = None,
+    ) -> Plot | None:
         samples = evidence.samples(series, session["name"])
         if not samples:
             return None
@@ -80,29 +83,45 @@ def _session_plots(
             axes.set_ylim(0, top)
             axes.set_xlim(0, max(float(s.t_s[-1]) for s in samples.values() if s.t_s.size) or None)
             _draw_events(axes, evidence, session["name"])
-            axes.legend(
-                loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.8
-            )
+            axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.8)
             return Plot(prefix + name, description, style.to_svg(figure, prefix + name, description))
 
     return [
-        draw("window-share", "window_share", "Share of the session's window", "share",
-             "Each connection's share of the session's window over time, with the law and its tolerance.", law, 1.05),
-        draw("delivered-share", "delivered_share", "Share of what was delivered", "share",
-             "Each connection's share of the packets that the receiver got, over the last second.", rate_shares, 1.05),
+        draw(
+            "window-share",
+            "window_share",
+            "Share of the session's window",
+            "share",
+            "Each connection's share of the session's window over time, with the law and its tolerance.",
+            law,
+            1.05,
+        ),
+        draw(
+            "delivered-share",
+            "delivered_share",
+            "Share of what was delivered",
+            "share",
+            "Each connection's share of the packets that the receiver got, over the last second.",
+            rate_shares,
+            1.05,
+        ),
         draw("windows", "window_packets", "Windows", "packets", "Each connection's window in packets over time."),
-        draw("delivery-rate", "delivered_pps", "Delivery rate", "packets/s",
-             "Packets per second that the receiver got on each connection, with the links' rates.", rate_lines),
+        draw(
+            "delivery-rate",
+            "delivered_pps",
+            "Delivery rate",
+            "packets/s",
+            "Packets per second that the receiver got on each connection, with the links' rates.",
+            rate_lines,
+        ),
         draw("rtt", "rtt_ms", "RTT, with the wait for the ACK", "ms", "Each connection's round-trip time over time."),
         draw("in-flight", "in_flight_packets", "In flight", "packets", "Packets in flight on each connection."),
-    ]  # fmt: skip
+    ]
 
 
 def _is_of(check: FollowsLaw, session: Mapping[str, Any]) -> bool:
     """Whether the check is about this session and the policy that it had."""
-    return check.session in (None, session["name"]) and (
-        not check.policy or session["policy"] in check.policy
-    )
+    return check.session in (None, session["name"]) and (not check.policy or session["policy"] in check.policy)
 
 
 def _colour(number: int) -> str:
@@ -127,20 +146,20 @@ def _draw_law(
         share = law.share(connection, t_s)
         axes.plot(t_s, share, **_ASKED)
         axes.fill_between(
-            t_s,
-            share - check.tolerance,
-            share + check.tolerance,
-            color=_colour(number),
-            alpha=0.16,
-            linewidth=0,
+            t_s, share - check.tolerance, share + check.tolerance, color=_colour(number), alpha=0.16, linewidth=0
         )
     axes.plot([], [], **_ASKED, label=f"law ±{check.tolerance:g}")
     judged_to = min(check.to_s, end)
     axes.axvspan(check.from_s, judged_to, color=style.SHADE, zorder=0)
     axes.text(
-        (check.from_s + judged_to) / 2, 1.0, f"judged {check.from_s:g} s to {judged_to:.0f} s",
-        ha="center", va="center", fontsize=8.5, color=style.MUTED,
-    )  # fmt: skip
+        (check.from_s + judged_to) / 2,
+        1.0,
+        f"judged {check.from_s:g} s to {judged_to:.0f} s",
+        ha="center",
+        va="center",
+        fontsize=8.5,
+        color=style.MUTED,
+    )
 
 
 def _draw_events(axes: Axes, evidence: Evidence, session: str) -> None:
@@ -153,6 +172,14 @@ def _draw_events(axes: Axes, evidence: Evidence, session: str) -> None:
             continue
         axes.axvline(at_s, color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)))
         axes.annotate(
-            event.text or event.kind, (at_s, 1), xycoords=("data", "axes fraction"), xytext=(3, -3),
-            textcoords="offset points", rotation=90, va="top", ha="left", fontsize=8, color=style.MUTED,
-        )  # fmt: skip
+            event.text or event.kind,
+            (at_s, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -3),
+            textcoords="offset points",
+            rotation=90,
+            va="top",
+            ha="left",
+            fontsize=8,
+            color=style.MUTED,
+        )

@@ -24,9 +24,7 @@ def write_report(result_dir: Path) -> Path:
     The same folder gives the same bytes. Raises BadInput where a file is missing or broken.
     """
     folder = read_folder(result_dir)
-    plots = all_plots(folder) + (
-        [download.time_sequence_plot(folder)] if download.is_download(folder) else []
-    )
+    plots = all_plots(folder) + ([download.time_sequence_plot(folder)] if download.is_download(folder) else [])
     (result_dir / "plots").mkdir(exist_ok=True)
     for plot in plots:
         (result_dir / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
@@ -49,8 +47,7 @@ def _page(folder: ResultFolder, plots: list[Plot]) -> str:
         fact_tables=[download.theory_table(folder)] if download.is_download(folder) else [],
         figures=_figures(folder),
         plots=[
-            {"svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description}
-            for p in plots
+            {"svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description} for p in plots
         ],
         links=calibration_rows(folder),
         dashboards=dashboard_links(folder),
@@ -81,12 +78,7 @@ def _timeline(folder: ResultFolder) -> list[dict[str, Any]]:
     events = folder.evidence.events
     zero = min((e.t_ns for e in events if e.kind == "transfer_start"), default=events[0].t_ns)
     return [
-        {
-            "at_s": (e.t_ns - zero) / 1e9,
-            "kind": e.kind.replace("_", " "),
-            "session": e.session,
-            "text": e.text,
-        }
+        {"at_s": (e.t_ns - zero) / 1e9, "kind": e.kind.replace("_", " "), "session": e.session, "text": e.text}
         for e in events
     ]
 

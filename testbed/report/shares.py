@@ -35,9 +35,7 @@ def share_tables(folder: ResultFolder) -> list[ShareTable]:
     return tables
 
 
-def _table(
-    name: str, tolerance: float, shares: list[dict[str, Any]], published: list[PublishedShare]
-) -> ShareTable:
+def _table(name: str, tolerance: float, shares: list[dict[str, Any]], published: list[PublishedShare]) -> ShareTable:
     by_time: dict[float, dict[str, dict[str, Any]]] = defaultdict(dict)
     for share in shares:
         error = share["measured"] - share["law"]

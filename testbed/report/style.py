@@ -67,9 +67,7 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as SVG text; ``name`` keeps its element ids apart from other figures' on one page."""
     buffer = io.StringIO()
     with mpl.rc_context({**SETTINGS, "svg.hashsalt": name}):
-        figure.savefig(
-            buffer, format="svg", metadata={"Title": description, "Creator": "ncp-testbed", "Date": None}
-        )
+        figure.savefig(buffer, format="svg", metadata={"Title": description, "Creator": "ncp-testbed", "Date": None})
     return buffer.getvalue()
 
 

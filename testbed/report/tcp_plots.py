@@ -15,35 +15,61 @@ def tcp_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
     session = folder.sessions[0]["name"]
     found = [
         _lines(
-            evidence, session, "tcp-advertised", "Advertised window", "KiB",
+            evidence,
+            session,
+            "tcp-advertised",
+            "Advertised window",
+            "KiB",
             "The window that the receiver advertises, as the sender has it.",
-            {"advertised": "sender_peer_window_bytes"}, scale=1 / 1024,
+            {"advertised": "sender_peer_window_bytes"},
+            scale=1 / 1024,
         ),
         _lines(
-            evidence, session, "tcp-cwnd", "Congestion window", "segments",
+            evidence,
+            session,
+            "tcp-cwnd",
+            "Congestion window",
+            "segments",
             "The congestion window, what is in flight of it, and the slow-start threshold where it is not infinite.",
             {
-                "window": "sender_cwnd_packets", "in flight": "sender_in_flight_packets",
+                "window": "sender_cwnd_packets",
+                "in flight": "sender_in_flight_packets",
                 "threshold": "sender_ssthresh_packets",
             },
         ),
         _lines(
-            evidence, session, "tcp-rtt", "Round trip", "ms", "The smoothed round-trip time, and the least so far.",
+            evidence,
+            session,
+            "tcp-rtt",
+            "Round trip",
+            "ms",
+            "The smoothed round-trip time, and the least so far.",
             {"smoothed": "sender_rtt_ms", "least": "sender_min_rtt_ms"},
         ),
         _lines(
-            evidence, session, "tcp-delivery", "Delivery rate", "Mbit/s",
+            evidence,
+            session,
+            "tcp-delivery",
+            "Delivery rate",
+            "Mbit/s",
             "The rate of delivery as the sender measures it, from its acknowledgements.",
-            {"delivered": "sender_delivery_bps"}, scale=1e-6,
+            {"delivered": "sender_delivery_bps"},
+            scale=1e-6,
         ),
-    ]  # fmt: skip
+    ]
     return [plot for plot in found if plot is not None]
 
 
 def _lines(
-    evidence: Evidence, session: str, name: str, title: str, unit: str, description: str, lines: Mapping[str, str],
+    evidence: Evidence,
+    session: str,
+    name: str,
+    title: str,
+    unit: str,
+    description: str,
+    lines: Mapping[str, str],
     scale: float = 1.0,
-) -> Plot | None:  # fmt: skip
+) -> Plot | None:
     """Series by label."""
     samples = {label: _of_the_sender(evidence, series, session) for label, series in lines.items()}
     drawn = {label: timed for label, timed in samples.items() if timed is not None and timed.t_s.size}
@@ -52,9 +78,13 @@ def _lines(
     with style.new_plot(title, unit) as (figure, axes):
         for number, (label, timed) in enumerate(drawn.items()):
             axes.plot(
-                timed.t_s, timed.values * scale, label=label, color=style.SERIES_COLOURS[number],
-                linestyle=style.LINE_STYLES[number], marker="." if timed.t_s.size == 1 else None,
-            )  # fmt: skip
+                timed.t_s,
+                timed.values * scale,
+                label=label,
+                color=style.SERIES_COLOURS[number],
+                linestyle=style.LINE_STYLES[number],
+                marker="." if timed.t_s.size == 1 else None,
+            )
         axes.set_ylim(0, None)
         axes.set_xlim(0, max(float(timed.t_s[-1]) for timed in drawn.values()) or None)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4)

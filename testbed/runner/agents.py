@@ -94,9 +94,7 @@ def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
     finally:
         connection.close()
     if answer.status >= 400:
-        raise RunFailed(
-            f"agent {agent.place.name} refused {method} {path}: {body.decode(errors='replace').strip()}"
-        )
+        raise RunFailed(f"agent {agent.place.name} refused {method} {path}: {body.decode(errors='replace').strip()}")
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     return document
 
@@ -112,13 +110,17 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def _arguments(
-    place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str
-) -> list[str]:
+def _arguments(place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str) -> list[str]:
     return [
-        *(place.part or (place.role, "--session", place.session)), "--plan", plan, "--dir", directory,
-        "--control", control_socket, *(["--credentials", credentials] if place.credentials else []),
-    ]  # fmt: skip
+        *(place.part or (place.role, "--session", place.session)),
+        "--plan",
+        plan,
+        "--dir",
+        directory,
+        "--control",
+        control_socket,
+        *(["--credentials", credentials] if place.credentials else []),
+    ]
 
 
 class ContainerAgent:
@@ -138,7 +140,10 @@ class ContainerAgent:
         self.container: Any = client.containers.create(
             image,
             _arguments(
-                place, plan="/plan.json", directory="/data", control_socket="/control/control.sock",
+                place,
+                plan="/plan.json",
+                directory="/data",
+                control_socket="/control/control.sock",
                 credentials="/credentials.json",
             ),
             name=name,
@@ -152,12 +157,15 @@ class ContainerAgent:
             mem_limit="1g",
             mounts=[
                 Mount("/plan.json", str(place.plan), "bind", read_only=True),
-                *([Mount("/credentials.json", str(place.credentials), "bind", read_only=True)]
-                  if place.credentials else []),
+                *(
+                    [Mount("/credentials.json", str(place.credentials), "bind", read_only=True)]
+                    if place.credentials
+                    else []
+                ),
                 Mount("/data", str(place.directory), "bind"),
                 Mount("/control", str(place.control), "bind"),
             ],
-        )  # fmt: skip
+        )
         self.container.start()
         self.container.reload()
         self.pid = int(self.container.attrs["State"]["Pid"])
@@ -231,15 +239,21 @@ class ProcessAgent:
             target.mkdir() if source.is_dir() else target.touch()
         self._process = Supervised.start(
             f"agent {place.name}",
-            [*command(seen / program.name), *_arguments(
-                place, plan=str(seen / "plan.json"), directory=str(seen / "data"),
-                control_socket=str(seen / "control.sock"), credentials=str(place.credentials),
-            )],
+            [
+                *command(seen / program.name),
+                *_arguments(
+                    place,
+                    plan=str(seen / "plan.json"),
+                    directory=str(seen / "data"),
+                    control_socket=str(seen / "control.sock"),
+                    credentials=str(place.credentials),
+                ),
+            ],
             place.log,
             namespace=namespace_of(host_pid),
             unprivileged=True,
             bound=bound,
-        )  # fmt: skip
+        )
 
     def exit_code(self) -> int | None:
         """None while the process runs."""

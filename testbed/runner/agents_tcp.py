@@ -36,13 +36,9 @@ def sysctls(plan: Plan) -> dict[str, str]:
     by which the plan bounds it.
     """
     windows_bytes = [
-        session["send_window_bytes"]
-        for session in plan["sessions"]
-        if session["name"] in asked_of_sessions(plan)
+        session["send_window_bytes"] for session in plan["sessions"] if session["name"] in asked_of_sessions(plan)
     ]
     if not windows_bytes:
         return {}
     buffer_bytes = 2 * max(windows_bytes)
-    return DEFAULTS | {
-        f"net.ipv4.{name}": f"4096 {buffer_bytes} {buffer_bytes}" for name in ("tcp_rmem", "tcp_wmem")
-    }
+    return DEFAULTS | {f"net.ipv4.{name}": f"4096 {buffer_bytes} {buffer_bytes}" for name in ("tcp_rmem", "tcp_wmem")}

@@ -96,9 +96,7 @@ def calibrate(
     raise LinksOff(reasons)
 
 
-def measure(
-    plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path
-) -> dict[str, Any]:
+def measure(plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path) -> dict[str, Any]:
     """Run the probe over all links at once (a few seconds); returns what it said. Raises :class:`RunFailed` if it
     breaks down."""
     command = [str(probe), "probe", "--plan", str(plan_file)]
@@ -109,19 +107,12 @@ def measure(
     try:
         with log.open("a") as errors:
             done = subprocess.run(
-                dies_with_us(command),
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                timeout=timeout_s,
-                check=False,
+                dies_with_us(command), stdout=subprocess.PIPE, stderr=errors, text=True, timeout=timeout_s, check=False
             )
     except subprocess.TimeoutExpired:
         raise RunFailed(f"the links could not be measured within {timeout_s:.0f} s; see {log}") from None
     if done.returncode:
-        raise RunFailed(
-            f"the links could not be measured (the probe ended with {done.returncode}); see {log}"
-        )
+        raise RunFailed(f"the links could not be measured (the probe ended with {done.returncode}); see {log}")
     said: dict[str, Any] = json.loads(done.stdout)
     return said
 

@@ -22,13 +22,7 @@ class Collectors:
     timeline and of cross traffic to InfluxDB."""
 
     def __init__(
-        self,
-        plan: Plan,
-        plan_file: Path,
-        binaries: Mapping[str, Path],
-        network: Network,
-        spools: Path,
-        logs: Path,
+        self, plan: Plan, plan_file: Path, binaries: Mapping[str, Path], network: Network, spools: Path, logs: Path
     ) -> None:
         self._plan, self._plan_file, self._binaries, self._network = plan, plan_file, binaries, network
         self._spools, self._logs = spools, logs
@@ -44,9 +38,7 @@ class Collectors:
         parts.callback(self.host_load.stop)
         watch = self._spools / "watch.json"
         watch.write_text(
-            json.dumps(
-                watch_list(self._plan, self._network.namespaces(), self._network.fabric.path), indent=1
-            )
+            json.dumps(watch_list(self._plan, self._network.namespaces(), self._network.fabric.path), indent=1)
         )
         self._collect = Supervised.start(
             "telemetry collectors",
@@ -60,12 +52,16 @@ class Collectors:
         self._push = Supervised.start(
             "telemetry pusher",
             [
-                str(self._binaries["ncp-push"]), "--plan", str(self._plan_file), "--credentials", str(credentials),
+                str(self._binaries["ncp-push"]),
+                "--plan",
+                str(self._plan_file),
+                "--credentials",
+                str(credentials),
                 *(argument for name in names for argument in ("--spool", str(self._spools / name))),
             ],
             self._logs / "push.log",
             namespace=self._network.fabric.path,
-        )  # fmt: skip
+        )
         parts.callback(_stop_quietly, self._push)
 
     def failure(self) -> str | None:
@@ -89,9 +85,7 @@ class Collectors:
     def cost(self) -> dict[str, Any]:
         """What each collector did and cost, as ``ncp-collect`` said at its end, and the host's load."""
         said = (self._logs / "collect.log").read_text().splitlines()
-        found = [
-            collector for line in said if line.startswith("{") for collector in json.loads(line)["collectors"]
-        ]
+        found = [collector for line in said if line.startswith("{") for collector in json.loads(line)["collectors"]]
         return {collector.pop("collector"): collector for collector in [*found, self.host_load.cost()]}
 
 

@@ -51,12 +51,12 @@ class Iperf3(threading.Thread):
         self._client: Supervised | None = None
         with self._log.open("ab") as errors:
             self._server = subprocess.Popen(
-                in_namespace(
-                    namespaces[flow["server_host"]],
-                    dies_with_us(_server_command(flow)),
-                ),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
-            )  # fmt: skip
+                in_namespace(namespaces[flow["server_host"]], dies_with_us(_server_command(flow))),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
 
     def failure(self) -> str | None:
         """Why it did not do its part, or None."""
@@ -70,9 +70,8 @@ class Iperf3(threading.Thread):
             flow = self._flow
             # As root: others may choose among few congestion controls.
             self._client = Supervised.start(
-                self.name, _client_command(flow), self._json,
-                namespace=self._namespaces[flow["client_host"]],
-            )  # fmt: skip
+                self.name, _client_command(flow), self._json, namespace=self._namespaces[flow["client_host"]]
+            )
             self._await_client(time.monotonic() + flow["for_s"] + END_S)
         self._end(self._server)
         reader.join()
@@ -158,17 +157,41 @@ def _append(spool: IO[bytes], point: Point) -> None:
 
 def _server_command(flow: Mapping[str, Any]) -> list[str]:
     return [
-        "iperf3", "--server", "--one-off", "--bind", flow["server"], "--port", str(server_port(flow)),
-        "--interval", str(INTERVAL_S), "--format", "k", "--forceflush",
-    ]  # fmt: skip
+        "iperf3",
+        "--server",
+        "--one-off",
+        "--bind",
+        flow["server"],
+        "--port",
+        str(server_port(flow)),
+        "--interval",
+        str(INTERVAL_S),
+        "--format",
+        "k",
+        "--forceflush",
+    ]
 
 
 def _client_command(flow: Mapping[str, Any]) -> list[str]:
     return [
-        "iperf3", "--client", flow["server"], "--bind", flow["client"], "--port", str(server_port(flow)),
-        "--cport", str(client_port(flow)), "--congestion", flow["congestion_control"], "--time", f"{flow['for_s']:.0f}",
-        "--interval", str(INTERVAL_S), "--json", "--get-server-output",
-    ]  # fmt: skip
+        "iperf3",
+        "--client",
+        flow["server"],
+        "--bind",
+        flow["client"],
+        "--port",
+        str(server_port(flow)),
+        "--cport",
+        str(client_port(flow)),
+        "--congestion",
+        flow["congestion_control"],
+        "--time",
+        f"{flow['for_s']:.0f}",
+        "--interval",
+        str(INTERVAL_S),
+        "--json",
+        "--get-server-output",
+    ]
 
 
 def _said(result: Path) -> dict[str, Any]:

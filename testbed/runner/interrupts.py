@@ -51,6 +51,5 @@ def _handled_by(handler: Any) -> Iterator[None]:
 
 def _raise(number: int, _frame: FrameType | None) -> None:
     raise Interrupted(
-        f"{STOPPED}{signal.Signals(number).name}",
-        "What was measured so far is kept; ./run.sh report draws it.",
+        f"{STOPPED}{signal.Signals(number).name}", "What was measured so far is kept; ./run.sh report draws it."
     )

@@ -57,9 +57,7 @@ def judge_from(
     folder."""
     unmeasured = not_calibrated(plan, folder / "links.csv")
     trust = Trust(trusted=trust.trusted and not unmeasured, reasons=[*trust.reasons, *unmeasured])
-    verdict = judge(
-        plan, reader, folder / "agents", trust, file_points=file_points, database_points=database_points
-    )
+    verdict = judge(plan, reader, folder / "agents", trust, file_points=file_points, database_points=database_points)
     _write_verdict(folder, verdict)
     derived = derived_lines(plan, reader, verdict)
     (folder / "derived.lp").write_text(derived)
@@ -71,12 +69,7 @@ def judge_from(
     history = _history(plan, folder, verdict, start_ns or now_ns, end_ns)
     late = lateness_lines(plan, folder / "relay.json", end_ns)
     return Judged(
-        verdict,
-        derived.splitlines() + late,
-        _on_one_clock(plan, folder, verdict, start_ns),
-        history,
-        start_ns,
-        end_ns,
+        verdict, derived.splitlines() + late, _on_one_clock(plan, folder, verdict, start_ns), history, start_ns, end_ns
     )
 
 
@@ -85,9 +78,7 @@ def store_judged(writer: Client, plan: Plan, judged: Judged) -> None:
     writer.write(judged.derived)
     comparison.store(writer, judged.on_one_clock, plan["scenario"])
     writer.write(judged.history, retention.HISTORY)
-    run_list.finish(
-        writer, plan, judged.verdict.verdict, judged.start_ns, judged.end_ns, judged.verdict.summary
-    )
+    run_list.finish(writer, plan, judged.verdict.verdict, judged.start_ns, judged.end_ns, judged.verdict.summary)
 
 
 def _on_one_clock(plan: Plan, folder: Path, verdict: Verdict, start_ns: int | None) -> list[str]:
@@ -100,9 +91,15 @@ def _on_one_clock(plan: Plan, folder: Path, verdict: Verdict, start_ns: int | No
 
 
 def write_broken(
-    plan: Plan, folder: Path, endpoint: Endpoint | None, message: str, untrusted: list[str],
-    *, unsupported: bool = False, report: bool = True,
-) -> None:  # fmt: skip
+    plan: Plan,
+    folder: Path,
+    endpoint: Endpoint | None,
+    message: str,
+    untrusted: list[str],
+    *,
+    unsupported: bool = False,
+    report: bool = True,
+) -> None:
     """Verdict and report of a run that broke down: nothing was judged, and why.
 
     ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it; ``unsupported``:
@@ -111,8 +108,7 @@ def write_broken(
     """
     reason = f"Not judged: {message}"
     checks = [
-        CheckResult(name=check["name"], judge=check["judge"], status="error", reason=reason)
-        for check in plan["checks"]
+        CheckResult(name=check["name"], judge=check["judge"], status="error", reason=reason) for check in plan["checks"]
     ]
     verdict = Verdict(
         scenario=plan["scenario"],

@@ -74,26 +74,26 @@ class Run:
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
         with ExitStack() as stack:
-            own = stack.enter_context(
-                live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"])
-            )
+            own = stack.enter_context(live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"]))
             stack.enter_context(interruptible())
             self._make_folder()
             try:
                 return self._run(own)
             except Exception as error:
-                message = (
-                    error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-                )
+                message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
                 from testbed.runner.judging import write_broken
 
                 self._write_provenance()
                 write_broken(
-                    self.plan, self.folder, self.endpoint, message, getattr(error, "reasons", []),
+                    self.plan,
+                    self.folder,
+                    self.endpoint,
+                    message,
+                    getattr(error, "reasons", []),
                     unsupported=isinstance(error, Unsupported),
                     # Who stops a run does not wait for plots.
                     report=not isinstance(error, Interrupted),
-                )  # fmt: skip
+                )
                 raise
 
     def measure(self) -> Trust:
@@ -102,9 +102,7 @@ class Run:
         Raises :class:`TestbedError` where the run could not be carried out.
         """
         with ExitStack() as stack:
-            own = stack.enter_context(
-                live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"])
-            )
+            own = stack.enter_context(live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"]))
             stack.enter_context(interruptible())
             self._make_folder()
             trust, _ = self._on_the_network(own, None)
@@ -182,10 +180,7 @@ class Run:
         collectors = Collectors(self.plan, self.plan_file, self.binaries, network, self.spools, self.logs)
         collectors.start(parts, credentials)
         events = Timeline(
-            self.plan,
-            LiveTarget(network, started),
-            lambda: self._started_unix_ns(started),
-            self.spools / "events.lp",
+            self.plan, LiveTarget(network, started), lambda: self._started_unix_ns(started), self.spools / "events.lp"
         )
         parts.callback(events.stop)
         events.start()
@@ -193,9 +188,7 @@ class Run:
             failures += [events.failure, collectors.failure, *(flow.failure for flow in cross_traffic)]
             with ExitStack() as watched:
                 if endpoint is not None:
-                    following = OnOneClock(
-                        endpoint, self.plan, self.spools, lambda: self._started_unix_ns(started)
-                    )
+                    following = OnOneClock(endpoint, self.plan, self.spools, lambda: self._started_unix_ns(started))
                     for thread in (TelemetryLag(endpoint, self.plan), following):
                         watched.callback(thread.stop)
                         thread.start()
@@ -251,10 +244,16 @@ class Run:
             for role in ("receiver", "sender"):
                 name = agents.agent_name(session["name"], role)
                 place = agents.AgentPlace(
-                    host=session[f"{role}_host"], role=role, session=session["name"], plan=self.plan_file,
-                    directory=self.spools / name, control=own / name, credentials=credentials,
-                    log=self.logs / f"{name}.log", start_s=session["start_s"],
-                )  # fmt: skip
+                    host=session[f"{role}_host"],
+                    role=role,
+                    session=session["name"],
+                    plan=self.plan_file,
+                    directory=self.spools / name,
+                    control=own / name,
+                    credentials=credentials,
+                    log=self.logs / f"{name}.log",
+                    start_s=session["start_s"],
+                )
                 place.prepare()
                 places.append(place)
         return places
@@ -282,9 +281,13 @@ class Run:
         if self.plan["middle"] == "relay":
             (self.spools / "relay").mkdir()
             relay = relay_middle(
-                self.plan, self.plan_file, self.binaries["ncp-link"], self.spools / "relay", credentials,
+                self.plan,
+                self.plan_file,
+                self.binaries["ncp-link"],
+                self.spools / "relay",
+                credentials,
                 self.logs / "relay.log",
-            )  # fmt: skip
+            )
         network = Network(self.plan, relay)
         parts.callback(network.tear_down)
         for agent in started:
@@ -306,18 +309,19 @@ class Run:
             self.provenance["calibration_attempts"] = attempt
 
         return calibration.calibrate(
-            self.plan, self.plan_file, self.binaries["ncp-link"], network.namespaces(),
-            self.logs / "probe.log", self.folder / "links.csv", note,
-        )  # fmt: skip
+            self.plan,
+            self.plan_file,
+            self.binaries["ncp-link"],
+            network.namespaces(),
+            self.logs / "probe.log",
+            self.folder / "links.csv",
+            note,
+        )
 
-    def _start_cross_traffic(
-        self, parts: ExitStack, network: Network, started: list[agents.Agent]
-    ) -> list[Iperf3]:
+    def _start_cross_traffic(self, parts: ExitStack, network: Network, started: list[agents.Agent]) -> list[Iperf3]:
         flows = []
         for flow in self.plan["cross_traffic"]:
-            iperf3 = Iperf3(
-                self.plan, flow, network.namespaces(), self.folder, lambda: self._started_unix_ns(started)
-            )
+            iperf3 = Iperf3(self.plan, flow, network.namespaces(), self.folder, lambda: self._started_unix_ns(started))
             parts.callback(iperf3.stop)
             iperf3.start()
             flows.append(iperf3)
@@ -332,9 +336,7 @@ class Run:
         try:
             result: dict[str, Any] = json.loads((self.spools / "relay" / "result.json").read_text())
         except (OSError, ValueError) as error:
-            raise RunFailed(
-                f"the link relay left no result ({error}); see {self.logs / 'relay.log'}"
-            ) from error
+            raise RunFailed(f"the link relay left no result ({error}); see {self.logs / 'relay.log'}") from error
         return result
 
     def _tear_down(self, parts: ExitStack) -> None:
@@ -358,11 +360,5 @@ class Run:
                 shutil.copyfile(result, self.folder / "agents" / f"{place.name}.json")
 
     def _write_provenance(self) -> None:
-        document = {
-            **provenance.of_machine_and_code(),
-            **self.provenance,
-            "seconds": self.progress.seconds,
-        }
-        (self.folder / "provenance.json").write_text(
-            json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        )
+        document = {**provenance.of_machine_and_code(), **self.provenance, "seconds": self.progress.seconds}
+        (self.folder / "provenance.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")

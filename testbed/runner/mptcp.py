@@ -84,11 +84,7 @@ class MptcpRun(Run):
         return []
 
     def _transfer(
-        self,
-        network: Network,
-        started: Sequence[Agent],
-        failures: Sequence[Callable[[], str | None]],
-        step: Step,
+        self, network: Network, started: Sequence[Agent], failures: Sequence[Callable[[], str | None]], step: Step
     ) -> None:
         session = self.plan["sessions"][0]
         hosts = {role: session[f"{role}_host"] for role in ("sender", "receiver")}
@@ -100,10 +96,7 @@ class MptcpRun(Run):
         for role in ("sender", "receiver"):
             document = json.dumps(results[role], indent=1) + "\n"
             (self.folder / "agents" / f"{session['name']}-{role}.json").write_text(document)
-        self.provenance["mptcp"] |= {
-            "counters": _counters(client),
-            "subflows": results["sender"]["connections"],
-        }
+        self.provenance["mptcp"] |= {"counters": _counters(client), "subflows": results["sender"]["connections"]}
         self._write_events(results["receiver"])
         step.note = f"{results['receiver']['goodput_bps'] / 8 / 2**20:.3f} MiB/s by MPTCP"
 
@@ -117,11 +110,21 @@ class MptcpRun(Run):
             "iperf3 server",
             [
                 # The addresses are IPv4's; a kernel may have MPTCP without IPv6.
-                "mptcpize", "run", "iperf3", "--server", "--version4", "--one-off", "--port", str(PORT),
-                "--interval", "0.1", "--json",
+                "mptcpize",
+                "run",
+                "iperf3",
+                "--server",
+                "--version4",
+                "--one-off",
+                "--port",
+                str(PORT),
+                "--interval",
+                "0.1",
+                "--json",
             ],
-            server_json, namespace=server,
-        )  # fmt: skip
+            server_json,
+            namespace=server,
+        )
         sending = None
         subflows: dict[str, dict[str, Any]] = {}
         try:
@@ -131,12 +134,23 @@ class MptcpRun(Run):
             sending = Supervised.start(
                 "iperf3 client",
                 [
-                    "mptcpize", "run", "iperf3", "--client", _address(session, "receiver"), "--port", str(PORT),
-                    "--bytes", str(session["transfer_bytes"] + BEYOND_BYTES), "--interval", "0", "--json",
+                    "mptcpize",
+                    "run",
+                    "iperf3",
+                    "--client",
+                    _address(session, "receiver"),
+                    "--port",
+                    str(PORT),
+                    "--bytes",
+                    str(session["transfer_bytes"] + BEYOND_BYTES),
+                    "--interval",
+                    "0",
+                    "--json",
                     *(("--congestion", chosen) if chosen else ()),
                 ],
-                client_json, namespace=client,
-            )  # fmt: skip
+                client_json,
+                namespace=client,
+            )
             deadline = time.monotonic() + self.plan["limits"]["transfer_s"] + BEYOND_BYTES / 1e5
             while sending.process.poll() is None or listening.process.poll() is None:
                 _sample(client, subflows)
@@ -165,12 +179,7 @@ class MptcpRun(Run):
             }
             for kind, when, at_s, text in (
                 ("transfer_start", "started_unix_ns", 0.0, "iperf3 over MPTCP starts"),
-                (
-                    "transfer_end",
-                    "finished_unix_ns",
-                    receiver["duration_s"],
-                    "the last byte asked for arrived",
-                ),
+                ("transfer_end", "finished_unix_ns", receiver["duration_s"], "the last byte asked for arrived"),
             )
         ]
         with (self.spools / "events.lp").open("ab", buffering=0) as spool:
@@ -185,9 +194,7 @@ def _prepare(client: str, server: str, session: Mapping[str, Any]) -> dict[str, 
     """Buffers, path manager and announced addresses; returns what the kernel will use."""
     others = len(session["connections"]) - 1
     if others >= MOST_LINKS:
-        raise RunFailed(
-            f"the kernel's path manager keeps {MOST_LINKS} addresses; {others + 1} links are too many"
-        )
+        raise RunFailed(f"the kernel's path manager keeps {MOST_LINKS} addresses; {others + 1} links are too many")
     for namespace in (client, server):
         run(in_namespace(namespace, ["sysctl", "-qw", "net.mptcp.enabled=1", *SETTINGS]))
         limits = ["subflow", str(max(others, 1)), "add_addr_accepted", str(max(others, 1))]
@@ -248,10 +255,7 @@ def completion_s(intervals: Sequence[Mapping[str, Any]], wanted_bytes: int) -> f
 
 
 def _results(
-    session: Mapping[str, Any],
-    said: Mapping[str, Any],
-    subflows: Mapping[str, Mapping[str, Any]],
-    started_ns: int,
+    session: Mapping[str, Any], said: Mapping[str, Any], subflows: Mapping[str, Mapping[str, Any]], started_ns: int
 ) -> dict[str, dict[str, Any]]:
     """What agents would have left: by role."""
     wanted = int(session["transfer_bytes"])
@@ -264,13 +268,17 @@ def _results(
     for number, connection in enumerate(session["connections"]):
         local = _address(session, "sender", number)
         mine = [s for s in subflows.values() if s["local"] == local]
-        connections.append({
-            "index": connection["index"],
-            "link": connection["link"],
-            "acked_bytes": sum(int(s["acked_bytes"]) for s in mine),
-            # Of the socket with the data; iperf3's control connection keeps the default.
-            "congestion_control": max(mine, key=lambda s: int(s["acked_bytes"]))["congestion_control"] if mine else "",
-        })  # fmt: skip
+        connections.append(
+            {
+                "index": connection["index"],
+                "link": connection["link"],
+                "acked_bytes": sum(int(s["acked_bytes"]) for s in mine),
+                # Of the socket with the data; iperf3's control connection keeps the default.
+                "congestion_control": max(mine, key=lambda s: int(s["acked_bytes"]))["congestion_control"]
+                if mine
+                else "",
+            }
+        )
     common = {"session": session["name"], "policy": "mptcp", "bytes": wanted, "error": ""}
     timing = {
         "started_unix_ns": started_ns,

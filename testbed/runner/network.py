@@ -124,10 +124,5 @@ def relay_middle(
 ) -> RelayMiddle:
     """The relay as the run's middle, with telemetry of its own; without credentials it pushes none."""
     return RelayMiddle(
-        Fabric(plan["namespace"]),
-        binary,
-        plan=plan_file,
-        directory=directory,
-        credentials=credentials,
-        log=log_file,
+        Fabric(plan["namespace"]), binary, plan=plan_file, directory=directory, credentials=credentials, log=log_file
     )

@@ -38,7 +38,7 @@ class OnOneClock(threading.Thread):
 
     def __init__(
         self, endpoint: Endpoint, plan: dict[str, Any], spools: Path, started_unix_ns: Callable[[], int | None]
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name="on-one-clock", daemon=True)
         self._endpoint, self._plan, self._spools = endpoint, plan, spools
         self._started_unix_ns = started_unix_ns

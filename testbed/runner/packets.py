@@ -41,12 +41,23 @@ class Capture:
         self._process = Supervised.start(
             f"capture {name}",
             [
-                "tcpdump", *where, "-n", "--immediate-mode", "-s", str(frame_bytes),
-                "-B", str(BUFFER_KIB), "-Z", "root", "-w", str(file), "tcp",
+                "tcpdump",
+                *where,
+                "-n",
+                "--immediate-mode",
+                "-s",
+                str(frame_bytes),
+                "-B",
+                str(BUFFER_KIB),
+                "-Z",
+                "root",
+                "-w",
+                str(file),
+                "tcp",
             ],
             log,
             namespace=namespace,
-        )  # fmt: skip
+        )
 
     def await_ready(self) -> None:
         """Wait until frames are captured; raises :class:`RunFailed`."""

@@ -16,9 +16,7 @@ AGENT_UID = 65532
 """The unprivileged user and group that agents run as, in a container or not."""
 
 
-UNPRIVILEGED = (
-    f"--reuid={AGENT_UID}", f"--regid={AGENT_UID}", "--clear-groups", "--no-new-privs", "--inh-caps=-all",
-)  # fmt: skip
+UNPRIVILEGED = (f"--reuid={AGENT_UID}", f"--regid={AGENT_UID}", "--clear-groups", "--no-new-privs", "--inh-caps=-all")
 
 
 def with_mounts(command: Sequence[str], bound: Mapping[Path, Path]) -> list[str]:
@@ -56,11 +54,7 @@ class Supervised:
             full = in_namespace(namespace, full)
         with log.open("ab") as output:
             process = subprocess.Popen(
-                full,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+                full, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
         return cls(name, process, log)
 

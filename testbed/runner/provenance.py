@@ -22,10 +22,16 @@ SCHEMA = 2
 """Of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all that is derived can be made again."""
 CODE = ("collectors", "published", "testbed")
 SYSCTLS = (
-    "net.core.rmem_default", "net.core.rmem_max", "net.core.wmem_default", "net.core.wmem_max",
-    "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.udp_mem",
+    "net.core.rmem_default",
+    "net.core.rmem_max",
+    "net.core.wmem_default",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.udp_mem",
     "net.core.default_qdisc",
-)  # fmt: skip
+)
 
 
 def of_machine_and_code() -> dict[str, Any]:
@@ -39,9 +45,7 @@ def of_machine_and_code() -> dict[str, Any]:
         "host": socket.gethostname(),
         "machine": platform.machine(),
         "python": sys.version.split()[0],
-        "packages": {
-            d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=_own_packages())
-        },
+        "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=_own_packages())},
         "kernel": kernel_facts(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }

@@ -68,9 +68,7 @@ def side_by_side(
                     ours, theirs = context.Pipe()
                     job = waiting.popleft()
                     # A daemon: if all else fails, it ends with this process.
-                    process = context.Process(
-                        target=_child, args=(do, job, theirs, dict(os.environ)), daemon=True
-                    )
+                    process = context.Process(target=_child, args=(do, job, theirs, dict(os.environ)), daemon=True)
                     running[ours] = _Child(job, process, ours)
                     process.start()
                     theirs.close()
@@ -98,9 +96,7 @@ class _Child(Generic[Job, Found]):
             found, error, trace = self.pipe.recv()
         except EOFError:
             self.process.join()
-            raise RunFailed(
-                f"{self.job}: its process ended ({self.process.exitcode}) and said nothing"
-            ) from None
+            raise RunFailed(f"{self.job}: its process ended ({self.process.exitcode}) and said nothing") from None
         self.process.join()
         if error is not None:
             raise error from InJob(trace)

@@ -42,11 +42,7 @@ class Gateway:
         )
         self._inside = Supervised.start(
             "telemetry gateway",
-            [
-                "socat",
-                f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork",
-                f"UNIX-CONNECT:{bridge}",
-            ],
+            ["socat", f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork", f"UNIX-CONNECT:{bridge}"],
             logs / "gateway.log",
             namespace=fabric.path,
         )

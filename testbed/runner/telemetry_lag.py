@@ -26,11 +26,7 @@ class TelemetryLag(threading.Thread):
     def __init__(self, endpoint: Endpoint, plan: Mapping[str, Any]) -> None:
         super().__init__(name="telemetry-lag", daemon=True)
         self._endpoint, self._run = endpoint, str(plan["run"])
-        self._tags = {
-            "run": plan["run"],
-            "scenario": plan["scenario"],
-            "policy": plan["sessions"][0]["policy"],
-        }
+        self._tags = {"run": plan["run"], "scenario": plan["scenario"], "policy": plan["sessions"][0]["policy"]}
         self._ended = threading.Event()
 
     def run(self) -> None:

@@ -52,9 +52,7 @@ class Done:
 class Timeline(threading.Thread):
     """Waits for the transfer's start, then carries out each action at its time."""
 
-    def __init__(
-        self, plan: Plan, target: Target, started_unix_ns: Callable[[], int | None], spool: Path
-    ) -> None:
+    def __init__(self, plan: Plan, target: Target, started_unix_ns: Callable[[], int | None], spool: Path) -> None:
         super().__init__(name="timeline", daemon=True)
         self._plan, self._target, self._started_unix_ns, self._spool = plan, target, started_unix_ns, spool
         self._stopped = threading.Event()

@@ -44,11 +44,7 @@ def _senders(agents: Sequence[Agent]) -> list[Agent]:
 
 
 def watch_transfer(
-    plan: Plan,
-    agents: Sequence[Agent],
-    failures: Sequence[Callable[[], str | None]],
-    progress: Progress,
-    step: Step,
+    plan: Plan, agents: Sequence[Agent], failures: Sequence[Callable[[], str | None]], progress: Progress, step: Step
 ) -> None:
     """Start the senders and wait until every agent has ended well; raises :class:`RunFailed` otherwise.
 
@@ -76,7 +72,7 @@ def watch_transfer(
         if step.elapsed_s > limit_s:
             raise RunFailed(
                 f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); "
-                "it was stopped",
+                "it was stopped"
             )
         if step.elapsed_s >= next_status_s and any(agent in running for agent in senders):
             next_status_s = step.elapsed_s + 0.5

@@ -128,10 +128,7 @@ def lateness_lines(plan: Mapping[str, Any], relay_file: Path, at_ns: int) -> lis
 
 
 def trust_of_run(
-    plan: Mapping[str, Any],
-    relay: Mapping[str, Any] | None,
-    qdiscs: Sequence[Mapping[str, Any]],
-    spans: Spans,
+    plan: Mapping[str, Any], relay: Mapping[str, Any] | None, qdiscs: Sequence[Mapping[str, Any]], spans: Spans
 ) -> Trust:
     """By what a run leaves in its result folder: the relay's result (None with netem), the qdiscs' counters at the
     transfer's end, and of each sample of the host its seconds and their idle part."""

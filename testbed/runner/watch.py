@@ -34,9 +34,11 @@ def watch_list(plan: Plan, namespaces: Mapping[str, str], fabric: str) -> dict[s
 def _interfaces(link: LinkPlan, *, by_netem: bool) -> Iterator[dict[str, str]]:
     """The link's ends, with the direction of what leaves by them."""
     ends = [
-        (link.a.host, link.a.interface, "ab"), (link.b.host, link.b.interface, "ba"),
-        (FABRIC, link.a.middle_interface, "ba"), (FABRIC, link.b.middle_interface, "ab"),
-    ]  # fmt: skip
+        (link.a.host, link.a.interface, "ab"),
+        (link.b.host, link.b.interface, "ba"),
+        (FABRIC, link.a.middle_interface, "ba"),
+        (FABRIC, link.b.middle_interface, "ab"),
+    ]
     if by_netem and not link.shaped_at_hosts:
         ends += [(FABRIC, shaping_interface(link, direction), direction) for direction in ("ab", "ba")]
     for host, interface, direction in ends:
@@ -46,9 +48,7 @@ def _interfaces(link: LinkPlan, *, by_netem: bool) -> Iterator[dict[str, str]]:
 def _netem(link: LinkPlan) -> Iterator[dict[str, str]]:
     for direction, end in (("ab", link.b), ("ba", link.a)):
         queue = "" if link.shaped_at_hosts else shaping_interface(link, direction)
-        yield {
-            "host": FABRIC, "link": link.name, "direction": direction, "delay": end.middle_interface, "queue": queue,
-        }  # fmt: skip
+        yield {"host": FABRIC, "link": link.name, "direction": direction, "delay": end.middle_interface, "queue": queue}
 
 
 def _sessions(plan: Plan) -> Iterator[dict[str, str]]:
@@ -77,9 +77,7 @@ def _cross_traffic(plan: Plan) -> Iterator[dict[str, str]]:
         yield from _both(names, client, server)
 
 
-def _both(
-    names: dict[str, str], sender: tuple[str, str], receiver: tuple[str, str]
-) -> Iterator[dict[str, str]]:
+def _both(names: dict[str, str], sender: tuple[str, str], receiver: tuple[str, str]) -> Iterator[dict[str, str]]:
     """The two sides of a flow, each a host and an address with port."""
     for role, (host, local), (_, remote) in (("sender", sender, receiver), ("receiver", receiver, sender)):
         yield {**names, "role": role, "host": host, "local": local, "remote": remote}

@@ -57,9 +57,7 @@ def unknown(what: str, name: str, names: Sequence[str]) -> BadInput:
     """The error for a name that there is not, with the nearest that there is."""
     close = difflib.get_close_matches(name, names, n=1)
     guess = f" Did you mean {close[0]!r}?" if close else ""
-    return BadInput(
-        f"there is no {what} {name!r}.{guess}", f"{what.capitalize()}s: {', '.join(names)} (./run.sh list)"
-    )
+    return BadInput(f"there is no {what} {name!r}.{guess}", f"{what.capitalize()}s: {', '.join(names)} (./run.sh list)")
 
 
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedScenario:
@@ -72,9 +70,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     return LoadedScenario(scenario, path, read(path), tuple(applied), changed=bool(assignments))
 
 
-def document_of(
-    name: str, assignments: Sequence[str], *, quick: bool
-) -> tuple[Path, CommentedMap, list[str]]:
+def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, CommentedMap, list[str]]:
     """A scenario's file, its document with ``quick`` and ``assignments`` applied, and what was applied."""
     path = find(name)
     text = read(path)
@@ -112,9 +108,7 @@ def has_key(path: Path, key: str) -> bool:
         return False
 
 
-def parse(
-    path: Path, text: str, should_be: str, most_characters: int = bounded.MOST_CHARACTERS
-) -> CommentedMap:
+def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.MOST_CHARACTERS) -> CommentedMap:
     """A YAML file's mapping, with the lines of its parts; raises :class:`BadInput`."""
     try:
         document = bounded.load(text, lines=True, most_characters=most_characters)
@@ -193,11 +187,7 @@ def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | Non
             node = node[step]
             label = node.get("name") if isinstance(node, dict) else None
             names.append(str(label or step + 1))
-        elif (
-            isinstance(node, dict)
-            and not isinstance(step, int)
-            and step not in (node.get("judge"), node.get("kind"))
-        ):
+        elif isinstance(node, dict) and not isinstance(step, int) and step not in (node.get("judge"), node.get("kind")):
             names.append(str(step))  # a missing key; the name of a union's member is no part of the path
     return line, names
 

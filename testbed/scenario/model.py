@@ -152,9 +152,7 @@ class Scenario(Section):
         many = self.sessions if self.topology.kind in ("dumbbell", "star", "custom") else self.links
         key = "sessions" if many is self.sessions else "links"
         if self.traffic == "ndn" and len(self.links) < 2:
-            raise ValueError(
-                "links has 1; ndn needs a forwarder between consumer and producer, so at least 2"
-            )
+            raise ValueError("links has 1; ndn needs a forwarder between consumer and producer, so at least 2")
         if len(many) > 1 and self.traffic != "ndn":
             raise ValueError(f"{key} has {len(many)}; {self.traffic} sends over one path, so give one")
         for session in self.sessions:
@@ -182,9 +180,7 @@ class Scenario(Section):
         if kind == "star" and len(self.links) < 2:
             raise ValueError("links has 1 link; a star has one for each host, so at least 2")
         if kind == "custom" and not self.sessions:
-            raise ValueError(
-                "sessions: is missing; with a topology of your own they say who sends over which links"
-            )
+            raise ValueError("sessions: is missing; with a topology of your own they say who sends over which links")
         return self
 
     @model_validator(mode="after")
@@ -216,9 +212,7 @@ class Scenario(Section):
     def _check_paths(self, where: str, entry: Session | CrossTraffic) -> None:
         if self.topology.kind != "custom":
             if entry.paths:
-                raise ValueError(
-                    f"{where}.{entry.key_of_paths}: topology {self.topology.kind} tells it; leave it out"
-                )
+                raise ValueError(f"{where}.{entry.key_of_paths}: topology {self.topology.kind} tells it; leave it out")
             return
         names = ", ".join(link.name for link in self.links)
         if not entry.paths:

@@ -69,8 +69,7 @@ def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
     names = sorted({path[-1] for path in _paths(document)} | set(_OPTIONAL))
     close = difflib.get_close_matches(key, names, n=1)
     raise BadInput(
-        f"{origin} {key}: the scenario has no such value"
-        + (f"; did you mean {close[0]!r}?" if close else ""),
+        f"{origin} {key}: the scenario has no such value" + (f"; did you mean {close[0]!r}?" if close else ""),
         "Values: " + ", ".join(names),
     )
 

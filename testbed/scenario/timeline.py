@@ -102,13 +102,8 @@ class Ramp(Event):
     @model_validator(mode="after")
     def _one(self) -> Ramp:
         if sum(value is not None for value in (self.rate, self.delay_ms, self.loss)) != 1:
-            raise ValueError(
-                "give one of rate, delay and loss, from and to, for example delay: [50ms, 500ms]"
-            )
+            raise ValueError("give one of rate, delay and loss, from and to, for example delay: [50ms, 500ms]")
         return self
 
 
-TimelineEvent = Annotated[
-    SetLink | Carrier | Flap | Blackhole | PauseRead | Ramp,
-    Field(discriminator="do"),
-]
+TimelineEvent = Annotated[SetLink | Carrier | Flap | Blackhole | PauseRead | Ramp, Field(discriminator="do")]

@@ -37,9 +37,7 @@ ALL = (
     _of_sender("sender_rtt_ms", "rtt_ms", "Smoothed RTT", "ms"),
     _of_sender("sender_min_rtt_ms", "min_rtt_ms", "Least RTT", "ms"),
     _of_sender("sender_delivery_bps", "delivery_bps", "Delivery rate, by the sender", "bit/s"),
-    _of_sender(
-        "sender_peer_window_bytes", "peer_window_bytes", "Window that the receiver advertises", "bytes"
-    ),
+    _of_sender("sender_peer_window_bytes", "peer_window_bytes", "Window that the receiver advertises", "bytes"),
     _of_flow("socket_send_queue_bytes", "send_queue_bytes", "Send queue", "bytes", "socket_queue"),
     _of_flow("socket_receive_queue_bytes", "receive_queue_bytes", "Receive queue", "bytes", "socket_queue"),
     _of_flow("socket_drops", "drops", "Dropped at the socket", "packets", "socket_queue"),

@@ -49,12 +49,7 @@ def tag_matches_variable(tag: str, variable: str) -> str:
 
 
 def select(
-    series: Series,
-    conditions: Iterable[str],
-    *,
-    expression: str | None = None,
-    by: Iterable[str] = (),
-    every: str = "",
+    series: Series, conditions: Iterable[str], *, expression: str | None = None, by: Iterable[str] = (), every: str = ""
 ) -> str:
     """The SELECT of ``series`` under further ``conditions``.
 
@@ -100,9 +95,7 @@ def select_dashboard(
     return select(series, where, expression=expression, by=by, every=every)
 
 
-def select_of_run(
-    series: Series, variables: Iterable[str], *, function: str = "last", by: Iterable[str] = ()
-) -> str:
+def select_of_run(series: Series, variables: Iterable[str], *, function: str = "last", by: Iterable[str] = ()) -> str:
     """The SELECT of one value of each group over all of a run, whatever span of time a page shows."""
     expression = f"{function}({identifier(series.field)})"
     return select(series, _chosen(variables), expression=expression, by=by)
@@ -114,9 +107,7 @@ def select_last(series: Series, conditions: Iterable[str] = (), by: Iterable[str
     return select(series, [*conditions, TIME_FILTER], expression=expression, by=by)
 
 
-def select_table(
-    table: Table, variables: Iterable[str] = (), *, newest: int = 0, in_span: bool = False
-) -> str:
+def select_table(table: Table, variables: Iterable[str] = (), *, newest: int = 0, in_span: bool = False) -> str:
     """The SELECT of a table's columns, in Grafana's span of time or of all times; ``newest`` > 0 for no more than so
     many, newest first. A column may be ``field AS name``."""
     fixed = [tag_is(tag, value) for tag, value in table.tags]

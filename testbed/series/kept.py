@@ -16,10 +16,8 @@ OF_EXPECTED = Series(
 )
 GOODPUT = Series(
     "history_goodput_bps", _FIGURE, "measured", "session", "Goodput", "bit/s", (("figure", "goodput_bps"),), RETENTION
-)  # fmt: skip
-DAILY_PASSED = Series(
-    "daily_passed", "verdict_daily", "passed", "scenario", "Passed in a day", "runs", (), RETENTION
 )
+DAILY_PASSED = Series("daily_passed", "verdict_daily", "passed", "scenario", "Passed in a day", "runs", (), RETENTION)
 DAILY_RUNS = Series("daily_runs", "verdict_daily", "runs", "scenario", "Runs in a day", "runs", (), RETENTION)
 
 VERDICTS = Table(

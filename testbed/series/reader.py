@@ -70,9 +70,7 @@ def group_order(group: str) -> tuple[float, str]:
     return (float(group) if group.isdecimal() else float("inf"), group)
 
 
-DERIVED_MEASUREMENTS = frozenset(
-    {"law", "law_worst", "verdict", "calibration", "telemetry_lag", "lateness", "runs"}
-)
+DERIVED_MEASUREMENTS = frozenset({"law", "law_worst", "verdict", "calibration", "telemetry_lag", "lateness", "runs"})
 """What judge and runner write straight to the database; everything else is telemetry."""
 
 

@@ -18,10 +18,21 @@ CHECKS = Table(
 
 RUNS = Table(
     MEASUREMENT,
-    ("run_id AS run", "scenario", "policy", "engine", "variant", "state", "summary", "occasion", "board", "report",
-     "folder"),
+    (
+        "run_id AS run",
+        "scenario",
+        "policy",
+        "engine",
+        "variant",
+        "state",
+        "summary",
+        "occasion",
+        "board",
+        "report",
+        "folder",
+    ),
     with_tags=("scenario",),
-)  # fmt: skip
+)
 """Runs from their start on, with their verdict when there is one, and where their reports are."""
 
 BEFORE_MS, AFTER_MS = 10_000, 2_000
@@ -29,9 +40,20 @@ BEFORE_MS, AFTER_MS = 10_000, 2_000
 
 CALIBRATION = Table(
     "calibration",
-    ("link", "direction", "rate_bps_asked", "rate_bps", "rate_error", "delay_ms_asked", "delay_ms",
-     "delay_error_ms", "loss_asked", "loss", "of_limit"),
-)  # fmt: skip
+    (
+        "link",
+        "direction",
+        "rate_bps_asked",
+        "rate_bps",
+        "rate_error",
+        "delay_ms_asked",
+        "delay_ms",
+        "delay_error_ms",
+        "loss_asked",
+        "loss",
+        "of_limit",
+    ),
+)
 """What the links were before the run, beside what was asked."""
 
 LATENESS = Table("lateness", ("link", "direction", "p99_ms", "p99_limit_ms", "max_ms", "max_limit_ms"))

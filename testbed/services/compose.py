@@ -31,17 +31,13 @@ def command() -> list[str]:
 def have_image(service: str) -> None:
     """Pull the service's image unless it is here; NoService if it can't be had."""
     image = environment.image(service)
-    if (
-        subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False).returncode
-        == 0
-    ):
+    if subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False).returncode == 0:
         return
     print(f"pulling {image} …", flush=True)
     try:
         done = subprocess.run(
-            ["docker", "pull", "--quiet", image],
-            capture_output=True, text=True, timeout=PULL_TIMEOUT_S, check=False,
-        )  # fmt: skip
+            ["docker", "pull", "--quiet", image], capture_output=True, text=True, timeout=PULL_TIMEOUT_S, check=False
+        )
     except subprocess.TimeoutExpired:
         raise NoService(f"its image {image} was not here after {PULL_TIMEOUT_S} s of pulling") from None
     if done.returncode:

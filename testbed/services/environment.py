@@ -14,10 +14,7 @@ from testbed.services import grafana
 
 FILE = paths.CHECKOUT / ".env"
 
-IMAGES = {
-    "influxdb": ("INFLUXDB_IMAGE", "influxdb:1.8.10"),
-    "grafana": ("GRAFANA_IMAGE", "grafana/grafana:9.3.16"),
-}
+IMAGES = {"influxdb": ("INFLUXDB_IMAGE", "influxdb:1.8.10"), "grafana": ("GRAFANA_IMAGE", "grafana/grafana:9.3.16")}
 """Each service's variable and the image without it, as in docker-compose.yml."""
 
 PROJECT = "ncp-testbed"

@@ -55,9 +55,7 @@ class Database:
         """Write what dashboards read of the verdict, if the points are there."""
         if self._endpoint is not None:
             moved = dataclasses.replace(
-                judged,
-                derived=list(self._moved(judged.derived)),
-                history=list(self._moved(judged.history)),
+                judged, derived=list(self._moved(judged.derived)), history=list(self._moved(judged.history))
             )
             with Client(self._endpoint, "admin") as admin:
                 store_judged(admin, self._plan, moved)

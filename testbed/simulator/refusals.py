@@ -40,8 +40,6 @@ def _what_tcp_would_repair(plan: Plan, session: Mapping[str, Any]) -> str | None
         if found := [key for key in UNKEPT if link.get(key)]:
             return f"link {name} has {found[0]}"
     for action in plan["timeline"]:
-        if action.get("link") in crossed and (
-            action["kind"] == "carrier" or set(action["properties"]) & set(UNKEPT)
-        ):
+        if action.get("link") in crossed and (action["kind"] == "carrier" or set(action["properties"]) & set(UNKEPT)):
             return f"the timeline has “{action['text']}”"
     return None

@@ -34,9 +34,7 @@ def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
     log = folder / "logs" / "ncp-sim.log"
     command = [str(simulator), "--plan", str(folder / "plan.json"), "--dir", str(folder)]
     with log.open("w") as said:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False)
     if done.returncode:
         raise RunFailed(f"the simulator ended with {done.returncode}: {_last_line(log)}", f"Its log: {log}")
     facts: dict[str, Any] = json.loads((folder / "sim.json").read_text())
@@ -47,12 +45,7 @@ class SimulatedRun(VirtualRun):
     """One run of a plan in the simulator."""
 
     def __init__(
-        self,
-        plan: Plan,
-        loaded: LoadedScenario,
-        simulator: Path,
-        progress: Progress,
-        results: Path | None = None,
+        self, plan: Plan, loaded: LoadedScenario, simulator: Path, progress: Progress, results: Path | None = None
     ) -> None:
         """``results``: where its result folder goes, without it that of the scenario's results."""
         super().__init__(plan, loaded, progress, results)

@@ -68,9 +68,7 @@ def is_source(path: PurePath, sources: Sequence[str]) -> bool:
 class VirtualRun(ABC):
     """One run of a plan in virtual time."""
 
-    def __init__(
-        self, plan: Plan, loaded: LoadedScenario, progress: Progress, results: Path | None = None
-    ) -> None:
+    def __init__(self, plan: Plan, loaded: LoadedScenario, progress: Progress, results: Path | None = None) -> None:
         """``results``: where its result folder goes, without it that of the scenario's results."""
         self.plan, self.loaded, self.progress = plan, loaded, progress
         self.folder: Path = (results or paths.results() / plan["scenario"]) / plan["run"]
@@ -85,9 +83,7 @@ class VirtualRun(ABC):
         except Exception as error:
             message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
             self._write_provenance({})
-            write_broken(
-                self.plan, self.folder, None, message, [], unsupported=isinstance(error, Unsupported)
-            )
+            write_broken(self.plan, self.folder, None, message, [], unsupported=isinstance(error, Unsupported))
             raise
 
     def without_database(self, database_points: int | None) -> Verdict:
@@ -96,9 +92,7 @@ class VirtualRun(ABC):
         self._make_folder()
         trust, _ = self.carry_out()
         reader = FromFile(self.folder / "telemetry.lp")
-        return judge_from(
-            self.plan, self.folder, reader, trust, reader.count_points(), database_points
-        ).verdict
+        return judge_from(self.plan, self.folder, reader, trust, reader.count_points(), database_points).verdict
 
     @abstractmethod
     def carry_out(self) -> tuple[Trust, dict[str, Any]]:

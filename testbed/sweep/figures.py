@@ -94,11 +94,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
 def _settled(evidence: Evidence, session: Mapping[str, Any], duration_s: float) -> dict[str, float | None]:
     """Until the first connection's window is in the links' ratio to each other one's, and when the law says so."""
     law = law_for(evidence, session, 0.0, "plan")
-    found: dict[str, float | None] = {
-        "settled_s": None,
-        "tau_s": rounded(law.time_constant_s),
-        "law_settled_s": None,
-    }
+    found: dict[str, float | None] = {"settled_s": None, "tau_s": rounded(law.time_constant_s), "law_settled_s": None}
     to_s = JUDGED_PART * duration_s
     first, *others = asked.connections(session)
     if not others or to_s < 2 * LEAST_STAY_S:
@@ -108,9 +104,13 @@ def _settled(evidence: Evidence, session: Mapping[str, Any], duration_s: float) 
     measured, expected = [], []
     for other in others:
         document = {
-            "name": "settles", "judge": "settles", "of": [first, other],
-            "within": to_s - LEAST_STAY_S, "to": to_s, "at_least": LEAST_STAY_S,
-        }  # fmt: skip
+            "name": "settles",
+            "judge": "settles",
+            "of": [first, other],
+            "within": to_s - LEAST_STAY_S,
+            "to": to_s,
+            "at_least": LEAST_STAY_S,
+        }
         check = Settles.model_validate(document, context=RESOLVED)
         result = settles(check, evidence)
         measured.append(result.measured if result.status == "pass" else None)
@@ -129,9 +129,14 @@ def _delivered_ratio(evidence: Evidence, session: Mapping[str, Any]) -> float | 
     if not others:
         return None
     document = {
-        "name": "delivered", "judge": "ratio", "series": "delivered_pps", "of": [first, others[0]],
-        "min": 0.0, "max": 1e9, "last": LAST_S,
-    }  # fmt: skip
+        "name": "delivered",
+        "judge": "ratio",
+        "series": "delivered_pps",
+        "of": [first, others[0]],
+        "min": 0.0,
+        "max": 1e9,
+        "last": LAST_S,
+    }
     measured = ratio(Ratio.model_validate(document, context=RESOLVED), evidence).measured
     return float(measured) if isinstance(measured, (int, float)) else None
 

@@ -33,9 +33,10 @@ class Fit(NamedTuple):
 def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
     """Over the policy's runs that settled; None with fewer than three different τ."""
     used = [
-        row for row in of_the_law(rows, asked)
+        row
+        for row in of_the_law(rows, asked)
         if row.get("settled_s") is not None and row.get("law_settled_s") is not None
-    ]  # fmt: skip
+    ]
     tau_s = [float(row["tau_s"]) for row in used]
     if len(set(tau_s)) < 3:
         return None
@@ -46,10 +47,11 @@ def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
 def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
     """The policy's runs that the law is about."""
     return [
-        row for row in rows
+        row
+        for row in rows
         if row["policy"] == asked.policy
         and float(row.get("tau_s") or 0) >= asked.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
-    ]  # fmt: skip
+    ]
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> Line:
@@ -84,8 +86,5 @@ def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
             f"{found.measured.intercept:.2f} s + {slope:.3f}·τ (R² {found.measured.r_squared:.4f}), the law's slope is "
             f"{law:.3f}: {off:+.1%}, asked within ±{asked.tolerance:.0%}."
         ),
-        figures={
-            "intercept_s": rounded(found.measured.intercept),
-            "r_squared": rounded(found.measured.r_squared),
-        },
+        figures={"intercept_s": rounded(found.measured.intercept), "r_squared": rounded(found.measured.r_squared)},
     )

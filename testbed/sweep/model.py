@@ -116,9 +116,7 @@ class Sweep(Section):
         for number, plot in enumerate(self.plots, start=1):
             for key in plot.keys:
                 if key not in known:
-                    raise ValueError(
-                        f"plots.{number}: there is no parameter {key!r}; there are {', '.join(known)}"
-                    )
+                    raise ValueError(f"plots.{number}: there is no parameter {key!r}; there are {', '.join(known)}")
             if missing := [key for key in varied if key not in plot.keys]:
                 raise ValueError(
                     f"plots.{number}: {missing[0]} is none of x, lines and panels, so its values would be mixed"

@@ -26,9 +26,7 @@ def plot(rows: Sequence[Row], asked: PlotOf, number: int) -> Plot:
     panels = values_of(rows, asked.panels)
     name = f"{number}-{asked.figure.replace('_', '-')}"
     by = f" by {asked.lines}" if asked.lines else ""
-    description = f"{title} ({unit}) over {asked.x}{by}" + (
-        f", a panel per {asked.panels}" if asked.panels else ""
-    )
+    description = f"{title} ({unit}) over {asked.x}{by}" + (f", a panel per {asked.panels}" if asked.panels else "")
     width, height = style.SIZE_INCHES
     with mpl.rc_context(style.SETTINGS):
         columns = min(3, len(panels))
@@ -61,9 +59,14 @@ def _draw(axes: Axes, rows: Sequence[Row], asked: PlotOf) -> None:
         )
         places = np.arange(len(ticks))
         axes.plot(
-            places, median, color=colour, linestyle=style.LINE_STYLES[number % len(style.LINE_STYLES)],
-            marker=MARKERS[number % len(MARKERS)], markersize=4, label=str(value),
-        )  # fmt: skip
+            places,
+            median,
+            color=colour,
+            linestyle=style.LINE_STYLES[number % len(style.LINE_STYLES)],
+            marker=MARKERS[number % len(MARKERS)],
+            markersize=4,
+            label=str(value),
+        )
         axes.fill_between(places, low, high, color=colour, alpha=0.16, linewidth=0)
     axes.set_xticks(range(len(ticks)), [str(tick) for tick in ticks], fontsize=8)
     axes.set_xlabel(asked.x)
@@ -72,9 +75,7 @@ def _draw(axes: Axes, rows: Sequence[Row], asked: PlotOf) -> None:
 def law_plot(found: Fit, policy: str) -> Plot:
     """Measured times over τ with the fitted line, beside the law's own."""
     name = "law"
-    description = (
-        f"Seconds until the windows of {policy} are in the links' ratio, over τ = W/Σrate, with the law."
-    )
+    description = f"Seconds until the windows of {policy} are in the links' ratio, over τ = W/Σrate, with the law."
     with style.new_plot("Time to converge over τ = W/Σrate", "s") as (canvas, axes):
         colour = style.SERIES_COLOURS[0]
         axes.plot(found.tau_s, found.measured_s, "o", color=colour, markersize=4, label="measured")
@@ -83,13 +84,9 @@ def law_plot(found: Fit, policy: str) -> Plot:
         law_look: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
         lines = ((found.measured, "fitted", fitted_look), (found.expected, "law", law_look))
         for line, label, look in lines:
-            axes.plot(
-                t_s, line.intercept + line.slope * t_s, label=f"{label}: slope {line.slope:.2f}", **look
-            )
+            axes.plot(t_s, line.intercept + line.slope * t_s, label=f"{label}: slope {line.slope:.2f}", **look)
         axes.set_xlabel("τ = W / Σ rate, s")
         axes.set_xlim(0, None)
         axes.set_ylim(0, None)
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.2, handlelength=1.8
-        )
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.2, handlelength=1.8)
         return Plot(name, description, style.to_svg(canvas, name, description))

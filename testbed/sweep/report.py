@@ -32,8 +32,14 @@ def write_report(
     keys = [*loaded.sweep.parameters, "policy"]
     page.write_text(
         environment.get_template("sweep.html.j2").render(
-            sweep=loaded.sweep, quick=loaded.quick, overrides=loaded.overrides, verdict=verdict,
-            keys=keys, figures=FIGURES, medians=_medians(rows, keys), runs=len(rows),
+            sweep=loaded.sweep,
+            quick=loaded.quick,
+            overrides=loaded.overrides,
+            verdict=verdict,
+            keys=keys,
+            figures=FIGURES,
+            medians=_medians(rows, keys),
+            runs=len(rows),
             plots=[
                 {
                     "svg": Markup(style.for_page(p.svg, p.name, p.description)),
@@ -45,7 +51,7 @@ def write_report(
             words={"pass": "holds", "fail": "fails", "not-covered": "not covered"},
         ),
         encoding="utf-8",
-    )  # fmt: skip
+    )
     return page
 
 

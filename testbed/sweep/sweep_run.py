@@ -48,9 +48,7 @@ def tell(loaded: LoadedSweep) -> None:
     found = planned(loaded, policies)
     for point, plan in found:
         values = "  ".join(f"{key}={value}" for key, value in point.values.items())
-        print(
-            f"{plan['run']}  {values}  {point.policy} seed {point.seed}  {expected_transfer_s(plan):.0f} virtual s"
-        )
+        print(f"{plan['run']}  {values}  {point.policy} seed {point.seed}  {expected_transfer_s(plan):.0f} virtual s")
     print(f"{len(found)} runs")
 
 
@@ -110,9 +108,7 @@ def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row], outcomes: Mapp
 def all_arrived(outcomes: Mapping[str, Outcome]) -> CheckResult:
     """Whether every run came to its end with all of its bytes."""
     failed = states(outcomes)
-    reason = (
-        f"{len(outcomes) - len(failed)} of {len(outcomes)} runs came to their end with the sender's SHA-256."
-    )
+    reason = f"{len(outcomes) - len(failed)} of {len(outcomes)} runs came to their end with the sender's SHA-256."
     for run, why in list(failed.items())[:3]:
         reason += f" {run}: {why}"
     return CheckResult(

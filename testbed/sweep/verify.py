@@ -39,11 +39,7 @@ def verify_sweep(folder: Path, place: Path) -> tuple[Verdict, list[str], list[st
             checks.append(law.check(law.fit(rows, asked), asked, len(law.of_the_law(rows, asked))))
         before, again = ([check.model_dump(mode="json") for check in of] for of in (recorded.checks, checks))
         found += differences("checks", before, again)
-        return (
-            recorded,
-            found,
-            [f"{ASKED}: a folder of its time has none, so plots and page are not compared"],
-        )
+        return (recorded, found, [f"{ASKED}: a folder of its time has none, so plots and page are not compared"])
     try:
         _, policies = facts(QuietProgress())
     except (TestbedError, OSError) as error:

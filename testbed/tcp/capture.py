@@ -22,16 +22,17 @@ Sender = Literal["client", "server"]
 End = tuple[str, int]
 """Address and port."""
 
-_LINK_LAYERS = {
-    dpkt.pcap.DLT_EN10MB: (12, 14),
-    dpkt.pcap.DLT_LINUX_SLL: (14, 16),
-    dpkt.pcap.DLT_LINUX_SLL2: (0, 20),
-}
+_LINK_LAYERS = {dpkt.pcap.DLT_EN10MB: (12, 14), dpkt.pcap.DLT_LINUX_SLL: (14, 16), dpkt.pcap.DLT_LINUX_SLL2: (0, 20)}
 """Where the EtherType and the packet begin."""
 _FLAGS = (
-    ("S", dpkt.tcp.TH_SYN), ("F", dpkt.tcp.TH_FIN), ("R", dpkt.tcp.TH_RST), ("P", dpkt.tcp.TH_PUSH),
-    (".", dpkt.tcp.TH_ACK), ("E", dpkt.tcp.TH_ECE), ("W", dpkt.tcp.TH_CWR),
-)  # fmt: skip
+    ("S", dpkt.tcp.TH_SYN),
+    ("F", dpkt.tcp.TH_FIN),
+    ("R", dpkt.tcp.TH_RST),
+    ("P", dpkt.tcp.TH_PUSH),
+    (".", dpkt.tcp.TH_ACK),
+    ("E", dpkt.tcp.TH_ECE),
+    ("W", dpkt.tcp.TH_CWR),
+)
 """As tcpdump writes them."""
 
 
@@ -106,9 +107,7 @@ def _tcp_frames(file: Any) -> Iterator[tuple[float, Any, Any]]:
     reader = dpkt.pcap.Reader(file)
     layer = _LINK_LAYERS.get(reader.datalink())
     if layer is None:
-        raise ValueError(
-            f"its frames are of link type {reader.datalink()}; use Ethernet or Linux cooked ones"
-        )
+        raise ValueError(f"its frames are of link type {reader.datalink()}; use Ethernet or Linux cooked ones")
     frames = iter(reader)
     while True:
         try:

@@ -51,9 +51,7 @@ class Download(TcpSection):
     @classmethod
     def _at_the_sender(cls, capture: Any) -> Any:
         if which_host(capture) not in ("sender", "both"):
-            raise ValueError(
-                f"{capture!r}: a download is judged from what the sender's host saw; use sender or both"
-            )
+            raise ValueError(f"{capture!r}: a download is judged from what the sender's host saw; use sender or both")
         return capture
 
     def transfer_bytes(self) -> int:
@@ -78,11 +76,19 @@ class DownloadTransfer(Kind):
         server = self.stage.start(
             "download server",
             [
-                self._program, "serve", "--listen", f"{self.stage.address('sender')}:{PORT}",
-                "--bytes", str(asked["object_bytes"]), "--seed", str(self.stage.plan["seed"]), *self._in_time,
+                self._program,
+                "serve",
+                "--listen",
+                f"{self.stage.address('sender')}:{PORT}",
+                "--bytes",
+                str(asked["object_bytes"]),
+                "--seed",
+                str(self.stage.plan["seed"]),
+                *self._in_time,
             ],
-            "sender", self._said("server"),
-        )  # fmt: skip
+            "sender",
+            self._said("server"),
+        )
         self.stage.await_listening("sender", PORT, server)
         return server
 
@@ -92,14 +98,22 @@ class DownloadTransfer(Kind):
         return self.stage.start(
             "download client",
             [
-                self._program, "get", "--server", f"{self.stage.address('sender')}:{PORT}",
-                "--from", self.stage.address("receiver"), "--bytes", str(asked["object_bytes"]),
-                *(["--receive-buffer", str(buffer)] if buffer else []), *self._in_time,
+                self._program,
+                "get",
+                "--server",
+                f"{self.stage.address('sender')}:{PORT}",
+                "--from",
+                self.stage.address("receiver"),
+                "--bytes",
+                str(asked["object_bytes"]),
+                *(["--receive-buffer", str(buffer)] if buffer else []),
+                *self._in_time,
             ],
-            "receiver", self._said("client"),
+            "receiver",
+            self._said("client"),
             # Root may ask for a larger buffer than net.core.rmem_max.
             unprivileged=not buffer,
-        )  # fmt: skip
+        )
 
     def end_server(self, server: Supervised) -> None:
         """It ends by itself when all has been acknowledged."""
@@ -168,9 +182,7 @@ class DownloadTransfer(Kind):
         try:
             connections = [c for c in read_connections(path) if c.server[1] == PORT]
             if len(connections) != 1:
-                raise RunFailed(
-                    f"{path} has {len(connections)} connections with port {PORT}, not the download's one"
-                )
+                raise RunFailed(f"{path} has {len(connections)} connections with port {PORT}, not the download's one")
             return time_sequence(connections[0])
         except (NotACapture, Incomplete) as error:
             raise RunFailed(f"the download's packets are not whole ({error}); see {path}") from error

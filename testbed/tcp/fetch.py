@@ -102,9 +102,7 @@ class Fetch(TcpSection):
         )
         order = "" if many == 1 else " at once" if self.parallel else " one after the other"
         again = "" if self.rounds == 1 else f", {self.rounds} times"
-        return (
-            f"serves {objects} by HTTP/1.0{order}, an initial window of {self.initial_window_segments}{again}"
-        )
+        return f"serves {objects} by HTTP/1.0{order}, an initial window of {self.initial_window_segments}{again}"
 
 
 class FetchTransfer(Kind):
@@ -127,12 +125,16 @@ class FetchTransfer(Kind):
         server = Supervised.start(
             "web server",
             [
-                str(program), "--listen", f"{self.stage.address('sender')}:{PORT}",
+                str(program),
+                "--listen",
+                f"{self.stage.address('sender')}:{PORT}",
                 *(["--header-apart"] if self._asked.header_apart else []),
             ],
-            self._notes, namespace=self.stage.namespaces["sender"], unprivileged=True,
+            self._notes,
+            namespace=self.stage.namespaces["sender"],
+            unprivileged=True,
             bound={self.stage.binaries["ncp-web"]: program},
-        )  # fmt: skip
+        )
         self.stage.await_listening("sender", PORT, server)
         return server
 
@@ -149,14 +151,29 @@ class FetchTransfer(Kind):
         return self.stage.start(
             "web client",
             [
-                "sh", "-c", _AGAIN, "sh", str(self._objects), str(self._asked.rounds),
-                "curl", "--disable", "--silent", "--show-error", "--no-progress-meter", "--fail", "--noproxy", "*",
-                "--http1.0", "--write-out", r"%{json}\n",
+                "sh",
+                "-c",
+                _AGAIN,
+                "sh",
+                str(self._objects),
+                str(self._asked.rounds),
+                "curl",
+                "--disable",
+                "--silent",
+                "--show-error",
+                "--no-progress-meter",
+                "--fail",
+                "--noproxy",
+                "*",
+                "--http1.0",
+                "--write-out",
+                r"%{json}\n",
                 *(["--parallel", "--parallel-immediate"] if self._asked.parallel else []),
                 *objects,
             ],
-            "receiver", self._times,
-        )  # fmt: skip
+            "receiver",
+            self._times,
+        )
 
     def end_server(self, server: Supervised) -> None:
         self._finished_unix_ns = time.time_ns()
@@ -191,19 +208,23 @@ class FetchTransfer(Kind):
             details={
                 "sender": {
                     **sent([line for line in told if "object_bytes" in line], self._asked),
-                    "connections": len(connections), "mss_bytes": first["mss_bytes"], "counters": grown,
+                    "connections": len(connections),
+                    "mss_bytes": first["mss_bytes"],
+                    "counters": grown,
                 },
                 "receiver": {
                     "sha256": sha256_of(line.split()[0] for line in self._hashes.read_text().splitlines()),
                     "pages_ms": [round(1000 * page_s, 3) for page_s in pages],
                     "objects": [
-                        {"bytes": size, "ms": [round(1000 * float(f["time_total"]), 3) for f in fetched
-                                               if f["urlnum"] == place]}
+                        {
+                            "bytes": size,
+                            "ms": [round(1000 * float(f["time_total"]), 3) for f in fetched if f["urlnum"] == place],
+                        }
                         for place, size in enumerate(self._asked.objects_bytes)
                     ],
                 },
             },
-        )  # fmt: skip
+        )
 
     def _beside_theory(self, median_s: float) -> dict[str, float]:
         """Objects at once share the path, which the theory does not tell of."""
@@ -211,10 +232,7 @@ class FetchTransfer(Kind):
             return {}
         rate_bps = min(float(link["rate_bps"]) for link in self.stage.plan["links"])
         theory_s = self._asked.page_s(self.stage.rtt_s, rate_bps)
-        return {
-            "slow_start_ms": 1000 * theory_s,
-            "over_slow_start_percent": 100 * (median_s / theory_s - 1),
-        }
+        return {"slow_start_ms": 1000 * theory_s, "over_slow_start_percent": 100 * (median_s / theory_s - 1)}
 
     @property
     def _notes(self) -> Path:
@@ -254,12 +272,8 @@ def pages_s(fetched: Sequence[Mapping[str, Any]], asked: Fetch) -> list[float]:
     for one in fetched:
         wanted = asked.objects_bytes[one["urlnum"]]
         if one["http_code"] != 200 or one["size_download"] != wanted:
-            raise RunFailed(
-                f"{one['url']}: answered {one['http_code']} with {one['size_download']} of {wanted} bytes"
-            )
-    pages = [
-        [float(one["time_total"]) for one in fetched[at : at + many]] for at in range(0, len(fetched), many)
-    ]
+            raise RunFailed(f"{one['url']}: answered {one['http_code']} with {one['size_download']} of {wanted} bytes")
+    pages = [[float(one["time_total"]) for one in fetched[at : at + many]] for at in range(0, len(fetched), many)]
     return [max(times) if asked.parallel else sum(times) for times in pages]
 
 
@@ -281,16 +295,12 @@ def check_connections(connections: Sequence[Mapping[str, Any]], asked: Fetch) ->
     """The server's word on its first connection; raises :class:`RunFailed` where one began otherwise than asked."""
     wanted = len(asked.objects_bytes) * asked.rounds
     if len(connections) != wanted:
-        raise RunFailed(
-            f"{wanted} objects were fetched on {len(connections)} connections, not each on its own"
-        )
+        raise RunFailed(f"{wanted} objects were fetched on {len(connections)} connections, not each on its own")
     for one in connections:
         for what, value in (
             ("initial_window_segments", asked.initial_window_segments),
             ("congestion_control", asked.congestion_control),
         ):
             if one[what] != value:
-                raise RunFailed(
-                    f"the connection of {one['client']} began with {what} {one[what]}, not {value}"
-                )
+                raise RunFailed(f"the connection of {one['client']} began with {what} {one[what]}, not {value}")
     return connections[0]

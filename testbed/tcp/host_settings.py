@@ -31,11 +31,7 @@ DEFAULTS = BUFFERS | {
 
 
 def prepare_host(
-    namespace: str,
-    peer: str,
-    sysctls: Mapping[str, str],
-    route: Mapping[str, str],
-    congestion_control: str,
+    namespace: str, peer: str, sysctls: Mapping[str, str], route: Mapping[str, str], congestion_control: str
 ) -> dict[str, Any]:
     """Set a host (by its namespace's path) for a connection with ``peer``; returns what is in force then.
 
@@ -49,10 +45,7 @@ def prepare_host(
     # allows to all, and a route's is chosen for accepted connections as well.
     options = {**route, "congctl": congestion_control}
     _change_route(namespace, peer, options)
-    return {
-        "sysctls": {name: _read(namespace, name) for name in wanted},
-        "route": _route_to(namespace, peer),
-    }
+    return {"sysctls": {name: _read(namespace, name) for name in wanted}, "route": _route_to(namespace, peer)}
 
 
 def _change_route(namespace: str, peer: str, options: Mapping[str, str]) -> None:
@@ -60,11 +53,7 @@ def _change_route(namespace: str, peer: str, options: Mapping[str, str]) -> None
     now: dict[str, Any] = json.loads(run(in_namespace(namespace, ["ip", "-j", "route", "get", peer])))[0]
     way = [*(("via", now["gateway"]) if "gateway" in now else ()), "dev", now["dev"], "src", now["prefsrc"]]
     chosen = [part for name, value in options.items() for part in (name, *value.split())]
-    _asked(
-        namespace,
-        ["ip", "route", "replace", f"{peer}/32", *way, *chosen],
-        f"a route with {' '.join(chosen)}",
-    )
+    _asked(namespace, ["ip", "route", "replace", f"{peer}/32", *way, *chosen], f"a route with {' '.join(chosen)}")
 
 
 def _route_to(namespace: str, peer: str) -> str:

@@ -75,12 +75,23 @@ class Iperf3Transfer(Kind):
         return self.stage.start(
             "iperf3 client",
             [
-                "iperf3", "--client", self.stage.address("receiver"), "--bind", self.stage.address("sender"),
-                "--port", str(PORT), "--cport", str(CLIENT_PORT), "--time", f"{asked['for_s']:.0f}",
-                *window, "--json",
+                "iperf3",
+                "--client",
+                self.stage.address("receiver"),
+                "--bind",
+                self.stage.address("sender"),
+                "--port",
+                str(PORT),
+                "--cport",
+                str(CLIENT_PORT),
+                "--time",
+                f"{asked['for_s']:.0f}",
+                *window,
+                "--json",
             ],
-            "sender", self._json("client"),
-        )  # fmt: skip
+            "sender",
+            self._json("client"),
+        )
 
     def end_server(self, server: Supervised) -> None:
         """It ends by itself, with its JSON, when it has told the client what it got."""
@@ -101,9 +112,7 @@ class Iperf3Transfer(Kind):
         data = self._captured()
         started_ns = round(data.start_unix_s * 1e9) if data else self.started_unix_ns()
         if started_ns is None:
-            raise RunFailed(
-                f"no sample of the sender's socket tells when the data began; see {self._json('client')}"
-            )
+            raise RunFailed(f"no sample of the sender's socket tells when the data began; see {self._json('client')}")
         told = [interval["sum"] for interval in server["intervals"]]
         intervals = [float(interval["bits_per_second"]) / 1e6 for interval in told]
         figures = {
@@ -129,9 +138,7 @@ class Iperf3Transfer(Kind):
         flow = {"number": f"{session['name']}-1", "congestion_control": session["policy"]}
         of_flow = Iperf3Flow(self.stage.plan, flow)
         return [
-            of_flow.goodput(
-                float(interval["bits_per_second"]), started_ns + round(float(interval["end"]) * 1e9)
-            )
+            of_flow.goodput(float(interval["bits_per_second"]), started_ns + round(float(interval["end"]) * 1e9))
             for interval in intervals
         ]
 
@@ -140,9 +147,7 @@ class Iperf3Transfer(Kind):
         capture = self.stage.capture("receiver")
         if not capture.exists():
             return None
-        found = [
-            c for c in read_connections(capture) if c.client == (self.stage.address("sender"), CLIENT_PORT)
-        ]
+        found = [c for c in read_connections(capture) if c.client == (self.stage.address("sender"), CLIENT_PORT)]
         if not found:
             raise RunFailed(f"{capture} has no connection from port {CLIENT_PORT}")
         return found[0]
@@ -163,10 +168,7 @@ class Iperf3Transfer(Kind):
                 second_half = steady(data)
             except NoTransfer as error:
                 raise RunFailed(f"{self.stage.capture('receiver')}: {error}") from error
-            found |= {
-                "observed_window_bytes": second_half.window_bytes,
-                "steady_mbps": second_half.rate_bps / 1e6,
-            }
+            found |= {"observed_window_bytes": second_half.window_bytes, "steady_mbps": second_half.rate_bps / 1e6}
         elif later:
             found["observed_window_bytes"] = statistics.median(s.fields["peer_window_bytes"] for s in later)
         if not rtt_s:
@@ -175,10 +177,7 @@ class Iperf3Transfer(Kind):
             found["theory_asked_mbps"] = asked_bytes * 8 / rtt_s / 1e6
         if observed_bytes := found.get("observed_window_bytes"):
             theory_mbps = observed_bytes * 8 / rtt_s / 1e6
-            found |= {
-                "theory_observed_mbps": theory_mbps,
-                "throughput_over_theory": throughput_mbps / theory_mbps,
-            }
+            found |= {"theory_observed_mbps": theory_mbps, "throughput_over_theory": throughput_mbps / theory_mbps}
             if "steady_mbps" in found:
                 found["steady_over_theory"] = found["steady_mbps"] / theory_mbps
         return found

@@ -15,8 +15,4 @@ from testbed.tcp.kind import Kind
 Tcp: TypeAlias = Annotated[Download | Fetch | Iperf3, Field(discriminator="kind")]
 """The section ``tcp`` of a scenario: the union of the kinds' sections, told apart by ``kind``."""
 
-KINDS: Mapping[str, type[Kind]] = {
-    "download": DownloadTransfer,
-    "fetch": FetchTransfer,
-    "iperf3": Iperf3Transfer,
-}
+KINDS: Mapping[str, type[Kind]] = {"download": DownloadTransfer, "fetch": FetchTransfer, "iperf3": Iperf3Transfer}

@@ -27,9 +27,7 @@ def one_rtt_bps(object_bytes: int, rtt_s: float) -> float:
     return object_bytes * 8 / rtt_s
 
 
-def limited_rtts(
-    object_bytes: int, window_bytes: int = LIMITED_WINDOW_BYTES, growth: float = EDGE_GROWTH
-) -> float:
+def limited_rtts(object_bytes: int, window_bytes: int = LIMITED_WINDOW_BYTES, growth: float = EDGE_GROWTH) -> float:
     """Round trips after the first that an edge starting at the window needs to be at the object's end."""
     return max(0.0, math.log(object_bytes / window_bytes, growth))
 

@@ -56,11 +56,7 @@ class TcpRun(Run):
         return network, started
 
     def _transfer(
-        self,
-        network: Network,
-        started: Sequence[Agent],
-        failures: Sequence[Callable[[], str | None]],
-        step: Step,
+        self, network: Network, started: Sequence[Agent], failures: Sequence[Callable[[], str | None]], step: Step
     ) -> None:
         kind = self._kind = KINDS[self.plan["tcp"]["kind"]](self._stage(network))
         captures = self._start_captures(kind.stage)
@@ -98,12 +94,16 @@ class TcpRun(Run):
         where = self.plan["tcp"]["capture"]
         found: dict[Role, Capture] = {
             role: Capture(
-                role, stage.namespaces[role], stage.capture(role), self.logs / f"capture-{role}.log",
-                interface=stage.interface(role), frame_bytes=HEADER_BYTES,
+                role,
+                stage.namespaces[role],
+                stage.capture(role),
+                self.logs / f"capture-{role}.log",
+                interface=stage.interface(role),
+                frame_bytes=HEADER_BYTES,
             )
             for role in ROLES
             if where in (role, "both")
-        }  # fmt: skip
+        }
         for capture in found.values():
             capture.await_ready()
         return found
@@ -132,9 +132,7 @@ class TcpRun(Run):
             raise RunFailed(str(client.failure()))
 
     def _assert_congestion_control(self, measured: Measured) -> None:
-        seen = congestion_controls(self.spools, self.plan["sessions"][0]["name"]) | {
-            measured.congestion_control
-        }
+        seen = congestion_controls(self.spools, self.plan["sessions"][0]["name"]) | {measured.congestion_control}
         seen -= {""}
         self.provenance["congestion_control_of_the_socket"] = sorted(seen)
         assert_sent_with(self.plan["tcp"]["congestion_control"], seen)
@@ -151,10 +149,7 @@ class TcpRun(Run):
         }
         figures: Mapping[Role, Mapping[str, object]] = {
             "sender": {"congestion_control": self.plan["tcp"]["congestion_control"]},
-            "receiver": {
-                "goodput_bps": measured.bytes * 8 / measured.duration_s,
-                "figures": dict(measured.figures),
-            },
+            "receiver": {"goodput_bps": measured.bytes * 8 / measured.duration_s, "figures": dict(measured.figures)},
         }
         for role in ROLES:
             result = {"role": role, **common, **figures[role], **measured.details.get(role, {})}
@@ -162,10 +157,7 @@ class TcpRun(Run):
             (self.folder / "agents" / f"{session}-{role}.json").write_text(text)
 
     def _write_events(self, measured: Measured) -> None:
-        tags = {
-            "run": self.plan["run"], "scenario": self.plan["scenario"],
-            "session": self.plan["sessions"][0]["name"],
-        }  # fmt: skip
+        tags = {"run": self.plan["run"], "scenario": self.plan["scenario"], "session": self.plan["sessions"][0]["name"]}
         points = [
             {
                 "measurement": "event",

@@ -11,9 +11,7 @@ from testbed.scenario.section import CongestionControl, Section
 
 Role = Literal["sender", "receiver"]
 
-ROUTE_OPTIONS = (
-    "advmss", "initcwnd", "initrwnd", "mtu", "quickack", "reordering", "rto_min", "ssthresh", "window",
-)  # fmt: skip
+ROUTE_OPTIONS = ("advmss", "initcwnd", "initrwnd", "mtu", "quickack", "reordering", "rto_min", "ssthresh", "window")
 """Options of ``ip route`` that a scenario may set; ``congctl`` is ``congestion_control``'s."""
 
 

@@ -125,12 +125,7 @@ def read_csv(edges: Path, data: Path) -> TimeSequence:
     """What :func:`write_csv` wrote."""
     with edges.open(newline="", encoding="utf-8") as file:
         found = [
-            Edge(
-                float(r["t_ms"]) / 1000,
-                int(r["acked_bytes"]),
-                int(r["window_bytes"]),
-                int(r["right_edge_bytes"]),
-            )
+            Edge(float(r["t_ms"]) / 1000, int(r["acked_bytes"]), int(r["window_bytes"]), int(r["right_edge_bytes"]))
             for r in csv.DictReader(file)
         ]
     with data.open(newline="", encoding="utf-8") as file:

@@ -71,9 +71,7 @@ def round_trips(segments: int, initial_window: int) -> int:
 def segments_bytes(object_bytes: int, *, header_apart: bool) -> list[int]:
     """The payloads of the segments that carry a response: its header and the object, or each in segments of
     its own."""
-    streams = (
-        [RESPONSE_HEADER_BYTES, object_bytes] if header_apart else [RESPONSE_HEADER_BYTES + object_bytes]
-    )
+    streams = [RESPONSE_HEADER_BYTES, object_bytes] if header_apart else [RESPONSE_HEADER_BYTES + object_bytes]
     return [min(MSS_BYTES, stream - at) for stream in streams for at in range(0, stream, MSS_BYTES)]
 
 
@@ -121,8 +119,6 @@ def fetch_s(object_bytes: int, initial_window: int, path: Path, *, header_apart:
     return last_s
 
 
-def page_s(
-    objects_bytes: Sequence[int], initial_window: int, path: Path, *, header_apart: bool = False
-) -> float:
+def page_s(objects_bytes: Sequence[int], initial_window: int, path: Path, *, header_apart: bool = False) -> float:
     """Seconds for objects fetched one after the other, each on a connection of its own."""
     return sum(fetch_s(size, initial_window, path, header_apart=header_apart) for size in objects_bytes)

@@ -34,8 +34,11 @@ def build(progress: Progress) -> Path:
     with progress.step("guest kernel") as step:
         process = subprocess.Popen(
             ["nice", "-n", "10", str(kernel.RECIPE / "build.sh"), str(kernel.SOURCE), str(target)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert process.stdout is not None
         assert process.stderr is not None
         estimate = _Estimate()

@@ -129,9 +129,7 @@ def _distributions() -> tuple[metadata.Distribution, ...]:
     """What is installed of the lock file, by name."""
     wanted = {_canonical(name) for name in re.findall(r"^([A-Za-z0-9][\w.-]*)==", LOCK.read_text(), re.M)}
     wanted |= set(BESIDE_THE_LOCK)
-    there = {
-        _canonical(one.metadata["Name"]): one for one in metadata.distributions(path=[str(site_packages())])
-    }
+    there = {_canonical(one.metadata["Name"]): one for one in metadata.distributions(path=[str(site_packages())])}
     return tuple(there[name] for name in sorted(wanted & there.keys()))
 
 

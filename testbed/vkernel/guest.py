@@ -100,9 +100,13 @@ def boot(
         begun_s, before_s = time.monotonic(), _children_cpu_s()
         process = subprocess.Popen(
             [*_pinned(core, kernel), *kernel_command(kernel, seed)],
-            cwd=job, env=environment(kernel, memory), stdin=subprocess.DEVNULL, stdout=log,
-            stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            cwd=job,
+            env=environment(kernel, memory),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
             _follow(process, job / "stderr", begun_s + limit_s, told)
         finally:
@@ -152,15 +156,29 @@ def prepare(job: Path, command: str, places: Sequence[Mount]) -> None:
 def kernel_command(kernel: Kernel, seed: int, console: str = "con=null con0=null,fd:1") -> list[str]:
     """The kernel's own command line: constant but for the seed."""
     arguments = [
-        f"mem={MEMORY}", "rootfstype=hostfs", "root=/dev/root", "ro", "rootflags=/", *console.split(),
-        "umid=guest", "uml_dir=uml", "noreboot", "quiet", "loglevel=3",
-    ]  # fmt: skip
+        f"mem={MEMORY}",
+        "rootfstype=hostfs",
+        "root=/dev/root",
+        "ro",
+        "rootflags=/",
+        *console.split(),
+        "umid=guest",
+        "uml_dir=uml",
+        "noreboot",
+        "quiet",
+        "loglevel=3",
+    ]
     if kernel.exact:
         arguments += [
-            "time-travel=inf-cpu", f"time-travel-start={EPOCH_S * 10**9}", f"tt-syscall-ns={SYSCALL_NS}",
-            f"tt-clock-ns={CLOCK_NS}", f"tt-spin-ms={SPIN_MS}", f"rng-seed={seed}",
-            "random.trust_bootloader=1", "norandmaps",
-        ]  # fmt: skip
+            "time-travel=inf-cpu",
+            f"time-travel-start={EPOCH_S * 10**9}",
+            f"tt-syscall-ns={SYSCALL_NS}",
+            f"tt-clock-ns={CLOCK_NS}",
+            f"tt-spin-ms={SPIN_MS}",
+            f"rng-seed={seed}",
+            "random.trust_bootloader=1",
+            "norandmaps",
+        ]
     # The guest ends with this process, however that ends.
     # -R: what the kernel below draws for its own layout shows in that of the guest's programs.
     return [
@@ -188,10 +206,7 @@ def _pinned(core: int, kernel: Kernel) -> list[str]:
     before ordinary programs if that is allowed: what the machine does beside it must not look like a slow link."""
     pinned = ["taskset", "-c", str(core)]
     first = ["chrt", "--rr", "1"]
-    if (
-        not kernel.exact
-        and subprocess.run([*first, "true"], capture_output=True, check=False).returncode == 0
-    ):
+    if not kernel.exact and subprocess.run([*first, "true"], capture_output=True, check=False).returncode == 0:
         return [*first, *pinned]
     return pinned
 
@@ -205,9 +220,7 @@ def memory_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _follow(
-    process: subprocess.Popen[bytes], said: Path, until_s: float, told: Callable[[str], None]
-) -> None:
+def _follow(process: subprocess.Popen[bytes], said: Path, until_s: float, told: Callable[[str], None]) -> None:
     """Until the guest has ended or its time is up, pass on what it says."""
     place = 0
     while True:

@@ -57,9 +57,12 @@ def main() -> int:
         return 1
     finally:
         document |= {
-            "provenance": run.provenance, "seconds": run.progress.seconds, "kernel": kernel_facts(),
-            "python": sys.version.split()[0], "processes": os.cpu_count(),
-        }  # fmt: skip
+            "provenance": run.provenance,
+            "seconds": run.progress.seconds,
+            "kernel": kernel_facts(),
+            "python": sys.version.split()[0],
+            "processes": os.cpu_count(),
+        }
         text = json.dumps(document, indent=1, ensure_ascii=False)
         (OUT / "guest.json").write_text(text + "\n")
     return 0
@@ -78,9 +81,7 @@ def _sleep_until(uptime_s: int) -> None:
         _fields_ = (("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long))
 
     absolute = 1
-    ctypes.CDLL(None).clock_nanosleep(
-        time.CLOCK_MONOTONIC, absolute, ctypes.byref(Timespec(uptime_s, 0)), None
-    )
+    ctypes.CDLL(None).clock_nanosleep(time.CLOCK_MONOTONIC, absolute, ctypes.byref(Timespec(uptime_s, 0)), None)
 
 
 if __name__ == "__main__":

@@ -86,23 +86,23 @@ class Repetition:
                 told.append(f"differs  {name}: {kinds}")
             elif name == TELEMETRY or name.endswith(".pcap") or "iperf3" in name:
                 told.append(f"same     {name}: {next(iter(versions))}")
-        told.append(
-            f"{'same' if not self.differing else 'differs':<8} all {len(found)} files: {self.digest()}"
-        )
+        told.append(f"{'same' if not self.differing else 'differs':<8} all {len(found)} files: {self.digest()}")
         if self.spans:
             told.append(f"span     in runs {', '.join(map(str, self.spans))}: not called repeatable")
         other = "other telemetry" if self.seed_matters else "the SAME telemetry"
-        return [
-            f"{self.name}: {count} runs with one seed; another seed: {other}",
-            *(f"  {line}" for line in told),
-        ]
+        return [f"{self.name}: {count} runs with one seed; another seed: {other}", *(f"  {line}" for line in told)]
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in ``hashes.json``."""
         return {
-            "name": self.name, "holds": self.holds, "digest": self.digest(), "differing": self.differing,
-            "span": self.spans, "runs": [dict(run) for run in self.runs], "other_seed": dict(self.other_seed),
-        }  # fmt: skip
+            "name": self.name,
+            "holds": self.holds,
+            "digest": self.digest(),
+            "differing": self.differing,
+            "span": self.spans,
+            "runs": [dict(run) for run in self.runs],
+            "other_seed": dict(self.other_seed),
+        }
 
 
 def _short(digest: str) -> str:

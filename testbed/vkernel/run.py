@@ -18,9 +18,17 @@ from testbed.vkernel import checkout, guest, python_cache
 from testbed.vkernel.kernel import Kernel
 
 SOURCES = (
-    "collectors", "go.mod", "go.sum", "images/vkernel/engine-init", "link", "ncp-agent", "ndn-agent",
-    "program", "tcp", "telemetry",
-)  # fmt: skip
+    "collectors",
+    "go.mod",
+    "go.sum",
+    "images/vkernel/engine-init",
+    "link",
+    "ncp-agent",
+    "ndn-agent",
+    "program",
+    "tcp",
+    "telemetry",
+)
 """What of the checkout a run's result can depend on, beside Python's sources and packages."""
 LIMIT_S = 3600.0
 """Of wall time, beside that for the transfer: a guest that hangs is ended, one on a busy machine is not."""
@@ -45,12 +53,7 @@ class GuestRun(VirtualRun):
     """One run of a plan in a guest kernel."""
 
     def __init__(
-        self,
-        plan: Plan,
-        loaded: LoadedScenario,
-        kernel: Kernel,
-        progress: Progress,
-        results: Path | None = None,
+        self, plan: Plan, loaded: LoadedScenario, kernel: Kernel, progress: Progress, results: Path | None = None
     ) -> None:
         """``results``: where its result folder goes, without it that of the scenario's results."""
         super().__init__(plan, loaded, progress, results)
@@ -66,10 +69,16 @@ class GuestRun(VirtualRun):
             modules = guest.Mount(python_cache.compiled(self.kernel), python_cache.INSIDE)
         with self.progress.step("guest") as step:
             ended = guest.boot(
-                self.kernel, job, COMMAND, out=self.folder, seed=self.plan["seed"],
-                checkout=checkout.mounts(), further=[modules, *_folders_in(self.plan)],
-                limit_s=LIMIT_S + 60 * expected_transfer_s(self.plan), told=self.progress.say,
-            )  # fmt: skip
+                self.kernel,
+                job,
+                COMMAND,
+                out=self.folder,
+                seed=self.plan["seed"],
+                checkout=checkout.mounts(),
+                further=[modules, *_folders_in(self.plan)],
+                limit_s=LIMIT_S + 60 * expected_transfer_s(self.plan),
+                told=self.progress.say,
+            )
             step.note = f"{ended.uptime_s:.1f} {'virtual' if self.kernel.exact else 'real'} s"
             said = self._said(job, ended)
         self.exact = self.kernel.exact and not ended.spins
@@ -79,13 +88,18 @@ class GuestRun(VirtualRun):
             )
         facts = {
             "engine": {
-                "model": MODEL, "kernel": str(self.kernel.program), "kernel_sha256": self.kernel.identity(),
-                "virtual_time": self.kernel.exact, "repeatable": self.exact, "spins": ended.spins,
-                "guest_s": ended.uptime_s, "wall_s": round(ended.wall_s, 2),
+                "model": MODEL,
+                "kernel": str(self.kernel.program),
+                "kernel_sha256": self.kernel.identity(),
+                "virtual_time": self.kernel.exact,
+                "repeatable": self.exact,
+                "spins": ended.spins,
+                "guest_s": ended.uptime_s,
+                "wall_s": round(ended.wall_s, 2),
                 "cpu_s": round(ended.cpu_s, 2),
             },
             "guest": {"kernel": said["kernel"], "seconds": said["seconds"], **said["provenance"]},
-        }  # fmt: skip
+        }
         return Trust(**said["trust"]), facts
 
     def _said(self, job: Path, ended: guest.Ended) -> dict[str, Any]:

@@ -53,8 +53,10 @@ def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
     with guest.memory_folder() as memory:
         subprocess.run(
             guest.kernel_command(kernel, SEED, "con0=fd:0,fd:1 con=null"),
-            cwd=job, env=guest.environment(kernel, memory), check=False,
-        )  # fmt: skip
+            cwd=job,
+            env=guest.environment(kernel, memory),
+            check=False,
+        )
     if not (job / CODE).exists():
         raise RunFailed(f"the guest ended before its shell did; see {job}")
     return int((job / CODE).read_text())

@@ -21,14 +21,17 @@ def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "CARGO_HOME": str(tmp_path),  # peers are not what is tested here
     }
     return subprocess.run(
-        [RUN_SH, "bench", *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+        [RUN_SH, "bench", *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"), [(["links", "--only", "rtt,jam"], "jam"), (["cars"], "cars")]
-)
+@pytest.mark.parametrize(("arguments", "named"), [(["links", "--only", "rtt,jam"], "jam"), (["cars"], "cars")])
 def test_what_there_is_not_to_measure_is_said(tmp_path: Path, arguments: list[str], named: str) -> None:
     done = bench(tmp_path, *arguments)
     assert done.returncode == 2

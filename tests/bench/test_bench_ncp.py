@@ -19,17 +19,12 @@ def measured(goodput_bps: float, growth_bytes: int) -> dict[str, ncp.Measured]:
 
 
 def test_a_window_per_interval_is_the_bound() -> None:
-    assert Session("udp", ack_interval_ms=50, max_ack_ranges=32).bound_bps == pytest.approx(
-        671.09e6, rel=1e-4
-    )
-    assert all(
-        session.bound_bps > ncp.TARGET_BPS for name, session in ncp.SESSIONS.items() if "default" not in name
-    )
+    assert Session("udp", ack_interval_ms=50, max_ack_ranges=32).bound_bps == pytest.approx(671.09e6, rel=1e-4)
+    assert all(session.bound_bps > ncp.TARGET_BPS for name, session in ncp.SESSIONS.items() if "default" not in name)
 
 
 @pytest.mark.parametrize(
-    ("goodput_bps", "growth_bytes", "met"),
-    [(2e9, 10 << 20, True), (0.9e9, 10 << 20, False), (2e9, 1 << 28, False)],
+    ("goodput_bps", "growth_bytes", "met"), [(2e9, 10 << 20, True), (0.9e9, 10 << 20, False), (2e9, 1 << 28, False)]
 )
 def test_rate_and_memory_are_judged(goodput_bps: float, growth_bytes: int, met: bool) -> None:
     section = ncp.section(measured(goodput_bps, growth_bytes), 1 << 30)

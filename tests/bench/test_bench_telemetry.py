@@ -13,9 +13,15 @@ from testbed.checks.result import Trust, Verdict
 from testbed.series import FromFile
 
 VERDICT = Verdict(
-    scenario="bench-telemetry", run="r", verdict="pass", summary="", checks=[], trust=Trust(trusted=True),
-    duration_s=40.0, policy="nkp24",
-)  # fmt: skip
+    scenario="bench-telemetry",
+    run="r",
+    verdict="pass",
+    summary="",
+    checks=[],
+    trust=Trust(trusted=True),
+    duration_s=40.0,
+    policy="nkp24",
+)
 S = 1_000_000_000
 BEGIN = 1_795_000_000 * S
 
@@ -35,18 +41,12 @@ def transfer(folder: Path, loaded_bps: float) -> FromFile:
 def loaded(**changed: int) -> Load:
     counts = {"written": 300_000, "pushed": 300_000, "rejected": 0, "stored": 300_000, **changed}
     return Load(
-        **counts,
-        lag_s=[0.1, 0.3, 0.2],
-        cpu_s={"influxd": 3.75},
-        begun_ns=BEGIN + 10 * S,
-        ended_ns=BEGIN + 25 * S,
+        **counts, lag_s=[0.1, 0.3, 0.2], cpu_s={"influxd": 3.75}, begun_ns=BEGIN + 10 * S, ended_ns=BEGIN + 25 * S
     )
 
 
 @pytest.mark.parametrize(("loaded_bps", "met"), [(8e6, True), (7.95e6, True), (7.9e6, False), (0.0, False)])
-def test_a_transfer_that_is_slowed_by_more_than_1_percent_is_seen(
-    tmp_path: Path, loaded_bps: float, met: bool
-) -> None:
+def test_a_transfer_that_is_slowed_by_more_than_1_percent_is_seen(tmp_path: Path, loaded_bps: float, met: bool) -> None:
     made = telemetry.section(transfer(tmp_path, loaded_bps), loaded(), telemetry.QUICK, VERDICT)
     effect, points = made.targets
     assert effect.met is met

@@ -6,9 +6,13 @@ from testbed.bench.table import as_markdown, as_text, markdown_table, text_table
 
 def section(met: bool | None) -> Section:
     return Section(
-        "rtt", "Error of the RTT", ["link", "error"], [["ours", "0.03 ms"], ["a much longer name", "1 ms"]],
-        [Target("mean error", "≤ 0.1 ms", "0.03 ms", met)], ["kernel stamps"],
-    )  # fmt: skip
+        "rtt",
+        "Error of the RTT",
+        ["link", "error"],
+        [["ours", "0.03 ms"], ["a much longer name", "1 ms"]],
+        [Target("mean error", "≤ 0.1 ms", "0.03 ms", met)],
+        ["kernel stamps"],
+    )
 
 
 def test_columns_are_aligned() -> None:
@@ -17,11 +21,7 @@ def test_columns_are_aligned() -> None:
 
 
 def test_markdown_keeps_bars_in_cells_apart() -> None:
-    assert markdown_table(["a", "b"], [["x|y", "1"]]).splitlines() == [
-        "| a | b |",
-        "| --- | ---: |",
-        "| x\\|y | 1 |",
-    ]
+    assert markdown_table(["a", "b"], [["x|y", "1"]]).splitlines() == ["| a | b |", "| --- | ---: |", "| x\\|y | 1 |"]
 
 
 def test_a_section_says_what_was_reached() -> None:

@@ -46,23 +46,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
         for arguments in (
             ("startup", "--engine", "sim", *small),
-            (
-                "speed-table",
-                "--engine",
-                "sim",
-                "--repeat",
-                "1",
-                "--rows",
-                "1,2",
-                "--columns",
-                "nkp24",
-                *small,
-            ),
-            (
-                "compare",
-                str(place / "speed-table" / "latest" / "cells" / "1"),
-                str(place / "startup" / "latest"),
-            ),
+            ("speed-table", "--engine", "sim", "--repeat", "1", "--rows", "1,2", "--columns", "nkp24", *small),
+            ("compare", str(place / "speed-table" / "latest" / "cells" / "1"), str(place / "startup" / "latest")),
             ("sweep", str(place / "small.yaml")),
             ("all", "--engine", "sim", "--quick", "--only", "nkp24-startup-law"),
         ):

@@ -114,14 +114,21 @@ def add_host(telemetry: Path, plan: dict[str, Any], spans: list[tuple[float, flo
 
 def _probed(link: dict[str, Any], direction: str) -> dict[str, Any]:
     return {
-        "link": link["name"], "direction": direction, "delay_ms": link["delay_ms"] + 0.05,
-        "delay_p99_ms": link["delay_ms"] + 0.1, "rate_bps": link["rate_bps"] * 0.999, "loss": 0.0,
-        "sent": 1500, "received": 1500,
-    }  # fmt: skip
+        "link": link["name"],
+        "direction": direction,
+        "delay_ms": link["delay_ms"] + 0.05,
+        "delay_p99_ms": link["delay_ms"] + 0.1,
+        "rate_bps": link["rate_bps"] * 0.999,
+        "loss": 0.0,
+        "sent": 1500,
+        "received": 1500,
+    }
 
 
 def _relayed(link: dict[str, Any], direction: str) -> dict[str, Any]:
     return {
-        "link": link["name"], "direction": direction, "lateness_us": {"p99": 100.0, "max": 900.0},
+        "link": link["name"],
+        "direction": direction,
+        "lateness_us": {"p99": 100.0, "max": 900.0},
         "unasked_drops": {"queue": 0},
-    }  # fmt: skip
+    }

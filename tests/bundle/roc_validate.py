@@ -41,11 +41,13 @@ def findings(crate: str) -> list[dict[str, str]]:
     )
     return [
         {
-            "severity": issue.severity.name, "check": issue.check.identifier, "message": str(issue.message),
+            "severity": issue.severity.name,
+            "check": issue.check.identifier,
+            "message": str(issue.message),
             "entity": str(issue.violatingEntity),
         }
         for issue in services.validate(settings).get_issues(models.Severity.RECOMMENDED)
-    ]  # fmt: skip
+    ]
 
 
 if __name__ == "__main__":

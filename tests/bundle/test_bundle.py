@@ -132,9 +132,7 @@ def test_a_changed_number_is_found_and_named(single, tmp_path, cover) -> None:
         return json.dumps(document).encode()
 
     (run,) = [
-        n
-        for n in zipfile.ZipFile(single).namelist()
-        if n.startswith("runs/startup/") and n.endswith("/verdict.json")
+        n for n in zipfile.ZipFile(single).namelist() if n.startswith("runs/startup/") and n.endswith("/verdict.json")
     ]
     found = differences(changed(single, tmp_path / "changed.zip", run, faster, cover=cover))
     assert any(text.startswith("duration_s: ") and "by the data" in text for text in found), found
@@ -157,9 +155,7 @@ def test_changed_telemetry_of_a_cell_changes_the_table(bundle, tmp_path) -> None
 
 def test_a_changed_plot_is_found(single, tmp_path) -> None:
     found = differences(
-        changed(
-            single, tmp_path / "c.zip", "plots/rtt.svg", lambda d: d.replace(b"path", b"poth", 1), cover=True
-        )
+        changed(single, tmp_path / "c.zip", "plots/rtt.svg", lambda d: d.replace(b"path", b"poth", 1), cover=True)
     )
     assert "plots/rtt.svg: is not what the data give" in found
     assert not any("was changed" in text for text in found)
@@ -172,9 +168,7 @@ def test_files_added_or_gone_are_named(single, tmp_path) -> None:
         )
 
     found = differences(changed(single, tmp_path / "c.zip", MANIFEST, without))
-    assert found == [
-        f"gone.txt: is listed in {MANIFEST}, but not there", f"LICENSE: is not listed in {MANIFEST}",
-    ]  # fmt: skip
+    assert found == [f"gone.txt: is listed in {MANIFEST}, but not there", f"LICENSE: is not listed in {MANIFEST}"]
 
 
 def test_a_cell_of_another_setting_is_found(bundle, tmp_path) -> None:
@@ -200,13 +194,7 @@ def test_a_tables_page_and_its_copies_are_made_again(results, tmp_path) -> None:
 
 def test_metadata_that_other_tools_read_are_made_again(single, tmp_path) -> None:
     found = differences(
-        changed(
-            single,
-            tmp_path / "c.zip",
-            CRATE,
-            lambda d: d.replace(b"judged it: ", b"judged it: not "),
-            cover=True,
-        )
+        changed(single, tmp_path / "c.zip", CRATE, lambda d: d.replace(b"judged it: ", b"judged it: not "), cover=True)
     )
     assert found
     assert all(text.startswith(CRATE) for text in found)
@@ -231,9 +219,7 @@ def test_a_name_that_leads_out_is_refused(tmp_path, name) -> None:
 
 
 def test_a_newer_schema_is_refused(single, tmp_path) -> None:
-    newer = changed(
-        single, tmp_path / "n.zip", DESCRIPTION, lambda d: d.replace(b'"schema": 1', b'"schema": 99')
-    )
+    newer = changed(single, tmp_path / "n.zip", DESCRIPTION, lambda d: d.replace(b'"schema": 1', b'"schema": 99'))
     with pytest.raises(BadInput, match="schema: 99; this checkout reads 1 to"), unpacked(newer):
         pass
 

@@ -35,9 +35,7 @@ def findings(crate: Path) -> list[dict[str, str]]:
     if not ROC_VALIDATOR.exists():
         pytest.skip("roc-validator is not installed (./run.sh test as root installs it)")
     python = ROC_VALIDATOR.with_name("python")
-    done = subprocess.run(
-        [str(python), str(SCRIPT), str(crate)], capture_output=True, text=True, check=True, cwd=crate
-    )
+    done = subprocess.run([str(python), str(SCRIPT), str(crate)], capture_output=True, text=True, check=True, cwd=crate)
     found: list[dict[str, str]] = json.loads(done.stdout)
     return found
 

@@ -126,23 +126,30 @@ FORGERIES = (
     Forgery("trust flipped back", of_json("verdict.json", "trust", "trusted", to=False), "trust.trusted: ", "mininet"),
     Forgery("a starved machine trusted", starved, "trust.trusted: True is recorded", "mininet"),
     Forgery(
-        "frames that the relay lost trusted", of_json("relay.json", "links", 0, "unasked_drops", "queue", to=7),
-        "trust.trusted: True is recorded", "mininet",
+        "frames that the relay lost trusted",
+        of_json("relay.json", "links", 0, "unasked_drops", "queue", to=7),
+        "trust.trusted: True is recorded",
+        "mininet",
     ),
     Forgery(
-        "a queue that dropped trusted", of_json("provenance.json", "qdiscs_after", 0, "drops", to=7),
-        "trust.trusted: True is recorded", "mininet",
+        "a queue that dropped trusted",
+        of_json("provenance.json", "qdiscs_after", 0, "drops", to=7),
+        "trust.trusted: True is recorded",
+        "mininet",
     ),
     Forgery("host samples", of_text("host_load.csv", r"0\.8", "0.9"), "host_load.csv: is not what", "mininet"),
     Forgery(
-        "a link that was off", of_json("probe.json", "links", 0, "delay_ms", to=lambda ms: ms + 9),
-        "probe.json: link fast ab: delay", "mininet",
+        "a link that was off",
+        of_json("probe.json", "links", 0, "delay_ms", to=lambda ms: ms + 9),
+        "probe.json: link fast ab: delay",
+        "mininet",
     ),
     Forgery("a limit", of_json("plan.json", "limits", "lateness_p99_ms", to=99.0), "plan.json.limits."),
     Forgery("a check's bound", drawn_again(of_json("plan.json", "checks", 0, "max", to=99.0)), "plan.json.checks"),
     Forgery("a link's delay", of_json("plan.json", "links", 0, "delay_ms", to=41.0), "plan.json.links[fast]"),
     Forgery(
-        "a policy's own words", of_json("plan.json", "sessions", 0, "policy_facts", "rule", to="none"),
+        "a policy's own words",
+        of_json("plan.json", "sessions", 0, "policy_facts", "rule", to="none"),
         "plan.json.sessions[s1].policy_facts",
     ),
     Forgery("an override", of_json("plan.json", "overrides", to=["links.fast.delay=50ms"]), "plan.json"),
@@ -151,8 +158,10 @@ FORGERIES = (
     Forgery("a row less in windows.csv", of_text("windows.csv", r"(?m)^\d\.\d+,1.*\n", ""), "windows.csv, line "),
     Forgery("links.csv", of_text("links.csv", r"fast,ab,\d", "fast,ab,9"), "links.csv, line ", "mininet"),
     Forgery(
-        "links.csv and its page", drawn_again(of_text("links.csv", r"fast,ab,\d", "fast,ab,9")),
-        "links.csv, line ", "mininet",
+        "links.csv and its page",
+        drawn_again(of_text("links.csv", r"fast,ab,\d", "fast,ab,9")),
+        "links.csv, line ",
+        "mininet",
     ),
     Forgery("events.csv", of_text("events.csv", r"1\.0", "1.5"), "events.csv, line "),
     Forgery("an event less", of_text("events.csv", r"(?m)^1\.0.*\n", ""), "events.csv, line "),
@@ -162,7 +171,8 @@ FORGERIES = (
     Forgery("a plot less", without("plots/rtt.svg"), "plots/rtt.svg: is not what the data give"),
     Forgery("the page", of_text("report.html", "Two links, one", "Two links, none"), "report.html, line "),
     Forgery(
-        "a reason and its page", drawn_again(of_json("verdict.json", "checks", 0, "reason", to="Fine.")),
+        "a reason and its page",
+        drawn_again(of_json("verdict.json", "checks", 0, "reason", to="Fine.")),
         "checks[final window ratio].reason: ",
     ),
     Forgery("the commit", other_commit, "commit: run sim-"),
@@ -171,12 +181,18 @@ FORGERIES = (
     *(
         Forgery(f"without {file}", without(file), f"{file}: is not there", engine)
         for file, engine in (
-            ("windows.csv", "sim"), ("events.csv", "sim"), ("derived.lp", "sim"), ("history.lp", "sim"),
-            ("report.html", "sim"), ("links.csv", "mininet"), ("probe.json", "mininet"), ("relay.json", "mininet"),
+            ("windows.csv", "sim"),
+            ("events.csv", "sim"),
+            ("derived.lp", "sim"),
+            ("history.lp", "sim"),
+            ("report.html", "sim"),
+            ("links.csv", "mininet"),
+            ("probe.json", "mininet"),
+            ("relay.json", "mininet"),
             ("host_load.csv", "mininet"),
         )
     ),
-)  # fmt: skip
+)
 
 
 def forged(folder: Path, to: Path, forgery: Forgery) -> Path:
@@ -209,8 +225,7 @@ def test_a_forged_bundle_is_not_confirmed(folders: dict[str, Path], tmp_path: Pa
     forgery.change(run)
     paths = [path for path in sorted(place.rglob("*")) if path.is_file() and path.name != MANIFEST]
     lines = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(place).as_posix()}\n"
-        for path in paths
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(place).as_posix()}\n" for path in paths
     ]
     (place / MANIFEST).write_text("".join(lines))
     with zipfile.ZipFile(file, "w") as archive:
@@ -222,8 +237,6 @@ def test_a_forged_bundle_is_not_confirmed(folders: dict[str, Path], tmp_path: Pa
 
 
 @pytest.mark.parametrize("file", ["plan.json", "telemetry.lp", "verdict.json"])
-def test_a_folder_without_what_all_is_made_of_is_refused(
-    folders: dict[str, Path], tmp_path: Path, file: str
-) -> None:
+def test_a_folder_without_what_all_is_made_of_is_refused(folders: dict[str, Path], tmp_path: Path, file: str) -> None:
     with pytest.raises(BadInput):
         verify_folder(forged(folders["sim"], tmp_path, Forgery("", without(file), "")))

@@ -81,9 +81,7 @@ def test_what_a_simulation_cost_may_differ(copy: Path) -> None:
     assert verify_folder(copy, rerun=True).differences == ["rerun: sim.json: is not the same bytes"]
 
 
-def test_bytes_of_another_commit_are_refused_with_both_commits(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytes_of_another_commit_are_refused_with_both_commits(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forge(copy)
     path = copy / "provenance.json"
     recorded = {**json.loads(path.read_text()), "commit": "f" * 40, "uncommitted_changes": False}
@@ -110,9 +108,7 @@ def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.
     assert "4 runs were made again: all of their data are the same bytes" in verified.notes
     (receiver,) = folder.glob("cells/1/nkp24/2/sim-*/agents/*-receiver.json")
     receiver.write_text(receiver.read_text().replace('"bytes": 1', '"bytes": 2', 1))
-    assert any(
-        "s1-receiver.json: is not the same" in text for text in verify_folder(folder, rerun=True).differences
-    )
+    assert any("s1-receiver.json: is not the same" in text for text in verify_folder(folder, rerun=True).differences)
 
 
 def test_a_sweeps_figures_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +130,7 @@ def test_a_run_in_a_guest_is_the_same_bytes(exact_kernel: Kernel, tmp_path: Path
     verified = verify_folder(run.folder, rerun=True)
     assert verified.differences == []
     assert any("files of data are the same bytes" in note for note in verified.notes)
-    for forged, found in (
-        ("links.csv", "links.csv, line "), ("host_load.csv", "host_load.csv: is not what"),
-    ):  # fmt: skip
+    for forged, found in (("links.csv", "links.csv, line "), ("host_load.csv", "host_load.csv: is not what")):
         path = run.folder / forged
         before = path.read_text()
         path.write_text(before[:-3] + "9" + before[-2:])

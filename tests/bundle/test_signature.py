@@ -29,9 +29,7 @@ def key(place: Path, name: str) -> Path:
 
 def signers(place: Path, **keys: Path) -> Path:
     file = place / "signers"
-    lines = [
-        f"{name}@example.org {path.with_suffix('.pub').read_text().strip()}\n" for name, path in keys.items()
-    ]
+    lines = [f"{name}@example.org {path.with_suffix('.pub').read_text().strip()}\n" for name, path in keys.items()]
     file.write_text("".join(lines))
     return file
 

@@ -49,9 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         try:
             url = f"http://127.0.0.1:{http}"
             _wait_until_up(url, server, folder / "log")
-            requests.post(
-                f"{url}/query", {"q": 'CREATE DATABASE "ncp_testbed"'}, timeout=10
-            ).raise_for_status()
+            requests.post(f"{url}/query", {"q": 'CREATE DATABASE "ncp_testbed"'}, timeout=10).raise_for_status()
             nobody = Login("", "")
             with Client(Endpoint(url, "ncp_testbed", {"admin": nobody}), "admin") as client:
                 yield client

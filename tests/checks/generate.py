@@ -29,43 +29,90 @@ def make_plan(
     start = 16.0 if policy == "previous" else 2048.0
     rates = {"fast": 1024.0, "slow": 128.0}
     return {
-        "schema": 1, "run": "20261121-035200-3f9a", "scenario": "startup",
+        "schema": 1,
+        "run": "20261121-035200-3f9a",
+        "scenario": "startup",
         "title": "Windows that start equal follow the throughput of their connections",
         "source": 'NKP-0024, "start from same"',
         "description": "Two connections, 1024 and 128 packets/s, 50 ms one-way each.",
-        "seed": 1, "engine": "mininet", "runtime": "docker", "middle": "relay", "quick": quick, "overrides": [],
-        "topology": {"name": "parallel"}, "timeline": [],
+        "seed": 1,
+        "engine": "mininet",
+        "runtime": "docker",
+        "middle": "relay",
+        "quick": quick,
+        "overrides": [],
+        "topology": {"name": "parallel"},
+        "timeline": [],
         "hosts": [{"name": "h1"}, {"name": "h2"}],
         "links": [
             {
-                "name": name, "index": index, "rate_pps": rate, "rate_bps": int(rate * 1073 * 8),
-                "frame_bytes": 1073, "burst_bytes": 3000, "delay_ms": 50.0, "loss": 0.0, "seed": 17 + index,
+                "name": name,
+                "index": index,
+                "rate_pps": rate,
+                "rate_bps": int(rate * 1073 * 8),
+                "frame_bytes": 1073,
+                "burst_bytes": 3000,
+                "delay_ms": 50.0,
+                "loss": 0.0,
+                "seed": 17 + index,
                 "queue": {"mode": "backpressure", "packets": int(rate * 0.1)},
                 "a": {"host": "h1", "interface": f"h1-eth{index}", "address": f"198.18.{index}.1"},
                 "b": {"host": "h2", "interface": f"h2-eth{index}", "address": f"198.18.{index}.2"},
             }
             for index, (name, rate) in enumerate(rates.items(), start=1)
         ],
-        "sessions": [{
-            "name": "s1", "sender_host": "h1", "receiver_host": "h2", "policy": policy,
-            "policy_facts": _POLICIES[policy], "transport": "udp", "transfer_bytes": transfer_mib << 20,
-            "send_window_bytes": 4194304, "mtu_bytes": 1024, "initial_windows": initial or [start, start],
-            "ack_interval_ms": 50, "max_ack_ranges": 32, "timeout_check_ms": 50, "linger_ms": 1000,
-            "connections": [{"index": 1, "link": "fast"}, {"index": 2, "link": "slow"}],
-        }],
+        "sessions": [
+            {
+                "name": "s1",
+                "sender_host": "h1",
+                "receiver_host": "h2",
+                "policy": policy,
+                "policy_facts": _POLICIES[policy],
+                "transport": "udp",
+                "transfer_bytes": transfer_mib << 20,
+                "send_window_bytes": 4194304,
+                "mtu_bytes": 1024,
+                "initial_windows": initial or [start, start],
+                "ack_interval_ms": 50,
+                "max_ack_ranges": 32,
+                "timeout_check_ms": 50,
+                "linger_ms": 1000,
+                "connections": [{"index": 1, "link": "fast"}, {"index": 2, "link": "slow"}],
+            }
+        ],
         "telemetry": {"interval_ms": 100, "url": "http://198.19.0.1:8086", "database": "ncp_testbed"},
         "checks": [
-            {"name": "windows follow the law", "judge": "follows_law", "series": "window_share",
-             "tolerance": 0.03, "from_s": 1.0, "to_s": 20.0},
-            {"name": "final window ratio", "judge": "ratio", "series": "window_packets",
-             "connections": ["1", "2"], "last_s": 1.0, "min": 7.0, "max": 9.0},
-            {"name": "delivered ratio", "judge": "ratio", "series": "delivered_pps",
-             "connections": ["1", "2"], "last_s": 5.0, "min": 7.0, "max": 9.0},
+            {
+                "name": "windows follow the law",
+                "judge": "follows_law",
+                "series": "window_share",
+                "tolerance": 0.03,
+                "from_s": 1.0,
+                "to_s": 20.0,
+            },
+            {
+                "name": "final window ratio",
+                "judge": "ratio",
+                "series": "window_packets",
+                "connections": ["1", "2"],
+                "last_s": 1.0,
+                "min": 7.0,
+                "max": 9.0,
+            },
+            {
+                "name": "delivered ratio",
+                "judge": "ratio",
+                "series": "delivered_pps",
+                "connections": ["1", "2"],
+                "last_s": 5.0,
+                "min": 7.0,
+                "max": 9.0,
+            },
             {"name": "payload", "judge": "payload_intact"},
             {"name": "database", "judge": "points_stored"},
         ],
         "limits": {"rate_error": 0.02, "delay_error_ms": 1.0, "lateness_p99_ms": 2.0},
-    }  # fmt: skip
+    }
 
 
 def telemetry(plan: dict[str, Any], *, noise: float = 0.0, seconds: float | None = None) -> list[str]:
@@ -103,20 +150,11 @@ def write_result(folder: Path, plan: dict[str, Any], lines: list[str]) -> None:
     (folder / "telemetry.lp").write_text("".join(line + "\n" for line in lines))
     size = plan["sessions"][0]["transfer_bytes"]
     for host, role in (("h1", "sender"), ("h2", "receiver")):
-        result = {
-            "session": "s1",
-            "role": role,
-            "bytes": size,
-            "sha256": "5f" * 32,
-            "state": "done",
-            "error": "",
-        }
+        result = {"session": "s1", "role": role, "bytes": size, "sha256": "5f" * 32, "state": "done", "error": ""}
         (folder / "agents" / f"{host}.json").write_text(json.dumps(result))
     reader = FromFile(folder / "telemetry.lp")
     points = reader.count_points()
-    verdict = judge(
-        plan, reader, folder / "agents", Trust(trusted=True), file_points=points, database_points=points
-    )
+    verdict = judge(plan, reader, folder / "agents", Trust(trusted=True), file_points=points, database_points=points)
     (folder / "verdict.json").write_text(json.dumps(verdict.to_json(), indent=2))
 
 

@@ -8,8 +8,12 @@ from testbed.checks.history import history_lines
 from testbed.checks.result import CheckResult, Trust, Verdict
 
 PLAN: dict[str, Any] = {
-    "run": "20261121-102105-decb", "scenario": "startup", "engine": "mininet", "occasion": "nightly", "variant": "full",
-}  # fmt: skip
+    "run": "20261121-102105-decb",
+    "scenario": "startup",
+    "engine": "mininet",
+    "occasion": "nightly",
+    "variant": "full",
+}
 RESULTS = [
     {"role": "sender", "session": "s1", "goodput_bps": 9.0e6},
     {"role": "receiver", "session": "s1", "goodput_bps": 8.9e6},
@@ -19,20 +23,20 @@ RESULTS = [
 def verdict(**changed: Any) -> Verdict:
     checks = [
         CheckResult(
-            name="law",
-            judge="follows_law",
-            status="pass",
-            measured=0.012,
-            expected=0.0,
-            tolerance=0.03,
-            reason="",
+            name="law", judge="follows_law", status="pass", measured=0.012, expected=0.0, tolerance=0.03, reason=""
         ),
         CheckResult(name="payload", judge="payload_intact", status="fail", measured="abc", reason=""),
     ]
     known: dict[str, Any] = {
-        "scenario": "startup", "run": PLAN["run"], "verdict": "fail", "summary": "1 of 2", "checks": checks,
-        "trust": Trust(trusted=True), "duration_s": 14.4, "policy": "nkp24",
-    }  # fmt: skip
+        "scenario": "startup",
+        "run": PLAN["run"],
+        "verdict": "fail",
+        "summary": "1 of 2",
+        "checks": checks,
+        "trust": Trust(trusted=True),
+        "duration_s": 14.4,
+        "policy": "nkp24",
+    }
     return Verdict(**known | changed)
 
 
@@ -50,8 +54,12 @@ def test_verdict_and_figures() -> None:
     assert set(found) == {"", "law", "payload", "goodput_bps"}
     assert found[""]["measurement"] == "run_verdict"
     assert found[""]["tags"] == {
-        "scenario": "startup", "policy": "nkp24", "engine": "mininet", "occasion": "nightly", "variant": "full",
-    }  # fmt: skip
+        "scenario": "startup",
+        "policy": "nkp24",
+        "engine": "mininet",
+        "occasion": "nightly",
+        "variant": "full",
+    }
     own = found[""]["fields"]
     assert (own["verdict"], own["passed"], own["failed"], own["duration_s"]) == ("fail", 0, 1, 14.4)
     assert own["run_id"] == PLAN["run"]

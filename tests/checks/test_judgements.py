@@ -24,11 +24,7 @@ ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
 
 
 def judged(
-    folder: Path,
-    plan: dict[str, Any],
-    lines: list[str] | None = None,
-    trust: Trust | None = None,
-    **counts: int,
+    folder: Path, plan: dict[str, Any], lines: list[str] | None = None, trust: Trust | None = None, **counts: int
 ) -> tuple[dict[str, CheckResult], Verdict]:
     """Check results by name, and the verdict, of a run with these lines."""
     write_result(folder, plan, lines or telemetry(plan, noise=0.1))
@@ -98,9 +94,7 @@ def test_a_slow_link_is_named(tmp_path):
 
 
 def test_quick_run_is_judged_over_what_it_covers(tmp_path):
-    checks, verdict = judged(
-        tmp_path / "r", make_plan(transfer_mib=16, quick=True), file_points=1, database_points=1
-    )
+    checks, verdict = judged(tmp_path / "r", make_plan(transfer_mib=16, quick=True), file_points=1, database_points=1)
     law = checks["windows follow the law"]
     assert law.status == "pass"
     assert 13 < law.figures["judged_to_s"] < 15
@@ -249,11 +243,7 @@ def test_a_broken_plan_names_the_check(tmp_path):
         judge(plan, FromFile(path), tmp_path / "agents", Trust(trusted=True))
 
 
-@given(
-    rates=st.lists(st.floats(1, 1e5), min_size=1, max_size=8),
-    window=st.floats(64, 1e5),
-    elapsed=st.floats(0, 1e3),
-)
+@given(rates=st.lists(st.floats(1, 1e5), min_size=1, max_size=8), window=st.floats(64, 1e5), elapsed=st.floats(0, 1e3))
 def test_shares_by_the_law_sum_to_one_and_go_to_the_rates(rates, window, elapsed):
     by_index = {str(i): rate for i, rate in enumerate(rates, start=1)}
     start = dict.fromkeys(by_index, window / len(rates))

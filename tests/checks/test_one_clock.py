@@ -85,9 +85,7 @@ def test_the_law_is_known_before_the_run_with_the_tolerance_of_its_check():
 
 def test_a_policy_that_the_law_is_not_about_has_none():
     plan = make_plan("previous")
-    plan["checks"] = [
-        {**check, "policy": ["nkp24"]} for check in plan["checks"] if check["judge"] == "follows_law"
-    ]
+    plan["checks"] = [{**check, "policy": ["nkp24"]} for check in plan["checks"] if check["judge"] == "follows_law"]
     assert fields(law_ahead(plan), "t0_law_ahead") == []
 
 

@@ -64,9 +64,7 @@ def lines_of(plan: dict[str, Any], samples: list[tuple[float, Any, list[int]]]) 
     return [*lines, f'event,{run},kind=transfer_end at_s={samples[-1][0]},text="" {at}']
 
 
-def judged(
-    folder: Path, plan: dict[str, Any], samples: list[Any], *checks: dict[str, Any]
-) -> list[CheckResult]:
+def judged(folder: Path, plan: dict[str, Any], samples: list[Any], *checks: dict[str, Any]) -> list[CheckResult]:
     plan = {**plan, "checks": [{"name": f"c{i}", **check} for i, check in enumerate(checks)]}
     write_result(folder, plan, lines_of(plan, samples))
     return judge(plan, FromFile(folder / "telemetry.lp"), folder / "agents", Trust(trusted=True)).checks
@@ -81,9 +79,7 @@ def test_the_case_of_the_proposal() -> None:
 
 @given(start=st.floats(0.5, 6), lasts=st.floats(0.1, 3))
 def test_the_law_with_a_break_is_what_the_rule_does_packet_by_packet(start: float, lasts: float) -> None:
-    law = law_of(
-        4096, {"1": 2048, "2": 2048}, RATES, changes=[(start, {"1": 1024, "2": 0}), (start + lasts, RATES)]
-    )
+    law = law_of(4096, {"1": 2048, "2": 2048}, RATES, changes=[(start, {"1": 1024, "2": 0}), (start + lasts, RATES)])
     for t_s, windows, _ in rule(start + lasts + 2, (start, start + lasts)):
         assert windows[0] / 4096 == pytest.approx(float(law.share("1", t_s)), abs=2e-3)
 
@@ -100,20 +96,8 @@ def test_nothing_acknowledged_moves_nothing() -> None:
         (PAUSE, [(5.0, 0.0), (6.0, 1024.0)]),
         (
             [
-                {
-                    "at_s": 5.0,
-                    "kind": "set",
-                    "link": "slow",
-                    "direction": "both",
-                    "properties": {"loss": 1.0},
-                },
-                {
-                    "at_s": 6.0,
-                    "kind": "set",
-                    "link": "slow",
-                    "direction": "both",
-                    "properties": {"loss": 0.0},
-                },
+                {"at_s": 5.0, "kind": "set", "link": "slow", "direction": "both", "properties": {"loss": 1.0}},
+                {"at_s": 6.0, "kind": "set", "link": "slow", "direction": "both", "properties": {"loss": 0.0}},
             ],
             [(5.0, 0.0), (6.0, 1024.0)],
         ),
@@ -134,9 +118,7 @@ def test_nothing_acknowledged_moves_nothing() -> None:
         ),
     ],
 )
-def test_the_timeline_tells_the_rates(
-    timeline: list[dict[str, Any]], changes: list[tuple[float, float]]
-) -> None:
+def test_the_timeline_tells_the_rates(timeline: list[dict[str, Any]], changes: list[tuple[float, float]]) -> None:
     plan = equal_plan(timeline)
     found = rate_changes(plan, plan["sessions"][0])
     assert [(at_s, rates["2"]) for at_s, rates in found] == changes
@@ -163,9 +145,7 @@ def test_a_check_of_one_policy_is_not_asked_of_another(tmp_path: Path) -> None:
     assert [check.status for check in checks] == ["not-asked", "pass"]
     assert "Not asked of previous: the check is about nkp24" in checks[0].reason
     plan["checks"] = [{"name": "c0", **law}]
-    verdict = judge(
-        plan, FromFile(tmp_path / "a" / "telemetry.lp"), tmp_path / "a" / "agents", Trust(trusted=True)
-    )
+    verdict = judge(plan, FromFile(tmp_path / "a" / "telemetry.lp"), tmp_path / "a" / "agents", Trust(trusted=True))
     assert [check.status for check in verdict.checks] == ["not-asked"]
     assert verdict.verdict == "untrusted"  # these samples are not a whole run's
     assert (
@@ -177,10 +157,14 @@ def test_level_at_a_time_and_all_the_time(tmp_path: Path) -> None:
     samples = rule(12, (5, 6))
     at = {"judge": "level", "series": "window_share", "connections": ["1"], "min": 0.58, "max": 0.63}
     dip, never, before, late = judged(
-        tmp_path / "r", equal_plan(PAUSE), samples,
-        {**at, "at_s": 6}, {**at, "at_s": 7.9},
-        {**at, "min": 0.49, "max": 0.51, "from_s": 1, "to_s": 5}, {**at, "at_s": 30},
-    )  # fmt: skip
+        tmp_path / "r",
+        equal_plan(PAUSE),
+        samples,
+        {**at, "at_s": 6},
+        {**at, "at_s": 7.9},
+        {**at, "min": 0.49, "max": 0.51, "from_s": 1, "to_s": 5},
+        {**at, "at_s": 30},
+    )
     assert [c.status for c in (dip, never, before, late)] == ["pass", "fail", "pass", "not-covered"]
     assert dip.measured == pytest.approx(0.61, abs=0.01)
     assert "no sample at 30 s" in late.reason
@@ -190,9 +174,13 @@ def test_settles_tells_when(tmp_path: Path) -> None:
     samples = rule(14, (5, 6))
     settle = {"judge": "settles", "from_s": 6, "tolerance": 0.12, "to_s": 13}
     soon, sooner, anytime = judged(
-        tmp_path / "r", equal_plan(PAUSE), samples,
-        {**settle, "within_s": 4}, {**settle, "within_s": 1}, {**settle, "within_s": 4, "target": 2},
-    )  # fmt: skip
+        tmp_path / "r",
+        equal_plan(PAUSE),
+        samples,
+        {**settle, "within_s": 4},
+        {**settle, "within_s": 1},
+        {**settle, "within_s": 4, "target": 2},
+    )
     # (0.5 + d) / (0.5 − d) = 1.12 with d = 0.1106·e^(−t/2)
     expected = 2 * math.log(0.1106 / (0.5 * 0.12 / 2.12))
     assert soon.measured == pytest.approx(expected, abs=0.15)
@@ -204,8 +192,12 @@ def test_goodput_of_the_surviving_link(tmp_path: Path) -> None:
     samples = rule(12, (5, 6))
     ask = {"judge": "goodput", "from_s": 5, "to_s": 6}
     survivor, both, late = judged(
-        tmp_path / "r", equal_plan(PAUSE), samples,
-        {**ask, "links": ["fast"], "min": 0.95}, {**ask, "min": 0.95}, {**ask, "to_s": 20, "min": 0.5},
-    )  # fmt: skip
+        tmp_path / "r",
+        equal_plan(PAUSE),
+        samples,
+        {**ask, "links": ["fast"], "min": 0.95},
+        {**ask, "min": 0.95},
+        {**ask, "to_s": 20, "min": 0.5},
+    )
     assert (survivor.status, both.status, late.status) == ("pass", "fail", "not-covered")
     assert both.measured == pytest.approx(0.5, abs=0.02)

@@ -31,9 +31,7 @@ _times = st.integers(START_NS, START_NS + 10**10)
 # Subnormal numbers (below 2.3e-308) are not read by line-protocol-parser; nothing here measures such.
 _floats = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False)
 _points = st.lists(
-    st.tuples(
-        _tag_text, st.sampled_from(["sender", "receiver"]), _times, _floats, st.integers(-(2**63), 2**63 - 1)
-    ),
+    st.tuples(_tag_text, st.sampled_from(["sender", "receiver"]), _times, _floats, st.integers(-(2**63), 2**63 - 1)),
     min_size=1,
     max_size=12,
     unique_by=lambda point: (point[0], point[1], point[2]),
@@ -154,8 +152,7 @@ def test_times_keep_their_nanoseconds(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [("m v=1 5\nm v= 6\n", ":2: not line protocol"), ("m v=1\n", ":1: the point has no timestamp")],
+    ("text", "says"), [("m v=1 5\nm v= 6\n", ":2: not line protocol"), ("m v=1\n", ":1: the point has no timestamp")]
 )
 def test_a_broken_file_is_named_with_its_line(tmp_path, text, says):
     path = tmp_path / "telemetry.lp"

@@ -17,9 +17,12 @@ ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
 START_NS = 1_795_000_000_000_000_000
 SHORT = {"judge": "round_trip", "max": 1.5, "from_s": 3.0, "to_s": 8.0}
 SESSION = {
-    "name": "s", "policy": "delivery-rate", "transfer_bytes": 1, "ack_interval_ms": 50,
+    "name": "s",
+    "policy": "delivery-rate",
+    "transfer_bytes": 1,
+    "ack_interval_ms": 50,
     "connections": [{"index": 1, "link": "near"}, {"index": 2, "link": "far", "path": ["access", "far"]}],
-}  # fmt: skip
+}
 LINKS = [
     {"name": "near", "rate_pps": 1024, "rate_bps": 8_790_016, "delay_ms": 50.0},
     {"name": "access", "rate_pps": 1024, "rate_bps": 8_790_016, "delay_ms": 5.0},
@@ -27,14 +30,16 @@ LINKS = [
 ]
 
 
-def judged(
-    folder: Path, rtts_ms: dict[int, float], *, early_ms: float = 0.0, until_s: float = 10.0
-) -> CheckResult:
+def judged(folder: Path, rtts_ms: dict[int, float], *, early_ms: float = 0.0, until_s: float = 10.0) -> CheckResult:
     """Connections with these RTTs from 3 s on, before that ``early_ms`` more."""
     plan: dict[str, Any] = {
-        "scenario": "s", "run": "r", "links": LINKS, "sessions": [SESSION],
-        "telemetry": {"interval_ms": 100}, "checks": [{"name": "c", **SHORT}],
-    }  # fmt: skip
+        "scenario": "s",
+        "run": "r",
+        "links": LINKS,
+        "sessions": [SESSION],
+        "telemetry": {"interval_ms": 100},
+        "checks": [{"name": "c", **SHORT}],
+    }
     lines = [f'event,run=r,kind=transfer_start,session=s at_s=0,text="x" {START_NS}']
     for tick in range(round(until_s * 10) + 1):
         for connection, rtt_ms in rtts_ms.items():

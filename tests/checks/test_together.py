@@ -36,15 +36,22 @@ def judged(
     starts_s = starts_s or {}
     link = {"name": "core", "rate_bps": 512 * FRAME_BYTES * 8, "rate_pps": 512, "frame_bytes": FRAME_BYTES}
     plan = {
-        "scenario": "s", "run": "r", "links": [link, {**link, "name": "other"}],
+        "scenario": "s",
+        "run": "r",
+        "links": [link, {**link, "name": "other"}],
         "sessions": [
-            {"name": name, "policy": "nkp24", "transfer_bytes": 1,
-             "connections": [{"index": 1, "link": "core", "path": ["core"]}]}
+            {
+                "name": name,
+                "policy": "nkp24",
+                "transfer_bytes": 1,
+                "connections": [{"index": 1, "link": "core", "path": ["core"]}],
+            }
             for name in packets_per_s
         ],
         "cross_traffic": [{"number": 1, "path": ["core"]}] if tcp_bps is not None else [],
-        "telemetry": {"interval_ms": 100}, "checks": [{"name": "c", **check}],
-    }  # fmt: skip
+        "telemetry": {"interval_ms": 100},
+        "checks": [{"name": "c", **check}],
+    }
     lines = []
     for name, pps in packets_per_s.items():
         start_s = starts_s.get(name, 0.0)
@@ -57,9 +64,7 @@ def judged(
                 f"ncp_connection,run=r,session={name},role=receiver,connection=1 delivered_pps={pps} {time_ns}",
             ]
     if tcp_bps is not None:
-        lines += [
-            f"iperf3,run=r,flow=1 goodput_bps={tcp_bps} {START_NS + tick * 500_000_000}" for tick in range(21)
-        ]
+        lines += [f"iperf3,run=r,flow=1 goodput_bps={tcp_bps} {START_NS + tick * 500_000_000}" for tick in range(21)]
     file = folder / "telemetry.lp"
     file.write_text("".join(f"{line}\n" for line in lines))
     (result,) = judge(plan, FromFile(file), folder / "agents", Trust(trusted=True)).checks

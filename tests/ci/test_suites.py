@@ -80,9 +80,7 @@ def test_many_failures_are_no_accident(checkout: Path) -> None:
     assert verb._run([verb.Suite("timed", COMMAND, AGAIN)]) == Exit.FAIL
 
 
-def test_pytest_that_breaks_down_gets_no_second_try(
-    checkout: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_pytest_that_breaks_down_gets_no_second_try(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write(checkout, *FAILS_AT_FIRST)
     assert verb._run([verb.Suite("timed", COMMAND)]) == Exit.FAIL
     write(checkout, "this is no Python")
@@ -101,9 +99,7 @@ def test_second_tries_are_counted_in_the_last_line(checkout: Path, capfd: pytest
     assert capfd.readouterr().out.splitlines()[-1].endswith(NO_SECOND_TRY)
 
 
-def test_two_that_pass_at_the_second_try_fail_the_run(
-    checkout: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_two_that_pass_at_the_second_try_fail_the_run(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Each in a suite of its own, where each is the only one."""
     write(checkout, *FAILS_AT_FIRST)
     other = (checkout / "tests" / "test_one.py").read_text().replace("'seen'", "'other'")
@@ -166,16 +162,18 @@ def test_skips_without_an_accepted_reason_fail_the_suite(
     out = capfd.readouterr().out
     told = set(re.findall(r"^skipped without an accepted reason: tests/(\S+): ([^:(]*\w)", out, re.MULTILINE))
     assert told == {
-        ("test_one.py::test_a", "no time today"), ("test_one.py::test_b", "no reason"),
-        ("test_one.py::test_c", "unconditional skip"), ("test_one.py::test_d", "no time at all"),
-        ("test_one.py::test_e", "known to be wrong"), ("test_one.py::test_f", "no time for this"),
-        ("test_one.py::test_g", "this checkout has no history"), ("test_two.py", "no time for all"),
+        ("test_one.py::test_a", "no time today"),
+        ("test_one.py::test_b", "no reason"),
+        ("test_one.py::test_c", "unconditional skip"),
+        ("test_one.py::test_d", "no time at all"),
+        ("test_one.py::test_e", "known to be wrong"),
+        ("test_one.py::test_f", "no time for this"),
+        ("test_one.py::test_g", "this checkout has no history"),
+        ("test_two.py", "no time for all"),
         ("test_three.py", "could not import 'no_such_module"),
-    }  # fmt: skip
+    }
     assert "test_g: this checkout has no history: accepted only where there is no .git" in out
-    assert re.search(r"^1 failed, 8 skipped, 1 xfailed", out, re.MULTILINE), (
-        "pytest's own summary is still there"
-    )
+    assert re.search(r"^1 failed, 8 skipped, 1 xfailed", out, re.MULTILINE), "pytest's own summary is still there"
     assert "once more" not in out
 
 
@@ -183,17 +181,12 @@ def test_skips_without_an_accepted_reason_fail_the_suite(
 def test_a_skip_with_an_accepted_reason_passes(
     watched: Path, capfd: pytest.CaptureFixture[str], workers: tuple[str, ...]
 ) -> None:
-    write(
-        watched, "import pytest", "def test_a(): pass", "def test_b(): pytest.skip('this checkout has no history')"
-    )  # fmt: skip
+    write(watched, "import pytest", "def test_a(): pass", "def test_b(): pytest.skip('this checkout has no history')")
     assert verb._run([verb.Suite("exact", (*COMMAND, *workers))]) == Exit.PASS
     assert "1 passed, 1 skipped" in capfd.readouterr().out
 
 
-TRIES_TWICE = (
-    "from tests.silent_green import tried_again",
-    "def test_{0}(request): tried_again(request.node, 'late')",
-)
+TRIES_TWICE = ("from tests.silent_green import tried_again", "def test_{0}(request): tried_again(request.node, 'late')")
 
 
 @WORKERS
@@ -219,9 +212,13 @@ def test_each_accepted_reason_is_refused_where_its_condition_does_not_hold() -> 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to tell what root may not skip")
 @pytest.mark.parametrize(
     "reason",
-    ["needs root, for network namespaces", "influxd is not installed", "qemu-aarch64 is not installed",
-     "could not import 'mininet.topo': No module named 'mininet'"],
-)  # fmt: skip
+    [
+        "needs root, for network namespaces",
+        "influxd is not installed",
+        "qemu-aarch64 is not installed",
+        "could not import 'mininet.topo': No module named 'mininet'",
+    ],
+)
 def test_root_has_no_reason_to_skip_what_set_up_installs(reason: str) -> None:
     assert "accepted only where" in str(skips.objection(reason))
 
@@ -235,8 +232,7 @@ def test_what_the_skips_of_this_checkout_say_is_among_the_reasons() -> None:
         for path in (paths.CHECKOUT / folder).rglob("*")
         if path.suffix in (".py", ".go") and path != Path(__file__)
         for match in re.finditer(
-            r"(?:pytest\.skip\(|skipif\(.*reason=|mark\.skip\(reason=|t\.Skip\()f?\"(.*?)[\"{]",
-            path.read_text(),
+            r"(?:pytest\.skip\(|skipif\(.*reason=|mark\.skip\(reason=|t\.Skip\()f?\"(.*?)[\"{]", path.read_text()
         )
     ]
     assert len(said) > 8

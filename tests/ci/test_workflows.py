@@ -62,16 +62,17 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(paths.CHECKOUT / ".ci", tmp_path / ".ci")
     said = tmp_path / "said"
     for name, more in (
-        ("run.sh", 'if [ "$1" = all ]; then mkdir -p results/all/one; ln -sfn one results/all/latest; '
-                   "cp claims.json results/all/one/; echo page > results/all/one/report.html; exit ${CODE:-0}; fi"),
+        (
+            "run.sh",
+            'if [ "$1" = all ]; then mkdir -p results/all/one; ln -sfn one results/all/latest; '
+            "cp claims.json results/all/one/; echo page > results/all/one/report.html; exit ${CODE:-0}; fi",
+        ),
         ("bin/gh", 'if [ "$2" = list ]; then echo "${OPEN:-}"; fi'),
         ("bin/modprobe", "exit 0"),
-    ):  # fmt: skip
+    ):
         program = tmp_path / name
         program.parent.mkdir(exist_ok=True)
-        program.write_text(
-            f'#!/bin/sh\necho "$(basename "$0") $* ($NCP_TESTBED_OCCASION)" >> {said}\n{more}\n'
-        )
+        program.write_text(f'#!/bin/sh\necho "$(basename "$0") $* ($NCP_TESTBED_OCCASION)" >> {said}\n{more}\n')
         program.chmod(0o755)
     claim = {"id": "a-claim", "verdict": "holds", "as_known": True, "measured": "8.0", "n": 3}
     document = {"run": "one", "verdict": "pass", "claims": [claim], "runs": {"a-run": {"state": "judged"}}}
@@ -97,9 +98,13 @@ def run(checkout: Path, *arguments: str, **environment: str) -> tuple[int, list[
     path = f"{checkout / 'bin'}:{os.environ['PATH']}"
     clean = {k: v for k, v in os.environ.items() if not k.startswith("NCP_TESTBED_")}
     done = subprocess.run(
-        [str(checkout / ".ci" / "run"), *arguments], env={**clean, "PATH": path, **environment},
-        capture_output=True, text=True, check=False, cwd="/",
-    )  # fmt: skip
+        [str(checkout / ".ci" / "run"), *arguments],
+        env={**clean, "PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+    )
     said = checkout / "said"
     return done.returncode, said.read_text().splitlines() if said.exists() else [], done.stdout + done.stderr
 
@@ -120,8 +125,9 @@ def test_a_night(checkout: Path, how: str, asked: str) -> None:
     with (checkout / "results" / "nightly" / "history.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["how"], row["claim"], row["verdict"]) for row in rows] == [
-        (how, "a-claim", "holds"), (how, "all", "pass"),
-    ]  # fmt: skip
+        (how, "a-claim", "holds"),
+        (how, "all", "pass"),
+    ]
 
 
 @pytest.mark.parametrize(("code", "ended"), [("1", 1), ("2", 2), ("3", 0), ("4", 4)])

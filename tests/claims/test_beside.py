@@ -17,36 +17,57 @@ from testbed.errors import BadInput
 def claim(name: str, **changed: Any) -> Judged:
     return replace(
         Judged(
-            id=name, source="them", kind="claim", text="t", verdict="holds", reason="r", run="start", command="c",
-            check="k", published="8 to 1", expected="7 to 9", tolerance="", why="w", reproduces=True,
+            id=name,
+            source="them",
+            kind="claim",
+            text="t",
+            verdict="holds",
+            reason="r",
+            run="start",
+            command="c",
+            check="k",
+            published="8 to 1",
+            expected="7 to 9",
+            tolerance="",
+            why="w",
+            reproduces=True,
         ),
         **changed,
-    )  # fmt: skip
+    )
 
 
 def result(folder: Path, engine: str, *claims: Judged) -> Path:
     folder.mkdir()
     document = {
-        "engine": engine, "run": folder.name, "quick": False, "claims": [one.as_json() for one in claims],
-        "sources": {"them": {"title": "A paper", "by": "Somebody", "where": "in print"}}, "runs": {},
-        "verdict": "pass", "summary": "", "minutes": 1, "complete": True,
-    }  # fmt: skip
+        "engine": engine,
+        "run": folder.name,
+        "quick": False,
+        "claims": [one.as_json() for one in claims],
+        "sources": {"them": {"title": "A paper", "by": "Somebody", "where": "in print"}},
+        "runs": {},
+        "verdict": "pass",
+        "summary": "",
+        "minutes": 1,
+        "complete": True,
+    }
     (folder / "claims.json").write_text(json.dumps(document))
     return folder
 
 
 def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
     emulated = result(
-        tmp_path / "real", "mininet",
+        tmp_path / "real",
+        "mininet",
         claim("ratio", measured="8.00 to 1", n=3, figures={"measured": 8.0}),
         claim("quiet", verdict="undecided", reason="It straddles.", figures={"1 a": 1.0, "2 a": 2.0}),
-    )  # fmt: skip
+    )
     guest = result(
-        tmp_path / "guest", "vkernel",
+        tmp_path / "guest",
+        "vkernel",
         claim("ratio", measured="7.60 to 1", n=1, figures={"measured": 7.6}),
         claim("quiet", figures={"1 a": 1.01, "2 a": 1.9, "3 a": 1.0}),
         claim("new"),
-    )  # fmt: skip
+    )
     found = beside.put(guest, [beside.Result.read(emulated)])
     assert [one.beside.get("mininet", {}).get("difference") for one in found] == [
         "-0.4000 (-5.0%)",
@@ -78,9 +99,7 @@ def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
         ({"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 2.0}, "at most +50.0% (b)"),
     ],
 )
-def test_a_difference_is_told_in_percent_of_theirs(
-    ours: dict[str, float], theirs: dict[str, float], says: str
-) -> None:
+def test_a_difference_is_told_in_percent_of_theirs(ours: dict[str, float], theirs: dict[str, float], says: str) -> None:
     assert beside.difference(ours, theirs) == says
 
 

@@ -75,7 +75,7 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("run: startup,", "run: startupp,", "claims.ratio: run start: there is no scenario 'startupp'"),
         ("final window ratio", "final ratio", "check 'final ratio': startup has no such check; it has windows"),
         ("law τ = W/Σrate, nkp24", "law, nkp24", "check 'law, nkp24': converge-rate has no such check"),
-        ("max: 1, rows: [\"1\"]", "max: 1, rows: [\"9\"]", "there is no row '9' in speed-table"),
+        ('max: 1, rows: ["1"]', 'max: 1, rows: ["9"]', "there is no row '9' in speed-table"),
         ("judge: bound", "judge: bond", "claims"),
         ("source: them, kind: claim", "source: us, kind: claim", "there is no source 'us': them"),
         ("run: line, check", "run: lines, check", "there is no run 'lines'"),
@@ -99,7 +99,7 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("min: 0.9", "minimum: 0.9", "minimum"),
         ("{run: startup,", "{run: startup, set: [polcy=x],", "claims.ratio: run start: .*polcy"),
     ],
-)  # fmt: skip
+)
 def test_what_points_at_nothing_is_named(file: Path, old: str, new: str, says: str) -> None:
     assert old in SMALL
     file.write_text(SMALL.replace(old, new, 1))
@@ -135,20 +135,21 @@ def test_a_run_is_the_command_that_a_user_would_type(file: Path) -> None:
 
 def write_verdict(folder: Path, status: Any, measured: Any = 8.0, reasons: list[str] | None = None) -> None:
     check = CheckResult(
-        name="final window ratio",
-        judge="ratio",
-        status=status,
-        measured=measured,
-        expected="7 to 9",
-        reason="So.",
+        name="final window ratio", judge="ratio", status=status, measured=measured, expected="7 to 9", reason="So."
     )
     trust = Trust(trusted=not reasons, reasons=reasons or [])
     verdict = "untrusted" if reasons else "pass" if status == "pass" else "fail"
     folder.mkdir(parents=True, exist_ok=True)
     document = Verdict(
-        scenario="startup", run=folder.name, verdict=verdict, summary="s", checks=[check], trust=trust,
-        duration_s=1.0, policy="nkp24",
-    )  # fmt: skip
+        scenario="startup",
+        run=folder.name,
+        verdict=verdict,
+        summary="s",
+        checks=[check],
+        trust=trust,
+        duration_s=1.0,
+        policy="nkp24",
+    )
     (folder / "verdict.json").write_text(json.dumps(document.to_json()))
 
 
@@ -208,9 +209,7 @@ def test_a_claim_stands_on_the_facts_of_its_run(
     document["checks"].append(payload.model_dump(mode="json"))
     (folder / "verdict.json").write_text(json.dumps(document))
     found = judge(load(file), tmp_path, made())
-    assert found.verdict == word or (
-        word is None and found.verdict == {"pass": "holds", "fail": "fails"}[status]
-    )
+    assert found.verdict == word or (word is None and found.verdict == {"pass": "holds", "fail": "fails"}[status])
     assert word is None or "“every byte” does not hold" in found.reason
 
 
@@ -224,15 +223,25 @@ def test_a_run_that_was_not_made_says_why(file: Path, tmp_path: Path, state: str
 
 def one(word: Any, *, reproduces: bool = True, name: str = "x") -> Judged:
     return Judged(
-        id=name, source="them", kind="claim", text="t", verdict=word, reason="r", run="start", command="c", check="k",
-        published="", expected="e", tolerance="", why="w", reproduces=reproduces,
-    )  # fmt: skip
+        id=name,
+        source="them",
+        kind="claim",
+        text="t",
+        verdict=word,
+        reason="r",
+        run="start",
+        command="c",
+        check="k",
+        published="",
+        expected="e",
+        tolerance="",
+        why="w",
+        reproduces=reproduces,
+    )
 
 
 @given(
-    st.lists(
-        st.tuples(st.sampled_from(get_args(Word)), st.booleans(), st.booleans()), min_size=1, max_size=8
-    ),
+    st.lists(st.tuples(st.sampled_from(get_args(Word)), st.booleans(), st.booleans()), min_size=1, max_size=8),
     st.booleans(),
 )
 def test_all_is_the_worst_claim_that_was_asked(found: list[tuple[str, bool, bool]], quick: bool) -> None:
@@ -274,9 +283,7 @@ def test_only_a_source_s_claim_in_its_own_set_up_counts_as_not_reproduced() -> N
     own = replace(known, kind="beyond")
     changed = replace(one("holds"), kind="changed")
     text = judged.summary_of([known, own, changed, one("holds")])
-    assert text.startswith(
-        "2 of 4 claims hold, 1 of them with something changed; 1 do not reproduce, as is known"
-    )
+    assert text.startswith("2 of 4 claims hold, 1 of them with something changed; 1 do not reproduce, as is known")
     assert "1 that go beyond the sources do not hold, as is known" in text
     assert "do not reproduce" not in judged.summary_of([own, changed])
 
@@ -319,18 +326,14 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     assert sum(path.stat().st_size for path in copies) < 200_000
     assert not list(small.rglob("*.lp"))
     write_report(small)
-    assert (small / "plots/startup-shares.svg").read_bytes() == (
-        result / "plots/startup-shares.svg"
-    ).read_bytes()
+    assert (small / "plots/startup-shares.svg").read_bytes() == (result / "plots/startup-shares.svg").read_bytes()
     document = json.loads((result / "claims.json").read_text())
     (result / "claims.json").write_text(json.dumps({**document, "complete": False}))
     with pytest.raises(BadInput, match="stopped before its end"):
         reference.keep(result, tmp_path / "other")
 
 
-@pytest.mark.parametrize(
-    "path", sorted(reference.FOLDER.glob("*/claims.json")), ids=lambda path: path.parent.name
-)
+@pytest.mark.parametrize("path", sorted(reference.FOLDER.glob("*/claims.json")), ids=lambda path: path.parent.name)
 def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     reference.keep(path.parent, copy)
@@ -346,23 +349,23 @@ def spread(*values: float) -> dict[str, Any]:
 def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, tmp_path: Path) -> None:
     cells = {"goodput_mib_s": {"nkp24": spread(0.93, 0.95, 0.97), "previous": spread(0.5, 0.5)}}
     row = {
-        "name": "1", "label": "1", "title": "", "bounds": {"goodput_mib_s": 1.0}, "cells": cells,
+        "name": "1",
+        "label": "1",
+        "title": "",
+        "bounds": {"goodput_mib_s": 1.0},
+        "cells": cells,
         "states": {"nkp24": "ok", "previous": "ok"},
         "known": [{"by": "them", "column": "nkp24", "value": 0.9, "figure": "goodput_mib_s"}],
-    }  # fmt: skip
+    }
     outcomes = [asdict(Outcome("1", "nkp24", 1, "pass", {}, 1.0, "", "x"))]
-    table = {
-        "schema": 2, "engine": "mininet", "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes
-    }  # fmt: skip
+    table = {"schema": 2, "engine": "mininet", "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes}
     run = tmp_path / "runs/start/startup/x"
     write_verdict(run, "pass")
     (run / "table.json").write_text(json.dumps(table))
     claims = load(file)
 
     def found(**judge: Any) -> Judged:
-        claim = claims.claims["carries"].model_copy(
-            update={"judge": {"rows": ["1"], "columns": ["nkp24"], **judge}}
-        )
+        claim = claims.claims["carries"].model_copy(update={"judge": {"rows": ["1"], "columns": ["nkp24"], **judge}})
         return evidence.judge("carries", claim, made(), tmp_path)
 
     holds = found(judge="bound", min=0.9, max=1)

@@ -15,13 +15,11 @@ from testbed.claims.judged import Judged
 
 ONE = Judged(
     "x", "s", "claim", "", "holds", "", "r", "", "c", "", "", "", "", reproduces=True, n=3, figures={"measured": 1.0}
-)  # fmt: skip
+)
 
 
 def by_interval(*levels: float) -> Judged:
-    places: dict[str, tuple[float, ...]] = {
-        f"place {number}": (0.9, 1.1, level) for number, level in enumerate(levels)
-    }
+    places: dict[str, tuple[float, ...]] = {f"place {number}": (0.9, 1.1, level) for number, level in enumerate(levels)}
     return replace(ONE, figures=dict.fromkeys(places, 1.0), intervals=places)
 
 
@@ -41,9 +39,13 @@ def test_three_runs_each_raise_more_alarms_than_six() -> None:
 def test_each_kind_of_claim_is_counted() -> None:
     one = replace(ONE, observations=1)
     claims = [
-        by_interval(0.75), by_interval(0.96875), one, replace(one, n=1, observations=None),
-        replace(by_interval(0.75), verdict="undecided"), replace(by_interval(0.75), verdict="fails", reproduces=False),
-    ]  # fmt: skip
+        by_interval(0.75),
+        by_interval(0.96875),
+        one,
+        replace(one, n=1, observations=None),
+        replace(by_interval(0.75), verdict="undecided"),
+        replace(by_interval(0.75), verdict="fails", reproduces=False),
+    ]
     found = FalseAlarms.of(claims)
     assert (found.claims, len(found.levels), found.without_chance, found.unknown) == (6, 3, 1, 1)
     assert found.text.startswith("Of 6 claims judged at once 3 are decided by intervals of 75 to 97%")
@@ -54,9 +56,7 @@ def test_each_kind_of_claim_is_counted() -> None:
 def test_without_intervals_nothing_is_reckoned() -> None:
     found = FalseAlarms.of([ONE])
     assert (found.expected, found.at_least_one) == (0, 0)
-    assert found.text.startswith(
-        "Of 1 claims judged at once none is decided by an interval; 1 without an interval"
-    )
+    assert found.text.startswith("Of 1 claims judged at once none is decided by an interval; 1 without an interval")
 
 
 def test_an_interval_whose_level_was_not_told_is_of_an_unknown_one() -> None:
@@ -65,9 +65,7 @@ def test_an_interval_whose_level_was_not_told_is_of_an_unknown_one() -> None:
 
 
 @given(st.lists(st.lists(st.floats(0.5, 0.999), min_size=1, max_size=4), max_size=20), st.floats(0.5, 0.999))
-def test_more_claims_and_lower_levels_never_mean_fewer_alarms(
-    levels: list[list[float]], further: float
-) -> None:
+def test_more_claims_and_lower_levels_never_mean_fewer_alarms(levels: list[list[float]], further: float) -> None:
     claims = [by_interval(*of) for of in levels]
     before, after = FalseAlarms.of(claims), FalseAlarms.of([*claims, by_interval(further)])
     assert after.expected > before.expected

@@ -14,11 +14,29 @@ from testbed.claims import judged
 from testbed.claims.judged import Judged
 
 CLAIM = Judged(
-    id="x", source="them", kind="claim", text="t", verdict="holds", reason="r", run="start", command="c", check="k",
-    published="8", expected="e", tolerance="5%", why="w", reproduces=True, value=8.0, measured="7.9 MiB/s", n=6,
-    figures={"1 nkp24": 7.9}, observations=6, intervals={"1 nkp24": (7.5, 8.5, 0.969)}, result="runs/start",
+    id="x",
+    source="them",
+    kind="claim",
+    text="t",
+    verdict="holds",
+    reason="r",
+    run="start",
+    command="c",
+    check="k",
+    published="8",
+    expected="e",
+    tolerance="5%",
+    why="w",
+    reproduces=True,
+    value=8.0,
+    measured="7.9 MiB/s",
+    n=6,
+    figures={"1 nkp24": 7.9},
+    observations=6,
+    intervals={"1 nkp24": (7.5, 8.5, 0.969)},
+    result="runs/start",
     report="runs/start/report.html",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +72,7 @@ def test_what_a_claim_is_to_the_whole(verdict: Any, reproduces: bool, asked: boo
         ({"a": (1.0, 2.0)}, None),
     ],
 )
-def test_the_level_of_a_claim_is_the_least_of_its_intervals(
-    intervals: dict[str, Any], level: float | None
-) -> None:
+def test_the_level_of_a_claim_is_the_least_of_its_intervals(intervals: dict[str, Any], level: float | None) -> None:
     assert replace(CLAIM, intervals=intervals).level == level
 
 
@@ -88,15 +104,7 @@ def test_a_claim_is_read_as_it_was_written() -> None:
 
 
 def test_each_kind_of_claim_that_was_not_decided_is_told() -> None:
-    words: tuple[Any, ...] = (
-        "not-covered",
-        "unsupported",
-        "undecided",
-        "broken",
-        "untrusted",
-        "holds",
-        "fails",
-    )
+    words: tuple[Any, ...] = ("not-covered", "unsupported", "undecided", "broken", "untrusted", "holds", "fails")
     claims = [replace(CLAIM, verdict=word) for word in words]
     claims += [replace(CLAIM, verdict="not-covered", asked=False)] * 2
     assert judged.decided_of(claims) == (
@@ -109,9 +117,14 @@ def test_each_kind_of_claim_that_was_not_decided_is_told() -> None:
 def test_the_sentence_about_all_claims() -> None:
     fails = replace(CLAIM, verdict="fails", reproduces=False)
     claims = [
-        CLAIM, replace(CLAIM, kind="changed"), fails, fails, replace(fails, kind="beyond"),
-        replace(CLAIM, id="odd", verdict="fails"), replace(CLAIM, id="new", reproduces=False),
-    ]  # fmt: skip
+        CLAIM,
+        replace(CLAIM, kind="changed"),
+        fails,
+        fails,
+        replace(fails, kind="beyond"),
+        replace(CLAIM, id="odd", verdict="fails"),
+        replace(CLAIM, id="new", reproduces=False),
+    ]
     assert judged.summary_of(claims) == (
         "3 of 7 claims hold, 1 of them with something changed; 2 do not reproduce, as is known; "
         "1 that go beyond the sources do not hold, as is known; otherwise than known: odd, new; 7 of 7 claims decided."
@@ -122,34 +135,52 @@ def test_the_sentence_about_all_claims() -> None:
 def test_a_row_has_the_figures_of_a_claim_and_of_other_engines_beside_it(tmp_path: Path) -> None:
     beside = {"sim": {"verdict": "holds", "measured": "8.1", "n": 1, "difference": "+2%"}}
     several = replace(
-        CLAIM, id="y", figures={"a": 1.0, "b": 2.0}, intervals={"a": (0.5, 1.5, 0.75), "b": (1.5, 2.5, 0.75)},
-        value=None, verdict="undecided", measured="μ", beside=beside,
-    )  # fmt: skip
+        CLAIM,
+        id="y",
+        figures={"a": 1.0, "b": 2.0},
+        intervals={"a": (0.5, 1.5, 0.75), "b": (1.5, 2.5, 0.75)},
+        value=None,
+        verdict="undecided",
+        measured="μ",
+        beside=beside,
+    )
     none = replace(CLAIM, id="z", intervals={})
     judged.write_csv([CLAIM, several, none], tmp_path / "claims.csv")
     text = (tmp_path / "claims.csv").read_text(encoding="utf-8")
     assert text.splitlines()[0].split(",") == [
-        "id", "source", "kind", "verdict", "reproduces", "as_known", "published", "value", "expected", "tolerance",
-        "measured", "n", "observations", "low", "high", "level", "run", "check", "command", "result", "text", "reason",
-        "sim_verdict", "sim_measured", "sim_n", "sim_difference",
-    ]  # fmt: skip
+        "id",
+        "source",
+        "kind",
+        "verdict",
+        "reproduces",
+        "as_known",
+        "published",
+        "value",
+        "expected",
+        "tolerance",
+        "measured",
+        "n",
+        "observations",
+        "low",
+        "high",
+        "level",
+        "run",
+        "check",
+        "command",
+        "result",
+        "text",
+        "reason",
+        "sim_verdict",
+        "sim_measured",
+        "sim_n",
+        "sim_difference",
+    ]
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         one, two, three = csv.DictReader(file)
-    assert (one["id"], one["low"], one["high"], one["level"], one["value"]) == (
-        "x",
-        "7.5",
-        "8.5",
-        "0.969",
-        "8.0",
-    )
+    assert (one["id"], one["low"], one["high"], one["level"], one["value"]) == ("x", "7.5", "8.5", "0.969", "8.0")
     assert (one["as_known"], one["sim_verdict"], one["n"]) == ("True", "", "6")
     assert (two["low"], two["high"], two["level"], two["value"], two["as_known"]) == ("", "", "0.75", "", "")
-    assert (two["measured"], two["sim_verdict"], two["sim_n"], two["sim_difference"]) == (
-        "μ",
-        "holds",
-        "1",
-        "+2%",
-    )
+    assert (two["measured"], two["sim_verdict"], two["sim_n"], two["sim_difference"]) == ("μ", "holds", "1", "+2%")
     assert (three["low"], three["high"], three["level"]) == ("", "", "")
     assert len(text.splitlines()) == 4
     assert "\n\n" not in text.replace("\r", "")

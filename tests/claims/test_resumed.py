@@ -22,10 +22,16 @@ def write_verdict(run: Path, word: str) -> None:
     run.mkdir(parents=True)
     late = word == "late"
     document = Verdict(
-        scenario="startup", run=run.name, verdict="untrusted" if late else "pass" if word == "good" else "fail",
-        summary="s", checks=[], trust=Trust(trusted=not late), duration_s=1.0, policy="p",
+        scenario="startup",
+        run=run.name,
+        verdict="untrusted" if late else "pass" if word == "good" else "fail",
+        summary="s",
+        checks=[],
+        trust=Trust(trusted=not late),
+        duration_s=1.0,
+        policy="p",
         broken="the relay ended" if word == "broken" else None,
-    )  # fmt: skip
+    )
     (run / "verdict.json").write_text(json.dumps(document.to_json()))
 
 

@@ -13,8 +13,7 @@ from testbed.claims.setups import Difference, differing, value_at
 from testbed.plan.sessions import PolicyFacts
 
 POLICIES: PolicyFacts = {
-    name: {"name": name, "cap_packets": None, "initial": "W/n"}
-    for name in ("previous", "nkp24", "delivery-rate")
+    name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "delivery-rate")
 }
 CLAIMS = load()
 
@@ -67,7 +66,7 @@ def altered(name: str, *assignments: str, differs: list[dict[str, Any]] | None =
         ("rwnd-unlimited", "tcp.object=2MiB", "tcp.object_bytes"),
         ("bdp-formula", "window=80KiB", "tcp.window_bytes"),
     ],
-)  # fmt: skip
+)
 def test_a_set_up_that_was_changed_silently_is_found(name: str, assignment: str, key: str) -> None:
     found = wrong_setup(altered(name, assignment), name, POLICIES)
     assert any(f": {key} is " in text for text in found), found
@@ -76,8 +75,10 @@ def test_a_set_up_that_was_changed_silently_is_found(name: str, assignment: str,
 def test_a_difference_that_is_not_named_any_more_is_found_and_one_that_is_none() -> None:
     name = "nkp24-link-break-queues"
     told = [entry.model_dump() for entry in CLAIMS.claims[name].differs]
-    assert any("sessions.0.transport is 'tcp', the source has 'udp'" in text
-               for text in wrong_setup(altered(name, differs=told[1:]), name, POLICIES))  # fmt: skip
+    assert any(
+        "sessions.0.transport is 'tcp', the source has 'udp'" in text
+        for text in wrong_setup(altered(name, differs=told[1:]), name, POLICIES)
+    )
     more = [{"ours": "half of the rate", "theirs": "all of it", "keys": ["links.*.rate_pps"]}]
     assert wrong_setup(altered(name, differs=told + more), name, POLICIES) == [
         "links.*.rate_pps is said to differ, and does not"

@@ -16,9 +16,7 @@ from testbed.errors import BadInput
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 
-NOISY = (
-    "links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1.5MiB", "ncp.send_window=1MiB",
-)  # fmt: skip
+NOISY = ("links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1.5MiB", "ncp.send_window=1MiB")
 """Jitter by the seed: no two runs are alike, as on real packets."""
 
 
@@ -72,14 +70,7 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
 
 def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
     code = compare(
-        monkeypatch,
-        "--scenario",
-        "startup",
-        "--quick",
-        "--seeds",
-        "3",
-        "old:policy=previous",
-        "new:policy=nkp24",
+        monkeypatch, "--scenario", "startup", "--quick", "--seeds", "3", "old:policy=previous", "new:policy=nkp24"
     )
     out = capsys.readouterr().out
     assert code == 0, out
@@ -123,9 +114,7 @@ def test_a_commit_s_agent_is_built_from_the_commit(own_place, monkeypatch, capsy
         (["--commit", "a", "--commit", "b"], "--commit needs --scenario"),
     ],
 )
-def test_bad_input_is_told_before_anything_is_made(
-    own_place, monkeypatch, capsys, arguments, message
-) -> None:
+def test_bad_input_is_told_before_anything_is_made(own_place, monkeypatch, capsys, arguments, message) -> None:
     assert compare(monkeypatch, *arguments) == 2
     assert message in capsys.readouterr().err
     assert not (own_place / "results").exists()

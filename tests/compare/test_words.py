@@ -15,13 +15,7 @@ from testbed.intervals import LEAST_N
 
 def group(name, values, figure="goodput_mib_s", seeds=None, **options) -> Group:
     runs = [
-        RunOf(
-            Path(f"{name}/{n}"),
-            "case",
-            n if seeds is None else seeds[n],
-            True,
-            Measured({figure: v}, **options),
-        )
+        RunOf(Path(f"{name}/{n}"), "case", n if seeds is None else seeds[n], True, Measured({figure: v}, **options))
         for n, v in enumerate(values)
     ]
     return Group(name, runs)
@@ -80,20 +74,19 @@ def test_untrusted_runs_are_left_out() -> None:
 
 def test_what_was_never_reached_in_any_run_is_no_figure() -> None:
     never = {"never": frozenset({"settled_s"})}
-    assert (
-        words(group("a", [5.0] * 3, "settled_s", **never), group("b", [6.0] * 3, "settled_s", **never)) == []
-    )
-    assert words(group("a", [5.0] * 3, "settled_s", **never), group("b", [2.0] * 3, "settled_s")) == [
-        "better"
-    ]
+    assert words(group("a", [5.0] * 3, "settled_s", **never), group("b", [6.0] * 3, "settled_s", **never)) == []
+    assert words(group("a", [5.0] * 3, "settled_s", **never), group("b", [2.0] * 3, "settled_s")) == ["better"]
 
 
 def test_conclusions() -> None:
     better = differences(group("a", [1.0] * 3), [group("b", [2.0] * 3)], 0.95)
     worse = differences(group("a", [1.0] * 3, "rtt_ms"), [group("b", [2.0] * 3, "rtt_ms")], 0.95)
     assert [conclusion(found) for found in (better, worse, better + worse, [])] == [
-        "better", "worse", "mixed", "no difference shown",
-    ]  # fmt: skip
+        "better",
+        "worse",
+        "mixed",
+        "no difference shown",
+    ]
 
 
 samples = st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=6).map(np.array)

@@ -107,18 +107,19 @@ def _readings(document: dict[str, Any]) -> list[LinkReading]:
     names = {field.name for field in dataclasses.fields(LinkReading)}
     return [
         LinkReading(
-            link=point["tags"]["link"], direction=point["tags"]["direction"], sent=1000, received=1000,
+            link=point["tags"]["link"],
+            direction=point["tags"]["direction"],
+            sent=1000,
+            received=1000,
             **{name: value for name, value in point["fields"].items() if name in names},
         )
         for point in points
-    ]  # fmt: skip
+    ]
 
 
 def begin(influx: Client, document: dict[str, Any], folder: Path) -> None:
     """As a run begins: it is in the list, its law is ahead of it, its links are measured."""
-    starts = [
-        int(line.rsplit(" ", 1)[1]) for line in document["telemetry"].splitlines() if "transfer_start" in line
-    ]
+    starts = [int(line.rsplit(" ", 1)[1]) for line in document["telemetry"].splitlines() if "transfer_start" in line]
     run_list.begin(influx, document["plan"], folder, min(starts) - 8_000_000_000)
     influx.write(law_ahead(document["plan"]), ONE_CLOCK)
     influx.write(document["written"])

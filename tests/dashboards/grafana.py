@@ -18,12 +18,34 @@ Values = Sequence[str] | str
 ALL = "$__all"
 
 _ROUND_MS = [
-    (10, 1), (15, 10), (35, 20), (75, 50), (150, 100), (350, 200), (750, 500), (1_500, 1_000), (3_500, 2_000),
-    (7_500, 5_000), (12_500, 10_000), (17_500, 15_000), (25_000, 20_000), (45_000, 30_000), (90_000, 60_000),
-    (210_000, 120_000), (450_000, 300_000), (750_000, 600_000), (1_050_000, 900_000), (1_500_000, 1_200_000),
-    (2_700_000, 1_800_000), (5_400_000, 3_600_000), (9_000_000, 7_200_000), (16_200_000, 10_800_000),
-    (32_400_000, 21_600_000), (86_400_000, 43_200_000), (604_800_000, 86_400_000),
-]  # fmt: skip
+    (10, 1),
+    (15, 10),
+    (35, 20),
+    (75, 50),
+    (150, 100),
+    (350, 200),
+    (750, 500),
+    (1_500, 1_000),
+    (3_500, 2_000),
+    (7_500, 5_000),
+    (12_500, 10_000),
+    (17_500, 15_000),
+    (25_000, 20_000),
+    (45_000, 30_000),
+    (90_000, 60_000),
+    (210_000, 120_000),
+    (450_000, 300_000),
+    (750_000, 600_000),
+    (1_050_000, 900_000),
+    (1_500_000, 1_200_000),
+    (2_700_000, 1_800_000),
+    (5_400_000, 3_600_000),
+    (9_000_000, 7_200_000),
+    (16_200_000, 10_800_000),
+    (32_400_000, 21_600_000),
+    (86_400_000, 43_200_000),
+    (604_800_000, 86_400_000),
+]
 """An interval below the first is rounded to the second."""
 
 
@@ -97,9 +119,7 @@ def interpolate(query: str, variables: Variables, span: Span, width_px: int = 59
     return variables.replace(text)
 
 
-def opened(
-    board: Mapping[str, Any], client: Client, now_ms: int, url: Mapping[str, Values] | None = None
-) -> Variables:
+def opened(board: Mapping[str, Any], client: Client, now_ms: int, url: Mapping[str, Values] | None = None) -> Variables:
     """The variables as they are when somebody opens the dashboard at ``now_ms`` by a link with these values: each
     queried in turn; what is not given is the first value, or all where that is possible."""
     variables = Variables({"__to": str(now_ms), "__from": str(now_ms - 900_000)})

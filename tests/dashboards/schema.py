@@ -19,10 +19,24 @@ PANEL_TYPES = Literal["timeseries", "stat", "table", "status-history", "bargauge
 
 UNITS = frozenset({"percentunit", "bps", "bytes", "none", "ms", "short", "pps", "s", "µs", "MiBs"})
 OVERRIDES = frozenset(
-    {"color", "custom.lineWidth", "custom.lineStyle", "unit", "links", "custom.hidden", "mappings",
-     "custom.displayMode", "custom.cellOptions", "displayName", "custom.width", "custom.fillBelowTo",
-     "custom.fillOpacity", "custom.hideFrom", "custom.showPoints"}
-)  # fmt: skip
+    {
+        "color",
+        "custom.lineWidth",
+        "custom.lineStyle",
+        "unit",
+        "links",
+        "custom.hidden",
+        "mappings",
+        "custom.displayMode",
+        "custom.cellOptions",
+        "displayName",
+        "custom.width",
+        "custom.fillBelowTo",
+        "custom.fillOpacity",
+        "custom.hideFrom",
+        "custom.showPoints",
+    }
+)
 
 
 class Strict(BaseModel):
@@ -157,9 +171,7 @@ class Variable(Strict):
         if (self.type == "query") != (self.datasource is not None and self.refresh is not None):
             raise ValueError("a query needs data source and refresh, a custom variable has none")
         if self.skipUrlSync != (self.hide == 2):
-            raise ValueError(
-                "what is hidden follows of the others, and has no place in an address; the others have"
-            )
+            raise ValueError("what is hidden follows of the others, and has no place in an address; the others have")
         return self
 
 
@@ -248,15 +260,11 @@ class Dashboard(Strict):
         several = {v.name for v in self.templating.list if v.multi}
         for panel in self.panels:
             if panel.repeat is not None and panel.repeat not in several:
-                raise ValueError(
-                    f"{panel.title} repeats by {panel.repeat}, of which only one value can be chosen"
-                )
+                raise ValueError(f"{panel.title} repeats by {panel.repeat}, of which only one value can be chosen")
         taken: dict[tuple[int, int], str] = {}
         for panel in self.panels:
             place = panel.gridPos
-            for cell in (
-                (x, y) for x in range(place.x, place.x + place.w) for y in range(place.y, place.y + place.h)
-            ):
+            for cell in ((x, y) for x in range(place.x, place.x + place.w) for y in range(place.y, place.y + place.h)):
                 if cell in taken:
                     raise ValueError(f"{panel.title} covers {taken[cell]} at {cell}")
                 taken[cell] = panel.title

@@ -19,9 +19,7 @@ from tests.dashboards.grafana import Span, Variables, interpolate
 
 RULES = {
     rule["uid"]: rule
-    for rule in YAML(typ="safe").load(FOLDER / "provisioning" / "alerting" / "rules.yaml")["groups"][0][
-        "rules"
-    ]
+    for rule in YAML(typ="safe").load(FOLDER / "provisioning" / "alerting" / "rules.yaml")["groups"][0]["rules"]
 }
 
 
@@ -82,9 +80,7 @@ def test_windows_that_miss_what_is_asked_are_one_alert_for_each_check(influx, ru
     alerts = of_run(fired(influx, "ncp-not-converged", at(runs["previous"])), runs["previous"])
     assert {alert.labels["check"] for alert in alerts} == {"final window ratio", "delivered ratio"}
     (alert,) = [alert for alert in alerts if alert.labels["check"] == "final window ratio"]
-    assert alert.message.startswith(
-        "startup, policy previous, run 20261121-105025-1da8: the check “final window"
-    )
+    assert alert.message.startswith("startup, policy previous, run 20261121-105025-1da8: the check “final window")
     assert re.search(r"Measured \d[\d.]*, expected 7 to 9 \(unit: -\)\.", alert.message)
     assert alert.page.startswith("/d/ncp-convergence?var-run=20261121-105025-1da8&viewPanel=")
 
@@ -128,9 +124,16 @@ def test_a_database_that_is_behind(influx, runs, lag_ms, fires):
 
 def verdict_of(plan: dict[str, Any], checks: list[CheckResult], broken: str) -> Verdict:
     return Verdict(
-        scenario=plan["scenario"], run=plan["run"], verdict="fail", summary="", checks=checks,
-        trust=Trust(trusted=True), duration_s=None, policy=plan["sessions"][0]["policy"], broken=broken,
-    )  # fmt: skip
+        scenario=plan["scenario"],
+        run=plan["run"],
+        verdict="fail",
+        summary="",
+        checks=checks,
+        trust=Trust(trusted=True),
+        duration_s=None,
+        policy=plan["sessions"][0]["policy"],
+        broken=broken,
+    )
 
 
 @pytest.mark.parametrize("occasion", ["manual", "nightly"])
@@ -146,9 +149,7 @@ def test_a_run_that_broke_down_is_one_alert_of_its_own_kind(influx, runs, tmp_pa
     found = {uid: [a for a in fired(influx, uid, at(run)) if a.labels["run"] == plan["run"]] for uid in RULES}
     assert {uid for uid, alerts in found.items() if alerts} == {"ncp-broke-down"}
     (alert,) = found["ncp-broke-down"]
-    assert alert.message.startswith(
-        f"startup, policy nkp24, run broken-{occasion} ({occasion}): it broke down"
-    )
+    assert alert.message.startswith(f"startup, policy nkp24, run broken-{occasion} ({occasion}): it broke down")
 
 
 def test_a_nightly_run_that_does_not_pass(influx, runs):
@@ -177,7 +178,5 @@ def test_a_rule_leads_to_its_dashboard_and_panel_where_the_fields_are_not_read()
     for rule in RULES.values():
         assert rule["annotations"]["__dashboardUid__"] == rule["dashboardUid"]
         assert rule["annotations"]["__panelId__"] == str(rule["panelId"])
-        board = json.loads(
-            (FOLDER / "json" / f"{rule['dashboardUid'].removeprefix('ncp-')}.json").read_text()
-        )
+        board = json.loads((FOLDER / "json" / f"{rule['dashboardUid'].removeprefix('ncp-')}.json").read_text())
         assert rule["panelId"] in {panel["id"] for panel in board["panels"]}

@@ -33,10 +33,7 @@ def test_a_page_that_is_as_it_should_be():
         ({"error": True}, "Windows: shows an error"),
         ({"loading": True}, "Windows: still loads"),
         ({"text": "Windows\nNo data"}, "Windows: is without data"),
-        (
-            {"text": "Windows\nNothing of this was sampled in the run that is chosen."},
-            "Windows: is without data",
-        ),
+        ({"text": "Windows\nNothing of this was sampled in the run that is chosen."}, "Windows: is without data"),
         ({"title": "Verdict", "text": "Verdict\nNO RUN"}, "Verdict: is without data"),
     ],
 )

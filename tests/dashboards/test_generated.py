@@ -9,9 +9,7 @@ GENERATED = files()
 
 @pytest.mark.parametrize("path", sorted(GENERATED), ids=str)
 def test_the_committed_file_is_the_generated_one(path):
-    assert (FOLDER / path).read_text(encoding="utf-8") == GENERATED[path], (
-        "run: python -m dashboards.generate"
-    )
+    assert (FOLDER / path).read_text(encoding="utf-8") == GENERATED[path], "run: python -m dashboards.generate"
 
 
 def test_nothing_else_is_committed_beside_them():

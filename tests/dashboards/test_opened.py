@@ -46,9 +46,7 @@ def renamed(document: dict[str, Any], run: str, engine: str, later_s: int = 0, *
     for key in ("telemetry", "written"):
         lines = found[key].splitlines() if isinstance(found[key], str) else found[key]
         moved = [line.replace(f"run={old}", f"run={run}") for line in lines]
-        moved = [
-            f"{line.rsplit(' ', 1)[0]} {int(line.rsplit(' ', 1)[1]) + later_s * 10**9}" for line in moved
-        ]
+        moved = [f"{line.rsplit(' ', 1)[0]} {int(line.rsplit(' ', 1)[1]) + later_s * 10**9}" for line in moved]
         found[key] = "".join(line + "\n" for line in moved) if isinstance(found[key], str) else moved
     return found
 
@@ -113,8 +111,9 @@ def test_one_run_alone_is_shown_whole_an_hour_later(empty, tmp_path, engine):
     variables = opened(board, empty, now_ms)
     plot = next(panel for panel in board["panels"] if panel["title"] == "Windows")
     span = span_of_panel(plot, variables, Span(now_ms - 900_000, now_ms, "now-15m"), now_ms)
-    (every, _) = empty.query('SELECT "window_packets" FROM "one_clock"."t0_ncp_connection" '
-                             "WHERE \"role\" = 'sender' GROUP BY \"connection\"")  # fmt: skip
+    (every, _) = empty.query(
+        'SELECT "window_packets" FROM "one_clock"."t0_ncp_connection" WHERE "role" = \'sender\' GROUP BY "connection"'
+    )
     transfer_ms = [ns / 1e6 for ns in every.columns["time"] if ns >= 946_684_800 * 10**9]
     assert span.from_ms <= min(transfer_ms) - 1000
     assert span.to_ms >= min(transfer_ms) + (run.to_ms - run.from_ms)
@@ -130,9 +129,7 @@ def test_a_dashboard_of_one_kind_shows_the_latest_run_of_that_kind(empty, tmp_pa
     shown = opened(BOARDS[name], empty, end_ms + HOUR_MS).chosen["shown"]
     assert shown == ("later" if name == "links" else wanted.plan["run"])
     answered = page(BOARDS[name], empty, end_ms + HOUR_MS)
-    assert sum(answered.values()) >= 0.8 * len(answered), [
-        title for title, has in answered.items() if not has
-    ]
+    assert sum(answered.values()) >= 0.8 * len(answered), [title for title, has in answered.items() if not has]
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -140,11 +137,7 @@ def test_nothing_at_all_is_no_error_and_is_said_in_words(empty, name):
     answered = page(BOARDS[name], empty, 1_795_000_000_000)
     assert answered
     assert not any(answered.values())
-    words = {
-        panel["fieldConfig"]["defaults"]["noValue"]
-        for panel in BOARDS[name]["panels"]
-        if panel["type"] != "row"
-    }
+    words = {panel["fieldConfig"]["defaults"]["noValue"] for panel in BOARDS[name]["panels"] if panel["type"] != "row"}
     assert "There is no run yet: ./run.sh run startup makes one." in words
 
 

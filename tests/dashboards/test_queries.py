@@ -10,22 +10,11 @@ from dashboards.generate import DASHBOARDS, FOLDER
 from testbed.influx.client import Client, Series
 from testbed.series.one_clock import ZERO_NS
 from tests.dashboards.conftest import Replayed
-from tests.dashboards.grafana import (
-    ALL,
-    Span,
-    Variables,
-    interpolate,
-    opened,
-    series_name,
-    span_of_panel,
-    values_of,
-)
+from tests.dashboards.grafana import ALL, Span, Variables, interpolate, opened, series_name, span_of_panel, values_of
 
 Board = dict[str, Any]
 
-BOARDS: dict[str, Board] = {
-    name: json.loads((FOLDER / "json" / f"{name}.json").read_text()) for name in DASHBOARDS
-}
+BOARDS: dict[str, Board] = {name: json.loads((FOLDER / "json" / f"{name}.json").read_text()) for name in DASHBOARDS}
 RUN_OF = {"convergence": "nkp24", "links": "nkp24", "tcp": "beside-tcp", "ndn": "ndn"}
 """The run that is looked at, where a dashboard shows one."""
 
@@ -51,9 +40,7 @@ def fixed(span: Span) -> Span:
     return Span(span.from_ms, span.to_ms)
 
 
-def variables_of(
-    board: Board, runs: dict[str, Replayed], name: str, influx: Client, run: str = ""
-) -> Variables:
+def variables_of(board: Board, runs: dict[str, Replayed], name: str, influx: Client, run: str = "") -> Variables:
     """As somebody opens the dashboard by a click on the run."""
     _, now_ms = page_of(board, runs)
     if name == "compare":
@@ -141,9 +128,7 @@ def check_columns(panel: Board, target: Board, answer: list[Series]) -> None:
     """A plot has numbers, a table the columns that it gives a unit, links or hides."""
     for part in answer:
         columns = {name: values for name, values in part.columns.items() if name != "time"}
-        assert (
-            all(any(value is not None for value in values) for values in columns.values()) or len(columns) > 1
-        )
+        assert all(any(value is not None for value in values) for values in columns.values()) or len(columns) > 1
         if target["resultFormat"] == "time_series":
             assert len(columns) == 1
             assert all(isinstance(value, (int, float)) for values in columns.values() for value in values)
@@ -196,9 +181,7 @@ def test_one_connection_can_be_chosen_and_several(influx, runs):
     panel = next(p for p in board["panels"] if p["title"] == "Windows")
     span = fixed(span_of_panel(panel, variables, page, now_ms))
     for chosen in (["1"], ["1", "2"]):
-        answer = influx.query(
-            interpolate(panel["targets"][0]["query"], variables.but(connection=chosen), span)
-        )
+        answer = influx.query(interpolate(panel["targets"][0]["query"], variables.but(connection=chosen), span))
         assert [part.tags["connection"] for part in answer] == chosen
 
 

@@ -103,9 +103,12 @@ def test_every_panel_says_what_it_shows_and_what_is_missing(board):
 
 
 def test_no_figure_without_a_unit_of_its_own_is_a_percentage():
-    for board, title in (("speed-table", "table by table"), ("speed-table", "Row $row: "), ("ndn", "Cuts of the "
-                          "window"),
-                         ("convergence", "Ratio of the windows")):  # fmt: skip
+    for board, title in (
+        ("speed-table", "table by table"),
+        ("speed-table", "Row $row: "),
+        ("ndn", "Cuts of the window"),
+        ("convergence", "Ratio of the windows"),
+    ):
         panels = [p for p in BOARDS[board]["panels"] if title in p["title"] and p["type"] != "row"]
         assert panels
         assert {p["fieldConfig"]["defaults"]["unit"] for p in panels} == {"none"}

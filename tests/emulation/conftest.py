@@ -23,10 +23,19 @@ RUN_SH = str(paths.CHECKOUT / "run.sh")
 
 
 ON_ANY_MACHINE = (
-    "--set", "limits.cpu_idle=0", "--set", "limits.cpu_busy=60min",
-    "--set", "limits.lateness_p99=1s", "--set", "limits.lateness_max=1min", "--set", "limits.delay_error=50ms",
-    "--set", "limits.rate_error=50%",
-)  # fmt: skip
+    "--set",
+    "limits.cpu_idle=0",
+    "--set",
+    "limits.cpu_busy=60min",
+    "--set",
+    "limits.lateness_p99=1s",
+    "--set",
+    "limits.lateness_max=1min",
+    "--set",
+    "limits.delay_error=50ms",
+    "--set",
+    "limits.rate_error=50%",
+)
 """For tests of what a run does, on machines that are busy with other things: how exact the links were is
 judged by real runs and by the benchmarks."""
 

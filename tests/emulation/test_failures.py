@@ -65,9 +65,7 @@ def busy_loop_on_each_core(priority: tuple[str, ...]) -> Iterator[None]:
     """High priority against everything: in a session of their own the scheduler would weigh the sessions instead."""
     spin = f"import time; end = time.monotonic() + {HARD_END_S[priority]}\nwhile time.monotonic() < end: pass"
     loops = [
-        subprocess.Popen(
-            ["taskset", "-c", str(core), *priority, sys.executable, "-c", spin], start_new_session=True
-        )
+        subprocess.Popen(["taskset", "-c", str(core), *priority, sys.executable, "-c", spin], start_new_session=True)
         for core in sorted(os.sched_getaffinity(0))
     ]
     try:
@@ -84,10 +82,19 @@ def busy_loop_on_each_core(priority: tuple[str, ...]) -> Iterator[None]:
 @pytest.mark.parametrize("priority", [NICE, REAL_TIME], ids=["nice", "real-time"])
 def test_a_starved_machine_is_not_trusted(start: Start, tmp_path: Path, priority: tuple[str, ...]) -> None:
     run = start(
-        "startup", "--runtime", "process", "--set", "transfer=4MiB", "--set", "transfer_time=2min",
+        "startup",
+        "--runtime",
+        "process",
+        "--set",
+        "transfer=4MiB",
+        "--set",
+        "transfer_time=2min",
         # Only the load during the transfer is meant, not what others do before it.
-        "--set", "limits.delay_error=1s", "--set", "limits.rate_error=100%",
-    )  # fmt: skip
+        "--set",
+        "limits.delay_error=1s",
+        "--set",
+        "limits.rate_error=100%",
+    )
     run.await_transfer()
     with busy_loop_on_each_core(priority):
         code, out, err = run.end()
@@ -133,12 +140,8 @@ def test_a_second_run_is_refused_and_the_first_goes_on(start: Start, run_sh: Cal
     assert code == 0, out + err
 
 
-def test_clean_removes_what_a_killed_run_left_and_nothing_else(
-    start: Start, run_sh: Call, tmp_path: Path
-) -> None:
-    subprocess.run(
-        ["ip", "netns", "add", "ncp-0000"], check=True
-    )  # by its name like ours, but nobody's record
+def test_clean_removes_what_a_killed_run_left_and_nothing_else(start: Start, run_sh: Call, tmp_path: Path) -> None:
+    subprocess.run(["ip", "netns", "add", "ncp-0000"], check=True)  # by its name like ours, but nobody's record
     try:
         run = start("startup", *ON_ANY_MACHINE)
         run.await_transfer()
@@ -183,7 +186,11 @@ def test_without_root() -> None:
     unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
     done = subprocess.run(
         [*unprivileged, sys.executable, "-m", "testbed", "startup", "--engine", "mininet"],
-        cwd=paths.CHECKOUT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=paths.CHECKOUT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 4, done.stderr
     assert "needs root" in done.stderr

@@ -21,8 +21,11 @@ Start = Callable[..., Started]
 
 def trace(folder: Path, **other: Path) -> str:
     """What ``ncp-trace`` says of a cell's captures, with other files where given."""
-    files = {f"{end}_{kind}": folder / name for end in ENDS
-             for kind, name in (("plan", f"{end}-plan.json"), ("capture", f"{end}.pcap"))} | other  # fmt: skip
+    files = {
+        f"{end}_{kind}": folder / name
+        for end in ENDS
+        for kind, name in (("plan", f"{end}-plan.json"), ("capture", f"{end}.pcap"))
+    } | other
     session = json.loads((folder / "sender-plan.json").read_text())["sessions"][0]["name"]
     command = [str(paths.BINARIES / "ncp-trace"), "--session", session]
     for name, file in files.items():
@@ -41,10 +44,7 @@ def test_both_peers_both_ways_with_loss(run_sh: Call, tmp_path: Path) -> None:
     assert met == {("ours", "1.0.9"), ("1.0.9", "ours"), ("ours", "1.1.2"), ("1.1.2", "ours")}
     for cell in document["cells"]:
         sent, arrived = (cell["packets"][f"{end}_end"] for end in ENDS)
-        sums = {cell["ends"][end]["sha256"] for end in ENDS} | {
-            sent["payload_sha256"],
-            arrived["payload_sha256"],
-        }
+        sums = {cell["ends"][end]["sha256"] for end in ENDS} | {sent["payload_sha256"], arrived["payload_sha256"]}
         assert len(sums) == 1
         # Both ends really came to what the receiver offered, and the transfer did not fit its window.
         assert (sent["window_bytes"], sent["mtu_bytes"]) == (768 << 10, 1000)
@@ -57,7 +57,7 @@ def test_both_peers_both_ways_with_loss(run_sh: Call, tmp_path: Path) -> None:
             for cell in document["cells"]
             for end in ENDS
             for connection in cell["packets"][f"{end}_end"]["connections"]
-        )  # fmt: skip
+        )
 
     # The same captures, held against what was not asked, are no pass.
     one = folder / document["cells"][0]["folder"]

@@ -27,17 +27,7 @@ pytestmark = pytest.mark.emulation
 Start = Callable[..., Started]
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
-STEPS = (
-    "build",
-    "startup",
-    "database",
-    "network",
-    "calibrate links",
-    "agents ready",
-    "transfer",
-    "drain",
-    "tear down",
-)
+STEPS = ("build", "startup", "database", "network", "calibrate links", "agents ready", "transfer", "drain", "tear down")
 """What a run says that it has done, in order; it is ended some time after one of them."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 EACH_NIGHT = 50

@@ -29,8 +29,7 @@ def test_a_consumer_reacts_to_the_backlog_of_a_forwarders_socket(run_sh: Call, t
     assert figures["marks"] > 0
     assert 0 < figures["goodput_mbps"] < 10
     consumer, producer, forwarder = (
-        json.loads((folder / "agents" / f"s1-{name}.json").read_text())
-        for name in ("receiver", "sender", "h2")
+        json.loads((folder / "agents" / f"s1-{name}.json").read_text()) for name in ("receiver", "sender", "h2")
     )
     assert consumer["sha256"] == producer["sha256"]
     assert consumer["cwnd_cuts"] > 0

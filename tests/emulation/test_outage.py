@@ -78,9 +78,12 @@ def test_influxdb_killed_in_mid_run(
     # The transfer was not held up by it: samples went on at their interval.
     interval_ns = json.loads((folder / "plan.json").read_text())["telemetry"]["interval_ms"] * 1_000_000
     sender = [
-        time_ns for measurement, tags, time_ns, _ in file
-        if measurement == "ncp_connection" and ("role", "sender") in tags and ("connection", "1") in tags
+        time_ns
+        for measurement, tags, time_ns, _ in file
+        if measurement == "ncp_connection"
+        and ("role", "sender") in tags
+        and ("connection", "1") in tags
         and killed_ns < time_ns < back_ns
-    ]  # fmt: skip
+    ]
     # A machine that stops for a moment takes some away; waiting for the database would take all.
     assert len(sender) >= 0.5 * (back_ns - killed_ns) / interval_ns

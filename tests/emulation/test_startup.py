@@ -38,23 +38,35 @@ def passed(run_sh: Call, tmp_path: Path) -> Path:
 
 def test_startup_passes_and_leaves_a_folder_that_can_be_checked(passed: Path, run_sh: Call) -> None:
     for name in (
-        "plan.json", "scenario.yaml", "verdict.json", "telemetry.lp", "derived.lp", "windows.csv", "links.csv",
-        "report.html", "provenance.json", "agents/s1-sender.json", "agents/s1-receiver.json", "logs", "plots",
-    ):  # fmt: skip
+        "plan.json",
+        "scenario.yaml",
+        "verdict.json",
+        "telemetry.lp",
+        "derived.lp",
+        "windows.csv",
+        "links.csv",
+        "report.html",
+        "provenance.json",
+        "agents/s1-sender.json",
+        "agents/s1-receiver.json",
+        "logs",
+        "plots",
+    ):
         assert (passed / name).exists(), name
     assert not (passed / "spools").exists()
 
-    sender, receiver = (
-        json.loads((passed / f"agents/s1-{role}.json").read_text()) for role in ("sender", "receiver")
-    )
+    sender, receiver = (json.loads((passed / f"agents/s1-{role}.json").read_text()) for role in ("sender", "receiver"))
     assert sender["sha256"] == receiver["sha256"]
     assert sender["bytes"] == receiver["bytes"] == 16 << 20
 
     with (passed / "links.csv").open() as file:
         links = list(csv.DictReader(file))
     assert {(row["link"], row["direction"]) for row in links} == {
-        ("fast", "ab"), ("fast", "ba"), ("slow", "ab"), ("slow", "ba"),
-    }  # fmt: skip
+        ("fast", "ab"),
+        ("fast", "ba"),
+        ("slow", "ab"),
+        ("slow", "ba"),
+    }
 
     # The same judgements over the file alone agree with those over the database.
     again = run_sh("verify", str(passed))
@@ -71,9 +83,7 @@ def test_startup_passes_and_leaves_a_folder_that_can_be_checked(passed: Path, ru
 
     # What Grafana asks when the report's links are followed is there.
     assert panels_without_data("convergence", passed) == []
-    assert panels_without_data("links", passed) == [
-        "Rate of $link C"
-    ]  # its middle has no rate, its hosts have
+    assert panels_without_data("links", passed) == ["Rate of $link C"]  # its middle has no rate, its hosts have
 
     # No password of the database is in anything that a user would hand on.
     secrets = json.loads(Path("/var/lib/ncp-testbed/influxdb/credentials.json").read_text())
@@ -93,9 +103,10 @@ def assert_collected(folder: Path) -> None:
     queue = [
         point["fields"]
         for point in points
-        if point["measurement"] == "qdisc" and point["tags"]["interface"] == "h1-eth1"
+        if point["measurement"] == "qdisc"
+        and point["tags"]["interface"] == "h1-eth1"
         and point["tags"]["handle"] == "10:"
-    ]  # fmt: skip
+    ]
     # The sender is held back by its own egress: the queue there is filled, and drops nothing.
     assert max(fields["backlog_packets"] for fields in queue) > 50
     assert {fields["drops"] for fields in queue} == {0}
@@ -106,9 +117,7 @@ def assert_collected(folder: Path) -> None:
     ]
     assert max(sent) > 10 << 20
     sockets = [
-        point
-        for point in points
-        if point["measurement"] == "socket_queue" and point["tags"]["role"] == "sender"
+        point for point in points if point["measurement"] == "socket_queue" and point["tags"]["role"] == "sender"
     ]
     assert {point["tags"]["flow"] for point in sockets} == {"s1-1", "s1-2"}
     assert max(point["fields"]["send_queue_bytes"] for point in sockets) > 50_000

@@ -74,9 +74,7 @@ def test_a_window_is_measured_and_what_the_kernel_lacks_is_told(
     assert verified.returncode == 0, verified.stdout + verified.stderr
     alone = tmp_path / "alone.yaml"
     cells = TABLE.split("cells:\n")[1].split("rows:")[0].replace("\n  ", "\n").strip()
-    alone.write_text(
-        f"name: alone\ntitle: Alone\n{cells}\n".replace("window: 32KiB", "congestion_control: nosuch")
-    )
+    alone.write_text(f"name: alone\ntitle: Alone\n{cells}\n".replace("window: 32KiB", "congestion_control: nosuch"))
     refused = run_sh(str(alone), *ON_ANY_MACHINE)
     assert refused.returncode == 4, refused.stdout + refused.stderr
     assert "congctl nosuch" in refused.stderr

@@ -18,12 +18,8 @@ def good() -> dict[str, Any]:
     """Evidence of a cell in which all went well."""
     return {
         "transfer_bytes": BYTES,
-        "results": {
-            end: {"bytes": BYTES, "sha256": SHA, "error": "", "warnings": [], "refused": {}} for end in ENDS
-        },
-        "packets": {
-            f"{end}_end": {"payload_bytes": BYTES, "payload_sha256": SHA, "violations": []} for end in ENDS
-        },
+        "results": {end: {"bytes": BYTES, "sha256": SHA, "error": "", "warnings": [], "refused": {}} for end in ENDS},
+        "packets": {f"{end}_end": {"payload_bytes": BYTES, "payload_sha256": SHA, "violations": []} for end in ENDS},
     }
 
 
@@ -93,10 +89,7 @@ def test_an_end_left_nothing() -> None:
 
 def test_packets_that_cannot_be_told_prove_nothing() -> None:
     evidence = good() | {"packets": None, "capture_failure": "the capture at the sender missed 3 frames"}
-    assert judged(evidence) == (
-        "unjudged",
-        "the packets can't be told: the capture at the sender missed 3 frames",
-    )
+    assert judged(evidence) == ("unjudged", "the packets can't be told: the capture at the sender missed 3 frames")
     evidence["results"]["sender"]["error"] = "stopped"
     status, reasons = judged(evidence)
     assert status == "fail"
@@ -108,8 +101,9 @@ CHANGES = st.lists(
         st.tuples(st.just("results"), st.sampled_from(ENDS), st.sampled_from(BY_WORD)),
         st.tuples(st.just("packets"), st.sampled_from([f"{end}_end" for end in ENDS]), st.sampled_from(BY_PACKETS)),
     ),
-    min_size=1, max_size=4,
-)  # fmt: skip
+    min_size=1,
+    max_size=4,
+)
 
 
 @given(CHANGES)

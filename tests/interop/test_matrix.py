@@ -23,16 +23,17 @@ def test_every_peer_is_met_both_ways() -> None:
     cells = matrix(pairs(["1.0.9", "1.1.2"], references=False), [1, 2, 3, 4], [0.0, 0.01])
     assert len(cells) == len(set(cells)) == 4 * 4 * 2
     assert {(c.sender, c.receiver) for c in cells} == {
-        ("ours", "1.0.9"), ("1.0.9", "ours"), ("ours", "1.1.2"), ("1.1.2", "ours"),
-    }  # fmt: skip
+        ("ours", "1.0.9"),
+        ("1.0.9", "ours"),
+        ("ours", "1.1.2"),
+        ("1.1.2", "ours"),
+    }
     assert [c.loss for c in cells] == sorted(c.loss for c in cells), "the cells of a network are together"
     assert len({c.folder for c in cells}) == len(cells)
     assert cells[-1].title == "1.1.2 → ours, 4 connections, 1% loss"
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"), [("1", [1]), ("1-4", [1, 2, 3, 4]), ("4,1", [4, 1]), ("2,1-2", [2, 1])]
-)
+@pytest.mark.parametrize(("text", "numbers"), [("1", [1]), ("1-4", [1, 2, 3, 4]), ("4,1", [4, 1]), ("2,1-2", [2, 1])])
 def test_connections(text: str, numbers: list[int]) -> None:
     assert chosen_connections(text) == numbers
 
@@ -88,10 +89,18 @@ def test_a_tcpdump_that_says_nothing() -> None:
 
 def result(cell: Cell, status: Any = "pass", *reasons: str) -> CellResult:
     facts = {
-        "payload_bytes": 1 << 20, "lasted_ms": 500.0, "window_bytes": 9, "mtu_bytes": 9, "sequences": 9,
-        "resent_packets": 0, "unacknowledged": 0, "max_in_flight_packets": 3, "max_outstanding_bytes": 5,
-        "payload_sha256": "ab" * 32, "violations": [],
-    }  # fmt: skip
+        "payload_bytes": 1 << 20,
+        "lasted_ms": 500.0,
+        "window_bytes": 9,
+        "mtu_bytes": 9,
+        "sequences": 9,
+        "resent_packets": 0,
+        "unacknowledged": 0,
+        "max_in_flight_packets": 3,
+        "max_outstanding_bytes": 5,
+        "payload_sha256": "ab" * 32,
+        "violations": [],
+    }
     packets = None if status == "unjudged" else {f"{end}_end": facts for end in ENDS}
     ends = {end: {"samples": [1], "sha256": "ab" * 32} for end in ENDS}
     return CellResult(cell, Judgement(status, list(reasons)), Evidence(1 << 20, ends, packets))
@@ -119,9 +128,7 @@ def test_only_a_whole_matrix_passes() -> None:
 
 
 def test_the_table_and_the_files(tmp_path: Any) -> None:
-    came_out = outcome(
-        [result(CELLS[0]), result(CELLS[1], "fail", "a <gap>"), result(CELLS[2], "unjudged", "?")]
-    )
+    came_out = outcome([result(CELLS[0]), result(CELLS[1], "fail", "a <gap>"), result(CELLS[2], "unjudged", "?")])
     assert came_out.table() == (
         ["sender → receiver", "1, clean", "4, clean"],
         [["ours → 1.1.2", "✓ 2.00", "✕ 2.00"], ["1.1.2 → ours", "?", "–"]],

@@ -65,9 +65,7 @@ def test_a_worse_part_never_improves_the_whole(tree: Node, data: st.DataObject, 
     after = with_leaf(tree, number, worse)
     assert leaves(after)[number] == worse
     assert rank(after.worth()) >= rank(tree.worth())
-    words = [
-        verdict_of([part.worth() for part in t.parts or (t,)], may_stay_open=short) for t in (tree, after)
-    ]
+    words = [verdict_of([part.worth() for part in t.parts or (t,)], may_stay_open=short) for t in (tree, after)]
     assert WORDS_BEST_FIRST.index(words[1]) >= WORDS_BEST_FIRST.index(words[0])
 
 
@@ -119,9 +117,16 @@ def test_words_of_a_full_form(found: list[Part], word: str) -> None:
 
 def test_the_summary_names_each_part_that_does_not_hold() -> None:
     found: dict[str, Part] = {
-        "bytes": "pass", "law": "fail", "rate": "not-covered", "other": "not-asked", "ratio": "untrusted",
-        "late": "missing", "torn": "error", "wide": "undecided", "mptcp": "unsupported",
-    }  # fmt: skip
+        "bytes": "pass",
+        "law": "fail",
+        "rate": "not-covered",
+        "other": "not-asked",
+        "ratio": "untrusted",
+        "late": "missing",
+        "torn": "error",
+        "wide": "undecided",
+        "mptcp": "unsupported",
+    }
     assert summary_of(found.items()) == (
         "1 of 8 checks hold; “law” fails; “torn” can't be judged; “late” is missing; “ratio” is not to be trusted; "
         "“wide” is undecided; “rate” is not covered; “mptcp” can't be made here."

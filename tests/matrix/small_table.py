@@ -12,9 +12,7 @@ from testbed.matrix.load import contenders, load
 from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 
-POLICIES = {
-    name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")
-}
+POLICIES = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")}
 
 SMALL = """\
 name: small
@@ -50,7 +48,7 @@ def write_run(folder: Path, name: str, verdict: Any, goodput_bps: float = 8 * 2*
     trust = Trust(trusted=verdict != "untrusted", reasons=["late"] if verdict == "untrusted" else [])
     document = Verdict(
         scenario="small", run=name, verdict=verdict, summary="s", checks=[], trust=trust, duration_s=1.0, policy="p"
-    ).to_json()  # fmt: skip
+    ).to_json()
     (run / "verdict.json").write_text(json.dumps(document))
     result = {"role": "receiver", "goodput_bps": goodput_bps, "duration_s": 1.0}
     (run / "agents" / "r.json").write_text(json.dumps(result))

@@ -79,11 +79,7 @@ def test_mptcp_gets_the_same_links_and_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (
-            "title: Two rows",
-            "titel: Two rows",
-            r"small.yaml:2: titel: unknown key 'titel'; did you mean 'title'",
-        ),
+        ("title: Two rows", "titel: Two rows", r"small.yaml:2: titel: unknown key 'titel'; did you mean 'title'"),
         ("name: near", "name: far", "two rows are named 'far'"),
         ("delay: 50ms", "delay: 50", r"links.a.delay.*50 has no unit.*\(row far, column previous\)"),
         ("delay: 5ms", "delay: 5", r"small.yaml:4: links.a.delay: 5 has no unit"),
@@ -108,9 +104,7 @@ def test_tables_are_told_from_scenarios(small: str) -> None:
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 4))
-def test_each_cell_is_run_once_and_a_repetition_is_a_whole_table(
-    rows: int, columns: int, repeat: int
-) -> None:
+def test_each_cell_is_run_once_and_a_repetition_is_a_whole_table(rows: int, columns: int, repeat: int) -> None:
     names = [f"r{n}" for n in range(rows)], [f"c{n}" for n in range(columns)]
     planned = list(cells(*names, repeat))
     assert len(planned) == len(set(planned)) == rows * columns * repeat

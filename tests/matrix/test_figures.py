@@ -33,13 +33,7 @@ def row(name: str, **figures: float | list[float] | None) -> RowSummary:
 
 
 def test_a_figures_name_has_its_unit() -> None:
-    named = {
-        "throughput_mbps": "Mbit/s",
-        GOODPUT: "MiB/s",
-        "completion_ms": "ms",
-        "transfer_s": "s",
-        "marks": "",
-    }
+    named = {"throughput_mbps": "Mbit/s", GOODPUT: "MiB/s", "completion_ms": "ms", "transfer_s": "s", "marks": ""}
     assert {name: unit_of(name) for name in named} == named
     titles = {
         "observed_window_bytes": "Observed window",
@@ -60,18 +54,12 @@ def test_within(value: float, low: float, high: float) -> None:
 
 def test_within_by_the_interval_of_three_runs() -> None:
     check = WithinCheck(name="x", judge="within", columns=["a"], min=1.0, max=2.0)
-    for values, status in (
-        ([1.1, 1.2, 1.3], "pass"),
-        ([0.9, 1.2, 1.3], "undecided"),
-        ([0.7, 0.8, 0.9], "fail"),
-    ):
+    for values, status in (([1.1, 1.2, 1.3], "pass"), ([0.9, 1.2, 1.3], "undecided"), ([0.7, 0.8, 0.9], "fail")):
         assert judge_one(check, [row("1", t_mbps=values)], ["a"], []).status == status
 
 
 def test_one_row_over_another() -> None:
-    check = RowRatioCheck(
-        name="x", judge="row_ratio", row="near", over="far", columns=["a"], min=1.9, max=2.1
-    )
+    check = RowRatioCheck(name="x", judge="row_ratio", row="near", over="far", columns=["a"], min=1.9, max=2.1)
     rows = [row("near", t_mbps=6.2), row("far", t_mbps=3.1)]
     found = judge_one(check, rows, ["a"], [])
     assert (found.status, found.measured) == ("pass", 2.0)
@@ -95,9 +83,7 @@ def test_a_slope_is_judged_with_what_it_explains() -> None:
     assert judge_one(SLOPE, on_it, ["a"], []).status == "pass"
     steeper = [row(str(x), t_mbps=1.2 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
     assert judge_one(SLOPE, steeper, ["a"], []).status == "fail"
-    scattered = [
-        row(str(x), t_mbps=y, theory_mbps=x) for x, y in ((1.0, 3.0), (2.0, 0.5), (4.0, 6.0), (8.0, 8.0))
-    ]
+    scattered = [row(str(x), t_mbps=y, theory_mbps=x) for x, y in ((1.0, 3.0), (2.0, 0.5), (4.0, 6.0), (8.0, 8.0))]
     assert judge_one(SLOPE, scattered, ["a"], []).status == "fail"
     assert judge_one(SLOPE, on_it[:2], ["a"], []).status == "not-covered"
 
@@ -114,9 +100,17 @@ def test_figures_of_several_sessions_have_its_name() -> None:
 
 def test_a_run_that_the_machine_can_not_do_is_no_failure(tmp_path: Path) -> None:
     verdict = Verdict(
-        scenario="s", run="r", verdict="fail", summary="", checks=[], trust=Trust(trusted=True), duration_s=None,
-        policy="vegas", broken="this kernel refuses a route with congctl vegas", unsupported=True,
-    )  # fmt: skip
+        scenario="s",
+        run="r",
+        verdict="fail",
+        summary="",
+        checks=[],
+        trust=Trust(trusted=True),
+        duration_s=None,
+        policy="vegas",
+        broken="this kernel refuses a route with congctl vegas",
+        unsupported=True,
+    )
     (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
     found = read_outcome("1", "vegas", 1, tmp_path)
     assert (found.verdict, found.why, found.figures) == ("unsupported", verdict.broken, {})
@@ -127,10 +121,7 @@ def test_known_values_by_several_columns_and_figures(tmp_path: Path) -> None:
     names = [row.name for row in table.rows]
     summaries = {s.name: s for s in summarise(table, names, ["cubic"], {n: {} for n in names}, [])}
     known = {(k.figure, k.by): k.value for k in summaries["rtt-100"].known if k.column == "cubic"}
-    assert known == {
-        ("throughput_mbps", "published"): 5.16,
-        ("theory_asked_mbps", "theory of the post"): 5.24,
-    }
+    assert known == {("throughput_mbps", "published"): 5.16, ("theory_asked_mbps", "theory of the post"): 5.24}
     assert [k.value for k in summaries["rtt-900-auto"].known if k.figure == "end_mbps"] == [40.0, 40.0]
     write_csv(list(summaries.values()), ["cubic"], tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text().count("\n") == 1 + len(names) * len(table.figures)
@@ -152,22 +143,55 @@ def test_findings_name_other_figures() -> None:
 def test_a_table_of_before_still_has_its_report(tmp_path: Path) -> None:
     spread = {"n": 1, "median": 0.9, "low": 0.9, "high": 0.9}
     document = {
-        "schema": 1, "name": "old", "run": "r", "title": "T", "source": "", "description": "", "unit": "MiB/s",
-        "engine": "mininet", "quick": False, "repeat": 1, "overrides": [], "columns": ["nkp24"], "ratios": [],
+        "schema": 1,
+        "name": "old",
+        "run": "r",
+        "title": "T",
+        "source": "",
+        "description": "",
+        "unit": "MiB/s",
+        "engine": "mininet",
+        "quick": False,
+        "repeat": 1,
+        "overrides": [],
+        "columns": ["nkp24"],
+        "ratios": [],
         "findings": ["{1.nkp24}"],
-        "rows": [{
-            "name": "1", "label": "1", "title": "one", "bound_mib_s": 1.0, "cells": {"nkp24": spread},
-            "states": {"nkp24": "ok"}, "known": [{"by": "published", "column": "nkp24", "value": 0.91}],
-        }],
-        "outcomes": [{
-            "row": "1", "column": "nkp24", "repetition": 1, "verdict": "pass", "goodput_mib_s": 0.9, "seconds": 8.0,
-            "why": "", "run": "x", "attempts": 1,
-        }],
-    }  # fmt: skip
+        "rows": [
+            {
+                "name": "1",
+                "label": "1",
+                "title": "one",
+                "bound_mib_s": 1.0,
+                "cells": {"nkp24": spread},
+                "states": {"nkp24": "ok"},
+                "known": [{"by": "published", "column": "nkp24", "value": 0.91}],
+            }
+        ],
+        "outcomes": [
+            {
+                "row": "1",
+                "column": "nkp24",
+                "repetition": 1,
+                "verdict": "pass",
+                "goodput_mib_s": 0.9,
+                "seconds": 8.0,
+                "why": "",
+                "run": "x",
+                "attempts": 1,
+            }
+        ],
+    }
     verdict = Verdict(
-        scenario="old", run="r", verdict="pass", summary="", checks=[], trust=Trust(trusted=True), duration_s=None,
+        scenario="old",
+        run="r",
+        verdict="pass",
+        summary="",
+        checks=[],
+        trust=Trust(trusted=True),
+        duration_s=None,
         policy="nkp24",
-    )  # fmt: skip
+    )
     (tmp_path / "table.json").write_text(json.dumps(document))
     (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
     text = write_report(tmp_path).read_text()

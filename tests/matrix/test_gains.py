@@ -18,18 +18,28 @@ from testbed.matrix.outcome import Spread
 from testbed.matrix.summary import KnownValue, RowSummary
 from testbed.matrix.table_run import Asked
 
-PLOT = {"name": "by-size", "title": "By size", "x": "bytes", "rows": ["a", "b"], "column": "iw3", "over": "iw10",
-        "figure": None}  # fmt: skip
+PLOT = {
+    "name": "by-size",
+    "title": "By size",
+    "x": "bytes",
+    "rows": ["a", "b"],
+    "column": "iw3",
+    "over": "iw10",
+    "figure": None,
+}
 
 
-def row(
-    name: str, iw3: list[float], iw10: list[float], known: tuple[float, float] | None = None
-) -> RowSummary:
+def row(name: str, iw3: list[float], iw10: list[float], known: tuple[float, float] | None = None) -> RowSummary:
     values = zip(("iw3", "iw10"), known or (), strict=False)
     return RowSummary(
-        name, name, "", {}, {"page_s": {"iw3": Spread.of(iw3), "iw10": Spread.of(iw10)}}, {"iw3": "ok", "iw10": "ok"},
+        name,
+        name,
+        "",
+        {},
+        {"page_s": {"iw3": Spread.of(iw3), "iw10": Spread.of(iw10)}},
+        {"iw3": "ok", "iw10": "ok"},
         [KnownValue("published", column, value, "page_s") for column, value in values],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,9 +61,7 @@ def test_a_difference_lies_inside_or_not(iw3: list[float], iw10: list[float], st
 @given(st.lists(st.integers(0, 5), min_size=3, max_size=8))
 def test_a_rise_is_one_from_row_to_row(differences: list[int]) -> None:
     rows = [row(f"r{n}", [10.0 + d], [10.0]) for n, d in enumerate(differences)]
-    result = judge_one(
-        RisesCheck(name="r", judge="rises", column="iw3", over="iw10"), rows, ["iw3", "iw10"], []
-    )
+    result = judge_one(RisesCheck(name="r", judge="rises", column="iw3", over="iw10"), rows, ["iw3", "iw10"], [])
     rises = all(b > a for a, b in pairwise(differences))
     assert (result.status == "pass") is rises
 

@@ -52,9 +52,7 @@ def test_the_interval_decides(check: TableCheck, values: list[float], status: st
     assert result.status == status, result.reason
     assert set(result.figures["intervals"]) == {"1 a"}
     assert "median alone" not in result.reason
-    assert (
-        "Decided by intervals of at least 50%" in result.reason or "Decided by 75% intervals" in result.reason
-    )
+    assert "Decided by intervals of at least 50%" in result.reason or "Decided by 75% intervals" in result.reason
 
 
 @pytest.mark.parametrize(("values", "status"), [([0.9, 1.2], "pass"), ([0.9], "fail")])
@@ -82,16 +80,12 @@ def test_near_any_known_value_is_enough_also_for_an_interval() -> None:
     ("n", "one", "two"), [(3, 75, 50), (4, 88, 75), (5, 94, 88), (6, 97, 94), (7, 98, 97), (11, 99, 98)]
 )
 def test_the_level_that_n_gives_is_told_and_no_other(n: int, one: int, two: int) -> None:
-    row = row_of(
-        a=[0.91 + number / 1000 for number in range(n)], b=[0.5 + number / 1000 for number in range(n)]
-    )
+    row = row_of(a=[0.91 + number / 1000 for number in range(n)], b=[0.5 + number / 1000 for number in range(n)])
     bound, ratio = judge_one(BOUND, [row], ["a"], []), judge_one(RATIO, [row], ["a", "b"], [])
     assert f"Decided by {one}% intervals." in bound.reason
     assert f"Decided by intervals of at least {two}%." in ratio.reason
     if n < 6:
-        assert not any(
-            f"{percent}%" in text for percent in (95, 96, 97) for text in (bound.reason, ratio.reason)
-        )
+        assert not any(f"{percent}%" in text for percent in (95, 96, 97) for text in (bound.reason, ratio.reason))
 
 
 def row_of_spreads(**spreads: Spread) -> RowSummary:

@@ -36,14 +36,7 @@ def test_the_spread_of_any_values(values: list[float]) -> None:
 
 def outcome(row: str, column: str, value: float, verdict: Any = "pass", repetition: int = 1) -> Outcome:
     return Outcome(
-        row,
-        column,
-        repetition,
-        verdict,
-        {GOODPUT: value},
-        8 / value,
-        "" if verdict == "pass" else "late",
-        "x",
+        row, column, repetition, verdict, {GOODPUT: value}, 8 / value, "" if verdict == "pass" else "late", "x"
     )
 
 
@@ -109,9 +102,7 @@ def test_what_has_no_value_leaves_a_check_open() -> None:
 def judged(small: str, outcomes: list[Outcome], *, partial: bool = False) -> tuple[list[RowSummary], Verdict]:
     table = load(small).table
     columns = ["previous", "nkp24"]
-    summaries = summarise(
-        table, ["near", "far"], columns, {key: {GOODPUT: 1.0} for key in ("near", "far")}, outcomes
-    )
+    summaries = summarise(table, ["near", "far"], columns, {key: {GOODPUT: 1.0} for key in ("near", "far")}, outcomes)
     return summaries, judge_table(table, "r", summaries, columns, outcomes, partial=partial)
 
 
@@ -160,13 +151,23 @@ def test_findings_are_filled_in_with_what_was_measured() -> None:
 def test_the_report_is_made_from_the_folder_alone(small: str, tmp_path: Path) -> None:
     summaries, verdict = judged(small, all_of(0.9))
     document = {
-        "schema": 2, "name": "small", "run": "r", "title": "T", "source": "", "description": "",
+        "schema": 2,
+        "name": "small",
+        "run": "r",
+        "title": "T",
+        "source": "",
+        "description": "",
         "figures": [GOODPUT],
         "engine": "mininet",
-        "quick": False, "repeat": 1, "overrides": [], "columns": ["previous", "nkp24"],
-        "rows": [s.as_json() for s in summaries], "ratios": [["nkp24", "previous"]], "findings": ["{near.nkp24}"],
+        "quick": False,
+        "repeat": 1,
+        "overrides": [],
+        "columns": ["previous", "nkp24"],
+        "rows": [s.as_json() for s in summaries],
+        "ratios": [["nkp24", "previous"]],
+        "findings": ["{near.nkp24}"],
         "outcomes": [o.as_json() for o in all_of(0.9)],
-    }  # fmt: skip
+    }
     (tmp_path / "table.json").write_text(json.dumps(document))
     (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
     page = write_report(tmp_path)
@@ -179,5 +180,6 @@ def test_the_report_is_made_from_the_folder_alone(small: str, tmp_path: Path) ->
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(r["row"], r["column"], r["median"]) for r in rows][:2] == [
-        ("near", "previous", "0.8000"), ("near", "nkp24", "0.9000"),
-    ]  # fmt: skip
+        ("near", "previous", "0.8000"),
+        ("near", "nkp24", "0.9000"),
+    ]

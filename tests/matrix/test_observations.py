@@ -18,12 +18,8 @@ from testbed.matrix.outcome import Outcome, Spread, observations, read_outcome
 from testbed.matrix.summary import summarise, write_csv
 from tests.matrix.small_table import SMALL, write_run
 
-CHECKS = {
-    "law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}
-}
-RUN = Outcome(
-    "1", "nkp24", 1, "pass", {GOODPUT: 1.0, "rtt_ms": 50.0}, 8.0, "", "sim-1", checks=CHECKS, exact=True
-)
+CHECKS = {"law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}}
+RUN = Outcome("1", "nkp24", 1, "pass", {GOODPUT: 1.0, "rtt_ms": 50.0}, 8.0, "", "sim-1", checks=CHECKS, exact=True)
 
 
 def runs(*changes: dict[str, Any]) -> list[Outcome]:
@@ -60,12 +56,8 @@ def test_each_cell_is_looked_at_alone_and_never_vanishes(found: list[tuple[str, 
         assert sum(run.column == column for run in left) == (1 if one else len(mine))
 
 
-@pytest.mark.parametrize(
-    ("exact", "told"), [(True, ("3", "1", "", "")), (False, ("3", "3", "1.0000", "0.7500"))]
-)
-def test_the_table_has_runs_and_observations_apart(
-    tmp_path: Path, exact: bool, told: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("exact", "told"), [(True, ("3", "1", "", "")), (False, ("3", "3", "1.0000", "0.7500"))])
+def test_the_table_has_runs_and_observations_apart(tmp_path: Path, exact: bool, told: tuple[str, ...]) -> None:
     (tmp_path / "small.yaml").write_text(SMALL)
     found = runs(*[{"row": "near", "exact": exact}] * 3)
     rows = summarise(load(str(tmp_path / "small.yaml")).table, ["near"], ["nkp24"], {"near": {}}, found)

@@ -9,17 +9,24 @@ from testbed.matrix.points import table_lines
 
 NO_VALUE = {"n": 0, "median": None, "low": None, "high": None}
 DOCUMENT: dict[str, Any] = {
-    "engine": "sim", "quick": True, "overrides": [],
-    "name": "speed-table", "run": "20261121-105150-52a4", "figures": ["goodput_mib_s", "rtt_ms"],
-    "rows": [{
-        "name": "1", "bounds": {"goodput_mib_s": 1.0},
-        "cells": {
-            "goodput_mib_s": {"nkp24": {"n": 3, "median": 0.9, "low": 0.8, "high": 0.95}, "mptcp": NO_VALUE},
-            "rtt_ms": {"nkp24": {"n": 1, "median": 100.0, "low": 100.0, "high": 100.0}, "mptcp": NO_VALUE},
-        },
-        "known": [{"by": "published", "column": "nkp24", "value": 0.91, "figure": "goodput_mib_s"}],
-    }],
-}  # fmt: skip
+    "engine": "sim",
+    "quick": True,
+    "overrides": [],
+    "name": "speed-table",
+    "run": "20261121-105150-52a4",
+    "figures": ["goodput_mib_s", "rtt_ms"],
+    "rows": [
+        {
+            "name": "1",
+            "bounds": {"goodput_mib_s": 1.0},
+            "cells": {
+                "goodput_mib_s": {"nkp24": {"n": 3, "median": 0.9, "low": 0.8, "high": 0.95}, "mptcp": NO_VALUE},
+                "rtt_ms": {"nkp24": {"n": 1, "median": 100.0, "low": 100.0, "high": 100.0}, "mptcp": NO_VALUE},
+            },
+            "known": [{"by": "published", "column": "nkp24", "value": 0.91, "figure": "goodput_mib_s"}],
+        }
+    ],
+}
 
 
 def test_a_point_per_cell_that_has_a_value():
@@ -45,11 +52,7 @@ def test_a_point_per_cell_that_has_a_value():
     [({}, "quick"), ({"quick": False}, "full"), ({"quick": False, "overrides": ["ncp.policy=x"]}, "changed")],
 )
 def test_full_and_quick_real_and_virtual_are_told_apart_and_rows_keep_their_order(asked, variant):
-    document = {
-        **DOCUMENT,
-        **asked,
-        "rows": [{**DOCUMENT["rows"][0], "name": name} for name in ("7-three", "10")],
-    }
+    document = {**DOCUMENT, **asked, "rows": [{**DOCUMENT["rows"][0], "name": name} for name in ("7-three", "10")]}
     points = [parse_line(line) for line in table_lines(document, 17)]
     assert {(p["tags"]["engine"], p["tags"]["variant"]) for p in points} == {("sim", variant)}
     assert {p["tags"]["row"]: p["fields"]["position"] for p in points} == {"7-three": 1, "10": 2}

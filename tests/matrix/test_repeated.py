@@ -21,15 +21,22 @@ from testbed.matrix.table_run import Asked, select
 CHECK = EachRunCheck(name="law", judge="each_run", check="law")
 
 
-def runs(
-    *found: tuple[str, Any], verdict: Any = "pass", expected: Any = 0.0, tolerance: Any = 0.03
-) -> list[Outcome]:
+def runs(*found: tuple[str, Any], verdict: Any = "pass", expected: Any = 0.0, tolerance: Any = 0.03) -> list[Outcome]:
     return [
-        Outcome("r", "c", number, verdict, {}, 1.0, "", "x", 1, {
-            "law": {"status": status, "measured": measured, "expected": expected, "tolerance": tolerance}
-        })
+        Outcome(
+            "r",
+            "c",
+            number,
+            verdict,
+            {},
+            1.0,
+            "",
+            "x",
+            1,
+            {"law": {"status": status, "measured": measured, "expected": expected, "tolerance": tolerance}},
+        )
         for number, (status, measured) in enumerate(found, start=1)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
@@ -47,15 +54,12 @@ def runs(
         ([], "missing"),
     ],
 )
-def test_a_figure_with_a_tolerance_is_judged_by_its_interval(
-    found: list[tuple[str, Any]], status: str
-) -> None:
+def test_a_figure_with_a_tolerance_is_judged_by_its_interval(found: list[tuple[str, Any]], status: str) -> None:
     assert judge_each_run(CHECK, runs(*found)).status == status
 
 
 @pytest.mark.parametrize(
-    ("found", "status"),
-    [(["pass"] * 3, "pass"), (["pass", "fail", "pass"], "undecided"), (["fail"] * 3, "fail")],
+    ("found", "status"), [(["pass"] * 3, "pass"), (["pass", "fail", "pass"], "undecided"), (["fail"] * 3, "fail")]
 )
 def test_limits_in_words_are_judged_by_vote(found: list[str], status: str) -> None:
     result = judge_each_run(CHECK, runs(*((s, 8.0) for s in found), expected="7 to 9", tolerance=None))
@@ -109,9 +113,7 @@ def test_a_run_that_failed_for_something_else_than_its_number_is_not_overruled_b
         ([0.01] * 5 + [0.02], "pass", 6),  # something is left to chance
     ],
 )
-def test_alike_runs_in_virtual_time_are_one_observation(
-    measured: list[float], status: str, observations: int
-) -> None:
+def test_alike_runs_in_virtual_time_are_one_observation(measured: list[float], status: str, observations: int) -> None:
     real = runs(*(("pass" if value <= 0.03 else "fail", value) for value in measured))
     assert judge_each_run(CHECK, real).figures["observations"] == 6
     result = judge_each_run(CHECK, [replace(run, exact=True) for run in real])
@@ -128,12 +130,7 @@ def test_a_run_that_failed_in_another_check_is_judged_by_what_this_one_says() ->
 
 def test_runs_that_all_lack_the_check_are_missing() -> None:
     result = judge_each_run(CHECK, [replace(run, checks={}) for run in runs(*[("pass", 0.01)] * 2)])
-    assert (result.status, result.measured, result.expected, result.tolerance) == (
-        "missing",
-        None,
-        None,
-        None,
-    )
+    assert (result.status, result.measured, result.expected, result.tolerance) == ("missing", None, None, None)
     assert result.reason == (
         "Holds in 0 of 2 runs. Of the others, 2 missing. Fewer than 3 runs say nothing of the spread."
     )
@@ -155,17 +152,17 @@ def test_what_is_asked_has_its_limits_within(at_the_limit: float) -> None:
 
 def test_what_is_told_of_runs_of_every_kind() -> None:
     found = [
-        *runs(("pass", 0.01), ("fail", 0.04), ("pass", 0.02)), *runs(("error", None), ("not-covered", None)),
-        missing("r", "c", 6), unsupported("r", "c", 7, "no such kernel"),
-    ]  # fmt: skip
+        *runs(("pass", 0.01), ("fail", 0.04), ("pass", 0.02)),
+        *runs(("error", None), ("not-covered", None)),
+        missing("r", "c", 6),
+        unsupported("r", "c", 7, "no such kernel"),
+    ]
     result = judge_each_run(CHECK, found)
     assert result.reason == (
         "Holds in 2 of 7 runs. Of the others, 1 not covered, 1 can't be made here, 1 missing, 1 broken. "
         "Median 0.0200 [0.0100, 0.0400], a 75% interval."
     )
-    assert result.figures == {
-        "n": 3, "values": [0.01, 0.04, 0.02], "interval": [0.01, 0.04, 0.75], "observations": 3,
-    }  # fmt: skip
+    assert result.figures == {"n": 3, "values": [0.01, 0.04, 0.02], "interval": [0.01, 0.04, 0.75], "observations": 3}
     assert (result.name, result.judge, result.status) == ("law", "each_run", "error")
     assert (result.measured, result.expected, result.tolerance) == (0.02, 0.0, 0.03)
 
@@ -219,9 +216,7 @@ def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
         repeated("startup", ["polcy=x"], quick=False, repeat=3, seed=None)
 
 
-def test_three_runs_in_virtual_time_come_to_one_verdict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_three_runs_in_virtual_time_come_to_one_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")

@@ -100,18 +100,12 @@ def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
     monkeypatch.setattr(matrix, "_attempt", attempt)
     monkeypatch.setattr(matrix, "_why_unsupported", lambda _cell: None)
     after_each: list[list[str]] = []
-    found = matrix.run(
-        [late, broken, good, new], lambda so_far: after_each.append([o.verdict for o in so_far])
-    )
+    found = matrix.run([late, broken, good, new], lambda so_far: after_each.append([o.verdict for o in so_far]))
 
     assert [(o.verdict, o.attempts) for o in found] == [("pass", 6), ("fail", 2), ("pass", 1), ("pass", 1)]
     assert not any(came.values())
     # Until it is made again a cell is what it was.
-    assert after_each == [
-        ["pass", "fail", "pass"],
-        ["pass", "fail", "pass"],
-        ["pass", "fail", "pass", "pass"],
-    ]
+    assert after_each == [["pass", "fail", "pass"], ["pass", "fail", "pass"], ["pass", "fail", "pass", "pass"]]
     assert len(list((tmp_path / late.folder).iterdir())) == 6
     told = capsys.readouterr().err
     assert "1 of 4 runs not to be trusted: made again" in told

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.emulation,
     pytest.mark.skipif(sys.version_info < (3, 11), reason="python-ndn 0.5.2 needs Python 3.11"),
     pytest.mark.skipif(not interop.node_for_ndnts().ok, reason=f"NDNts: Node is {interop.node_for_ndnts().detail}"),
-]  # fmt: skip
+]
 
 OBJECT_BYTES = 10 << 20
 SEGMENTS = -(-OBJECT_BYTES // 4400)
@@ -77,23 +77,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         for name in names:
             run(["ip", "netns", "add", name])
             run(["ip", "-n", name, "link", "set", "lo", "up"])
-        run(
-            [
-                "ip",
-                "-n",
-                names[0],
-                "link",
-                "add",
-                "v0",
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "v0",
-                "netns",
-                names[1],
-            ]
-        )
+        run(["ip", "-n", names[0], "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", names[1]])
         for name, address in zip(names, (NEAR, FAR), strict=True):
             run(["ip", "-n", name, "addr", "add", f"{address}/30", "dev", "v0"])
             run(["ip", "-n", name, "link", "set", "v0", "up"])
@@ -105,9 +89,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         marking = ["--marking", "hackathon", "--threshold-bytes", "1"]
         forwarder = started(
             far,
-            [str(binary), "forward", *listen, "--accept-registrations", *marking,
-             "--report", str(folder / "forwarder.json")],
-        )  # fmt: skip
+            [
+                str(binary),
+                "forward",
+                *listen,
+                "--accept-registrations",
+                *marking,
+                "--report",
+                str(folder / "forwarder.json"),
+            ],
+        )
         yield Place(near, far, folder, forwarder)
     finally:
         if forwarder is not None and forwarder.poll() is None:
@@ -118,9 +109,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
                 run(["ip", "netns", "delete", name])
 
 
-def exchange(
-    place: Place, consumer: str, producer: str, transport: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def exchange(place: Place, consumer: str, producer: str, transport: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The reports of the two ends of one fetch through the forwarder."""
     face, name = f"{transport}://{FAR}:6363", f"/{producer}/{transport}"
     serving = started(
@@ -129,8 +118,11 @@ def exchange(
     try:
         done = subprocess.run(
             in_namespace(place.near, [*PEERS[consumer], "get", "--face", face, name]),
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout), ended(serving)
     finally:

@@ -19,8 +19,11 @@ def test_every_host_has_a_node_and_faces_meet() -> None:
     plan = plan_of("links.far.copies=2")
     nodes = plan["ndn"]["nodes"]
     assert [(node["host"], node["role"]) for node in nodes] == [
-        ("h1", "consumer"), ("h2", "forwarder"), ("h3", "forwarder"), ("h4", "producer"),
-    ]  # fmt: skip
+        ("h1", "consumer"),
+        ("h2", "forwarder"),
+        ("h3", "forwarder"),
+        ("h4", "producer"),
+    ]
     faces = {face["name"]: face for node in nodes for face in node["faces"]}
     assert list(faces) == ["h1-h2", "h2-h1", "h2-h3", "h3-h2", "h3-h4", "h4-h3"]
     for name, face in faces.items():
@@ -30,8 +33,9 @@ def test_every_host_has_a_node_and_faces_meet() -> None:
         assert face["listen"] != there["listen"]
     assert faces["h2-h1"]["listen"]
     assert [node["routes"] for node in nodes[1:3]] == [
-        [{"prefix": "/ncp-testbed/file", "face": "h2-h3"}], [{"prefix": "/ncp-testbed/file", "face": "h3-h4"}],
-    ]  # fmt: skip
+        [{"prefix": "/ncp-testbed/file", "face": "h2-h3"}],
+        [{"prefix": "/ncp-testbed/file", "face": "h3-h4"}],
+    ]
     assert plan["routes"] == plan["nodes"] == []
     assert [host["name"] for host in plan["hosts"]] == ["h1", "h2", "h3", "h4"]
 
@@ -50,9 +54,7 @@ def test_the_session_is_what_others_read() -> None:
 @pytest.mark.parametrize(
     ("segment_bytes", "transport", "fragments"), [(1300, "udp", 1), (1400, "udp", 2), (4400, "udp", 4)]
 )
-def test_what_is_above_the_path_mtu_goes_in_fragments(
-    segment_bytes: int, transport: str, fragments: int
-) -> None:
+def test_what_is_above_the_path_mtu_goes_in_fragments(segment_bytes: int, transport: str, fragments: int) -> None:
     assert wire_bytes(segment_bytes, transport) == segment_bytes + 90 + 8 + fragments * 34
 
 
@@ -82,9 +84,11 @@ def test_sockets_of_every_face_are_sampled() -> None:
     plan = plan_of("ndn.transport=tcp")
     watched = watch_list(plan, {}, "/run/netns/x")["sockets"]
     assert [(s["host"], s["flow"], s["role"], s["protocol"]) for s in watched] == [
-        ("h1", "h1-h2", "receiver", "tcp"), ("h2", "h2-h1", "sender", "tcp"),
-        ("h2", "h2-h3", "receiver", "tcp"), ("h3", "h3-h2", "sender", "tcp"),
-    ]  # fmt: skip
+        ("h1", "h1-h2", "receiver", "tcp"),
+        ("h2", "h2-h1", "sender", "tcp"),
+        ("h2", "h2-h3", "receiver", "tcp"),
+        ("h3", "h3-h2", "sender", "tcp"),
+    ]
     assert {s["local"] for s in watched} == {s["remote"] for s in watched}
 
 
@@ -118,10 +122,7 @@ def test_results_of_nodes_are_those_of_a_session() -> None:
         plan,
         {
             "h1": {"role": "consumer", "bytes": 7, "figures": {"rtt_ms": 5.0}},
-            "h2": {
-                "role": "forwarder",
-                "faces": [face, {"name": "h2-h3", "backlog_max_bytes": 1, "drops": 0}],
-            },
+            "h2": {"role": "forwarder", "faces": [face, {"name": "h2-h3", "backlog_max_bytes": 1, "drops": 0}]},
             "h3": {"role": "producer", "bytes": 7, "sha256": "x"},
         },
     )

@@ -21,9 +21,14 @@ def measured_by(exact_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) 
         build.build_programs()
         job: Path = tmp_path_factory.mktemp("job")
         ended = guest.boot(
-            exact_kernel, job, f"{guest.ENVIRONMENT} /checkout/.venv/bin/python -m {module}",
-            out=tmp_path_factory.mktemp("out"), seed=1, limit_s=GUEST_LIMIT_S, told=print,
-        )  # fmt: skip
+            exact_kernel,
+            job,
+            f"{guest.ENVIRONMENT} /checkout/.venv/bin/python -m {module}",
+            out=tmp_path_factory.mktemp("out"),
+            seed=1,
+            limit_s=GUEST_LIMIT_S,
+            told=print,
+        )
         assert ended.code == 0, (job / "stderr").read_text()[-3000:]
         assert ended.spins == 0, "a program that spins makes results depend on the machine"
         return json.loads((job / "stdout").read_text())

@@ -43,8 +43,13 @@ def assert_events_show_in_the_data(folder: Path) -> None:
     with (folder / "events.csv").open() as file:
         events = list(csv.DictReader(file))
     assert [(float(e["asked_s"]), e["kind"]) for e in events] == [
-        (5.0, "set"), (7.0, "set"), (8.0, "carrier"), (9.0, "carrier"), (11.5, "set"), (12.5, "set"),
-    ]  # fmt: skip
+        (5.0, "set"),
+        (7.0, "set"),
+        (8.0, "carrier"),
+        (9.0, "carrier"),
+        (11.5, "set"),
+        (12.5, "set"),
+    ]
     assert all(float(e["at_s"]) >= float(e["asked_s"]) for e in events)
 
     telemetry = FromFile(folder / "telemetry.lp")

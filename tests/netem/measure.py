@@ -40,14 +40,21 @@ def all_links(directory: Path) -> dict[str, LinkPlan]:
         "drophead": {"rate": Rate(pps=512), "delay_ms": 10, "queue": "drophead", "packets": 50},
         "codel": {"rate": Rate(pps=512), "delay_ms": 10, "queue": "codel", "packets": 500},
         "rate": {"rate": Rate(pps=128), "delay_ms": 10, "queue": "droptail", "packets": 500},
-    }  # fmt: skip
+    }
     links = {}
     for index, (name, a) in enumerate(asked.items(), start=1):
         links[name] = resolve_link(
-            index, name, "h1", "h2", a.get("rate", WIDE), delay_ms=a["delay_ms"], loss=a.get("loss", 0.0),
-            queue_mode=a.get("queue", "backpressure"), queue=QueueLength(packets=a.get("packets", 1000)),
+            index,
+            name,
+            "h1",
+            "h2",
+            a.get("rate", WIDE),
+            delay_ms=a["delay_ms"],
+            loss=a.get("loss", 0.0),
+            queue_mode=a.get("queue", "backpressure"),
+            queue=QueueLength(packets=a.get("packets", 1000)),
             impairments=a.get("impairments", Impairments()),
-        )  # fmt: skip
+        )
     return links
 
 
@@ -55,11 +62,21 @@ def probe(net: Lab, links: Sequence[LinkPlan], binary: Path, directory: Path) ->
     """What the testbed's own probe finds of the links."""
     done = subprocess.run(
         [
-            str(binary), "probe", "--plan", str(links_only_plan(directory, links)), "--seconds", "1.6",
-            "--netns", f"h1={net.namespace('h1')}", "--netns", f"h2={net.namespace('h2')}",
+            str(binary),
+            "probe",
+            "--plan",
+            str(links_only_plan(directory, links)),
+            "--seconds",
+            "1.6",
+            "--netns",
+            f"h1={net.namespace('h1')}",
+            "--netns",
+            f"h2={net.namespace('h2')}",
         ],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return {f"{m['link']} {m['direction']}": m for m in json.loads(done.stdout)["links"]}
 
 
@@ -89,9 +106,7 @@ def plug(net: Lab, link: LinkPlan) -> dict[str, Any]:
     seen: dict[str, Any] = {}
 
     def carrier() -> list[bool]:
-        shown = (
-            net.in_host(host, "ip", "-j", "link", "show", f"{host}-eth{link.index}") for host in ("h1", "h2")
-        )
+        shown = (net.in_host(host, "ip", "-j", "link", "show", f"{host}-eth{link.index}") for host in ("h1", "h2"))
         return ["NO-CARRIER" not in json.loads(text)[0]["flags"] for text in shown]
 
     def during(number: int) -> None:
@@ -135,9 +150,7 @@ def ramp(net: Lab, link: LinkPlan) -> dict[str, Any]:
             end = time.monotonic() + 2
             while time.monotonic() < end:
                 more = 1.01 if len(changed_ns) % 2 else 1.0
-                changed_ns.append(
-                    net.middle.change(link, "ab", {"rate_bps": more * link.rate_bps}).to_unix_ns
-                )
+                changed_ns.append(net.middle.change(link, "ab", {"rate_bps": more * link.rate_bps}).to_unix_ns)
                 time.sleep(0.02)
 
     packets = flow(net, link, 481, 0.0005, frame_bytes=link.frame_bytes, during=during, settle_s=0.1)

@@ -46,9 +46,13 @@ def measure() -> dict[str, Any]:
         with ThreadPoolExecutor() as beside:
             asked = beside.submit(ramps, rates, link)
             found = instrument.stream(
-                between, ip_bytes=link.frame_bytes - 14, seconds=SECONDS, window_s=SECONDS - 1,
-                send_buffer_bytes=40_000, wait_ms=1000,
-            )  # fmt: skip
+                between,
+                ip_bytes=link.frame_bytes - 14,
+                seconds=SECONDS,
+                window_s=SECONDS - 1,
+                send_buffer_bytes=40_000,
+                wait_ms=1000,
+            )
         rates.close()
         middle.stop()
     return {"asked_pps": asked.result(), "found": found}

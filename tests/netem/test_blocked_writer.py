@@ -20,8 +20,10 @@ def tests_of_the_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("go")
     subprocess.run(
         [build.go_tool(), "test", "-c", "-o", str(folder / "drive.test"), "./ncp-agent/drive"],
-        cwd=paths.CHECKOUT, env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}, check=True,
-    )  # fmt: skip
+        cwd=paths.CHECKOUT,
+        env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"},
+        check=True,
+    )
     return folder
 
 
@@ -29,9 +31,14 @@ def test_the_kernel_wakes_a_writer_as_the_simulator_does(
     exact_kernel: Kernel, tests_of_the_agent: Path, tmp_path: Path
 ) -> None:
     ended = guest.boot(
-        exact_kernel, tmp_path / "job", f"{guest.ENVIRONMENT} /tests/drive.test -test.v -test.run {TEST}",
-        out=tmp_path / "out", seed=1, limit_s=GUEST_LIMIT_S, further=[Mount(tests_of_the_agent, Path("/tests"))],
-    )  # fmt: skip
+        exact_kernel,
+        tmp_path / "job",
+        f"{guest.ENVIRONMENT} /tests/drive.test -test.v -test.run {TEST}",
+        out=tmp_path / "out",
+        seed=1,
+        limit_s=GUEST_LIMIT_S,
+        further=[Mount(tests_of_the_agent, Path("/tests"))],
+    )
     said = (tmp_path / "job" / "stdout").read_text()
     assert ended.code == 0, said
     assert f"--- PASS: {TEST}" in said, said

@@ -86,9 +86,7 @@ def test_losses_come_in_bursts(found: dict[str, Any]) -> None:
     assert on_time(delays_ms(flow), 5)
     arrived, sent = set(numbers(flow)), len(flow["sent_ns"])
     bursts = [
-        len(list(run))
-        for lost, run in itertools.groupby(number not in arrived for number in range(sent))
-        if lost
+        len(list(run)) for lost, run in itertools.groupby(number not in arrived for number in range(sent)) if lost
     ]
     # Lengths are geometric. The share lost spreads more than of independent draws, by what neighbours share.
     assert statistics.fmean(bursts) == pytest.approx(

@@ -10,9 +10,7 @@ from topologies.netem_middle import NetemMiddle
 
 
 @pytest.mark.parametrize(("seeded", "reason"), [(True, ""), (False, "before 6.6")])
-def test_losses_without_a_seed_are_said_to_be(
-    monkeypatch: pytest.MonkeyPatch, seeded: bool, reason: str
-) -> None:
+def test_losses_without_a_seed_are_said_to_be(monkeypatch: pytest.MonkeyPatch, seeded: bool, reason: str) -> None:
     lines: list[str] = []
     monkeypatch.setattr(netem_middle, "netem_takes_seed", lambda: seeded)
     monkeypatch.setattr(netem_middle, "pair_ends", lambda *_: None)

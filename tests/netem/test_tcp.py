@@ -62,9 +62,7 @@ def test_objects_arrive_as_slow_start_has_it(run) -> None:
 def test_what_iperf3_counts_is_in_the_packets(run) -> None:
     verdict, folder = run(IPERF3)
     found = verdict["checks"]["packets"]["figures"]
-    told = {
-        end: json.loads((folder / f"iperf3-{end}.json").read_text())["end"] for end in ("client", "server")
-    }
+    told = {end: json.loads((folder / f"iperf3-{end}.json").read_text())["end"] for end in ("client", "server")}
     assert found["counted_bytes"] == told["server"]["sum_received"]["bytes"]
     assert found["sent_bytes"] == told["client"]["sum_sent"]["bytes"]
     assert found["counted_bytes"] <= found["captured_bytes"] <= found["sent_bytes"]

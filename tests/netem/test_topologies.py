@@ -59,13 +59,10 @@ def test_sessions_share_a_bottleneck_with_tcp(guest_run: Run) -> None:
     # Its queue is in the middle: HTB with a short FIFO before netem.
     folder = run_to_a_pass(guest_run, "dumbbell")
     plan = document(folder, "plan")
-    starts = {
-        e.session: e.t_ns for e in FromFile(folder / "telemetry.lp").events() if e.kind == "transfer_start"
-    }
+    starts = {e.session: e.t_ns for e in FromFile(folder / "telemetry.lp").events() if e.kind == "transfer_start"}
     assert (starts["second"] - starts["first"]) / 1e9 == pytest.approx(2, abs=0.1)
     first, second = (
-        [agent(folder, f"{session}-{role}") for role in ("sender", "receiver")]
-        for session in ("first", "second")
+        [agent(folder, f"{session}-{role}") for role in ("sender", "receiver")] for session in ("first", "second")
     )
     assert first[0]["sha256"] == first[1]["sha256"] != second[0]["sha256"] == second[1]["sha256"]
 

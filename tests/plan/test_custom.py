@@ -65,11 +65,17 @@ def refusal(file: str, *assignments: str) -> str:
 def test_links_are_the_scenarios_and_paths_the_connections(tmp_path: Path, keys: tuple[str, str]) -> None:
     plan = plan_of(write(tmp_path, keys=keys))
     assert plan["topology"] == {
-        "name": "custom", "file": str(tmp_path / "diamond.py"), "class": "Diamond", "options": {},
-    }  # fmt: skip
+        "name": "custom",
+        "file": str(tmp_path / "diamond.py"),
+        "class": "Diamond",
+        "options": {},
+    }
     assert [(link["name"], link["a"]["host"], link["b"]["host"]) for link in plan["links"]] == [
-        ("up-1", "h1", "s1"), ("down-1", "s1", "h2"), ("up-2", "h1", "s2"), ("down-2", "s2", "h2"),
-    ]  # fmt: skip
+        ("up-1", "h1", "s1"),
+        ("down-1", "s1", "h2"),
+        ("up-2", "h1", "s2"),
+        ("down-2", "s2", "h2"),
+    ]
     assert [host["name"] for host in plan["hosts"]] == ["h1", "h2"]
     assert plan["nodes"] == [{"name": "s1", "forwards": True}, {"name": "s2", "forwards": True}]
     # A sender's own queue pushes back on it; a router's drops.
@@ -79,15 +85,9 @@ def test_links_are_the_scenarios_and_paths_the_connections(tmp_path: Path, keys:
 
 
 def test_named_links_may_come_in_any_order(tmp_path: Path) -> None:
-    first, second = (
-        "  - {name: up-1, rate: 1024pps, delay: 5ms}\n",
-        "  - {name: down-1, rate: 512pps, delay: 5ms}\n",
-    )
+    first, second = ("  - {name: up-1, rate: 1024pps, delay: 5ms}\n", "  - {name: down-1, rate: 512pps, delay: 5ms}\n")
     plan = plan_of(write(tmp_path, SCENARIO.replace(first + second, second + first)))
-    assert [(link["name"], link["a"]["host"]) for link in plan["links"]][:2] == [
-        ("down-1", "s1"),
-        ("up-1", "h1"),
-    ]
+    assert [(link["name"], link["a"]["host"]) for link in plan["links"]][:2] == [("down-1", "s1"), ("up-1", "h1")]
     assert_routed(plan)
 
 
@@ -101,10 +101,7 @@ def test_cross_traffic_has_hosts_and_a_path(tmp_path: Path) -> None:
     flow = "{tool: iperf3, sender: h1, receiver: h2, path: [up-2, down-2], for: 1s}"
     plan = plan_of(write(tmp_path, text + f"cross_traffic: [{flow}]\n"))
     assert plan["cross_traffic"][0]["path"] == ["up-2", "down-2"]
-    assert (plan["cross_traffic"][0]["client"], plan["cross_traffic"][0]["server"]) == (
-        "198.18.3.1",
-        "198.18.4.2",
-    )
+    assert (plan["cross_traffic"][0]["client"], plan["cross_traffic"][0]["server"]) == ("198.18.3.1", "198.18.4.2")
 
 
 def test_a_shared_link_is_halved_between_its_connections() -> None:
@@ -125,7 +122,8 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
         ("{file: diamond.py, class: Diamond}", "custom", "with both"),
         ("class: Diamond}", "clas: Diamond}", "unknown key 'clas'; did you mean 'class'"),
         (
-            "class: Diamond", "class: Diamond, options: {broken: true}",
+            "class: Diamond",
+            "class: Diamond, options: {broken: true}",
             "topology.class: Diamond(broken=True) raised KeyError: 'a reason' (diamond.py:8)",
         ),
         ("class: Diamond", "class: Diamond, options: {size: 3}", "raised TypeError: "),
@@ -140,11 +138,14 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
         (", paths: [[up-1, down-1], [up-2, down-2]]", "", "sessions.s1.paths: is missing; name the links"),
         ("receiver: h2", "receiver: h2, connections: 2", "connections: there is one for each of its paths"),
         ("name: up-2", "name: up-3", "links.up-3: the topology has no link of that name; it has up-1 (h1–s1)"),
-        ("rate: 512pps, delay: 5ms}\n  - {name: up", "rate: 512pps, queue: {mode: backpressure}}\n  - {name: up",
-         "links.down-1.queue.mode: 'backpressure' is a sender's own"),
+        (
+            "rate: 512pps, delay: 5ms}\n  - {name: up",
+            "rate: 512pps, queue: {mode: backpressure}}\n  - {name: up",
+            "links.down-1.queue.mode: 'backpressure' is a sender's own",
+        ),
         ("sessions:\n", "cross_traffic: []\nsession:\n", "unknown key 'session'"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_named(tmp_path: Path, old: str, new: str, says: str) -> None:
     assert old in SCENARIO
     message = refusal(write(tmp_path, SCENARIO.replace(old, new)))
@@ -162,12 +163,13 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, says: str) -> No
         ("KEY_B", "", "2 of 4 links have a name (key=…); give all of them one, or none"),
         ("KEY_B", "KEY_A", "two links are named 'up-1' (key=…)"),
         (
-            '"h2"KEY_B)', '"h2"KEY_B)\n        self.addLink("h1", "h2", key="x")',
+            '"h2"KEY_B)',
+            '"h2"KEY_B)\n        self.addLink("h1", "h2", key="x")',
             "links: the topology's x is not described",
         ),
         ('self.addHost("h2")', 'exit("no more")', "raised SystemExit: no more (diamond.py:6)"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_in_the_python_file_are_located(tmp_path: Path, old: str, new: str, says: str) -> None:
     assert old in DIAMOND
     message = refusal(write(tmp_path, topo=DIAMOND.replace(old, new)))

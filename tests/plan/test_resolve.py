@@ -29,9 +29,7 @@ def test_startup_as_the_proposal_has_it() -> None:
     assert [link["delay_ms"] for link in plan["links"]] == [50, 50]
     assert plan["links"][0]["frame_bytes"] == 1073
     assert plan["links"][0]["rate_bps"] == 1024 * 1073 * 8
-    assert [link["queue"]["packets"] for link in plan["links"]] == [102, 13], (
-        "2 x rate x latency, mockconn's buffer"
-    )
+    assert [link["queue"]["packets"] for link in plan["links"]] == [102, 13], "2 x rate x latency, mockconn's buffer"
     assert expected_transfer_s(plan) == pytest.approx(49152 / 1152)
 
 
@@ -96,10 +94,7 @@ def test_the_plan_in_words() -> None:
 
 def test_the_variant_tells_which_runs_may_be_compared() -> None:
     assert plan_of()["variant"] == "full"
-    assert (
-        resolve(load("startup", (), quick=True), POLICIES, Choices(quick=True), new_run_id())["variant"]
-        == "quick"
-    )
+    assert resolve(load("startup", (), quick=True), POLICIES, Choices(quick=True), new_run_id())["variant"] == "quick"
     assert plan_of("transfer=2MiB")["variant"] == "changed"
 
 

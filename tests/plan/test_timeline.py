@@ -45,32 +45,41 @@ def test_a_blackhole_ends_with_the_loss_that_there_was(actions_of) -> None:
         link=", loss: 1%",
     )
     assert [(a["at_s"], a["properties"]["loss"]) for a in found] == [
-        (2.0, 1.0), (3.0, 0.01), (5.0, 0.02), (8.0, 1.0), (9.0, 0.02),
-    ]  # fmt: skip
+        (2.0, 1.0),
+        (3.0, 0.01),
+        (5.0, 0.02),
+        (8.0, 1.0),
+        (9.0, 0.02),
+    ]
 
 
 def test_a_blackhole_of_a_link_with_bursty_loss(actions_of) -> None:
-    start, end = actions_of(
-        "at: 2s, do: blackhole, link: slow, for: 1s", link=", burst_loss: {enter: 1%, leave: 25%}"
-    )
+    start, end = actions_of("at: 2s, do: blackhole, link: slow, for: 1s", link=", burst_loss: {enter: 1%, leave: 25%}")
     assert start["properties"]["gilbert_elliott"]["loss_good"] == 1.0
-    assert end["properties"]["gilbert_elliott"] == {
-        "enter": 0.01, "leave": 0.25, "loss_good": 0.0, "loss_bad": 1.0,
-    }  # fmt: skip
+    assert end["properties"]["gilbert_elliott"] == {"enter": 0.01, "leave": 0.25, "loss_good": 0.0, "loss_bad": 1.0}
 
 
 def test_a_flap_is_down_and_up_in_turns(actions_of) -> None:
     found = actions_of("at: 1s, do: flap, link: fast, times: 3, down: 200ms, up: 300ms")
     assert [(a["at_s"], a["up"]) for a in found] == [
-        (1.0, False), (1.2, True), (1.5, False), (1.7, True), (2.0, False), (2.2, True),
-    ]  # fmt: skip
+        (1.0, False),
+        (1.2, True),
+        (1.5, False),
+        (1.7, True),
+        (2.0, False),
+        (2.2, True),
+    ]
 
 
 def test_a_ramp_reaches_both_ends(actions_of) -> None:
     found = actions_of("at: 1s, do: ramp, link: fast, delay: [50ms, 100ms], over: 1s, step: 250ms")
     assert [(a["at_s"], a["properties"]["delay_ms"]) for a in found] == [
-        (1.0, 50), (1.25, 62.5), (1.5, 75), (1.75, 87.5), (2.0, 100),
-    ]  # fmt: skip
+        (1.0, 50),
+        (1.25, 62.5),
+        (1.5, 75),
+        (1.75, 87.5),
+        (2.0, 100),
+    ]
 
 
 def test_a_paused_reader(actions_of) -> None:

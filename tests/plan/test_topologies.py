@@ -16,9 +16,7 @@ from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id,
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario.load import load
 
-POLICIES: PolicyFacts = {
-    name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24")
-}
+POLICIES: PolicyFacts = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24")}
 
 
 def plan_of(scenario: str, *assignments: str) -> Plan:
@@ -69,8 +67,11 @@ def test_parallel_links_are_paths_of_one_link() -> None:
 def test_a_relayed_path_is_two_links_with_half_of_the_delay_each() -> None:
     plan = plan_of("relays", "links.slow.delay=25ms")
     assert [(link["name"], link["a"]["host"], link["b"]["host"]) for link in plan["links"]] == [
-        ("fast-1", "h1", "r1"), ("fast-2", "r1", "h2"), ("slow-1", "h1", "r2"), ("slow-2", "r2", "h2"),
-    ]  # fmt: skip
+        ("fast-1", "h1", "r1"),
+        ("fast-2", "r1", "h2"),
+        ("slow-1", "h1", "r2"),
+        ("slow-2", "r2", "h2"),
+    ]
     assert [link["delay_ms"] for link in plan["links"]] == [25, 25, 12.5, 12.5]
     assert [link["rate_pps"] for link in plan["links"]] == [1024, 1024, 128, 128]
     # Sized to the path's delay, not to the hop's.
@@ -93,9 +94,7 @@ def test_any_number_of_relayed_paths_is_routed(count: int) -> None:
 
 
 def test_impairments_and_a_queue_in_the_middle_are_the_first_hops() -> None:
-    plan = plan_of(
-        "relays", "links.fast.loss=1%", "links.fast.jitter=2ms", "links.fast.queue={mode: droptail}"
-    )
+    plan = plan_of("relays", "links.fast.loss=1%", "links.fast.jitter=2ms", "links.fast.queue={mode: droptail}")
     first, second = plan["links"][:2]
     assert (first["loss"], first["jitter_ms"], first["queue"]["mode"]) == (0.01, 2, "droptail")
     assert (second["loss"], second["queue"]["mode"]) == (0, "backpressure")
@@ -125,9 +124,7 @@ def test_a_timeline_acts_on_whole_paths(tmp_path: Path) -> None:
         {"link": "fast-2", "properties": rate},
     ]
     assert actions(tmp_path, "{do: down, link: slow, at: 1s}") == [{"link": "slow-1", "up": False}]
-    assert [a["link"] for a in actions(tmp_path, "{do: blackhole, link: slow, at: 1s, for: 1s}")] == [
-        "slow-1"
-    ] * 2
+    assert [a["link"] for a in actions(tmp_path, "{do: blackhole, link: slow, at: 1s, for: 1s}")] == ["slow-1"] * 2
     with pytest.raises(BadInput, match="there is no link 'fast-1'; links: fast, slow"):
         actions(tmp_path, "{do: down, link: fast-1, at: 1s}")
     with pytest.raises(BadInput, match="there is no connection 3; there are 1 to 2"):
@@ -145,8 +142,11 @@ def test_a_dumbbell_has_a_pair_of_hosts_per_session_and_flow() -> None:
     plan = plan_of("dumbbell")
     assert [host["name"] for host in plan["hosts"]] == ["a1", "b1", "a2", "b2"]
     assert {node["name"]: node["forwards"] for node in plan["nodes"]} == {
-        "r1": True, "r2": True, "a3": False, "b3": False,
-    }  # fmt: skip
+        "r1": True,
+        "r2": True,
+        "a3": False,
+        "b3": False,
+    }
     core = plan["links"][0]
     assert (core["name"], core["a"]["host"], core["b"]["host"]) == ("core", "r1", "r2")
     assert core["queue"] == {"mode": "droptail", "packets": 41}
@@ -192,17 +192,9 @@ def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
         ("dumbbell", ["ncp.initial_windows=[1]"], "1 values for the 2 connections of session second"),
         ("dumbbell", ["cross_traffic.1.for=1500ms"], "iperf3 counts whole seconds, for example 10s"),
         ("dumbbell", ["cross_traffic.1.tool=netperf"], "'netperf' is not right: Input should be 'iperf3'"),
-        (
-            "dumbbell",
-            ["topology=parallel"],
-            "sessions: topology parallel has none; use topology dumbbell or star",
-        ),
+        ("dumbbell", ["topology=parallel"], "sessions: topology parallel has none; use topology dumbbell or star"),
         ("relays", ["topology=dumbbell"], "links has 2 links; a dumbbell has one, the bottleneck"),
-        (
-            "dumbbell",
-            ["sessions.second.sender=a1"],
-            "sessions.second.sender: topology dumbbell chooses the hosts",
-        ),
+        ("dumbbell", ["sessions.second.sender=a1"], "sessions.second.sender: topology dumbbell chooses the hosts"),
         (
             "star",
             ["sessions.s1.sender=h9"],
@@ -210,11 +202,7 @@ def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
         ),
         ("star", ["sessions.s1.sender=h2"], "sessions.s1: h2 sends to itself"),
         ("star", ["cross_traffic=[{tool: iperf3, for: 1s}]"], "cross_traffic.1.sender: is missing"),
-        (
-            "star",
-            ["links.one.queue={mode: backpressure}"],
-            "links.one.queue.mode: 'backpressure' is a sender's own",
-        ),
+        ("star", ["links.one.queue={mode: backpressure}"], "links.one.queue.mode: 'backpressure' is a sender's own"),
         ("relays", ["topology=ring"], "'parallel', 'relays'"),
     ],
 )
@@ -236,8 +224,10 @@ def test_sessions_may_share_a_host() -> None:
 def test_a_star_has_a_link_per_host() -> None:
     plan = plan_of("star")
     assert [(link["name"], link["a"]["host"], link["b"]["host"]) for link in plan["links"]] == [
-        ("one", "h1", "r1"), ("two", "h2", "r1"), ("three", "h3", "r1"),
-    ]  # fmt: skip
+        ("one", "h1", "r1"),
+        ("two", "h2", "r1"),
+        ("three", "h3", "r1"),
+    ]
     assert {link["queue"]["mode"] for link in plan["links"]} == {"droptail"}
     (connection,) = plan["sessions"][0]["connections"]
     assert (connection["link"], connection["path"]) == ("two", ["one", "two"])
@@ -250,7 +240,9 @@ def test_a_chain_is_hosts_in_a_row_that_route_nothing() -> None:
     shape = layout.chain(["near", "middle", "far"])
     assert shape.hosts == ("h1", "h2", "h3", "h4")
     assert [(edge.name, edge.a, edge.b) for edge in shape.edges] == [
-        ("near", "h1", "h2"), ("middle", "h2", "h3"), ("far", "h3", "h4"),
-    ]  # fmt: skip
+        ("near", "h1", "h2"),
+        ("middle", "h2", "h3"),
+        ("far", "h3", "h4"),
+    ]
     assert shape.nodes == ()
     assert shape.routes() == []

@@ -56,9 +56,7 @@ def test_the_same_folder_gives_the_same_bytes(folder):
 
 def test_the_page_needs_nothing_else(page):
     assert "<script" not in page
-    loads = re.sub(r'<a href="[^"]+">', "", page).replace(
-        "xlink:href", "href"
-    )  # a link loads nothing by itself
+    loads = re.sub(r'<a href="[^"]+">', "", page).replace("xlink:href", "href")  # a link loads nothing by itself
     assert not re.search(r'(?:src|href)="(?!#)', loads)
     assert "@import" not in page
     assert "url(http" not in page
@@ -184,10 +182,7 @@ def test_several_sessions_get_plots_of_their_own(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [
-        ("link,direction\nfast,ab\n", "links.csv: a column is missing"),
-        ("link\n\xff\n", r"links\.csv: not CSV"),
-    ],
+    [("link,direction\nfast,ab\n", "links.csv: a column is missing"), ("link\n\xff\n", r"links\.csv: not CSV")],
 )
 def test_a_broken_table_is_named(tmp_path, content, says):
     folder = make_folder(tmp_path / "r")
@@ -200,5 +195,9 @@ def test_numbers_as_people_read_them():
     assert [bits_per_second(v) for v in (8790016, 128e3, 12)] == ["8.79 Mbit/s", "128 kbit/s", "12 bit/s"]
     assert [size(v) for v in (48 << 20, 1536, 7)] == ["48 MiB", "1.5 KiB", "7 bytes"]
     assert [figure(v) for v in (None, 0.0136134, 7.999772, 50331648, "7 to 9")] == [
-        "–", "0.0136", "8.00", "50,331,648", "7 to 9",
-    ]  # fmt: skip
+        "–",
+        "0.0136",
+        "8.00",
+        "50,331,648",
+        "7 to 9",
+    ]

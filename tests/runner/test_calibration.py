@@ -17,16 +17,25 @@ PLAN = {
 
 def reading(**changes: Any) -> LinkReading:
     fields = {
-        "link": "fast", "direction": "ab", "rate_bps_asked": 1e6, "rate_bps": 1e6, "delay_ms_asked": 50.0,
-        "delay_ms": 50.0, "delay_p99_ms": 50.1, "loss_asked": 0.0, "loss": 0.0, "sent": 100, "received": 100,
-    }  # fmt: skip
+        "link": "fast",
+        "direction": "ab",
+        "rate_bps_asked": 1e6,
+        "rate_bps": 1e6,
+        "delay_ms_asked": 50.0,
+        "delay_ms": 50.0,
+        "delay_p99_ms": 50.1,
+        "loss_asked": 0.0,
+        "loss": 0.0,
+        "sent": 100,
+        "received": 100,
+    }
     return LinkReading(**{**fields, **changes})
 
 
 @pytest.mark.parametrize(
     ("changes", "of_limit"),
     [({}, 0.0), ({"rate_bps": 0.97e6}, 1.5), ({"delay_ms": 47.0}, 3.0), ({"delay_ms": 50.5, "rate_bps": 1.03e6}, 1.5)],
-)  # fmt: skip
+)
 def test_the_larger_error_is_told_in_parts_of_its_limit(changes, of_limit):
     (line,) = lines(PLAN, [reading(**changes)], 17)
     point = parse_line(line)
@@ -43,8 +52,6 @@ def test_the_larger_error_is_told_in_parts_of_its_limit(changes, of_limit):
 
 def test_where_nothing_is_allowed_any_error_is_many_limits():
     plan = {**PLAN, "limits": {"rate_error": 0.0, "delay_error_ms": 0.0}}
-    exact, off = (
-        parse_line(line) for line in lines(plan, [reading(), reading(link="slow", delay_ms=50.1)], 17)
-    )
+    exact, off = (parse_line(line) for line in lines(plan, [reading(), reading(link="slow", delay_ms=50.1)], 17))
     assert exact["fields"]["of_limit"] == 0
     assert off["fields"]["of_limit"] == 1e6

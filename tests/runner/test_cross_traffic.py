@@ -26,41 +26,11 @@ def namespaces() -> Iterator[dict[str, str]]:
     for name in names.values():
         run(["ip", "netns", "add", name])
     try:
-        run(
-            [
-                "ip",
-                "link",
-                "add",
-                "v0",
-                "netns",
-                names["a"],
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "v0",
-                "netns",
-                names["b"],
-            ]
-        )
+        run(["ip", "link", "add", "v0", "netns", names["a"], "type", "veth", "peer", "name", "v0", "netns", names["b"]])
         for number, path in enumerate(paths.values(), start=1):
             run(in_namespace(path, ["ip", "addr", "add", f"198.18.9.{number}/30", "dev", "v0"]))
             run(in_namespace(path, ["ip", "link", "set", "v0", "up"]))
-        shape = [
-            "tc",
-            "qdisc",
-            "add",
-            "dev",
-            "v0",
-            "root",
-            "tbf",
-            "rate",
-            "8mbit",
-            "burst",
-            "3000",
-            "latency",
-            "50ms",
-        ]
+        shape = ["tc", "qdisc", "add", "dev", "v0", "root", "tbf", "rate", "8mbit", "burst", "3000", "latency", "50ms"]
         run(in_namespace(paths["a"], shape))
         yield paths
     finally:
@@ -72,12 +42,17 @@ def flow(folder: Path, namespaces: dict[str, str], started_s: float | None, **ch
     for name in ("logs", "spools"):
         (folder / name).mkdir()
     asked = {
-        "number": 1, "congestion_control": "cubic", "client_host": "a", "server_host": "b",
-        "client": "198.18.9.1", "server": "198.18.9.2", "from_s": 0.5, "for_s": 2.0, **changed,
-    }  # fmt: skip
-    return Iperf3(
-        PLAN, asked, namespaces, folder, lambda: None if started_s is None else round(started_s * 1e9)
-    )
+        "number": 1,
+        "congestion_control": "cubic",
+        "client_host": "a",
+        "server_host": "b",
+        "client": "198.18.9.1",
+        "server": "198.18.9.2",
+        "from_s": 0.5,
+        "for_s": 2.0,
+        **changed,
+    }
+    return Iperf3(PLAN, asked, namespaces, folder, lambda: None if started_s is None else round(started_s * 1e9))
 
 
 def test_a_flow_is_told_as_it_is_received(tmp_path: Path, namespaces: dict[str, str]) -> None:

@@ -60,9 +60,11 @@ def test_it_is_written_before_anything_is_made_and_torn_down_latest_first(tmp_pa
         ledger.will_make("folder", str(tmp_path / name))
         (tmp_path / name).mkdir()
     assert list(ledger.entries()) == [
-        ("folder", str(tmp_path / "second")), ("folder", str(tmp_path / "first")),
-        ("processes", RUN), ("folder", str(tmp_path / RUN)),
-    ]  # fmt: skip
+        ("folder", str(tmp_path / "second")),
+        ("folder", str(tmp_path / "first")),
+        ("processes", RUN),
+        ("folder", str(tmp_path / RUN)),
+    ]
     removed = ledger.tear_down(no_docker)
     assert removed.things == [f"folder {tmp_path / name}" for name in ("second", "first", RUN)]
     assert list(tmp_path.iterdir()) == [tmp_path / "run"]

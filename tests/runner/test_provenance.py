@@ -25,17 +25,13 @@ def test_a_checkout_has_its_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert provenance.of_machine_and_code()["uncommitted_changes"] is True
 
 
-def test_files_without_a_repository_say_nothing_of_commits(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_files_without_a_repository_say_nothing_of_commits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
     facts = provenance.of_machine_and_code()
     assert (facts["commit"], facts["uncommitted_changes"]) == ("", None)
 
 
-def test_without_git_a_run_goes_on_and_a_commit_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_git_a_run_goes_on_and_a_commit_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
     facts = provenance.of_machine_and_code()
     assert (facts["commit"], facts["uncommitted_changes"]) == ("", None)

@@ -46,9 +46,7 @@ def die(_number: int) -> None:
 def test_every_job_is_done_and_told(width: int) -> None:
     found: dict[int, tuple[int, int]] = {}
     seen: set[int] = set()
-    side_by_side(
-        range(7), double, lambda job, what, _s: found.update({job: what}), width=width, on=seen.update
-    )
+    side_by_side(range(7), double, lambda job, what, _s: found.update({job: what}), width=width, on=seen.update)
     assert {job: what for job, (what, _) in found.items()} == {n: 2 * n for n in range(7)}
     processes = {pid for _, pid in found.values()}
     assert processes == {os.getpid()} if width == 1 else os.getpid() not in processes

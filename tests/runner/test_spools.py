@@ -20,9 +20,7 @@ def test_merge_keeps_every_point_in_time_order(tmp_path_factory, spools: list[li
     count = merge_spools(files, merged)
     lines = merged.read_text().splitlines()
     assert count == len(lines) == sum(map(len, spools))
-    assert [int(line.rsplit(" ", 1)[1]) for line in lines] == sorted(
-        stamp for spool in spools for stamp in spool
-    )
+    assert [int(line.rsplit(" ", 1)[1]) for line in lines] == sorted(stamp for spool in spools for stamp in spool)
     assert len(set(lines)) == len(lines)
 
 

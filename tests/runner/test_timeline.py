@@ -58,8 +58,10 @@ def test_actions_are_carried_out_in_order_and_recorded(tmp_path: Path) -> None:
     timeline.join(10)
     assert timeline.failure() is None
     assert recorder.calls == [
-        ("change", ("l", "ab", {"loss": 0.5})), ("carrier", ("l", False)), ("pause_read", (2, 1.0)),
-    ]  # fmt: skip
+        ("change", ("l", "ab", {"loss": 0.5})),
+        ("carrier", ("l", False)),
+        ("pause_read", (2, 1.0)),
+    ]
     assert recorder.prepared
     assert recorder.closed
     assert all(done.at_s >= done.asked_s for done in timeline.done), "never early"

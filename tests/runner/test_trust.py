@@ -24,9 +24,18 @@ LIMITS = {
 
 def reading(**changes) -> LinkReading:
     values = {
-        "link": "fast", "direction": "ab", "rate_bps_asked": 8e6, "rate_bps": 8e6, "delay_ms_asked": 50.0,
-        "delay_ms": 50.05, "delay_p99_ms": 50.2, "loss_asked": 0.0, "loss": 0.0, "sent": 100, "received": 100,
-    }  # fmt: skip
+        "link": "fast",
+        "direction": "ab",
+        "rate_bps_asked": 8e6,
+        "rate_bps": 8e6,
+        "delay_ms_asked": 50.0,
+        "delay_ms": 50.05,
+        "delay_p99_ms": 50.2,
+        "loss_asked": 0.0,
+        "loss": 0.0,
+        "sent": 100,
+        "received": 100,
+    }
     return LinkReading(**{**values, **changes})
 
 
@@ -70,11 +79,7 @@ def test_a_quiet_run_is_trusted() -> None:
 
 
 def test_what_makes_a_run_untrusted() -> None:
-    said = trust(
-        relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]},
-        idle=[0.0, 0.02],
-        qdiscs=[shaper(7)],
-    )
+    said = trust(relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]}, idle=[0.0, 0.02], qdiscs=[shaper(7)])
     assert not said.trusted
     assert len(said.reasons) == 4
     for figure in ("2.50 ms late", "lost 3 frames", "dropped 7 packets", "1.0% of its CPU time"):

@@ -53,9 +53,7 @@ def test_both_ends_of_every_connection(transport: str) -> None:
     plan = plan_of("startup", f"ncp.transport={transport}")
     sockets = watched(plan)["sockets"]
     assert Counter((s["flow"], s["role"], s["host"]) for s in sockets) == {
-        (f"s1-{number}", role, host): 1
-        for number in (1, 2)
-        for role, host in (("sender", "h1"), ("receiver", "h2"))
+        (f"s1-{number}", role, host): 1 for number in (1, 2) for role, host in (("sender", "h1"), ("receiver", "h2"))
     }
     assert {s["protocol"] for s in sockets} == {transport}
     for sender in (s for s in sockets if s["role"] == "sender"):
@@ -78,7 +76,5 @@ def test_the_collector_reads_it(tmp_path: Path) -> None:
     """Names are the collector's: it refuses any other."""
     text = json.dumps(watched(plan_of("dumbbell", middle="netem")))
     source = (Path(__file__).parents[2] / "collectors" / "watch" / "watch.go").read_text()
-    keys = {
-        key for part in json.loads(text).values() if isinstance(part, list) for item in part for key in item
-    }
+    keys = {key for part in json.loads(text).values() if isinstance(part, list) for item in part for key in item}
     assert {key for key in keys if f'`json:"{key}"`' not in source} == set()

@@ -12,9 +12,19 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 Word = Literal["pass", "fail", "untrusted"]
 
 CLASSES = (
-    "control", "payload", "policies", "links", "calibration", "trust", "telemetry", "timeline", "counting",
-    "published numbers", "forged folder", "forged bundle",
-)  # fmt: skip
+    "control",
+    "payload",
+    "policies",
+    "links",
+    "calibration",
+    "trust",
+    "telemetry",
+    "timeline",
+    "counting",
+    "published numbers",
+    "forged folder",
+    "forged bundle",
+)
 
 
 class Swap(NamedTuple):

@@ -29,9 +29,11 @@ from tests.sabotage.real import AllStored, as_real
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
-    "testbed.simulator.virtual_run.write_report", "testbed.runner.judging._write_report",
-    "testbed.matrix.table_run.write_report", "testbed.claims.all_run.write_report",
-)  # fmt: skip
+    "testbed.simulator.virtual_run.write_report",
+    "testbed.runner.judging._write_report",
+    "testbed.matrix.table_run.write_report",
+    "testbed.claims.all_run.write_report",
+)
 
 _build, _provenance = build.build_programs, cache(provenance.of_machine_and_code)
 _policies = cache(build.policy_facts)
@@ -77,9 +79,7 @@ class Lab:
         patch.setenv("NCP_TESTBED_INFLUX_PORT", "18087")
         simulator = simulator_of(tuple(entry.swaps), self.place.parent)
         patch.setattr("testbed.doctor.make_ready", lambda *_, **__: None)
-        patch.setattr(
-            build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator}
-        )
+        patch.setattr(build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator})
         patch.setattr(build, "policy_facts", _policies)
         patch.setattr(provenance, "of_machine_and_code", _provenance)
         for module in ("matrix", "claims"):
@@ -141,9 +141,7 @@ class Lab:
 
         def sabotaged(folder: Path, simulator: Path) -> dict[str, Any]:
             plan = read_json(folder / "plan.json")
-            key = json.dumps(
-                {k: v for k, v in plan.items() if k not in ("run", "scenario", "title")}, sort_keys=True
-            )
+            key = json.dumps({k: v for k, v in plan.items() if k not in ("run", "scenario", "title")}, sort_keys=True)
             chosen = self._at_work(plan["seed"])
             if key in self._made:
                 return _left_again(self._made[key], folder, plan)
@@ -171,9 +169,7 @@ class Lab:
             self.patch.setattr("testbed.simulator.virtual_run.Database", AllStored)
             broken = judging.write_broken
 
-            def with_reasons(
-                plan: Any, folder: Path, endpoint: Any, message: str, _: Any, **more: Any
-            ) -> None:
+            def with_reasons(plan: Any, folder: Path, endpoint: Any, message: str, _: Any, **more: Any) -> None:
                 """As runs on real packets end: with why its links can't be trusted."""
                 broken(plan, folder, endpoint, message, getattr(sys.exc_info()[1], "reasons", []), **more)
 

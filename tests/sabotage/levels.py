@@ -64,9 +64,7 @@ def verify(lab: Lab, entry: Entry, honest: Lab) -> Word:
     """The bundle of a result, judged again from the bundle alone. What is confirmed is the verdict that it has."""
     result = lab.latest(entry.scenario)
     if entry.forged:
-        result = Path(
-            shutil.copytree(honest.latest(TABLE if entry.of_table else entry.scenario), lab.place / "forged")
-        )
+        result = Path(shutil.copytree(honest.latest(TABLE if entry.of_table else entry.scenario), lab.place / "forged"))
         if not entry.in_bundle:
             entry.forged(result)
             return _confirmed(lab.ask("verify", str(result)))
@@ -79,9 +77,14 @@ def verify(lab: Lab, entry: Entry, honest: Lab) -> Word:
 
 
 LEVELS: Mapping[Level, Callable[[Lab, Entry, Lab], Word]] = {
-    "run": run, "repeat": repeat, "table": table, "all": all_claims, "compare": compare, "cross-check": cross_check,
+    "run": run,
+    "repeat": repeat,
+    "table": table,
+    "all": all_claims,
+    "compare": compare,
+    "cross-check": cross_check,
     "verify": verify,
-}  # fmt: skip
+}
 
 
 def _confirmed(said: Said) -> Word:

@@ -54,9 +54,7 @@ def with_table(came: Mapping[Entry, Mapping[Level, Word]]) -> str:
 def _count(came: Mapping[Entry, Mapping[Level, Word]]) -> str:
     asked = sum(entry.expects(level) is not None for entry in came for level in LEVELS)
     saboteurs = [entry for entry in came if entry.of != "control"]
-    missed = sum(
-        word != entry.expects(level) for entry, words in came.items() for level, word in words.items()
-    )
+    missed = sum(word != entry.expects(level) for entry, words in came.items() for level, word in words.items())
     controls = len(came) - len(saboteurs)
     return (
         f"{len(saboteurs)} saboteurs and {controls} controls, asked {asked} times at {len(LEVELS)} levels; "

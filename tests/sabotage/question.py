@@ -27,7 +27,9 @@ def write(scenario: Path, folder: Path) -> None:
 
 def _table(name: str, asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {
-        "name": TABLE, "title": f"{name}, as a table", "repeat": 3,
+        "name": TABLE,
+        "title": f"{name}, as a table",
+        "repeat": 3,
         "cells": {key: value for key, value in asked.items() if key not in _OF_A_SCENARIO},
         "rows": [{"name": "as-is"}],
         "columns": [{"name": "as-is"}],
@@ -36,7 +38,7 @@ def _table(name: str, asked: dict[str, Any], folder: Path) -> dict[str, Any]:
             {"name": "near the bound", "judge": "bound", "columns": ["as-is"], "min": 0.25, "max": 1.0},
             {"name": "as others measured", "judge": "known", "columns": ["as-is"], "tolerance": 0.02},
         ],
-    }  # fmt: skip
+    }
 
 
 def _claims(scenario: Path, asked: dict[str, Any]) -> dict[str, Any]:
@@ -50,8 +52,7 @@ def _claims(scenario: Path, asked: dict[str, Any]) -> dict[str, Any]:
         "why": "a laboratory",
     }
     claims: dict[str, Any] = {
-        f"claim-{place}": {**words, "run": "scenario", "check": name}
-        for place, name in enumerate(numbers, start=1)
+        f"claim-{place}": {**words, "run": "scenario", "check": name} for place, name in enumerate(numbers, start=1)
     }
     for name in ("near the bound", "as others measured"):
         claims[name.replace(" ", "-")] = {**words, "run": "table", "check": name}
@@ -59,11 +60,9 @@ def _claims(scenario: Path, asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "sources": {"lab": {"title": "t", "by": "b", "where": "w"}},
         "setups": {"lab": {"source": "lab", "text": "As the scenario has it.", "given": {"links.0.loss": 0}}},
-        "runs": {
-            "scenario": {"run": scenario.stem, "repeat": 3, **run}, "table": {"run": TABLE, **run},
-        },
+        "runs": {"scenario": {"run": scenario.stem, "repeat": 3, **run}, "table": {"run": TABLE, **run}},
         "claims": claims,
-    }  # fmt: skip
+    }
 
 
 def _keep(file: Path, document: dict[str, Any]) -> None:

@@ -25,9 +25,7 @@ the plan's rate it was asked about; ``relay``: its result; ``host``: seconds and
 counters at the transfer's end."""
 
 
-def as_real(
-    plan: dict[str, Any], folder: Path, change: Callable[[Told], None]
-) -> tuple[Trust, dict[str, Any]]:
+def as_real(plan: dict[str, Any], folder: Path, change: Callable[[Told], None]) -> tuple[Trust, dict[str, Any]]:
     """``change`` makes of an honest machine a dishonest one. Returns the trust and what provenance tells."""
     plan |= {"engine": "mininet", "middle": "relay", "runtime": "process"}
     (folder / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
@@ -40,15 +38,23 @@ def as_real(
         # Asked for a part of the rate, where the readings are of another day.
         asked = [{**link, "rate_bps": int(link["rate_bps"] * told["of_the_rate"])} for link in plan["links"]]
         readings = calibrate(
-            {**plan, "links": asked}, folder / "plan.json", _probe(told["probe"], folder), {},
-            folder / "logs" / "probe.log", folder / "links.csv",
-        )  # fmt: skip
+            {**plan, "links": asked},
+            folder / "plan.json",
+            _probe(told["probe"], folder),
+            {},
+            folder / "logs" / "probe.log",
+            folder / "links.csv",
+        )
         facts["calibration"] = [vars(reading) for reading in readings]
     idle = [share for seconds, share in told["host"] for _ in range(max(1, round(10 * seconds)))]
     trust = judge_trust(
-        plan["limits"], relay=told["relay"], idle=idle, qdiscs=told["qdiscs"], lossy=lossy_interfaces(plan),
+        plan["limits"],
+        relay=told["relay"],
+        idle=idle,
+        qdiscs=told["qdiscs"],
+        lossy=lossy_interfaces(plan),
         longest_busy_s=longest_busy_s(told["host"]),
-    )  # fmt: skip
+    )
     return trust, facts
 
 
@@ -57,16 +63,23 @@ def _honest(plan: dict[str, Any]) -> Told:
     return {
         "probe": [
             {
-                "link": link["name"], "direction": direction, "delay_ms": link["delay_ms"] + 0.05,
-                "delay_p99_ms": link["delay_ms"] + 0.2, "rate_bps": link["rate_bps"] * 0.9995, "loss": link["loss"],
-                "sent": 1500, "received": 1500,
+                "link": link["name"],
+                "direction": direction,
+                "delay_ms": link["delay_ms"] + 0.05,
+                "delay_p99_ms": link["delay_ms"] + 0.2,
+                "rate_bps": link["rate_bps"] * 0.9995,
+                "loss": link["loss"],
+                "sent": 1500,
+                "received": 1500,
             }
             for link, direction in ways
         ],
         "relay": {
             "links": [
                 {
-                    "link": link["name"], "direction": direction, "unasked_drops": {"ring": 0},
+                    "link": link["name"],
+                    "direction": direction,
+                    "unasked_drops": {"ring": 0},
                     "lateness_us": {"p50": 20.0, "p99": 300.0, "max": 2000.0},
                 }
                 for link, direction in ways
@@ -76,7 +89,7 @@ def _honest(plan: dict[str, Any]) -> Told:
         "of_the_rate": 1.0,
         "host": [(0.1, 0.75)] * 90,
         "qdiscs": [{"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 0}],
-    }  # fmt: skip
+    }
 
 
 def _probe(links: list[dict[str, Any]], folder: Path) -> Path:

@@ -28,9 +28,7 @@ def honest_lab(bench: Path, entry: Entry) -> Lab:
     A run that is forged has its page; what is untrusted stays so: to call it trusted is the forgery.
     """
     forged = entry.forged is not None and not entry.of_table
-    honest = Entry(
-        "honest", "control", "nothing", real=entry.real if forged else None, scenario=entry.scenario
-    )
+    honest = Entry("honest", "control", "nothing", real=entry.real if forged else None, scenario=entry.scenario)
     key = (honest.scenario, honest.real, forged)
     if key not in _honest:
         with lab(bench / f"honest-{len(_honest)}", honest, pages=forged) as made:
@@ -53,9 +51,7 @@ def test_caught(entry: Entry, bench: Path) -> None:
     came = came_of(entry, bench)
     wrong = {level: word for level, word in came.items() if word != entry.expects(level)}
     assert not wrong, f"{entry.name}, {entry.imitates}: {came}; {bench / entry.name / 'said.txt'}"
-    assert row(entry, came) in PAGE.read_text(encoding="utf-8"), (
-        "python -m tests.sabotage.page writes the table anew"
-    )
+    assert row(entry, came) in PAGE.read_text(encoding="utf-8"), "python -m tests.sabotage.page writes the table anew"
 
 
 def test_there_are_enough_of_each_class() -> None:

@@ -15,23 +15,80 @@ from ruamel.yaml import YAML
 Step = str | int
 
 INJECTIONS = [
-    "../../../etc/passwd", "/etc/shadow", "..", ".", "a/b", "a\x00b", "a\nb", "$(reboot)", "`reboot`", "; reboot",
-    "' OR 1=1 --", '"; DROP DATABASE ncp_testbed; --', "x,run=other value=1", "<script>alert(1)</script>",
-    "{{ 7*7 }}", "%s%n", "-rf", "--privileged", "a" * 300, "é", "\u202e", "",
-]  # fmt: skip
+    "../../../etc/passwd",
+    "/etc/shadow",
+    "..",
+    ".",
+    "a/b",
+    "a\x00b",
+    "a\nb",
+    "$(reboot)",
+    "`reboot`",
+    "; reboot",
+    "' OR 1=1 --",
+    '"; DROP DATABASE ncp_testbed; --',
+    "x,run=other value=1",
+    "<script>alert(1)</script>",
+    "{{ 7*7 }}",
+    "%s%n",
+    "-rf",
+    "--privileged",
+    "a" * 300,
+    "é",
+    "\u202e",
+    "",
+]
 NUMBERS: list[Any] = [
-    0, -1, 1, 2**31, 2**63, 2**64, -(2**63), 10**30, 0.0, -0.5, 1e-300, 1e300, float("inf"), float("nan"), True,
-]  # fmt: skip
+    0,
+    -1,
+    1,
+    2**31,
+    2**63,
+    2**64,
+    -(2**63),
+    10**30,
+    0.0,
+    -0.5,
+    1e-300,
+    1e300,
+    float("inf"),
+    float("nan"),
+    True,
+]
 QUANTITIES = [
-    "1e400pps", "1e9s", "-1ms", "0ms", "0pps", "1e-300bit", "999999gbit", "1e30GiB", "9" * 400 + "ms", "1 parsec",
-    "101%", "-1%", "1e6x bdp", "1e30 packets", "nan ms", "5000s", "1ns", "10mbit", "1KiB", "50ms",
-]  # fmt: skip
+    "1e400pps",
+    "1e9s",
+    "-1ms",
+    "0ms",
+    "0pps",
+    "1e-300bit",
+    "999999gbit",
+    "1e30GiB",
+    "9" * 400 + "ms",
+    "1 parsec",
+    "101%",
+    "-1%",
+    "1e6x bdp",
+    "1e30 packets",
+    "nan ms",
+    "5000s",
+    "1ns",
+    "10mbit",
+    "1KiB",
+    "50ms",
+]
 ODD: list[Any] = [None, [], {}, [[]], {"a": {}}, [None], {"name": "x"}, [1, "x", {}]]
 
 values = st.one_of(
-    st.sampled_from(INJECTIONS), st.sampled_from(NUMBERS), st.sampled_from(QUANTITIES), st.sampled_from(ODD),
-    st.text(max_size=20), st.integers(), st.floats(), st.lists(st.integers(-2, 3), max_size=3),
-)  # fmt: skip
+    st.sampled_from(INJECTIONS),
+    st.sampled_from(NUMBERS),
+    st.sampled_from(QUANTITIES),
+    st.sampled_from(ODD),
+    st.text(max_size=20),
+    st.integers(),
+    st.floats(),
+    st.lists(st.integers(-2, 3), max_size=3),
+)
 
 
 def plain(path: Path) -> dict[str, Any]:
@@ -93,9 +150,33 @@ def torn(draw: st.DrawFn, texts: list[str]) -> str:
     for _ in range(draw(st.integers(1, 6))):
         at = draw(st.integers(0, len(text)))
         put = draw(
-            st.sampled_from(["&a ", "*a ", "<<: ", "!!python/name:os.system ", "!!binary ", "!!set ", "? ", "[", "{",
-                             "\t", "|", "- ", "---\n", "...", '"', "'", ": ", "%", "2024-99-99", "0x", "1_0", "\u2028"])
+            st.sampled_from(
+                [
+                    "&a ",
+                    "*a ",
+                    "<<: ",
+                    "!!python/name:os.system ",
+                    "!!binary ",
+                    "!!set ",
+                    "? ",
+                    "[",
+                    "{",
+                    "\t",
+                    "|",
+                    "- ",
+                    "---\n",
+                    "...",
+                    '"',
+                    "'",
+                    ": ",
+                    "%",
+                    "2024-99-99",
+                    "0x",
+                    "1_0",
+                    "\u2028",
+                ]
+            )
             | st.text(max_size=4)
-        )  # fmt: skip
+        )
         text = text[:at] + put + text[at + draw(st.integers(0, 3)) :]
     return text

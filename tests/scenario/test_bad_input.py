@@ -26,19 +26,14 @@ from tests.scenario import mutations
 MOST_MEMORY_BYTES = 200 << 20
 STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()
 # Python of the user's own is theirs to get right; Mininet prints what it thinks of it.
-SCENARIOS = [
-    document for path in available() if "file" not in str((document := mutations.plain(path))["topology"])
-]
+SCENARIOS = [document for path in available() if "file" not in str((document := mutations.plain(path))["topology"])]
 TABLES = [mutations.plain(path) for path in tables.available()]
 SWEEPS = [mutations.plain(path) for path in sweeps.available()]
 
-thorough = settings(
-    max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+thorough = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 NINES = "\n".join(
-    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
 )
 """Nine lists of nine: 350 bytes that stand for 400 million values."""
 
@@ -108,7 +103,7 @@ def test_a_torn_text_is_valid_or_refused(file: Path, text: str) -> None:
     st.sampled_from(["", "name", "links", "links.fast", "links.1.rate", "ncp.policy", "checks.1", "seed", "quick"])
     | st.text(max_size=12),
     st.sampled_from([*mutations.INJECTIONS, *mutations.QUANTITIES, "[[", "{a: 1}", "*x", "&x [*x]"]),
-)  # fmt: skip
+)
 def test_set_is_valid_or_refused(file: Path, key: str, value: str) -> None:
     refusal(file, STARTUP, lambda name: load(name, [f"{key}={value}"]))
 
@@ -129,7 +124,7 @@ def test_set_is_valid_or_refused(file: Path, key: str, value: str) -> None:
         (STARTUP.replace("tolerance: 0.03", "tolerance: .nan"), "tolerance"),
     ],
     ids=lambda value: value[:20],
-)  # fmt: skip
+)
 def test_what_would_take_for_ever_or_mean_nothing_is_refused(file: Path, text: str, says: str) -> None:
     assert text != STARTUP
     tracemalloc.start()
@@ -143,9 +138,7 @@ def test_what_would_take_for_ever_or_mean_nothing_is_refused(file: Path, text: s
     assert most < MOST_MEMORY_BYTES
 
 
-@pytest.mark.parametrize(
-    "assignment", [f"title=[{', '.join(['&a [1, 2, 3]', *['*a'] * 6000])}]", "title=&a [*a]"]
-)
+@pytest.mark.parametrize("assignment", [f"title=[{', '.join(['&a [1, 2, 3]', *['*a'] * 6000])}]", "title=&a [*a]"])
 def test_set_takes_no_more_than_a_file(assignment: str) -> None:
     with pytest.raises(BadInput, match=r"--set .*alias"):
         load("startup", [assignment])
@@ -176,10 +169,7 @@ def test_an_event_that_never_comes_or_is_too_many(file: Path, event: str, says: 
 
 
 def test_an_event_that_may_come_is_fine(file: Path) -> None:
-    assert (
-        refusal(file, f"{STARTUP}\ntimeline:\n  - {{at: 20s, do: down, link: fast}}\n", plan_of_scenario)
-        == ""
-    )
+    assert refusal(file, f"{STARTUP}\ntimeline:\n  - {{at: 20s, do: down, link: fast}}\n", plan_of_scenario) == ""
 
 
 @pytest.mark.parametrize("name", [n for n in mutations.INJECTIONS if n])
@@ -199,9 +189,9 @@ def test_names_are_only_names(file: Path, name: str) -> None:
 
 
 def test_a_sweep_has_an_end(file: Path) -> None:
-    sweep = mutations.text_of({
-        **SWEEPS[0], "parameters": {f"links.{n}.delay": [f"{ms}ms" for ms in range(100)] for n in ("a", "b", "c")},
-    })  # fmt: skip
+    sweep = mutations.text_of(
+        {**SWEEPS[0], "parameters": {f"links.{n}.delay": [f"{ms}ms" for ms in range(100)] for n in ("a", "b", "c")}}
+    )
     assert "all combinations are" in refusal(file, sweep, plan_of_sweep)
 
 

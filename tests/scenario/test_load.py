@@ -92,12 +92,7 @@ def test_set_mistakes(assignment: str, says: str) -> None:
     ("old", "new", "field", "says"),
     [
         ("rate: 1024pps", "rate: 1024", "links.fast.rate", "1024 has no unit; write for example 1024pps"),
-        (
-            "slow, rate: 128pps, delay: 50ms",
-            "slow, rate: 128pps, delay: -50ms",
-            "links.slow.delay",
-            "negative",
-        ),
+        ("slow, rate: 128pps, delay: 50ms", "slow, rate: 128pps, delay: -50ms", "links.slow.delay", "negative"),
         ("rate: 1024pps, delay", "rate: 1024pps, dealy", "links.fast.dealy", "did you mean 'delay'"),
         ("policy: nkp24", "polisy: nkp24", "ncp.polisy", "did you mean 'policy'"),
         ("topology: parallel", "topology: paralel", "topology", "'parallel'"),

@@ -118,7 +118,7 @@ def test_virtual_time_has_no_kernel(plan_of) -> None:
         ("judge: points_stored", "judge: goodput, min: 0.5", "goodput is about ncp, not tcp"),
         ("checks:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nchecks:", "pause_read is of NCP"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_named(plan_of, old: str, new: str, says: str) -> None:
     assert old in WINDOW
     with pytest.raises(BadInput, match=says):

@@ -22,23 +22,13 @@ from testbed.units import (
 
 @pytest.mark.parametrize(
     ("text", "milliseconds"),
-    [
-        ("50ms", 50.0),
-        ("0.5s", 500.0),
-        ("250us", 0.25),
-        ("250µs", 0.25),
-        (" 2 ms ", 2.0),
-        ("0", 0.0),
-        (0, 0.0),
-    ],
+    [("50ms", 50.0), ("0.5s", 500.0), ("250us", 0.25), ("250µs", 0.25), (" 2 ms ", 2.0), ("0", 0.0), (0, 0.0)],
 )
 def test_delays(text: object, milliseconds: float) -> None:
     assert parse_delay_ms(text) == milliseconds
 
 
-@pytest.mark.parametrize(
-    ("text", "bps"), [("8mbit", 8e6), ("8Mbit/s", 8e6), ("1.5gbit", 1.5e9), ("64kbit", 64e3)]
-)
+@pytest.mark.parametrize(("text", "bps"), [("8mbit", 8e6), ("8Mbit/s", 8e6), ("1.5gbit", 1.5e9), ("64kbit", 64e3)])
 def test_bit_rates(text: str, bps: float) -> None:
     assert parse_rate(text).to_bps(frame_bytes=1073) == bps
 
@@ -49,16 +39,12 @@ def test_a_packet_rate_depends_on_the_frame() -> None:
     assert rate.to_pps(1073) == 1024
 
 
-@pytest.mark.parametrize(
-    ("text", "size"), [("48MiB", 48 << 20), ("1MB", 10**6), ("64KiB", 65536), ("1024B", 1024)]
-)
+@pytest.mark.parametrize(("text", "size"), [("48MiB", 48 << 20), ("1MB", 10**6), ("64KiB", 65536), ("1024B", 1024)])
 def test_sizes(text: str, size: int) -> None:
     assert parse_size_bytes(text) == size
 
 
-@pytest.mark.parametrize(
-    ("text", "fraction"), [("1%", 0.01), ("0.01", 0.01), (0.25, 0.25), (0, 0.0), ("100%", 1.0)]
-)
+@pytest.mark.parametrize(("text", "fraction"), [("1%", 0.01), ("0.01", 0.01), (0.25, 0.25), (0, 0.0), ("100%", 1.0)])
 def test_fractions(text: object, fraction: float) -> None:
     assert parse_fraction(text) == fraction
 
@@ -79,9 +65,7 @@ def test_queues(text: str, queue: QueueLength) -> None:
 
 def test_a_queue_of_one_bdp_holds_rate_times_rtt() -> None:
     assert parse_queue("1x bdp").to_packets(rate_pps=1024, rtt_ms=100, frame_bytes=1073) == 102
-    assert parse_queue("1x bdp").to_packets(rate_pps=1, rtt_ms=1, frame_bytes=1073) == 1, (
-        "never without room for one"
-    )
+    assert parse_queue("1x bdp").to_packets(rate_pps=1, rtt_ms=1, frame_bytes=1073) == 1, "never without room for one"
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,7 @@ def test_the_environment_is_its_owners_only_and_never_committed(written):
     assert stat.S_IMODE((folder / ".env").stat().st_mode) == 0o600
     assert "/.env" in (paths.CHECKOUT / ".gitignore").read_text().splitlines()
     assert len(values["NCP_TESTBED_GRAFANA_PASSWORD"]) >= 32
-    assert (
-        "secret-of-agent" not in (folder / ".env").read_text()
-    )  # Grafana and the set-up of users need it not
+    assert "secret-of-agent" not in (folder / ".env").read_text()  # Grafana and the set-up of users need it not
 
 
 def test_grafanas_password_stays(written):

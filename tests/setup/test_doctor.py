@@ -142,9 +142,7 @@ def test_a_package_in_another_version_than_pinned_is_named(tmp_path: Path) -> No
     )
     found = machine.pinned(str(lock))()
     assert not found.ok
-    assert re.fullmatch(
-        r"pytest==0\.0\.1 \(\S+\), no-such-package-here==1\.0 \(not installed\)", found.detail
-    )
+    assert re.fullmatch(r"pytest==0\.0\.1 \(\S+\), no-such-package-here==1\.0 \(not installed\)", found.detail)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +172,7 @@ def test_a_kernel_that_was_to_be_built_and_can_not_be_is_told(monkeypatch: pytes
     register(application)
     done = CliRunner().invoke(application, ["doctor", "--build"])
     assert done.exit_code == Exit.CANNOT_RUN
-    assert done.stderr == (
-        "The guest kernel with virtual time was not built. As root: apt-get install flex\n"
-    )
+    assert done.stderr == ("The guest kernel with virtual time was not built. As root: apt-get install flex\n")
     assert CliRunner().invoke(application, ["doctor"]).exit_code == Exit.PASS
 
 
@@ -252,10 +248,7 @@ def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, se
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (
-            "WARNING: Retrying: Temporary failure in name resolution\nERROR: No matching distribution",
-            "registry",
-        ),
+        ("WARNING: Retrying: Temporary failure in name resolution\nERROR: No matching distribution", "registry"),
         ("E: Failed to fetch http://deb.debian.org  Could not connect: Connection refused", "registry"),
         ("ERROR: [Errno 28] No space left on device", "no space left"),
         ("the disk is on fire", "on fire"),

@@ -34,10 +34,7 @@ def test_series_have_their_tags_exact_times_and_gaps(endpoint: influx.Endpoint) 
     time_ns = NOW
     with influx.Client(endpoint, "admin") as client:
         client.write(
-            [
-                f"link,run=a,link=fast rate_bps=1.5,drops=7i {time_ns}",
-                f"link,run=a,link=fast drops=8i {time_ns + 1}",
-            ]
+            [f"link,run=a,link=fast rate_bps=1.5,drops=7i {time_ns}", f"link,run=a,link=fast drops=8i {time_ns + 1}"]
         )
         (series,) = client.query("SELECT rate_bps, drops FROM link WHERE run = $run GROUP BY link", run="a")
     assert series.name == "link"

@@ -35,11 +35,7 @@ def queries(endpoint: influx.Endpoint) -> dict[str, str]:
 
 
 def test_runs_are_kept_for_90_days_and_history_for_ever(endpoint: influx.Endpoint) -> None:
-    assert policies(endpoint) == {
-        "autogen": ("2160h0m0s", True),
-        "history": ("0s", False),
-        "one_clock": ("0s", False),
-    }
+    assert policies(endpoint) == {"autogen": ("2160h0m0s", True), "history": ("0s", False), "one_clock": ("0s", False)}
     now = time.time_ns()
     with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
         agent.write([f"link,run=new x=1 {now - 89 * DAY_NS}"])
@@ -83,11 +79,7 @@ def test_a_database_of_somebody_elses_keeps_its_points(
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PASSWORD", admin.password)
     influx.ensure()
     monkeypatch.delenv("NCP_TESTBED_INFLUX_URL")
-    assert policies(endpoint) == {
-        "autogen": ("24000h0m0s", True),
-        "history": ("0s", False),
-        "one_clock": ("0s", False),
-    }
+    assert policies(endpoint) == {"autogen": ("24000h0m0s", True), "history": ("0s", False), "one_clock": ("0s", False)}
 
 
 def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint) -> None:
@@ -97,10 +89,7 @@ def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint)
     lines = [
         f"run_verdict,{tags} passed={passed}i,trusted=1i,duration_s={duration} {today - DAY_NS + k}"
         for k, (passed, duration) in enumerate([(1, 10), (0, 20), (1, 30)])
-    ] + [
-        f"key_figure,{tags},figure=law measured={value} {today - DAY_NS + k}"
-        for k, value in enumerate([2, 4])
-    ]
+    ] + [f"key_figure,{tags},figure=law measured={value} {today - DAY_NS + k}" for k, value in enumerate([2, 4])]
     client = raw(endpoint)
     # The queries' own text, only more often than every hour.
     for name, statement in retention.continuous_queries(endpoint.database, every="2s").items():
@@ -117,23 +106,29 @@ def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint)
             figures = reader.query('SELECT * FROM "history"."key_figure_daily" GROUP BY *')
     assert dict(pair.split("=") for pair in tags.split(",")) == verdicts[0].tags
     assert verdicts[0].columns == {
-        "time": [today - DAY_NS], "runs": [3], "passed": [2], "trusted": [3], "duration_s": [20],
-    }  # fmt: skip
+        "time": [today - DAY_NS],
+        "runs": [3],
+        "passed": [2],
+        "trusted": [3],
+        "duration_s": [20],
+    }
     assert figures[0].tags["figure"] == "law"
-    assert figures[0].columns == {
-        "time": [today - DAY_NS], "runs": [2], "measured": [3], "lowest": [2], "highest": [4],
-    }  # fmt: skip
+    assert figures[0].columns == {"time": [today - DAY_NS], "runs": [2], "measured": [3], "lowest": [2], "highest": [4]}
 
 
 def test_a_run_can_be_deleted_beside_the_history(endpoint: influx.Endpoint) -> None:
     now = time.time_ns()
     verdict = Verdict(
-        scenario="s", run="r", verdict="pass", summary="", checks=[], trust=Trust(trusted=True), duration_s=1.0,
+        scenario="s",
+        run="r",
+        verdict="pass",
+        summary="",
+        checks=[],
+        trust=Trust(trusted=True),
+        duration_s=1.0,
         policy="nkp24",
-    )  # fmt: skip
-    kept = history_lines(
-        {"run": "r", "scenario": "s", "engine": "sim", "variant": "full"}, verdict, [], now, now
     )
+    kept = history_lines({"run": "r", "scenario": "s", "engine": "sim", "variant": "full"}, verdict, [], now, now)
     with influx.Client(endpoint, "admin") as admin:
         admin.write([f"link,run=r x=1 {now}"])
         admin.write(kept.splitlines(), retention.HISTORY)

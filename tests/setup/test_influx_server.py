@@ -73,10 +73,7 @@ def test_the_agent_may_write_but_not_read_and_the_reader_the_reverse(endpoint: i
 def test_the_agent_can_write_to_no_other_database(endpoint: influx.Endpoint) -> None:
     admin, agent = endpoint.logins["admin"], endpoint.logins["agent"]
     created = requests.post(
-        f"{endpoint.url}/query",
-        params={"q": "CREATE DATABASE other"},
-        auth=(admin.username, admin.password),
-        timeout=5,
+        f"{endpoint.url}/query", params={"q": "CREATE DATABASE other"}, auth=(admin.username, admin.password), timeout=5
     )
     assert created.ok
     answer = requests.post(
@@ -139,9 +136,7 @@ def test_a_port_held_by_another_process_is_named_with_the_fix(influx_state: Path
     assert f"NCP_TESTBED_INFLUX_PORT={free_port + 1}" in raised.value.hint
 
 
-def test_the_pid_of_another_process_is_not_taken_for_ours(
-    endpoint: influx.Endpoint, influx_state: Path
-) -> None:
+def test_the_pid_of_another_process_is_not_taken_for_ours(endpoint: influx.Endpoint, influx_state: Path) -> None:
     pid_file = influx_state / "influxdb" / "data" / "influxd.pid"
     pid = pid_file.read_text()
     pid_file.write_text(str(os.getpid()))
@@ -155,9 +150,7 @@ def test_lost_passwords_are_told_not_overwritten(endpoint: influx.Endpoint, infl
         influx.ensure()
 
 
-def test_without_influxd_the_message_says_what_to_do(
-    influx_state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_influxd_the_message_says_what_to_do(influx_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(influx.InfluxUnavailable) as raised:
         influx.ensure()

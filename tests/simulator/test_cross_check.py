@@ -77,9 +77,7 @@ def test_the_page_names_what_differs(simulated, tmp_path: Path) -> None:
     same = result.Compared("startup", "Title", {}, compare(first, first), plots, [])
     off = result.Compared("slower", "Title", {}, compare(first, second), plots, [])
     starved = result.Compared("starved", "Title", {}, compare(first, second), plots, ["starved"])
-    assert [result.verdict_over(c) for c in ([same], [same, off], [starved, off])] == [
-        "pass", "fail", "untrusted",
-    ]  # fmt: skip
+    assert [result.verdict_over(c) for c in ([same], [same, off], [starved, off])] == ["pass", "fail", "untrusted"]
     page = result.write(tmp_path / "x", [same, off], {"dumbbell": "iperf3"}).read_text()
     assert "differs" in page
     assert "dumbbell: iperf3" in page

@@ -12,9 +12,14 @@ from testbed.matrix.summary import RowSummary
 
 LOADED = table_file.load("initial-rwnd")
 VALUES = {
-    "completion_ms": 52.0, "rtts": 1.04, "theory_rtts": 1.0, "initial_window_bytes": 1099776.0,
-    "first_flight_bytes": 1048576.0, "edges_met": 0.0, "segments_sent_again": 0.0,
-}  # fmt: skip
+    "completion_ms": 52.0,
+    "rtts": 1.04,
+    "theory_rtts": 1.0,
+    "initial_window_bytes": 1099776.0,
+    "first_flight_bytes": 1048576.0,
+    "edges_met": 0.0,
+    "segments_sent_again": 0.0,
+}
 
 
 def document(*, more: tuple[float, ...] = (), **changed: float) -> dict[str, Any]:

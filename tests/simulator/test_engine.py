@@ -37,22 +37,24 @@ def test_startup_passes_without_mininet_or_a_database(own_place: Path) -> None:
     done = run("startup", "--engine", "sim")
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert done.stdout.splitlines()[-1].startswith("PASS startup sim-")
-    imported = {
-        line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if "import time:" in line
-    }
+    imported = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if "import time:" in line}
     assert "mininet" not in imported
     folder = (own_place / "results" / "startup" / "latest").resolve()
     assert {f.name for f in folder.iterdir()} >= {
-        "verdict.json", "telemetry.lp", "windows.csv", "events.csv", "report.html", "provenance.json", "plan.json",
-    }  # fmt: skip
+        "verdict.json",
+        "telemetry.lp",
+        "windows.csv",
+        "events.csv",
+        "report.html",
+        "provenance.json",
+        "plan.json",
+    }
     verify = run("verify", str(folder))
     assert verify.returncode == 0
     assert "CONFIRMED PASS" in verify.stdout
 
 
-@pytest.mark.parametrize(
-    "name", ["extreme", "extreme-reversed", "link-break", "relays", "incast", "shared-edge"]
-)
+@pytest.mark.parametrize("name", ["extreme", "extreme-reversed", "link-break", "relays", "incast", "shared-edge"])
 def test_scenarios_of_ncp_have_the_verdict_of_real_packets(name: str) -> None:
     _, verdict = execute(name)
     assert verdict.verdict == "pass", verdict.summary
@@ -83,19 +85,14 @@ def test_what_needs_a_kernel_is_refused_by_name(own_place: Path) -> None:
     with pytest.raises(CannotRun, match=r"cross_traffic\.1: iperf3 needs a kernel's TCP"):
         prepare(load("dumbbell", []), Progress(), seed=None, quick=False)
     with pytest.raises(CannotRun, match=r"sessions\.s1: transport tcp .* where link fast has loss"):
-        prepare(
-            load("startup", ["ncp.transport=tcp", "links.fast.loss=1%"]), Progress(), seed=None, quick=False
-        )
+        prepare(load("startup", ["ncp.transport=tcp", "links.fast.loss=1%"]), Progress(), seed=None, quick=False)
     done = run("dumbbell", "--engine", "sim")
     assert done.returncode == 4
     assert not (own_place / "results").exists()
 
 
 def test_a_transfer_without_end_fails_and_keeps_its_data() -> None:
-    simulation = prepare(
-        load("startup", ["limits.transfer_time=20s"]),
-        Progress(), seed=None, quick=False,
-    )  # fmt: skip
+    simulation = prepare(load("startup", ["limits.transfer_time=20s"]), Progress(), seed=None, quick=False)
     with pytest.raises(Exception, match=r"arrived within 20\.0 s"):
         simulation.execute()
     verdict = json.loads((simulation.folder / "verdict.json").read_text())

@@ -18,13 +18,7 @@ QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
 
 def built_for(system: str, processor: str, into: Path) -> Path:
     program = into / f"ncp-sim-{system}-{processor}"
-    environment = {
-        **os.environ,
-        "GOOS": system,
-        "GOARCH": processor,
-        "CGO_ENABLED": "0",
-        "GOTOOLCHAIN": "local",
-    }
+    environment = {**os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
     command = [build.go_tool(), "build", "-trimpath", "-o", str(program), build.PROGRAMS["ncp-sim"]]
     subprocess.run(command, cwd=paths.CHECKOUT, env=environment, check=True)
     return program
@@ -56,9 +50,7 @@ def test_arm64_gives_the_same_bytes(tmp_path: Path) -> None:
         assert found[0] == found[1], policy
     overlays = []
     for name, program in {"here": [str(here)], "arm": arm}.items():
-        subprocess.run(
-            [*program, "overlay", "--sessions", "2", "--dir", str(tmp_path / name)], check=True
-        )  # fmt: skip
+        subprocess.run([*program, "overlay", "--sessions", "2", "--dir", str(tmp_path / name)], check=True)
         overlays.append(json.loads((tmp_path / name / "overlay.json").read_text()))
         del overlays[-1]["cost"]
     assert overlays[0] == overlays[1]

@@ -85,11 +85,6 @@ def test_a_mistake_is_located(tmp_path: Path, old: str, new: str, said: str) -> 
 
 
 def test_those_shipped_are_known() -> None:
-    assert {path.stem for path in available()} >= {
-        "window-rtt",
-        "converge-rate",
-        "loss-policy",
-        "connections",
-    }
+    assert {path.stem for path in available()} >= {"window-rtt", "converge-rate", "loss-policy", "connections"}
     assert is_sweep("window-rtt")
     assert not is_sweep("startup")

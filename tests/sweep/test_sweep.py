@@ -71,9 +71,7 @@ def test_table_plots_law_and_repetition(sweep: LoadedSweep, tmp_path: Path) -> N
 def _files(folder: Path) -> dict[str, bytes]:
     """But for what tells of the machine and the hour."""
     return {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
-        if path.is_file() and path.name != "provenance.json"
+        path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "provenance.json"
     }
 
 
@@ -120,10 +118,7 @@ def test_figures_by_other_rules_are_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_slope_that_is_not_the_laws_fails() -> None:
-    rows = [
-        {"policy": "nkp24", "tau_s": tau, "settled_s": 3.5 * tau, "law_settled_s": 2.78 * tau}
-        for tau in (1, 2, 3)
-    ]
+    rows = [{"policy": "nkp24", "tau_s": tau, "settled_s": 3.5 * tau, "law_settled_s": 2.78 * tau} for tau in (1, 2, 3)]
     asked = LawLine(policy="nkp24", tolerance=0.1)
     assert check(fit(rows, asked), asked, 3).status == "fail"
     assert check(fit(rows[:2], asked), asked, 2).status == "not-covered"
@@ -131,13 +126,7 @@ def test_a_slope_that_is_not_the_laws_fails() -> None:
 
 def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None:
     rows = [
-        {
-            "policy": "nkp24",
-            "rtt_ms": 200.0,
-            "tau_s": tau,
-            "settled_s": 2.78 * tau,
-            "law_settled_s": 2.78 * tau,
-        }
+        {"policy": "nkp24", "rtt_ms": 200.0, "tau_s": tau, "settled_s": 2.78 * tau, "law_settled_s": 2.78 * tau}
         for tau in (1, 2, 3)
     ]
     short = {"policy": "nkp24", "rtt_ms": 200.0, "tau_s": 0.22, "settled_s": 50.0, "law_settled_s": 0.62}
@@ -159,7 +148,4 @@ def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
 
 @pytest.mark.parametrize(("values", "n"), [([1.0, 1.0, 1.0], "3: one"), ([1.0, 1.0, 1.1], "3"), ([1.0], "1")])
 def test_seeds_that_all_give_the_same_are_one_observation(values: list[float], n: str) -> None:
-    assert (
-        told([{"run": f"sim-{i}", "seed": i, "policy": "nkp24", "rtt_ms": v} for i, v in enumerate(values)])
-        == n
-    )
+    assert told([{"run": f"sim-{i}", "seed": i, "policy": "nkp24", "rtt_ms": v} for i, v in enumerate(values)]) == n

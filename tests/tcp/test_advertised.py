@@ -59,9 +59,7 @@ def test_what_arrived_is_told_by_its_end_whatever_came_twice_or_was_not_captured
     seen = [*data.draw(st.lists(st.sampled_from(before))), last]
     acks = [s for s in whole.segments if not s.payload_bytes]
     syn = Segment(0.0, "server", 0, 1, 0, 65535, "S.")
-    found = arrived(
-        Connection(whole.client, whole.server, 0.0, [syn, *data.draw(st.permutations(seen)), *acks])
-    )
+    found = arrived(Connection(whole.client, whole.server, 0.0, [syn, *data.draw(st.permutations(seen)), *acks]))
     assert (found.payload_bytes, found.largest_window_bytes) == (40 * MSS, 10 * MSS)
 
 

@@ -27,9 +27,7 @@ def timed(frames: list[bytes], step_s: float = 0.001) -> list[tuple[float, bytes
     isn=st.tuples(isns, isns),
     shift=st.tuples(shifts, shifts),
     window=st.tuples(windows, windows, windows),
-    steps=st.lists(
-        st.tuples(st.sampled_from(["client", "server"]), st.integers(0, 1460), windows), max_size=40
-    ),
+    steps=st.lists(st.tuples(st.sampled_from(["client", "server"]), st.integers(0, 1460), windows), max_size=40),
     layer=st.sampled_from(sorted(LINK_TYPES)),
     snap=st.sampled_from([HEADER_BYTES, 65535]),
 )
@@ -63,8 +61,7 @@ def test_what_was_written_is_read(
         factor = {"client": 1 << (shift[0] or 0), "server": 1 << (shift[1] or 0)}
     in_headers = [*window, *(w for _, _, w in steps)]
     scaled = [
-        w * (1 if "S" in s.flags else factor[s.sender])
-        for w, s in zip(in_headers, connection.segments, strict=True)
+        w * (1 if "S" in s.flags else factor[s.sender]) for w, s in zip(in_headers, connection.segments, strict=True)
     ]
     assert [s.window_bytes for s in connection.segments] == scaled
     assert [round(s.t_s * 1000) for s in connection.segments] == list(range(len(frames)))
@@ -106,13 +103,7 @@ def test_connections_are_told_apart(tmp_path: Path) -> None:
     other_port = Ends({"client": 1, "server": 2}, {"client": 3, "server": 0}, client=("10.0.0.1", 40001))
     again = Ends({"client": 77, "server": 99}, {"client": None, "server": 0})
     syn = first.frame("client", "S", 0, 0, 64240)
-    frames = [
-        syn,
-        syn,
-        *first.handshake((1, 2, 3))[1:],
-        *other_port.handshake((4, 5, 6)),
-        *again.handshake((7, 8, 9)),
-    ]
+    frames = [syn, syn, *first.handshake((1, 2, 3))[1:], *other_port.handshake((4, 5, 6)), *again.handshake((7, 8, 9))]
     write(tmp_path / "a.pcap", timed(frames))
     connections = read_connections(tmp_path / "a.pcap")
     assert [c.client[1] for c in connections] == [40000, 40001, 40000]
@@ -132,9 +123,7 @@ def test_other_frames_are_passed_over(tmp_path: Path) -> None:
     arp, ipv6 = link_layer("ethernet", 0x0806) + bytes(28), link_layer("ethernet", 0x86DD) + bytes(40)
     udp = bytearray(whole[2])
     udp[14 + 9] = 17
-    write(
-        tmp_path / "a.pcap", timed([arp, whole[0], ipv6, b"", bytes(udp), whole[1], whole[2][:40], whole[2]])
-    )
+    write(tmp_path / "a.pcap", timed([arp, whole[0], ipv6, b"", bytes(udp), whole[1], whole[2][:40], whole[2]]))
     (connection,) = read_connections(tmp_path / "a.pcap")
     assert [s.flags for s in connection.segments] == ["S", "S.", "."]
 
@@ -149,8 +138,7 @@ def test_broken_frames_and_files_break_nothing(tmp_path: Path, seed: int, layer:
         for _ in range(chance.randrange(6)):
             frame[chance.randrange(len(frame))] = chance.getrandbits(8)
     cut = [
-        bytes(frame[: chance.randrange(len(frame) + 1)]) if chance.random() < 0.3 else bytes(frame)
-        for frame in frames
+        bytes(frame[: chance.randrange(len(frame) + 1)]) if chance.random() < 0.3 else bytes(frame) for frame in frames
     ]
     write(tmp_path / "a.pcap", timed(cut), layer)
     for connection in read_connections(tmp_path / "a.pcap"):

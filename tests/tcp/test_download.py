@@ -75,13 +75,9 @@ def plan(tmp_path: Path) -> dict[str, Any]:
 def make_folder(folder: Path, plan: dict[str, Any], *, got: str = "same") -> Path:
     """A result folder up to judging: 4,000 bytes may be sent at first, 12,000 after a round trip, then all."""
     folder.mkdir()
-    ends = Ends(
-        {"client": 2**32 - 9, "server": 5}, {"client": 0, "server": 0}, server=("10.0.0.2", download.PORT)
-    )
+    ends = Ends({"client": 2**32 - 9, "server": 5}, {"client": 0, "server": 0}, server=("10.0.0.2", download.PORT))
     frames = [(START_S, frame) for frame in ends.handshake((65535, 65535, 4_000))]
-    for trip, (first, end, edge) in enumerate(
-        ((0, 4_000, 12_000), (4_000, 12_000, 30_000), (12_000, 20_000, 40_000))
-    ):
+    for trip, (first, end, edge) in enumerate(((0, 4_000, 12_000), (4_000, 12_000, 30_000), (12_000, 20_000, 40_000))):
         at_s = START_S + 0.051 + trip * 0.05
         for sent in range(first, end, SEGMENT):
             frames.append((at_s, ends.frame("server", ".", 1 + sent, 1, 100, SEGMENT)))
@@ -90,10 +86,16 @@ def make_folder(folder: Path, plan: dict[str, Any], *, got: str = "same") -> Pat
     common = {"bytes": OBJECT_BYTES, "congestion_control": "cubic", "error": ""}
     start_ns = int(START_S * 1e9) + 51_000_000
     server = {
-        **common, "role": "sender", "sha256": "same", "acknowledged_ms": 151.0, "segments_sent": 20,
-        "segments_sent_again": 0, "max_segment_size_bytes": SEGMENT, "started_unix_ns": start_ns,
+        **common,
+        "role": "sender",
+        "sha256": "same",
+        "acknowledged_ms": 151.0,
+        "segments_sent": 20,
+        "segments_sent_again": 0,
+        "max_segment_size_bytes": SEGMENT,
+        "started_unix_ns": start_ns,
         "finished_unix_ns": start_ns + 151_000_000,
-    }  # fmt: skip
+    }
     (folder / "download-server.json").write_text(json.dumps(server) + "\nand what else it said\n")
     (folder / "download-client.json").write_text(json.dumps({**common, "role": "receiver", "sha256": got}))
     (folder / "plan.json").write_text(json.dumps(plan))
@@ -143,16 +145,11 @@ def test_a_hole_in_the_capture_is_told(tmp_path, plan):
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        (
-            {"asked_bytes": 212_992, "offered_bytes": 65_535, "limited": True},
-            "212,992 bytes it offers 65,535",
-        ),
+        ({"asked_bytes": 212_992, "offered_bytes": 65_535, "limited": True}, "212,992 bytes it offers 65,535"),
         ({"limited": None, "why": "not told"}, "can't be told: not told"),
     ],
 )
-def test_a_kernel_that_limits_is_no_failure_but_can_not_do_the_case(
-    tmp_path, plan, monkeypatch, kernel, said
-):
+def test_a_kernel_that_limits_is_no_failure_but_can_not_do_the_case(tmp_path, plan, monkeypatch, kernel, said):
     monkeypatch.setattr(DownloadTransfer, "_probe", lambda _: kernel)
     plan["tcp"]["unlimited_window"] = True
     with pytest.raises(Unsupported, match=said):
@@ -179,19 +176,12 @@ def judged(folder: Path, plan: dict[str, Any]) -> Verdict:
 def test_edges_are_judged(tmp_path, plan):
     verdict = judged(make_folder(tmp_path / "run", plan), plan)
     assert verdict.verdict == "pass"
-    assert (
-        verdict.checks[1].reason
-        == "The sender waited at 2 edges at 4,000, 12,000 bytes; they rose 3.00 times."
-    )
+    assert verdict.checks[1].reason == "The sender waited at 2 edges at 4,000, 12,000 bytes; they rose 3.00 times."
     plan["checks"][1] |= {"max_rise": 2.9}
-    verdict = judge(
-        plan, FromFile(tmp_path / "run/telemetry.lp"), tmp_path / "run/agents", Trust(trusted=True)
-    )
+    verdict = judge(plan, FromFile(tmp_path / "run/telemetry.lp"), tmp_path / "run/agents", Trust(trusted=True))
     assert [check.status for check in verdict.checks] == ["pass", "fail"]
     plan["checks"][1] |= {"max_rise": 3, "count": 3}
-    verdict = judge(
-        plan, FromFile(tmp_path / "run/telemetry.lp"), tmp_path / "run/agents", Trust(trusted=True)
-    )
+    verdict = judge(plan, FromFile(tmp_path / "run/telemetry.lp"), tmp_path / "run/agents", Trust(trusted=True))
     assert [check.status for check in verdict.checks] == ["pass", "fail"]
 
 

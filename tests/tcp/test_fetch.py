@@ -20,20 +20,19 @@ def fetched(asked: Fetch, *times_s: float, **wrong: Any) -> list[dict[str, Any]]
     many = len(asked.objects_bytes)
     return [
         {
-            "urlnum": n % many, "time_total": time_s, "http_code": 200, "url": "http://x/",
-            "size_download": asked.objects_bytes[n % many], **(wrong if n == 1 else {}),
+            "urlnum": n % many,
+            "time_total": time_s,
+            "http_code": 200,
+            "url": "http://x/",
+            "size_download": asked.objects_bytes[n % many],
+            **(wrong if n == 1 else {}),
         }
         for n, time_s in enumerate(times_s)
-    ]  # fmt: skip
+    ]
 
 
 def connection(**other: Any) -> dict[str, Any]:
-    return {
-        "client": "198.18.2.2:40000",
-        "initial_window_segments": 10,
-        "congestion_control": "cubic",
-        **other,
-    }
+    return {"client": "198.18.2.2:40000", "initial_window_segments": 10, "congestion_control": "cubic", **other}
 
 
 def test_objects_one_after_the_other_add_up_and_those_at_once_end_with_the_last():
@@ -69,10 +68,7 @@ def test_every_connection_began_as_asked():
 
 def test_both_ends_hash_a_page_alike_if_it_is_the_same():
     asked = fetch()
-    told = [
-        {"object_bytes": 100, "times": 2, "sha256": "aa"},
-        {"object_bytes": 4500, "times": 2, "sha256": "bb"},
-    ]
+    told = [{"object_bytes": 100, "times": 2, "sha256": "aa"}, {"object_bytes": 4500, "times": 2, "sha256": "bb"}]
     assert sent(told, asked) == {"bytes": 9200, "sha256": sha256_of(["bb", "aa", "bb", "aa"])}
     assert sha256_of(["bb", "aa", "aa", "bb"]) != sha256_of(["bb", "aa", "bb", "aa"])
     less = sent([told[1]], asked)

@@ -67,9 +67,7 @@ def test_an_edge_that_nothing_waits_at_is_not_met(tmp_path: Path) -> None:
         for place in range(4):
             seq = (trip * 4 + place) * SEGMENT
             frames.append((START_S + 0.001 + trip * RTT_S, ends.frame("server", ".", 1 + seq, 1, 9, SEGMENT)))
-        frames.append(
-            (START_S + 0.001 + (trip + 1) * RTT_S, ends.frame("client", ".", 1, 1 + seq + SEGMENT, 8_000))
-        )
+        frames.append((START_S + 0.001 + (trip + 1) * RTT_S, ends.frame("client", ".", 1, 1 + seq + SEGMENT, 8_000)))
     write(tmp_path / "a.pcap", sorted(frames, key=lambda entry: entry[0]))
     sequence = time_sequence(read_connections(tmp_path / "a.pcap")[0])
     assert sequence.object_bytes == 20_000

@@ -50,8 +50,7 @@ def test_figure_5_is_within_5_percent(figure, column, path):
 
 
 @pytest.mark.parametrize(
-    ("segments", "window", "rounds"),
-    [(1, 3, 2), (3, 3, 2), (4, 3, 3), (9, 3, 3), (10, 3, 4), (10, 10, 2), (11, 10, 3)],
+    ("segments", "window", "rounds"), [(1, 3, 2), (3, 3, 2), (4, 3, 3), (9, 3, 3), (10, 3, 4), (10, 10, 2), (11, 10, 3)]
 )
 def test_round_trips(segments, window, rounds):
     assert round_trips(segments, window) == rounds

@@ -9,9 +9,7 @@ from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
 
 
 def spooled(folder: Path, *tags: str) -> Path:
-    lines = "".join(
-        f"tcp_info,{each} cwnd_packets=10i {number}\n" for number, each in enumerate(tags, start=1)
-    )
+    lines = "".join(f"tcp_info,{each} cwnd_packets=10i {number}\n" for number, each in enumerate(tags, start=1))
     (folder / "tcp_info.lp").write_text(lines)
     return folder
 

@@ -11,9 +11,7 @@ import dpkt
 
 CLIENT, SERVER = ("10.0.0.1", 40000), ("10.0.0.2", 80)
 WRAP = 1 << 32
-FLAGS = {
-    "S": dpkt.tcp.TH_SYN, "F": dpkt.tcp.TH_FIN, "R": dpkt.tcp.TH_RST, "P": dpkt.tcp.TH_PUSH, ".": dpkt.tcp.TH_ACK,
-}  # fmt: skip
+FLAGS = {"S": dpkt.tcp.TH_SYN, "F": dpkt.tcp.TH_FIN, "R": dpkt.tcp.TH_RST, "P": dpkt.tcp.TH_PUSH, ".": dpkt.tcp.TH_ACK}
 
 
 @dataclass
@@ -27,23 +25,19 @@ class Ends:
     server: tuple[str, int] = SERVER
 
     def frame(
-        self,
-        sender: str,
-        flags: str,
-        seq: int,
-        ack: int,
-        window: int,
-        payload: int = 0,
-        layer: str = "ethernet",
+        self, sender: str, flags: str, seq: int, ack: int, window: int, payload: int = 0, layer: str = "ethernet"
     ) -> bytes:
         """A frame with relative numbers; ``window`` is what is in the header. A SYN has the options."""
         other = "server" if sender == "client" else "client"
         source, destination = (self.client, self.server) if sender == "client" else (self.server, self.client)
         tcp = dpkt.tcp.TCP(
-            sport=source[1], dport=destination[1], seq=(self.isn[sender] + seq) % WRAP,
+            sport=source[1],
+            dport=destination[1],
+            seq=(self.isn[sender] + seq) % WRAP,
             ack=(self.isn[other] + ack) % WRAP if "." in flags else 0,
-            flags=sum(FLAGS[letter] for letter in flags), win=window,
-        )  # fmt: skip
+            flags=sum(FLAGS[letter] for letter in flags),
+            win=window,
+        )
         if "S" in flags:
             tcp.opts = self._options(sender)
             tcp.off = 5 + len(tcp.opts) // 4

@@ -61,9 +61,7 @@ def test_the_relay_holds_only_so_many_frames() -> None:
     assert f"{RELAY_FRAMES:,}" in said
     assert refusals(long, "netem") == []
     queued = [
-        resolve_link(
-            1, "k", "h1", "h2", Rate(pps=1000), queue_mode="droptail", queue=QueueLength(packets=RELAY_FRAMES)
-        )
+        resolve_link(1, "k", "h1", "h2", Rate(pps=1000), queue_mode="droptail", queue=QueueLength(packets=RELAY_FRAMES))
     ]
     assert refusals(queued, "relay")
 

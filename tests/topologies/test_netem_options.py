@@ -14,16 +14,20 @@ from topologies.netem_options import Properties
 
 
 def link(
-    mode: str = "droptail",
-    impairments: Impairments | None = None,
-    *,
-    delay_ms: float = 0.0,
-    loss: float = 0.0,
+    mode: str = "droptail", impairments: Impairments | None = None, *, delay_ms: float = 0.0, loss: float = 0.0
 ) -> LinkPlan:
     return resolve_link(
-        1, "k", "h1", "h2", Rate(bps=8e6), queue_mode=mode, queue=QueueLength(packets=40),
-        impairments=impairments or Impairments(), delay_ms=delay_ms, loss=loss,
-    )  # fmt: skip
+        1,
+        "k",
+        "h1",
+        "h2",
+        Rate(bps=8e6),
+        queue_mode=mode,
+        queue=QueueLength(packets=40),
+        impairments=impairments or Impairments(),
+        delay_ms=delay_ms,
+        loss=loss,
+    )
 
 
 def option(options: list[str], name: str, values: int = 1) -> list[str]:
@@ -49,9 +53,7 @@ def test_every_option_is_named_so_that_a_change_goes_back_to_nothing() -> None:
 def test_order_is_kept_by_a_rate_that_takes_no_time() -> None:
     keeps = netem_options.netem(Properties.of(link(impairments=Impairments(jitter_ms=5))))
     assert option(keeps, "rate") == ["10tbit"]
-    reorders = netem_options.netem(
-        Properties.of(link(impairments=Impairments(jitter_ms=5, jitter_reorders=True)))
-    )
+    reorders = netem_options.netem(Properties.of(link(impairments=Impairments(jitter_ms=5, jitter_reorders=True))))
     assert option(reorders, "rate") == ["0"]
 
 
@@ -112,9 +114,7 @@ def test_the_rates_bucket_is_that_of_a_token_bucket_filter() -> None:
     assert options["rate"] == options["ceil"] == "8000000bit"
 
 
-@pytest.mark.parametrize(
-    ("mode", "kind"), [("droptail", "pfifo"), ("drophead", "pfifo_head_drop"), ("codel", "codel")]
-)
+@pytest.mark.parametrize(("mode", "kind"), [("droptail", "pfifo"), ("drophead", "pfifo_head_drop"), ("codel", "codel")])
 def test_each_queue_has_its_discipline(mode: str, kind: str) -> None:
     options = netem_options.queue(Properties.of(link(mode)))
     assert options[:3] == [kind, "limit", "40"]

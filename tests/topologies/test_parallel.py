@@ -28,9 +28,7 @@ def test_the_links_are_what_was_asked_and_leave_nothing() -> None:
     before = leftover_namespaces()
     custom: dict[str, Any] = {}
     exec(compile(CUSTOM.read_text(), str(CUSTOM), "exec"), custom)  # as mn does it, without __file__
-    net = Mininet(
-        topo=custom["topos"]["parallel"](2, rate="8mbit", delay="20ms"), controller=None, build=True
-    )
+    net = Mininet(topo=custom["topos"]["parallel"](2, rate="8mbit", delay="20ms"), controller=None, build=True)
     try:
         h1 = namespace_of(net.get("h1").pid)
         shaper = run(in_namespace(h1, ["tc", "class", "show", "dev", "h1-eth2"]))

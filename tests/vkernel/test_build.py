@@ -12,7 +12,4 @@ def test_where_it_can_not_be_built_tests_go_on_without(
     monkeypatch.setattr(kernel, "why_not_buildable", lambda: "As root: apt-get install flex")
     monkeypatch.setattr(build, "build", lambda _: pytest.fail("there is nothing to build it from"))
     build.main()
-    assert (
-        capsys.readouterr().out
-        == "not built: tests that need it are skipped. As root: apt-get install flex\n"
-    )
+    assert capsys.readouterr().out == "not built: tests that need it are skipped. As root: apt-get install flex\n"

@@ -18,9 +18,7 @@ FILES = {
     ".venv/pyvenv.cfg": "home = /usr/bin\ncommand = /usr/bin/python3 -m venv /somewhere/.venv\n",
     str(SITE / "six.py"): "",
     str(SITE / "six-1.17.0.dist-info/METADATA"): "Name: six\nVersion: 1.17.0\n",
-    str(
-        SITE / "six-1.17.0.dist-info/RECORD"
-    ): "six.py,,\n__pycache__/six.pyc,,\nsix-1.17.0.dist-info/METADATA,,\n",
+    str(SITE / "six-1.17.0.dist-info/RECORD"): "six.py,,\n__pycache__/six.pyc,,\nsix-1.17.0.dist-info/METADATA,,\n",
     str(SITE / "__pycache__/six.pyc"): "",
     str(SITE / "pytest.py"): "",
     str(SITE / "pytest-9.dist-info/METADATA"): "Name: pytest\nVersion: 9\n",
@@ -54,9 +52,7 @@ def seen(folder: Path) -> set[str]:
 
 def test_it_is_what_a_guest_loads_and_no_more(clone: Path) -> None:
     sources, programs, packages = checkout.mounts()
-    assert seen(sources.outside) == {
-        ".venv/bin/python", ".venv/pyvenv.cfg", "testbed/__init__.py", "topologies/one.py",
-    }  # fmt: skip
+    assert seen(sources.outside) == {".venv/bin/python", ".venv/pyvenv.cfg", "testbed/__init__.py", "topologies/one.py"}
     assert "somewhere" not in (sources.outside / ".venv" / "pyvenv.cfg").read_text()
     assert programs.outside == clone / ".build" / "bin"
     assert seen(packages.outside) == {"six.py", "six-1.17.0.dist-info/METADATA"}

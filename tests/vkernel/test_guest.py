@@ -20,21 +20,22 @@ def either_kernel(request: pytest.FixtureRequest) -> Kernel:
     return kernel.stock_kernel()
 
 
-def boot(
-    kernel: Kernel, folder: Path, command: str, seed: int = 1, limit_s: float = GUEST_LIMIT_S
-) -> guest.Ended:
+def boot(kernel: Kernel, folder: Path, command: str, seed: int = 1, limit_s: float = GUEST_LIMIT_S) -> guest.Ended:
     (folder / "job").mkdir(parents=True, exist_ok=True)
     (folder / "out").mkdir(exist_ok=True)
     return guest.boot(
-        kernel, folder / "job", f"{guest.ENVIRONMENT} bash -c '{command}'", out=folder / "out", seed=seed,
+        kernel,
+        folder / "job",
+        f"{guest.ENVIRONMENT} bash -c '{command}'",
+        out=folder / "out",
+        seed=seed,
         limit_s=limit_s,
-    )  # fmt: skip
+    )
 
 
 def test_results_come_out_and_nothing_else_is_touched(either_kernel: Kernel, tmp_path: Path) -> None:
     told = (
-        "mkdir -p /results/run && id -u > /results/run/user; pwd; touch /checkout/x /usr/x; "
-        "ls /home /root /tmp; exit 7"
+        "mkdir -p /results/run && id -u > /results/run/user; pwd; touch /checkout/x /usr/x; ls /home /root /tmp; exit 7"
     )
     ended = boot(either_kernel, tmp_path, told)
     assert ended.code == 7
@@ -59,12 +60,7 @@ def test_it_is_another_kernel_with_netem_and_what_goes_with_it(either_kernel: Ke
 
 def test_a_guest_that_takes_too_long_is_ended(exact_kernel: Kernel, tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="was ended after 4 s"):
-        boot(
-            exact_kernel,
-            tmp_path,
-            "while read -t 0.01 x </dev/zero; do :; done; while :; do :; done",
-            limit_s=4,
-        )
+        boot(exact_kernel, tmp_path, "while read -t 0.01 x </dev/zero; do :; done; while :; do :; done", limit_s=4)
 
 
 def test_virtual_time_does_not_wait(exact_kernel: Kernel, tmp_path: Path) -> None:
@@ -73,9 +69,7 @@ def test_virtual_time_does_not_wait(exact_kernel: Kernel, tmp_path: Path) -> Non
 
 
 def test_everything_of_chance_and_time_is_the_seeds(exact_kernel: Kernel, tmp_path: Path) -> None:
-    ask = (
-        'date +%s.%N; cat /proc/sys/kernel/random/uuid; python3 -c "import os; print(os.urandom(8), id(os))"'
-    )
+    ask = 'date +%s.%N; cat /proc/sys/kernel/random/uuid; python3 -c "import os; print(os.urandom(8), id(os))"'
     said = {}
     for place, seed in (("a", 1), ("a/much/deeper/down", 1), ("other", 2)):
         boot(exact_kernel, tmp_path / place, ask, seed=seed)

@@ -8,10 +8,7 @@ from testbed.cli.repeatable import _load
 from testbed.errors import BadInput
 from testbed.vkernel.repeatable import Repetition, digests
 
-ONE, OTHER = (
-    {"telemetry.lp": "a", "capture-sender.pcap": "b"},
-    {"telemetry.lp": "x", "capture-sender.pcap": "b"},
-)
+ONE, OTHER = ({"telemetry.lp": "a", "capture-sender.pcap": "b"}, {"telemetry.lp": "x", "capture-sender.pcap": "b"})
 
 
 def test_files_of_data_are_compared_and_what_tells_of_the_machine_is_not(tmp_path: Path) -> None:
@@ -34,9 +31,7 @@ def test_equal_runs_with_another_seed_that_differs_hold() -> None:
     assert found.lines()[0] == "startup: 3 runs with one seed; another seed: other telemetry"
     assert "  same     capture-sender.pcap: b" in found.lines()
     assert (
-        found.digest()
-        == Repetition("copy", [dict(reversed(ONE.items()))]).digest()
-        != Repetition("", [OTHER]).digest()
+        found.digest() == Repetition("copy", [dict(reversed(ONE.items()))]).digest() != Repetition("", [OTHER]).digest()
     )
 
 
@@ -49,10 +44,7 @@ def test_equal_runs_with_another_seed_that_differs_hold() -> None:
             "differs  capture-sender.pcap: b ×1, missing ×1",
         ),
         (Repetition("x", [ONE, ONE], [2], OTHER), "span     in runs 2: not called repeatable"),
-        (
-            Repetition("x", [ONE, ONE], other_seed=ONE),
-            "x: 2 runs with one seed; another seed: the SAME telemetry",
-        ),
+        (Repetition("x", [ONE, ONE], other_seed=ONE), "x: 2 runs with one seed; another seed: the SAME telemetry"),
     ],
 )
 def test_anything_else_does_not_and_is_told(found: Repetition, says: str) -> None:

@@ -45,12 +45,38 @@ def _failed(folder: Path) -> None:
 _NOT_IN_A_RUN: dict[Level, str] = {"run": "a single run is not counted"}
 
 ENTRIES = (
-    Entry("run-missing", "counting", "a repetition that hands on two of its three runs", python=_drop_last,
-          unreached={**_NOT_IN_A_RUN, "compare": "the third run is in its folder, where compare reads it"}),
+    Entry(
+        "run-missing",
+        "counting",
+        "a repetition that hands on two of its three runs",
+        python=_drop_last,
+        unreached={**_NOT_IN_A_RUN, "compare": "the third run is in its folder, where compare reads it"},
+    ),
     Entry("cell-left-out", "counting", "a table that leaves a cell out", python=_two_of_three, unreached=_NOT_IN_A_RUN),
-    Entry("one-of-three-broken", "counting", "the second of three runs breaks down", data=_broken, only_seed=2, unreached=_SINGLE),
-    Entry("one-of-three-failed", "counting", "in the second of three runs the receiver gives up", data=_failed, only_seed=2, unreached=_SINGLE),
-    Entry("one-of-three-untrusted", "counting", "the second of three runs is made on a starved machine", real=starved, only_seed=2,
-          expected="untrusted", unreached=_SINGLE),
+    Entry(
+        "one-of-three-broken",
+        "counting",
+        "the second of three runs breaks down",
+        data=_broken,
+        only_seed=2,
+        unreached=_SINGLE,
+    ),
+    Entry(
+        "one-of-three-failed",
+        "counting",
+        "in the second of three runs the receiver gives up",
+        data=_failed,
+        only_seed=2,
+        unreached=_SINGLE,
+    ),
+    Entry(
+        "one-of-three-untrusted",
+        "counting",
+        "the second of three runs is made on a starved machine",
+        real=starved,
+        only_seed=2,
+        expected="untrusted",
+        unreached=_SINGLE,
+    ),
     Entry("all-broken", "counting", "no run comes to its end", data=_broken),
-)  # fmt: skip
+)

@@ -5,11 +5,7 @@ from tests.sabotage.entry import Entry, Swap
 _DIRECTION, _RATE = "link/model/direction.go", "link/model/rate.go"
 _ONE_WAY = (
     Swap(_DIRECTION, "type Direction[T any] struct {", "type Direction[T any] struct {\n\toneWay bool"),
-    Swap(
-        _DIRECTION,
-        "d := &Direction[T]{hooks: hooks,",
-        'd := &Direction[T]{oneWay: direction == "ab", hooks: hooks,',
-    ),
+    Swap(_DIRECTION, "d := &Direction[T]{hooks: hooks,", 'd := &Direction[T]{oneWay: direction == "ab", hooks: hooks,'),
 )
 
 
@@ -18,22 +14,58 @@ def _link(name: str, imitates: str, *swaps: Swap) -> Entry:
 
 
 ENTRIES = (
-    _link("rate-plus-3", "a shaper that counts bytes without their headers",
-          Swap(_RATE, "8 * nsPerS / p.RateBPS", "8 * nsPerS / (1.03 * p.RateBPS)")),
-    _link("rate-minus-3", "a shaper that counts headers twice",
-          Swap(_RATE, "8 * nsPerS / p.RateBPS", "8 * nsPerS / (0.97 * p.RateBPS)")),
-    _link("delay-plus-1.5-ms", "a timer that fires late",
-          Swap("link/model/delay.go", "ms := p.DelayMS\n\tswitch {\n\tcase p.JitterKind == JitterSamples:\n\t\tif n :=",
-               "ms := p.DelayMS + 1.5\n\tswitch {\n\tcase p.JitterKind == JitterSamples:\n\t\tif n :=")),
-    _link("loss-one-way", "a bad cable: 1% is lost on the way there, nothing on the way back", *_ONE_WAY,
-          Swap(_DIRECTION, "if d.loss.lose(p, d.random.loss) {", "if d.loss.lose(p, d.random.loss) || d.oneWay && d.counts.In%100 == 50 {")),
-    _link("queue-twice", "a buffer beyond the one that was asked for",
-          Swap("link/model/queue.go", "limits{packets: p.Queue.Packets,", "limits{packets: 2 * p.Queue.Packets,")),
-    _link("reordering", "5% of the packets overtake the others",
-          Swap(_DIRECTION, "chance(d.random.reorder, p.Reorder)", "chance(d.random.reorder, 0.05)")),
-    _link("duplicates", "2% of the packets arrive twice",
-          Swap(_DIRECTION, "chance(d.random.duplicate, p.Duplicate)", "chance(d.random.duplicate, 0.02)")),
-    _link("queue-drops", "a queue that should hold its sender back drops", *_ONE_WAY,
-          Swap(_DIRECTION, "\tif d.queue.full(d.limits, bytes) {\n\t\tif d.properties",
-               "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(frame, QueueFull)\n\t\treturn true\n\t}\n\tif d.queue.full(d.limits, bytes) {\n\t\tif d.properties")),
-)  # fmt: skip
+    _link(
+        "rate-plus-3",
+        "a shaper that counts bytes without their headers",
+        Swap(_RATE, "8 * nsPerS / p.RateBPS", "8 * nsPerS / (1.03 * p.RateBPS)"),
+    ),
+    _link(
+        "rate-minus-3",
+        "a shaper that counts headers twice",
+        Swap(_RATE, "8 * nsPerS / p.RateBPS", "8 * nsPerS / (0.97 * p.RateBPS)"),
+    ),
+    _link(
+        "delay-plus-1.5-ms",
+        "a timer that fires late",
+        Swap(
+            "link/model/delay.go",
+            "ms := p.DelayMS\n\tswitch {\n\tcase p.JitterKind == JitterSamples:\n\t\tif n :=",
+            "ms := p.DelayMS + 1.5\n\tswitch {\n\tcase p.JitterKind == JitterSamples:\n\t\tif n :=",
+        ),
+    ),
+    _link(
+        "loss-one-way",
+        "a bad cable: 1% is lost on the way there, nothing on the way back",
+        *_ONE_WAY,
+        Swap(
+            _DIRECTION,
+            "if d.loss.lose(p, d.random.loss) {",
+            "if d.loss.lose(p, d.random.loss) || d.oneWay && d.counts.In%100 == 50 {",
+        ),
+    ),
+    _link(
+        "queue-twice",
+        "a buffer beyond the one that was asked for",
+        Swap("link/model/queue.go", "limits{packets: p.Queue.Packets,", "limits{packets: 2 * p.Queue.Packets,"),
+    ),
+    _link(
+        "reordering",
+        "5% of the packets overtake the others",
+        Swap(_DIRECTION, "chance(d.random.reorder, p.Reorder)", "chance(d.random.reorder, 0.05)"),
+    ),
+    _link(
+        "duplicates",
+        "2% of the packets arrive twice",
+        Swap(_DIRECTION, "chance(d.random.duplicate, p.Duplicate)", "chance(d.random.duplicate, 0.02)"),
+    ),
+    _link(
+        "queue-drops",
+        "a queue that should hold its sender back drops",
+        *_ONE_WAY,
+        Swap(
+            _DIRECTION,
+            "\tif d.queue.full(d.limits, bytes) {\n\t\tif d.properties",
+            "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(frame, QueueFull)\n\t\treturn true\n\t}\n\tif d.queue.full(d.limits, bytes) {\n\t\tif d.properties",
+        ),
+    ),
+)

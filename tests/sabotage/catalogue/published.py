@@ -18,10 +18,13 @@ def _moved(factor: float) -> object:
 
         read = summary.read_known
         patch.setattr(
-            summary, "read_known",
-            lambda source: {row: {**values, **{column: str(float(values[column]) * factor) for column in source.columns.values()}}
-                            for row, values in read(source).items()},
-        )  # fmt: skip
+            summary,
+            "read_known",
+            lambda source: {
+                row: {**values, **{column: str(float(values[column]) * factor) for column in source.columns.values()}}
+                for row, values in read(source).items()
+            },
+        )
 
     return on
 
@@ -39,8 +42,26 @@ def _known_moved(folder: Path) -> None:
 _OF_TABLES = only("table", "all", why="only tables have published numbers beside them")
 
 ENTRIES = (
-    Entry("published-moved-up", "published numbers", "a figure of a source that is copied wrong: 10% too much", python=_moved(1.1), unreached=_OF_TABLES),  # type: ignore[arg-type]
-    Entry("published-moved-down", "published numbers", "a figure of a source that is copied wrong: 10% too little", python=_moved(0.9), unreached=_OF_TABLES),  # type: ignore[arg-type]
-    Entry("published-moved-in-a-result", "published numbers", "1% more in a finished table, so that it looks nearer", forged=_known_moved, of_table=True,
-          unreached=only("verify", why="the result is changed after it was judged")),
-)  # fmt: skip
+    Entry(
+        "published-moved-up",
+        "published numbers",
+        "a figure of a source that is copied wrong: 10% too much",
+        python=_moved(1.1),
+        unreached=_OF_TABLES,
+    ),  # type: ignore[arg-type]
+    Entry(
+        "published-moved-down",
+        "published numbers",
+        "a figure of a source that is copied wrong: 10% too little",
+        python=_moved(0.9),
+        unreached=_OF_TABLES,
+    ),  # type: ignore[arg-type]
+    Entry(
+        "published-moved-in-a-result",
+        "published numbers",
+        "1% more in a finished table, so that it looks nearer",
+        forged=_known_moved,
+        of_table=True,
+        unreached=only("verify", why="the result is changed after it was judged"),
+    ),
+)

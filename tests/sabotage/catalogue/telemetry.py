@@ -54,11 +54,7 @@ def _without(share_from: float, to: float) -> Callable[[list[str]], Iterable[str
 
     def change(all_: list[str]) -> Iterable[str]:
         first, last = share_from * len(all_), to * len(all_)
-        return (
-            line
-            for place, line in enumerate(all_)
-            if not (first <= place < last and line.startswith(_CONNECTION))
-        )
+        return (line for place, line in enumerate(all_) if not (first <= place < last and line.startswith(_CONNECTION)))
 
     return change
 
@@ -78,21 +74,57 @@ def _telemetry(name: str, imitates: str, data: Change, **more: object) -> Entry:
 
 
 ENTRIES = (
-    _telemetry("points-dropped", "a pusher that loses every third point",
-               lines(lambda all_: (line for place, line in enumerate(all_) if place % 3 or not line.startswith(_CONNECTION)))),
+    _telemetry(
+        "points-dropped",
+        "a pusher that loses every third point",
+        lines(lambda all_: (line for place, line in enumerate(all_) if place % 3 or not line.startswith(_CONNECTION))),
+    ),
     _telemetry("hole", "an agent that says nothing for a part of the run", lines(_without(0.6, 0.7))),
-    _telemetry("points-doubled", "a batch that is written twice, the second time with another time",
-               lines(lambda all_: (copy for line in all_ for copy in (line, *([later(0.03)(line)] if line.startswith(_CONNECTION) else ()))))),
+    _telemetry(
+        "points-doubled",
+        "a batch that is written twice, the second time with another time",
+        lines(
+            lambda all_: (
+                copy for line in all_ for copy in (line, *([later(0.03)(line)] if line.startswith(_CONNECTION) else ()))
+            )
+        ),
+    ),
     _telemetry("a-second-late", "an agent whose clock is a second behind", each(later(1.0), "ncp_connection,")),
     _telemetry("connections-swapped", "two connections under each other's name", each(_swapped, "ncp_connection,")),
-    _telemetry("rtt-in-seconds", "an RTT in seconds where milliseconds are meant", each(field("rtt_ms", lambda v: f"{v / 1000:.9f}"))),
-    _telemetry("windows-in-bytes", "windows in bytes where packets are meant", each(field("window_packets", lambda v: f"{v * 1024:.3f}"))),
-    _telemetry("rate-in-kpps", "a delivery rate in thousands of packets", each(field("delivered_pps", lambda v: f"{v / 1000:.6f}"))),
-    _telemetry("nan", "a division by nothing that is written down", each(field("window_share", lambda _: "nan")), expected="fail"),
-    _telemetry("infinite", "a window that is no number", each(field("window_packets", lambda _: "inf")), expected="fail"),
+    _telemetry(
+        "rtt-in-seconds",
+        "an RTT in seconds where milliseconds are meant",
+        each(field("rtt_ms", lambda v: f"{v / 1000:.9f}")),
+    ),
+    _telemetry(
+        "windows-in-bytes",
+        "windows in bytes where packets are meant",
+        each(field("window_packets", lambda v: f"{v * 1024:.3f}")),
+    ),
+    _telemetry(
+        "rate-in-kpps",
+        "a delivery rate in thousands of packets",
+        each(field("delivered_pps", lambda v: f"{v / 1000:.6f}")),
+    ),
+    _telemetry(
+        "nan",
+        "a division by nothing that is written down",
+        each(field("window_share", lambda _: "nan")),
+        expected="fail",
+    ),
+    _telemetry(
+        "infinite", "a window that is no number", each(field("window_packets", lambda _: "inf")), expected="fail"
+    ),
     _telemetry("one-sample", "a sampler that stops after its first look", lines(_one)),
     _telemetry("no-samples", "a sampler that never looks", lines(_without(0, 1))),
-    _telemetry("shares-made-up", "a share that is written from the law, not from the windows",
-               each(field("window_share", lambda _: "0.5"), "connection=")),
-    _telemetry("of-another-run", "the points of a run before", each(lambda line: re.sub(r"run=[^, ]+", "run=sim-000000000000", line))),
-)  # fmt: skip
+    _telemetry(
+        "shares-made-up",
+        "a share that is written from the law, not from the windows",
+        each(field("window_share", lambda _: "0.5"), "connection="),
+    ),
+    _telemetry(
+        "of-another-run",
+        "the points of a run before",
+        each(lambda line: re.sub(r"run=[^, ]+", "run=sim-000000000000", line)),
+    ),
+)

@@ -6,20 +6,78 @@ from tests.sabotage.entry import Entry, Swap
 _WORLD, _SLOWED = "ncp-agent/sim/world.go", "slowed"
 
 ENTRIES = (
-    Entry("event-not-applied", "timeline", "a change that is recorded and not made",
-          (Swap(_WORLD, "\t\t\tw.network.apply(w.now, e)", "\t\t\t_ = e"),), scenario=_SLOWED, expected="untrusted"),
-    Entry("event-late", "timeline", "a change that is made 0.3 s late",
-          (Swap(_WORLD, "EstablishedAt() + w.events[w.happened].At, true", "EstablishedAt() + w.events[w.happened].At + 300_000_000, true"),),
-          scenario=_SLOWED, expected="untrusted"),
-    Entry("event-late-untold", "timeline", "a change that is made 0.3 s late and said to be in time",
-          (Swap(_WORLD, "EstablishedAt() + w.events[w.happened].At, true", "EstablishedAt() + w.events[w.happened].At + 300_000_000, true"),
-           Swap("ncp-agent/virtual/recording.go", "at := (now - r.started).Seconds()", "at := (now - r.started).Seconds() - 0.3"),
-           Swap("ncp-agent/virtual/recording.go", 'r.kindTags(a.Kind), epoch.Add(now),', 'r.kindTags(a.Kind), epoch.Add(now-300*time.Millisecond),')),
-          scenario=_SLOWED, expected="untrusted"),
-    Entry("event-not-recorded", "timeline", "a change that nothing tells of", data=lines(lambda all_: (line for line in all_ if "kind=set" not in line)),
-          scenario=_SLOWED, expected="untrusted", otherwise={"verify": "fail"}),  # events.csv tells of it
-    Entry("event-not-asked", "timeline", "a change that the plan has not", (
-              Swap("ncp-agent/virtual/network.go", "\treturn list, nil\n}\n\n// overhead", "\tif len(list) > 0 {\n\t\tagain := list[0]\n\t\tagain.At += 2 * time.Second\n\t\thalf := 300 * 8584.0\n\t\tagain.Set = &model.Change{RateBPS: &half}\n\t\tlist = append(list, again)\n\t}\n\treturn list, nil\n}\n\n// overhead"),
-              Swap("ncp-agent/virtual/recording.go", "\ta := r.timeline[index]\n", "\tif index >= len(r.timeline) {\n\t\treturn\n\t}\n\ta := r.timeline[index]\n")),
-          scenario=_SLOWED, expected="untrusted"),
-)  # fmt: skip
+    Entry(
+        "event-not-applied",
+        "timeline",
+        "a change that is recorded and not made",
+        (Swap(_WORLD, "\t\t\tw.network.apply(w.now, e)", "\t\t\t_ = e"),),
+        scenario=_SLOWED,
+        expected="untrusted",
+    ),
+    Entry(
+        "event-late",
+        "timeline",
+        "a change that is made 0.3 s late",
+        (
+            Swap(
+                _WORLD,
+                "EstablishedAt() + w.events[w.happened].At, true",
+                "EstablishedAt() + w.events[w.happened].At + 300_000_000, true",
+            ),
+        ),
+        scenario=_SLOWED,
+        expected="untrusted",
+    ),
+    Entry(
+        "event-late-untold",
+        "timeline",
+        "a change that is made 0.3 s late and said to be in time",
+        (
+            Swap(
+                _WORLD,
+                "EstablishedAt() + w.events[w.happened].At, true",
+                "EstablishedAt() + w.events[w.happened].At + 300_000_000, true",
+            ),
+            Swap(
+                "ncp-agent/virtual/recording.go",
+                "at := (now - r.started).Seconds()",
+                "at := (now - r.started).Seconds() - 0.3",
+            ),
+            Swap(
+                "ncp-agent/virtual/recording.go",
+                "r.kindTags(a.Kind), epoch.Add(now),",
+                "r.kindTags(a.Kind), epoch.Add(now-300*time.Millisecond),",
+            ),
+        ),
+        scenario=_SLOWED,
+        expected="untrusted",
+    ),
+    Entry(
+        "event-not-recorded",
+        "timeline",
+        "a change that nothing tells of",
+        data=lines(lambda all_: (line for line in all_ if "kind=set" not in line)),
+        scenario=_SLOWED,
+        expected="untrusted",
+        otherwise={"verify": "fail"},
+    ),  # events.csv tells of it
+    Entry(
+        "event-not-asked",
+        "timeline",
+        "a change that the plan has not",
+        (
+            Swap(
+                "ncp-agent/virtual/network.go",
+                "\treturn list, nil\n}\n\n// overhead",
+                "\tif len(list) > 0 {\n\t\tagain := list[0]\n\t\tagain.At += 2 * time.Second\n\t\thalf := 300 * 8584.0\n\t\tagain.Set = &model.Change{RateBPS: &half}\n\t\tlist = append(list, again)\n\t}\n\treturn list, nil\n}\n\n// overhead",
+            ),
+            Swap(
+                "ncp-agent/virtual/recording.go",
+                "\ta := r.timeline[index]\n",
+                "\tif index >= len(r.timeline) {\n\t\treturn\n\t}\n\ta := r.timeline[index]\n",
+            ),
+        ),
+        scenario=_SLOWED,
+        expected="untrusted",
+    ),
+)
