@@ -46,16 +46,16 @@ ENTRIES = (
         "published-moved-up",
         "published numbers",
         "a figure of a source that is copied wrong: 10% too much",
-        python=_moved(1.1),
+        python=_moved(1.1),  # type: ignore[arg-type]
         unreached=_OF_TABLES,
-    ),  # type: ignore[arg-type]
+    ),
     Entry(
         "published-moved-down",
         "published numbers",
         "a figure of a source that is copied wrong: 10% too little",
-        python=_moved(0.9),
+        python=_moved(0.9),  # type: ignore[arg-type]
         unreached=_OF_TABLES,
-    ),  # type: ignore[arg-type]
+    ),
     Entry(
         "published-moved-in-a-result",
         "published numbers",
