@@ -11,16 +11,12 @@ from testbed.checks.verify import read_json
 from testbed.claims.judged import Judged, write_csv
 from testbed.errors import BadInput
 from testbed.matrix.outcome import write_json
+from testbed.plan.engines import ENGINES
 from testbed.report import words
-from testbed.vkernel.run import MODEL
 
-TITLES: Mapping[str, str] = {"mininet": "emulation", "sim": "simulation", "vkernel": "guest kernel"}
+TITLES: Mapping[str, str] = {name: facts.title for name, facts in ENGINES.items()}
 """The engines, as tables and pages call them."""
-MODELS: Mapping[str, str] = {
-    "mininet": "real packets, in real time",
-    "sim": "NCP's own code over modelled links, in virtual time; what needs a kernel's TCP or sockets is not covered",
-    "vkernel": f"real packets in a Linux kernel of their own, in virtual time; {MODEL}",
-}
+MODELS: Mapping[str, str] = {name: facts.model for name, facts in ENGINES.items()}
 
 
 @dataclass(frozen=True)

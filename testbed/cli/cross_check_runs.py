@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from testbed import paths
+from testbed import engines, paths
 from testbed.checks.standing import standing_of, standing_of_cell
 from testbed.checks.verify import read_json, read_verdict
 from testbed.cli import simulate, vkernel
-from testbed.cli.run import Asked as AskedOfRun
 from testbed.cli.run import run_scenario
 from testbed.crosscheck.compare import Difference, compare
 from testbed.crosscheck.figures import compare_figures, compare_tables
@@ -24,6 +23,7 @@ from testbed.matrix import load as table_file
 from testbed.matrix import table_run
 from testbed.matrix.cells_asked import cells_asked
 from testbed.matrix.outcome import Outcome
+from testbed.plan.engines import DEFAULT
 from testbed.report.folder import ResultFolder, read_folder
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
@@ -102,7 +102,7 @@ def _run(loaded: LoadedScenario, virtual: VirtualRun | None, progress: Progress,
         progress.say(f"{loaded.scenario.name}: {WORDS[virtual.plan['engine']]}")
         virtual.execute()
         return virtual.folder
-    run_scenario(loaded, AskedOfRun(asked.runtime, "auto", None, asked.quick))
+    run_scenario(engines.named(DEFAULT), loaded, engines.Options(asked.runtime, quick=asked.quick))
     return (paths.results() / loaded.scenario.name / "latest").resolve()
 
 

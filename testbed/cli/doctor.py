@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import typer
 
 from testbed.doctor.finding import Finding
 from testbed.errors import Exit
-
-ENGINES = {
-    "mininet": "./run.sh SCENARIO, on real packets",
-    "sim": "./run.sh SCENARIO --engine sim",
-    "vkernel": "./run.sh SCENARIO --engine vkernel",
-}
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +23,7 @@ def register(app: typer.Typer) -> None:
         Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if what --build asked
         for can't be built.
         """
+        from testbed import engines
         from testbed.doctor import lacking, make_ready, probe_all
         from testbed.runner.progress import Progress
 
@@ -39,13 +33,15 @@ def register(app: typer.Typer) -> None:
         findings = probe_all()
         for finding in findings:
             _tell(finding)
-        lacks = {engine: lacking(findings, engine) for engine in ENGINES}
-        for engine, command in ENGINES.items():
-            print(f"{command:<36} {_answer(lacks[engine])}")
+        every = engines.every()
+        lacks = {engine.name: lacking(findings, engine.needs()) for engine in every}
+        for engine in every:
+            print(f"{f'./run.sh SCENARIO --engine {engine.name}':<36} {_answer(lacks[engine.name])}")
         if not_built:
             print(f"The guest kernel with virtual time was not built. {not_built}", file=sys.stderr)
-        here = "mininet" if os.geteuid() == 0 else "sim"
-        raise typer.Exit(Exit.CANNOT_RUN if lacks[here] or not_built else Exit.PASS)
+        here = every[:1] if every[0].for_this_user() else every[1:]
+        works = any(not lacks[engine.name] for engine in here)
+        raise typer.Exit(Exit.PASS if works and not not_built else Exit.CANNOT_RUN)
 
 
 def _answer(lacks: list[Finding]) -> str:
@@ -62,6 +58,7 @@ def _build() -> str | None:
     be built."""
     from testbed.build import build_programs
     from testbed.doctor import make_ready
+    from testbed.engines import named
     from testbed.runner.progress import Progress
     from testbed.vkernel import kernel
     from testbed.vkernel.build import build as build_kernel
@@ -70,7 +67,7 @@ def _build() -> str | None:
     make_ready(progress, "show")
     print(f"built {', '.join(str(path) for path in build_programs().values())}")
     if kernel.built() is None:
-        make_ready(progress, "run", engine="vkernel")
+        make_ready(progress, named("vkernel").needs())
         if lacks := kernel.why_not_buildable():  # Debian's own kernel stands in
             return lacks
         build_kernel(progress)

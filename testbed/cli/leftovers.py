@@ -1,16 +1,5 @@
-"""What killed runs left behind on this machine is removed before a run, too."""
+"""What killed runs left behind, by the name that verbs know it by."""
 
-from __future__ import annotations
+from testbed.runner.leftovers import remove_leftovers
 
-from collections.abc import Callable
-
-
-def remove_leftovers(say: Callable[[str], None]) -> None:
-    """Remove what killed runs left behind, and say so."""
-    from testbed.runner import live
-
-    found = live.remove_leftovers(live.docker_client)
-    for what in found.things:
-        say(f"  left by a run that was killed: removed {what}")
-    for problem in found.problems:
-        say(f"  left by a run that was killed: {problem}")
+__all__ = ["remove_leftovers"]

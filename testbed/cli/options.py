@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from testbed.plan.engines import ENGINES
+
 ScenarioArgument = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a YAML file.")]
 SetOption = Annotated[
     list[str],
@@ -17,10 +19,21 @@ RuntimeOption = Annotated[
     Literal["docker", "process"],
     typer.Option("--runtime", help="Agents in containers, or as plain processes on Mininet's hosts."),
 ]
+
+
+def _engine(text: str) -> str:
+    """One that there is."""
+    if text not in ENGINES:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(ENGINES)}")
+    return text
+
+
 EngineOption = Annotated[
-    Literal["mininet", "sim", "vkernel"],
+    str,
     typer.Option(
         "--engine",
+        parser=_engine,
+        metavar="ENGINE",
         help="Real packets over Mininet; without root and in virtual time: the same code simulated (sim), "
         "or all of it in a kernel of its own (vkernel).",
     ),

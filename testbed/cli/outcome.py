@@ -10,7 +10,7 @@ from testbed.checks.result import Verdict
 from testbed.errors import CannotRun, Exit, of_the_machine
 
 if TYPE_CHECKING:
-    from testbed.simulator.virtual_run import VirtualRun
+    from testbed.engines import Run
 
 EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
 
@@ -26,8 +26,8 @@ def tell(verdict: Verdict, folder: Path) -> int:
     return EXIT_OF_VERDICT[verdict.verdict]
 
 
-def to_verdict(run: VirtualRun) -> int:
-    """Carry out a run in virtual time and tell how it ended; returns the exit code.
+def to_verdict(run: Run) -> int:
+    """Carry out a run and tell how it ended; returns the exit code.
 
     Raises:
         CannotRun: it can't be carried out on this machine.

@@ -1,11 +1,10 @@
-"""``run``: one scenario on real parts, to a verdict."""
+"""``run``: one scenario, on the engine that was asked for, to a verdict."""
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,12 +18,14 @@ from testbed.cli.options import (
     SeedOption,
     SetOption,
 )
-from testbed.cli.outcome import ended_early, tell
-from testbed.errors import BadInput, CannotRun, Exit
+from testbed.cli.outcome import to_verdict
+from testbed.errors import BadInput, Exit
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
-from testbed.runner.middle_choice import choose_middle, refuse_what_the_middle_cannot_do
 from testbed.scenario.load import LoadedScenario
+
+if TYPE_CHECKING:
+    from testbed.engines import Engine, Options
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def register(app: typer.Typer) -> None:
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     ) -> None:
         """Run a scenario and judge it. The last line is PASS, FAIL or UNTRUSTED; results/ has the rest."""
+        from testbed import engines
         from testbed.matrix.load import is_table
         from testbed.scenario.load import load
         from testbed.sweep.load import is_sweep
@@ -68,8 +70,7 @@ def register(app: typer.Typer) -> None:
         if is_table(scenario) or is_sweep(scenario):
             raise BadInput(f"{scenario} is no scenario but a table or sweep", f"Try: ./run.sh {scenario}")
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
-        if engine is None:
-            engine = _engine_here(loaded)
+        chosen = engines.named(engine) if engine else _engine_here(loaded)
         if repeat > 1:
             from testbed.cli.table import tell_run
             from testbed.matrix.repeated import repeated
@@ -77,28 +78,17 @@ def register(app: typer.Typer) -> None:
             from testbed.matrix.table_run import tell
 
             table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
-            several = AskedOfTable(None, "", "", runtime, link, engine, quick, resume)
+            several = AskedOfTable(None, "", "", runtime, link, chosen.name, quick, resume)
             if dry_run:
                 tell(table, several)
                 raise typer.Exit(0)
-            if engine == "mininet":
-                _needs_root(loaded)
+            chosen.refuse_user(loaded.scenario.name)
             raise typer.Exit(tell_run(table, several))
         if resume:
             raise BadInput("--resume: only a repetition goes on; give --repeat as it was given")
-        if engine == "sim":
-            from testbed.cli.simulate import refuse_options, simulate
-
-            refuse_options(runtime=runtime if _named(context, "runtime") else None, link=link)
-            raise typer.Exit(simulate(loaded, seed=seed, quick=quick, dry_run=dry_run))
-        if engine == "vkernel":
-            from testbed.cli.vkernel import refuse_options as refuse_options_of_guest
-            from testbed.cli.vkernel import run_in_guest
-
-            refuse_options_of_guest(runtime=runtime if _named(context, "runtime") else None, link=link)
-            raise typer.Exit(run_in_guest(loaded, seed=seed, quick=quick, dry_run=dry_run))
-        asked = Asked(runtime, link, seed, quick)
-        raise typer.Exit(_dry_run(loaded, asked) if dry_run else run_scenario(loaded, asked))
+        options = engines.Options(runtime if _named(context, "runtime") else None, link, seed, quick)
+        chosen.refuse_options(options)
+        raise typer.Exit(_dry_run(chosen, loaded, options) if dry_run else run_scenario(chosen, loaded, options))
 
 
 def _named(context: typer.Context, option: str) -> bool:
@@ -107,80 +97,43 @@ def _named(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _engine_here(loaded: LoadedScenario) -> Literal["mininet", "sim", "vkernel"]:
-    """The engine for a user who names none: real packets for root, for others what needs no root."""
-    if os.geteuid() == 0:
-        return "mininet"
-    from testbed.vkernel import kernel
+def _engine_here(loaded: LoadedScenario) -> Engine:
+    """The engine for a user who names none: the first that is at hand and carries the scenario, as far as that shows;
+    else the first that could be."""
+    from testbed import engines
 
-    scenario = loaded.scenario
-    if kernel.built():
-        engine, why = "vkernel", "its kernel is there"
-    elif scenario.traffic != "ncp" or scenario.cross_traffic:
-        engine, why = "vkernel", "it has what this scenario needs"
-    else:
-        engine, why = "sim", "the guest kernel of --engine vkernel is not built"
-    print(f"without root: --engine {engine} ({why})", file=sys.stderr)
-    return engine  # type: ignore[return-value]
+    every = engines.every()
+    able = [engine for engine in every if engine.for_this_user() and engine.carries(loaded)]
+    chosen = next((engine for engine in able if engine.at_hand()), able[0])
+    if chosen is not every[0]:
+        print(f"without root: --engine {chosen.name} ({chosen.facts.title})", file=sys.stderr)
+    return chosen
 
 
-def run_scenario(loaded: LoadedScenario, asked: Asked) -> int:
+def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
     """Set up what is missing, run, print the verdict; returns the exit code."""
-    _needs_root(loaded)
-    from testbed import build
-    from testbed.cli.leftovers import remove_leftovers
-    from testbed.doctor import make_ready
-    from testbed.plan.resolve import new_run_id, resolve
-    from testbed.plan.traffic import runtime_of
-    from testbed.runner.kinds import run_class
+    engine.refuse_user(loaded.scenario.name)
     from testbed.runner.progress import Progress
 
     progress = Progress()
-    make_ready(progress, "run", runtime_of(loaded.scenario, asked.runtime))
-    middle = choose_middle(asked.link)
-    with progress.step("build"):
-        binaries = build.build_programs()
-    policies = build.policy_facts(binaries["ncp-agent"])
-    plan = resolve(loaded, policies, asked.choices(middle), new_run_id())
-    refuse_what_the_middle_cannot_do(plan)
-    progress.say(_headline(plan, asked.link))
-    remove_leftovers(progress.say)
-    run = run_class(plan)(plan, loaded, binaries, progress)
-    name = f"{plan['scenario']} {plan['run']}"
-    try:
-        verdict = run.execute()
-    except CannotRun:
-        raise
-    except Exception as error:
-        return ended_early(error, name, run.folder)
-    return tell(verdict, run.folder)
+    run = engine.ready_run(loaded, options, progress)
+    for line in _headline(run.plan, engine.told(run.plan, options)):
+        progress.say(line)
+    engine.clear(progress.say)
+    return to_verdict(run)
 
 
-def _needs_root(loaded: LoadedScenario) -> None:
-    if os.geteuid() != 0:
-        raise CannotRun(
-            "running a scenario needs root, for network namespaces", f"Try: sudo ./run.sh {loaded.scenario.name}"
-        )
-
-
-def _headline(plan: Plan, asked_link: str) -> str:
-    why = ""
-    if asked_link == "auto":
-        why = " (the kernel has netem)" if plan["middle"] == "netem" else " (this kernel has no netem)"
+def _headline(plan: Plan, told: list[str]) -> list[str]:
     word = "policy" if plan["traffic"] == "ncp" else plan["traffic"]
-    return f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, links by {plan['middle']}{why}"
+    first = f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, {told[0]}"
+    return [first, *(f"  {line}" for line in told[1:])]
 
 
-def _dry_run(loaded: LoadedScenario, asked: Asked) -> int:
-    from testbed import build
-    from testbed.doctor import make_ready
-    from testbed.plan.resolve import new_run_id, resolve
+def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
     from testbed.plan.show import plan_text
     from testbed.runner.progress import Progress
 
-    make_ready(Progress(), "show")
-    middle: Literal["netem", "relay"]
-    middle = choose_middle(asked.link) if os.geteuid() == 0 else ("netem" if asked.link == "netem" else "relay")
-    policies = build.policy_facts(build.build_programs()["ncp-agent"])
-    print(plan_text(resolve(loaded, policies, asked.choices(middle), new_run_id())))
+    plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(options))
+    engine.refuse(plan)
+    print(plan_text(plan))
     return Exit.PASS

@@ -233,18 +233,16 @@ def probe_all() -> list[Finding]:
     return _check(REQUIREMENTS)
 
 
-def missing(for_verb: str, runtime: str = "docker", engine: str = "mininet") -> list[Finding]:
-    """The required things that a verb needs and this machine lacks."""
-    wanted = needs(for_verb, runtime, engine)
+def missing(wanted: frozenset[Need]) -> list[Finding]:
+    """The required things among those that are wanted which this machine lacks."""
     found = _check(tuple(r for r in REQUIREMENTS if r.need in wanted and r.level == "required"))
     return [finding for finding in found if not finding.ok]
 
 
-def lacking(findings: Iterable[Finding], engine: str) -> list[Finding]:
-    """Among the findings of all requirements, what a run on an engine lacks."""
-    wanted = needs("run", engine=engine)
-    of_run = {r.name for r in REQUIREMENTS if r.need in wanted and r.level == "required"}
-    return [finding for finding in findings if not finding.ok and finding.name in of_run]
+def lacking(findings: Iterable[Finding], wanted: frozenset[Need]) -> list[Finding]:
+    """Among the findings of all requirements, what of those that are wanted is lacking."""
+    names = {r.name for r in REQUIREMENTS if r.need in wanted and r.level == "required"}
+    return [finding for finding in findings if not finding.ok and finding.name in names]
 
 
 def _check(requirements: tuple[Requirement, ...]) -> list[Finding]:

@@ -16,7 +16,7 @@ from threading import Timer
 from typing import IO, Any, Protocol
 
 from testbed import paths
-from testbed.doctor.check import TAGS_WITHOUT_ROOT, missing
+from testbed.doctor.check import TAGS_WITHOUT_ROOT, Need, missing, needs
 from testbed.doctor.finding import Finding
 from testbed.errors import CannotRun
 
@@ -50,8 +50,11 @@ class SetupFailed(CannotRun):
         super().__init__(f'set-up failed at "{task}": {reason}', f"full log: {LOG}")
 
 
-def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engine: str = "mininet") -> None:
-    """Return when this machine has all that a verb needs, installing what a playbook can install.
+def make_ready(
+    progress: Progress, wanted: str | frozenset[Need], runtime: str = "docker", engine: str = "mininet"
+) -> None:
+    """Return when this machine has what is wanted, or all that a verb of that name needs, installing what a playbook
+    can install.
 
     With ``NCP_TESTBED_NO_SETUP=1`` (``./run.sh --no-setup``) nothing is installed.
 
@@ -59,7 +62,8 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
         CannotRun: names each missing thing and its fix.
         SetupFailed: a task of the playbook failed.
     """
-    lacking = missing(for_verb, runtime, engine)
+    needed = needs(wanted, runtime, engine) if isinstance(wanted, str) else wanted
+    lacking = missing(needed)
     if not lacking:
         return
     tags = {finding.tag for finding in lacking if finding.tag is not None}
@@ -68,7 +72,7 @@ def make_ready(progress: Progress, for_verb: str, runtime: str = "docker", engin
     progress.say("\n".join(("Setting up what is missing:", *(f"  {f.name}: {f.detail}" for f in lacking))))
     setup(progress, tags)
     importlib.invalidate_caches()  # Mininet may have just appeared
-    still = missing(for_verb, runtime, engine)
+    still = missing(needed)
     if still:
         raise CannotRun(_told("still missing after set-up", still), f"full log: {LOG}")
 

@@ -25,6 +25,7 @@ from testbed.matrix.model import DifferenceCheck, RatioCheck, Row
 from testbed.matrix.outcome import Outcome, missing, write_json
 from testbed.matrix.report import write_report
 from testbed.matrix.summary import summarise, write_csv
+from testbed.plan.engines import DEFAULT
 from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner.progress import Progress
@@ -43,7 +44,7 @@ class Asked:
     columns: str = ""
     runtime: Literal["docker", "process"] = "docker"
     link: Literal["auto", "netem", "relay"] = "auto"
-    engine: Literal["mininet", "sim", "vkernel"] = "mininet"
+    engine: str = DEFAULT
     quick: bool = False
     resume: str = ""
 

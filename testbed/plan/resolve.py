@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from testbed.errors import BadInput
 from testbed.plan import traffic
+from testbed.plan.engines import DEFAULT
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import PolicyFacts, cross_traffic_of
@@ -36,9 +37,8 @@ class Choices:
     quick: bool = False
     occasion: str = "manual"
     """What the run is part of; dashboards and alerts tell nightly runs from others by it."""
-    engine: Literal["mininet", "sim", "vkernel"] = "mininet"
-    """With ``sim``, runtime is ``virtual`` and middle ``model``: the session and link code itself. With
-    ``vkernel``, runtime is ``process`` and middle ``netem``: those of a guest kernel."""
+    engine: str = DEFAULT
+    """Without a kernel, runtime is ``virtual`` and middle ``model``: the session and link code itself."""
 
 
 def new_run_id() -> str:

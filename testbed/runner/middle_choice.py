@@ -21,11 +21,15 @@ def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "
     return "relay"
 
 
-def refuse_what_the_middle_cannot_do(plan: Plan) -> None:
-    """Raise :class:`CannotRun` where netem, or the relay, lacks what a link asks for; nothing is ignored."""
+def refused_by_the_middle(plan: Plan) -> list[str]:
+    """A line for each thing that a link asks for and netem, or the relay, lacks; nothing is ignored."""
     from testbed.runner.network import links_of
     from topologies.middle import refusals
 
-    refused = refusals(links_of(plan), plan["middle"])
-    if refused:
+    return refusals(links_of(plan), plan["middle"])
+
+
+def refuse_what_the_middle_cannot_do(plan: Plan) -> None:
+    """Raise :class:`CannotRun` where there is such a thing."""
+    if refused := refused_by_the_middle(plan):
         raise CannotRun("\n".join(refused))

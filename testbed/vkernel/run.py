@@ -9,6 +9,7 @@ from typing import Any
 
 from testbed.checks.result import Trust
 from testbed.errors import RunFailed, Unsupported
+from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.resolve import Plan, expected_transfer_s, new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -32,7 +33,6 @@ SOURCES = (
 """What of the checkout a run's result can depend on, beside Python's sources and packages."""
 LIMIT_S = 3600.0
 """Of wall time, beside that for the transfer: a guest that hangs is ended, one on a busy machine is not."""
-MODEL = "network-only model: one core, CPU free"
 
 COMMAND = (
     f"{guest.ENVIRONMENT} PYTHONPYCACHEPREFIX={python_cache.INSIDE}"
@@ -88,7 +88,7 @@ class GuestRun(VirtualRun):
             )
         facts = {
             "engine": {
-                "model": MODEL,
+                "model": MODEL_OF_A_GUEST,
                 "kernel": str(self.kernel.program),
                 "kernel_sha256": self.kernel.identity(),
                 "virtual_time": self.kernel.exact,

@@ -18,7 +18,7 @@ import typer
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from testbed import doctor, paths
+from testbed import doctor, engines, paths
 from testbed.cli.doctor import register
 from testbed.doctor import check, guest, kernel, machine, provisioning
 from testbed.doctor.finding import Probed
@@ -85,11 +85,11 @@ def test_only_runs_need_root_links_and_containers() -> None:
 
 def test_missing_programs_are_named_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    lacking = {f.name: f for f in doctor.missing("run")}
+    lacking = {f.name: f for f in doctor.missing(doctor.needs("run"))}
     assert {"iperf3", "ethtool", "tc", "ip", "nsenter", "socat", "mininet", "htb"} <= set(lacking)
     assert "system" in lacking["iperf3"].fix
     assert lacking["iperf3"].detail == "not in PATH"
-    assert doctor.missing("list") == []
+    assert doctor.missing(doctor.needs("list")) == []
 
 
 def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +289,7 @@ def test_what_an_engine_lacks_is_what_its_runs_need() -> None:
         return doctor.Finding(name, ok, "", "", "required")
 
     found = [finding("root"), finding("guest kernel"), finding("go", ok=True), finding("test tools")]
-    lacks = {e: [f.name for f in doctor.lacking(found, e)] for e in ("mininet", "sim", "vkernel")}
+    lacks = {e.name: [f.name for f in doctor.lacking(found, e.needs())] for e in engines.every()}
     assert lacks == {"mininet": ["root"], "sim": [], "vkernel": ["guest kernel"]}
 
 

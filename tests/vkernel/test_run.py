@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
+from testbed.engines import Options
+from testbed.engines.vkernel import ENGINE
 from testbed.errors import CannotRun
 from testbed.vkernel.kernel import Kernel
 from testbed.vkernel.refusals import refusals
@@ -71,14 +73,12 @@ def test_what_has_no_end_where_the_cpu_is_free_is_refused() -> None:
     ]
 
 
-def test_containers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed.cli.vkernel import refuse_options
-
-    refuse_options(runtime=None, link="auto")
+def test_containers_are_refused() -> None:
+    ENGINE.refuse_options(Options())
     with pytest.raises(CannotRun, match="--runtime docker"):
-        refuse_options(runtime="docker", link="auto")
+        ENGINE.refuse_options(Options(runtime="docker"))
     with pytest.raises(CannotRun, match="--link relay"):
-        refuse_options(runtime=None, link="relay")
+        ENGINE.refuse_options(Options(link="relay"))
 
 
 def test_the_command_line_tells_what_was_asked_from_what_is_so_anyway(tmp_path: Path) -> None:

@@ -1,0 +1,191 @@
+"""What an engine is to those who have runs made."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+from testbed import build
+from testbed.checks.result import Verdict
+from testbed.doctor import Need, make_ready
+from testbed.errors import CannotRun
+from testbed.influx import server
+from testbed.influx.endpoint import Endpoint
+from testbed.plan import engines
+from testbed.plan.engines import EngineFacts
+from testbed.plan.resolve import Choices, Plan, new_run_id, resolve
+from testbed.plan.sessions import PolicyFacts
+from testbed.plan.traffic import runtime_of
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a command line says about how runs are made."""
+
+    runtime: Literal["docker", "process"] | None = None
+    """None where it was not given."""
+    link: Literal["auto", "netem", "relay"] = "auto"
+    seed: int | None = None
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What a run's end points and links are made with."""
+
+    binaries: dict[str, Path]
+    policies: PolicyFacts
+    """What the end points say of their policies."""
+    code: bytes | None = None
+    """What stands for the end points in a run's name where they are not built from this checkout."""
+
+
+class Run(Protocol):
+    """One run of a plan, not yet made."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def folder(self) -> Path:
+        """Its result folder."""
+        ...
+
+    def execute(self) -> Verdict:
+        """Make it, to its verdict; raises :class:`TestbedError` where that could not be reached."""
+        ...
+
+
+class Engine(ABC):
+    """One way to make runs. It has no state: what is true of a machine is asked for when it matters."""
+
+    name: str
+    agent = "ncp-agent"
+    """The program with the end points of sessions, which knows their policies."""
+    programs: tuple[str, ...] = tuple(build.PROGRAMS)
+    """What is built for its runs."""
+
+    @property
+    def facts(self) -> EngineFacts:
+        """What is true of all of its runs."""
+        return engines.named(self.name)
+
+    @abstractmethod
+    def needs(self, runtime: str = "docker") -> frozenset[Need]:
+        """What its runs need of the machine."""
+
+    @abstractmethod
+    def exact(self) -> bool:
+        """Whether its runs are repeatable here: the same every time, whatever the machine does beside them."""
+
+    def width(self) -> int:
+        """How many runs may go side by side: one per core that this process may use where none disturbs another."""
+        return len(os.sched_getaffinity(0)) if self.exact() else 1
+
+    def at_hand(self) -> bool:
+        """Whether runs can be made by it without anything being built first that takes minutes."""
+        return True
+
+    def for_this_user(self) -> bool:
+        """Whether this user may make such runs."""
+        return True
+
+    def carries(self, scenario: LoadedScenario) -> bool:
+        """Whether it may be able to run a scenario, as far as that shows before there is a plan."""
+        return True
+
+    def refuse_user(self, command: str) -> None:
+        """Raise :class:`CannotRun` where this user may not make such runs; ``command`` is what was asked for."""
+        if not self.for_this_user():
+            raise CannotRun("running needs root, for network namespaces", f"Try: sudo ./run.sh {command}")
+
+    def refuse_options(self, options: Options) -> None:  # noqa: B027 (most options are for all)
+        """Raise :class:`CannotRun` for options that ask for what it has not."""
+
+    @abstractmethod
+    def choices(self, options: Options) -> Choices:
+        """What follows from a command line's options for the plan."""
+
+    def prepare(
+        self, progress: Progress, runtime: str = "docker", *, further: frozenset[Need] = frozenset()
+    ) -> Programs:
+        """Set up what its runs need of this machine, and ``further`` what, and build their programs; raises
+        :class:`CannotRun` with what is missing."""
+        make_ready(progress, self.needs(runtime) | further)
+        return self.build(progress)
+
+    def prepare_plans(self, progress: Progress) -> Programs:
+        """Enough for plans, where no run is made."""
+        return self.prepare(progress)
+
+    def build(self, progress: Progress) -> Programs:
+        """The programs of this checkout."""
+        with progress.step("build"):
+            binaries = build.build_programs(*self.programs)
+        return Programs(binaries, build.policy_facts(binaries[self.agent]))
+
+    def plan(
+        self,
+        loaded: LoadedScenario,
+        programs: Programs,
+        choices: Choices,
+        change: Callable[[Plan], Plan] = lambda plan: plan,
+    ) -> Plan:
+        """The plan of a run, named as the engine names it; ``change`` is what is done to it before.
+
+        Raises:
+            BadInput: an unknown policy, or what :func:`resolve` finds wrong.
+        """
+        plan = change(resolve(loaded, programs.policies, replace(choices, engine=self.name), new_run_id()))
+        self.name_run(plan, programs)
+        return plan
+
+    def name_run(self, plan: Plan, programs: Programs) -> None:  # noqa: B027 (where time is real any name will do)
+        """Give a plan the name of its run, where that follows from the plan: a run that is the same has one name."""
+
+    @abstractmethod
+    def refuses(self, plan: Plan) -> list[str]:
+        """A line for each thing that it can't carry, known before it is tried; none if it carries the whole plan."""
+
+    def refuse(self, plan: Plan) -> None:
+        """Raise :class:`CannotRun` with all that it refuses."""
+        if refused := self.refuses(plan):
+            raise CannotRun("\n".join(refused), self.instead())
+
+    def instead(self) -> str:
+        """What to do about a plan that it refuses."""
+        return f"Run it without --engine {self.name}."
+
+    @abstractmethod
+    def told(self, plan: Plan, options: Options) -> list[str]:
+        """Lines for people, before a run: what carries it, and how."""
+
+    def clear(self, say: Callable[[str], object]) -> None:  # noqa: B027 (some leave nothing)
+        """Remove what runs that were killed left behind on this machine, and ``say`` so."""
+
+    def database(self) -> Endpoint | None:
+        """The database that results go to: one that is up, and none where its runs need none."""
+        return server.running()
+
+    def ready_run(
+        self, loaded: LoadedScenario, options: Options, progress: Progress, results: Path | None = None
+    ) -> Run:
+        """The run of a scenario with everything that it needs, and nothing of it done yet; raises :class:`CannotRun`
+        where it can't be made here."""
+        choices = self.choices(options)
+        programs = self.prepare(progress, runtime_of(loaded.scenario, choices.runtime))
+        plan = self.plan(loaded, programs, choices)
+        self.refuse(plan)
+        return self.run(plan, loaded, programs, progress, results)
+
+    @abstractmethod
+    def run(
+        self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
+    ) -> Run:
+        """A run that is ready to be made; ``results`` is where its folder goes, if not to the scenario's results."""

@@ -1,0 +1,85 @@
+"""Real packets over Mininet, on this machine's kernel and in real time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from testbed.doctor import Need, make_ready
+from testbed.engines.engine import Engine, Options, Programs, Run
+from testbed.influx import server
+from testbed.influx.endpoint import Endpoint
+from testbed.plan.occasion import occasion
+from testbed.plan.resolve import Choices, Plan
+from testbed.runner.kinds import run_class, why_unsupported
+from testbed.runner.leftovers import remove_leftovers
+from testbed.runner.middle_choice import choose_middle, refused_by_the_middle
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+
+Middle = Literal["netem", "relay"]
+
+
+class Mininet(Engine):
+    """As root; one run at a time, and no run is the same to the byte."""
+
+    name = "mininet"
+
+    def needs(self, runtime: str = "docker") -> frozenset[Need]:
+        """All that emulates links, and what agents run in."""
+        found = frozenset({Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS, Need.DATABASE})
+        return found | {Need.CONTAINERS} if runtime == "docker" else found
+
+    def exact(self) -> bool:
+        """Real time passes as it likes."""
+        return False
+
+    def for_this_user(self) -> bool:
+        """For root."""
+        return os.geteuid() == 0
+
+    def choices(self, options: Options) -> Choices:
+        """With ``auto`` decided: only root can ask the kernel, for others it is a guess."""
+        guess: Middle = "netem" if options.link == "netem" else "relay"
+        middle = choose_middle(options.link) if os.geteuid() == 0 else guess
+        return Choices(options.runtime or "docker", middle, options.seed, options.quick, occasion())
+
+    def prepare_plans(self, progress: Progress) -> Programs:
+        """What emulates links is left out."""
+        make_ready(progress, "show")
+        return self.build(progress)
+
+    def refuses(self, plan: Plan) -> list[str]:
+        """What this kernel, or the relay, can't do."""
+        why = why_unsupported(plan)
+        return [*refused_by_the_middle(plan), *([why] if why else [])]
+
+    def instead(self) -> str:
+        """The lines say it."""
+        return ""
+
+    def told(self, plan: Plan, options: Options) -> list[str]:
+        """What delays the links, and why that."""
+        why = ""
+        if options.link == "auto":
+            why = " (the kernel has netem)" if plan["middle"] == "netem" else " (this kernel has no netem)"
+        return [f"links by {plan['middle']}{why}"]
+
+    def clear(self, say: Callable[[str], object]) -> None:
+        """Namespaces, containers, processes and folders that carry a mark of ours."""
+        remove_leftovers(say)
+
+    def database(self) -> Endpoint:
+        """Each run needs one; it is started."""
+        return server.ensure()
+
+    def run(
+        self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
+    ) -> Run:
+        """By the class for the plan's traffic."""
+        return run_class(plan)(plan, loaded, programs.binaries, progress, results)
+
+
+ENGINE = Mininet()

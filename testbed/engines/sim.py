@@ -1,0 +1,68 @@
+"""The code of sessions and links itself, in virtual time: without root, Docker, Mininet or packets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.doctor import Need
+from testbed.engines.engine import Engine, Options, Programs
+from testbed.errors import CannotRun
+from testbed.plan.occasion import occasion
+from testbed.plan.resolve import Choices, Plan
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+from testbed.simulator.refusals import refusals
+from testbed.simulator.run import SimulatedRun, run_id
+
+
+class Simulator(Engine):
+    """One process a run; always the same bytes."""
+
+    name = "sim"
+    agent = "ncp-sim"
+    programs = ("ncp-sim",)
+
+    def needs(self, runtime: str = "docker") -> frozenset[Need]:
+        """Python and Go."""
+        return frozenset({Need.PYTHON, Need.BUILD})
+
+    def exact(self) -> bool:
+        """There is no clock."""
+        return True
+
+    def carries(self, scenario: LoadedScenario) -> bool:
+        """NCP alone."""
+        return scenario.scenario.traffic == "ncp" and not scenario.scenario.cross_traffic
+
+    def refuse_options(self, options: Options) -> None:
+        """Those about real parts."""
+        if options.runtime is not None:
+            raise CannotRun(f"--runtime {options.runtime}: in virtual time agents are neither containers nor processes")
+        if options.link != "auto":
+            raise CannotRun(f"--link {options.link}: in virtual time links are the model itself", "Leave --link out.")
+
+    def choices(self, options: Options) -> Choices:
+        """Nothing is left to choose."""
+        return Choices("virtual", "model", options.seed, options.quick, occasion())
+
+    def name_run(self, plan: Plan, programs: Programs) -> None:
+        """By the plan and the sources."""
+        plan["run"] = run_id(plan, programs.code)
+        plan["namespace"] = "ncp-sim"
+
+    def refuses(self, plan: Plan) -> list[str]:
+        """What only a kernel has."""
+        return refusals(plan)
+
+    def told(self, plan: Plan, options: Options) -> list[str]:
+        """That no time passes."""
+        return ["in virtual time"]
+
+    def run(
+        self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
+    ) -> SimulatedRun:
+        """By one process."""
+        return SimulatedRun(plan, loaded, programs.binaries[self.agent], progress, results)
+
+
+ENGINE = Simulator()

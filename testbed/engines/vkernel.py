@@ -1,0 +1,80 @@
+"""A whole run on real packets in a kernel of its own, whose clock leaps over idle time; without root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.doctor import Need
+from testbed.engines.engine import Engine, Options, Programs
+from testbed.errors import CannotRun
+from testbed.plan.engines import MODEL_OF_A_GUEST
+from testbed.plan.occasion import occasion
+from testbed.plan.resolve import Choices, Plan
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+from testbed.vkernel import kernel
+from testbed.vkernel.build import ready_kernel
+from testbed.vkernel.kernel import WHAT_STOCK_COSTS
+from testbed.vkernel.refusals import refusals
+from testbed.vkernel.run import GuestRun, run_id
+
+
+class GuestKernel(Engine):
+    """A User-Mode Linux guest a run; the same bytes each time if its kernel is the one with virtual time."""
+
+    name = "vkernel"
+
+    def needs(self, runtime: str = "docker") -> frozenset[Need]:
+        """A kernel, and what a run finds on its hosts."""
+        return frozenset({Need.PYTHON, Need.BUILD, Need.TOOLS, Need.GUEST})
+
+    def exact(self) -> bool:
+        """Where the kernel with virtual time is built."""
+        return kernel.built() is not None
+
+    def at_hand(self) -> bool:
+        """Where that kernel is built."""
+        return self.exact()
+
+    def refuse_options(self, options: Options) -> None:
+        """Those that ask for what a guest has not."""
+        if options.runtime == "docker":
+            raise CannotRun("--runtime docker: the guest has no container engine", "Its agents are processes.")
+        if options.link == "relay":
+            raise CannotRun(
+                "--link relay: its lateness is that of a CPU, which is free in the guest", "Links are netem's there."
+            )
+
+    def choices(self, options: Options) -> Choices:
+        """What the guest has."""
+        return Choices("process", "netem", options.seed, options.quick, occasion())
+
+    def build(self, progress: Progress) -> Programs:
+        """The kernel as well, if it can be built and is not."""
+        ready_kernel(progress)
+        return super().build(progress)
+
+    def name_run(self, plan: Plan, programs: Programs) -> None:
+        """By the plan, the sources and the kernel."""
+        plan["run"] = run_id(plan, kernel.chosen())
+        plan["namespace"] = "ncp-" + plan["run"].rsplit("-", 1)[-1]
+
+    def refuses(self, plan: Plan) -> list[str]:
+        """What has no end where the CPU is free."""
+        return refusals(plan)
+
+    def told(self, plan: Plan, options: Options) -> list[str]:
+        """Which kernel it is, and what that means."""
+        chosen = kernel.chosen()
+        time = "virtual" if chosen.exact else "real"
+        told = ["links by netem", f"guest kernel in {time} time ({chosen.program}); {MODEL_OF_A_GUEST}"]
+        return told if chosen.exact else [*told, WHAT_STOCK_COSTS]
+
+    def run(
+        self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
+    ) -> GuestRun:
+        """In a guest that is booted for it."""
+        return GuestRun(plan, loaded, kernel.chosen(), progress, results)
+
+
+ENGINE = GuestKernel()

@@ -1,0 +1,69 @@
+"""What each engine is, for all who read a plan or its results: a line each.
+
+An engine's own file is ``testbed/engines/<name>.py``, which only those load who make runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.errors import BadInput
+
+MODEL_OF_A_GUEST = "network-only model: one core, CPU free"
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What is true of every run on an engine, whatever its scenario."""
+
+    name: str
+    title: str
+    """What tables and pages call it."""
+    shows: str
+    """What its runs are made of, in two words."""
+    model: str
+    """What a run on it is, and what it leaves out."""
+    virtual_time: bool = False
+    """Its clock leaps over idle time: no machine is late, CPU is free, and neither root nor a database is needed."""
+    kernel: bool = True
+    """Packets go through a kernel's sockets and links, which are measured; else sessions and links are models."""
+
+
+ENGINES: Mapping[str, EngineFacts] = {
+    facts.name: facts
+    for facts in (
+        EngineFacts("mininet", "emulation", "real packets", "real packets, in real time"),
+        EngineFacts(
+            "vkernel",
+            "guest kernel",
+            "guest kernel",
+            f"real packets in a Linux kernel of their own, in virtual time; {MODEL_OF_A_GUEST}",
+            virtual_time=True,
+        ),
+        EngineFacts(
+            "sim",
+            "simulation",
+            "virtual time",
+            "NCP's own code over modelled links, in virtual time; what needs a kernel's TCP or sockets is not covered",
+            virtual_time=True,
+            kernel=False,
+        ),
+    )
+}
+"""By name, in the order in which they are thought of for a user who names none."""
+DEFAULT = next(iter(ENGINES))
+"""Of verbs, and of documents that name none."""
+
+
+def named(name: str) -> EngineFacts:
+    """Raises :class:`BadInput` where there is no such engine."""
+    if name not in ENGINES:
+        raise BadInput(f"engine {name!r}: should be {', '.join(ENGINES)}")
+    return ENGINES[name]
+
+
+def engine_of(plan: Mapping[str, Any]) -> EngineFacts:
+    """That of a plan, a table's document or that of all claims; those of before name none."""
+    return named(str(plan.get("engine", DEFAULT)))
