@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from testbed.bench import folder
 from testbed.bench.figures import Spread
 from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, Target, all_met
-from testbed.plan.resolve import Choices, resolve
+from testbed.engines import Options
+from testbed.engines.sim import ENGINE
+from testbed.plan.resolve import resolve
 from testbed.scenario.load import load as load_scenario
 
 NAME = "bench-sim"
@@ -80,7 +82,7 @@ def run(run_id: str, simulator: Path, policies: dict[str, Any], *, quick: bool, 
 
 def _plan(place: Path, policies: dict[str, Any], mib: int) -> Path:
     loaded = load_scenario("startup", [f"ncp.transfer={mib}MiB", f"limits.transfer_time={mib * 4}s"])
-    choices = Choices("virtual", "model", None, False, "manual", engine="sim")
+    choices = replace(ENGINE.choices(Options()), occasion="manual")
     file = place / f"plan-{mib}.json"
     file.write_text(json.dumps(resolve(loaded, policies, choices, "sim")))
     return file

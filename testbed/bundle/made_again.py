@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.plan.engines import engine_of
 from testbed.bundle import origin, page
 from testbed.bundle.verified import Verified
 from testbed.checks.derived import derived_lines
@@ -46,6 +47,8 @@ class _MadeAgain:
 
     def __init__(self, folder: Path, plan: Plan, recorded: Verdict) -> None:
         self.folder, self.plan, self.recorded = folder, plan, recorded
+        self.kernel = engine_of(plan).kernel
+        """Whether its links are real ones, which were measured."""
         self.provenance = origin.provenance_of(folder)
         self.complete = origin.schema_of(self.provenance) >= provenance.SCHEMA
         """Whether it has to hold all that today's folders do."""
@@ -91,7 +94,7 @@ class _MadeAgain:
             self.verified.unchecked.append(f"{what}: a folder of its time need not have it")
 
     def _without_page(self) -> bool:
-        return bool(self.plan["engine"] == "sim" and self.plan.get("occasion") == COMPARE)
+        return bool(not self.kernel and self.plan.get("occasion") == COMPARE)
 
     def _facts(self, name: str) -> Any:
         """What the runner noted, on this machine or in the guest."""
@@ -99,7 +102,7 @@ class _MadeAgain:
 
     def _readings(self) -> list[calibration.LinkReading] | None:
         """The links as the probe measured them; None in the simulator, and where they are not known."""
-        if self.plan["engine"] == "sim":
+        if not self.kernel:
             return None
         probe = self.folder / calibration.PROBE
         try:
@@ -114,7 +117,7 @@ class _MadeAgain:
 
     def _trust(self, reader: FromFile, readings: Sequence[calibration.LinkReading] | None) -> Trust:
         """By links, relay, qdiscs and host; as recorded where the folder is too old to have them."""
-        if self.plan["engine"] == "sim":
+        if not self.kernel:
             return Trust(trusted=True)  # nothing can be late where there is no clock
         if readings is not None:
             off = calibration.off_limits(list(readings), self.plan["limits"])

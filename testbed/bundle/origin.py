@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from testbed.plan.engines import engine_of
 from testbed import build
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences, read_json
@@ -157,7 +158,7 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
         verified.unchecked.append(f"commit: {why}")
         return
     _check_scenario(folder, plan, commit, verified)
-    if plan.get("engine") == "sim" and not recorded.get("of_commit"):
+    if not engine_of(plan).kernel and not recorded.get("of_commit"):
         sources = _sources_at(commit)
         rule_is_ours = _git("diff", "--quiet", commit, "--", *RULE_OF_NAMES) is not None
         if sources is None or not rule_is_ours:

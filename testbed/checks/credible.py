@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.plan.engines import engine_of
 from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.links_as_planned import links_off
@@ -90,7 +91,7 @@ def _times(evidence: Evidence, what: str, samples: Timed | None, end_s: float) -
         return
     gaps = np.diff(np.concatenate(([0.0], samples.t_s, [end_s])))
     limit_s = MOST_GAP_INTERVALS * evidence.interval_s
-    if evidence.plan.get("engine") != "sim":
+    if engine_of(evidence.plan).kernel:
         limit_s = max(MOST_GAP_S, limit_s)
     if gaps.max() > limit_s:
         at_s = float(np.concatenate(([0.0], samples.t_s))[int(np.argmax(gaps))])

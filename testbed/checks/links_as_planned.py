@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.plan.engines import engine_of
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import Evidence, Timed
 from testbed.series import named
@@ -41,7 +42,7 @@ FIELDS = {
 
 def links_off(evidence: Evidence) -> list[str]:
     """Where a link was not what the plan asks, a line each; of the simulator's only."""
-    if evidence.plan.get("engine") != "sim":
+    if engine_of(evidence.plan).kernel:
         return []
     starts = [evidence.start_ns(s["name"]) for s in evidence.plan["sessions"] if _started(evidence, s)]
     if not starts:

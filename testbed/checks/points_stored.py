@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from testbed.plan.engines import engine_of
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.checks.result import CheckResult
@@ -29,7 +30,7 @@ def points_stored(parameters: PointsStored, evidence: Evidence) -> CheckResult:
     """
     if evidence.file_points is None:
         raise CannotJudge("the run's telemetry.lp was not given, so its points can't be counted")
-    if evidence.database_points is None and evidence.plan.get("engine") in ("sim", "vkernel"):
+    if evidence.database_points is None and engine_of(evidence.plan).virtual_time:
         reason = "Not asked: no InfluxDB was up, and a run in virtual time needs none."
         return CheckResult(name=parameters.name, judge=parameters.judge, status="not-asked", reason=reason)
     if evidence.database_points is None:

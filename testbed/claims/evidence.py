@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.plan.engines import engine_of
 from testbed.checks.registry import FACTS
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.verify import read_json, read_verdict
@@ -54,7 +55,7 @@ def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
         word, reason = WORD_OF_STANDING[stands[0]], stands[1]
     if word == "fails" and stands is not None:  # the run failed, which says nothing of the claim
         word = "broken"
-    if word == "unsupported" and table is not None and table["engine"] != "mininet":
+    if word == "unsupported" and table is not None and engine_of(table).virtual_time:
         return _judged(name, claim, made, "not-covered", reason, result, table, asked=False)
     return _judged(name, claim, made, word, reason, result, table, asked=result.status != "not-asked")
 

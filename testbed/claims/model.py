@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
+from testbed.plan.engines import named
 from testbed.claims.setups import Difference, Setup
 from testbed.matrix.model import TableCheck
 from testbed.scenario.section import Name, Section
@@ -62,7 +63,7 @@ class RunSpec(Options):
         """Those that apply; a quick run's own have the last word."""
         if not self.shorter(quick=quick):
             return self.model_copy(
-                update={"repeat": self.sim_repeat if engine == "sim" and self.sim_repeat else self.repeat}
+                update={"repeat": self.sim_repeat if self.sim_repeat and not named(engine).kernel else self.repeat}
             )
         return Options(
             set=[*self.set, *self.quick.set],
@@ -77,7 +78,7 @@ class RunSpec(Options):
 
     def expected_minutes(self, engine: Engine, *, quick: bool) -> float:
         """For the time left."""
-        if engine == "sim":
+        if not named(engine).kernel:
             return min(self.sim_minutes, self.quick.minutes) if quick else self.sim_minutes
         return self.quick.minutes if quick else self.minutes
 

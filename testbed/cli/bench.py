@@ -72,32 +72,27 @@ def register(app: typer.Typer) -> None:
 def _telemetry(*, quick: bool) -> bool:
     """A run of its own, with all that belongs to a run."""
     _needs_root()
-    from testbed import build
     from testbed.bench import telemetry
-    from testbed.cli.leftovers import remove_leftovers
-    from testbed.doctor import make_ready
+    from testbed.engines.mininet import ENGINE
     from testbed.runner.progress import Progress
 
     progress = Progress()
-    make_ready(progress, "bench", "process")
-    with progress.step("build"):
-        binaries = build.build_programs()
-    remove_leftovers(progress.say)
-    return telemetry.run(binaries, build.policy_facts(binaries["ncp-agent"]), progress, quick=quick)
+    programs = ENGINE.prepare(progress, "process")
+    ENGINE.clear(progress.say)
+    return telemetry.run(programs.binaries, programs.policies, progress, quick=quick)
 
 
 def _virtual(what: str, *, quick: bool) -> bool:
     """A benchmark of the simulator: nothing of the machine is touched."""
-    from testbed import build, paths
+    from testbed import paths
     from testbed.bench import overlay, simulator
-    from testbed.doctor import make_ready
+    from testbed.engines.sim import ENGINE
     from testbed.plan.resolve import new_run_id
     from testbed.runner.progress import Progress
 
     progress = Progress()
-    make_ready(progress, "run", engine="sim")
-    with progress.step("build"):
-        program = build.build_programs("ncp-sim")["ncp-sim"]
+    programs = ENGINE.prepare(progress)
+    program = programs.binaries[ENGINE.agent]
     run_id, name = new_run_id(), simulator.NAME if what == "sim" else overlay.NAME
     with progress.step(name.replace("-", " ")) as step:
 
@@ -105,7 +100,7 @@ def _virtual(what: str, *, quick: bool) -> bool:
             progress.update(step, text)
 
         if what == "sim":
-            passed = simulator.run(run_id, program, build.policy_facts(program), quick=quick, say=say)
+            passed = simulator.run(run_id, program, programs.policies, quick=quick, say=say)
         else:
             passed = overlay.run(run_id, program, quick=quick, say=say)
     print(f"{'PASS' if passed else 'FAIL'} {name} {run_id}  ({paths.results() / name / run_id / 'bench.md'})")
@@ -119,24 +114,21 @@ def _needs_root() -> None:
 
 def _measure(name: str, measure: Measure) -> bool:
     _needs_root()
-    from testbed import build, paths
-    from testbed.cli.leftovers import remove_leftovers
-    from testbed.doctor import make_ready
+    from testbed import paths
+    from testbed.engines.mininet import ENGINE
     from testbed.plan.resolve import new_run_id
     from testbed.runner import live
     from testbed.runner.interrupts import interruptible
     from testbed.runner.progress import Progress
 
     progress = Progress()
-    make_ready(progress, "bench", "process")
-    with progress.step("build"):
-        binaries = build.build_programs()
-    remove_leftovers(progress.say)
+    programs = ENGINE.prepare(progress, "process")
+    ENGINE.clear(progress.say)
     run_id = new_run_id()
     namespace = f"ncp-{run_id[-4:]}"
     only = live.only_run(run_id, name, namespace)
     with only, interruptible(), progress.step(name.replace("-", " ")) as step:
-        passed = measure(run_id, namespace, binaries, lambda text: progress.update(step, text))
+        passed = measure(run_id, namespace, programs.binaries, lambda text: progress.update(step, text))
     folder = paths.results() / name / run_id
     print(f"{'PASS' if passed else 'FAIL'} {name} {run_id}  ({folder / 'bench.md'})")
     return passed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -142,7 +142,7 @@ class Engine(ABC):
         Raises:
             BadInput: an unknown policy, or what :func:`resolve` finds wrong.
         """
-        plan = change(resolve(loaded, programs.policies, replace(choices, engine=self.name), new_run_id()))
+        plan = change(resolve(loaded, programs.policies, choices, new_run_id()))
         self.name_run(plan, programs)
         return plan
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from testbed.plan.engines import DEFAULT, named
 from testbed import intervals
 from testbed.checks.result import CheckResult, Status, Trust, Verdict, rounded
 from testbed.figures import unit_of
@@ -50,10 +51,6 @@ class Measured(NamedTuple):
     behind: Sequence[Spread]
 
 
-CPU_FREE = ("sim", "vkernel")
-"""Engines whose model is of the network only: what programs compute takes no time there."""
-
-
 def judge_table(
     table: Table,
     run: str,
@@ -62,7 +59,7 @@ def judge_table(
     outcomes: Sequence[Outcome],
     *,
     partial: bool,
-    engine: str = "mininet",
+    engine: str = DEFAULT,
 ) -> Verdict:
     """The verdict of a table. ``outcomes`` has every cell that was asked for, also those that are missing.
     ``partial``: a quick one or a selection, which may leave checks open."""
@@ -101,11 +98,11 @@ def judge_one(
     summaries: Sequence[RowSummary],
     columns: Sequence[str],
     outcomes: Sequence[Outcome],
-    engine: str = "mininet",
+    engine: str = DEFAULT,
 ) -> CheckResult:
     """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
     missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides."""
-    if isinstance(check, KnownCheck) and check.cpu_time and engine in CPU_FREE:
+    if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
         reason = (
             f"Not asked of a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
             "CPU time of the machine that they are from."

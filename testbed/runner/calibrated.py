@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from pathlib import Path
+
+from testbed.plan.engines import engine_of
 from typing import Any
 
 LOSING = ("loss", "gilbert_elliott", "corrupt")
@@ -18,7 +20,7 @@ ASKED = {"rate_bps_asked": "rate_bps", "delay_ms_asked": "delay_ms", "loss_asked
 
 def not_calibrated(plan: Mapping[str, Any], table: Path) -> list[str]:
     """Which link was not, a line each, by ``links.csv``; none in virtual time without packets."""
-    if plan.get("engine") == "sim" or plan.get("middle") not in REAL_MIDDLES:
+    if not engine_of(plan).kernel or plan.get("middle") not in REAL_MIDDLES:
         return []
     if not table.is_file():
         return ["no link was measured before the run"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from testbed.plan.engines import engine_of
 from typing import Any
 
 MEASUREMENT = "runs"
@@ -21,7 +23,7 @@ def dashboards_of(plan: Mapping[str, Any]) -> list[str]:
     shown = {
         "convergence": traffic == "ncp" and "carrier" not in session,
         "ndn": traffic == "ndn",
-        "tcp": traffic == "tcp" or bool(in_tcp and plan["engine"] != "sim"),
+        "tcp": traffic == "tcp" or bool(in_tcp and engine_of(plan).kernel),
         "links": True,
     }
     return [board for board in BOARDS if shown[board]]
