@@ -49,9 +49,9 @@ def _law_points(plan: asked.Plan, evidence: Evidence) -> Iterator[dict[str, Any]
             continue
         try:
             start = evidence.start_ns(session["name"])
+            law = law_for(evidence, session, check.start_s, check.rates)
         except CannotJudge:
             continue  # the verdict says so
-        law = law_for(evidence, session, check.start_s, check.rates)
         tags = {**_run_tags(plan), "session": session["name"], "check": check.name}
         samples = evidence.reader.read(named(check.series), {"session": session["name"]})
         for connection, (t_ns, values) in samples.items():

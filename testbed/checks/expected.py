@@ -21,15 +21,13 @@ def law_for(evidence: Evidence, session: Mapping[str, Any], start_s: float, rate
 
     With ``plan`` nothing is fitted to what was measured: a busy link without loss acknowledges packets at its
     rate, one that is stopped none. With ``acknowledged`` the rates are those that the sender's counters tell
-    between two samples: what the rule must do with the acknowledgements that it got.
+    between two samples: what the rule must do with the acknowledgements that it got; CannotJudge where a connection
+    has none.
     """
-    plan = evidence.plan
+    if rates == "plan":
+        return law_by_plan(evidence.plan, session, start_s)
     window, initial = asked.window_packets(session), asked.initial_windows(session)
-    if rates == "acknowledged":
-        changes = _acknowledged(evidence, session)
-        first = changes[0][1] if changes else dict.fromkeys(initial, 0.0)
-        return law_of(window, initial, first, start_s, changes)
-    return law_by_plan(plan, session, start_s)
+    return law_of(window, initial, {}, start_s, _acknowledged(evidence, session))
 
 
 def law_by_plan(plan: asked.Plan, session: Mapping[str, Any], start_s: float) -> Law:
@@ -95,10 +93,7 @@ def _loses_all(properties: Mapping[str, Any]) -> bool:
 
 def _acknowledged(evidence: Evidence, session: Mapping[str, Any]) -> list[tuple[float, Rates]]:
     """Rates between samples, each with the time that it starts at; the first from the transfer's start."""
-    found = evidence.samples("acked", session["name"])
-    samples = {c: found[c] for c in asked.connections(session) if c in found and found[c].t_s.size}
-    if len(samples) != len(asked.connections(session)):
-        return []
+    samples = evidence.samples_of("acked", session["name"], asked.connections(session))
     ticks = np.concatenate(([0.0], next(iter(samples.values())).t_s))
     counts = {c: np.interp(ticks, [0.0, *s.t_s], [0.0, *s.values]) for c, s in samples.items()}
     return [

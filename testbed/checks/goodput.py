@@ -55,7 +55,7 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
     else:
         acknowledged = explain.acknowledged_pps(evidence, session, parameters.from_s, parameters.to_s)
         end_s = evidence.end_s(session["name"])
-        if not acknowledged or (end_s is not None and end_s < parameters.to_s):
+        if not acknowledged or end_s is None or end_s < parameters.to_s:
             return CheckResult(
                 name=parameters.name,
                 judge=parameters.judge,

@@ -32,7 +32,7 @@ def judge(
     """
     evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
     trust = _with(trust, reasons_not_to(evidence))
-    results = [_judge_one(parameters, evidence) for parameters in parameters_in_plan(plan["checks"])]
+    results = [judge_one(parameters, evidence) for parameters in parameters_in_plan(plan["checks"])]
     return Verdict(
         scenario=plan["scenario"],
         run=plan["run"],
@@ -52,7 +52,8 @@ def _with(trust: Trust, reasons: Sequence[str]) -> Trust:
     return Trust(trusted=False, reasons=[*trust.reasons, *more]) if reasons else trust
 
 
-def _judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:
+def judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:
+    """One check's result; of other policies' checks that nothing was asked."""
     try:
         policies = _policies(parameters, evidence.plan)
         if parameters.policy and not policies & set(parameters.policy):
