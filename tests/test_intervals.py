@@ -159,3 +159,24 @@ def test_where_it_lies(low: float, high: float | None, found: str) -> None:
 @pytest.mark.parametrize(("value", "found"), [(1.0, "inside"), (0.9, "outside")])
 def test_a_value_alone_is_never_undecided(value: float, found: str) -> None:
     assert intervals.against(value, None, 1.0, None) == found
+
+
+def test_in_parts_of_a_number_and_less_a_number() -> None:
+    assert Interval(1.0, 3.0, 0.75).over(2.0) == (0.5, 1.5, 0.75)
+    assert Interval(1.0, 3.0, 0.75).less(2.0) == (-1.0, 1.0, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [(1.0, 2.0, "inside"), (2.0, None, "straddles"), (2.0, 3.0, "straddles"), (0.0, 1.0, "straddles")],
+)
+def test_its_ends_belong_to_it_and_to_what_is_asked(low: float, high: float | None, found: str) -> None:
+    assert intervals.against(5.0, Interval(1.0, 2.0, 0.75), low, high) == found
+
+
+def test_a_value_alone_is_beside_an_upper_limit() -> None:
+    assert [intervals.against(value, None, 1.0, 2.0) for value in (2.0, 2.1)] == ["inside", "outside"]
+
+
+def test_certainty_is_told_as_certainty_only() -> None:
+    assert [intervals.told([level]) for level in (1.0, 0.999, 0.95, 0.0)] == ["100%", "99%", "95%", "0%"]

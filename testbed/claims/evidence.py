@@ -142,7 +142,7 @@ def _figures(
         return {}, {}
     places = [] if table is None else _places(result, table)
     if not places:
-        if not isinstance(result.measured, (int, float)) or isinstance(result.measured, bool):
+        if not isinstance(result.measured, (int, float)):
             return {}, {}
         interval = result.figures.get("interval")
         return {"measured": float(result.measured)}, {"measured": tuple(interval)} if interval else {}

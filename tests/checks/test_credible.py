@@ -1,0 +1,362 @@
+"""Telemetry that can't be believed: each defect at its limit is let pass, and beyond it named with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from testbed.checks import credible
+from testbed.series import Event, Samples
+from tests.checks.in_memory import START_NS, at, event, evidence_of, of_session, small_plan, small_session, ticks
+from tests.checks.results import S2_STARTS, Groups, later
+
+RATES = {"1": 1000.0, "2": 250.0}
+NORMALISED = {"name": "nkp24", "normalised": True}
+DELIVERED = [{"index": 1, "received": 10_000, "delivered": 10_000}, {"index": 2, "received": 2_500, "delivered": 2_500}]
+SENT = [{"index": 1, "sent": 10_000}, {"index": 2, "sent": 2_500}]
+RESULTS = [
+    {"session": "s1", "role": "sender", "connections": SENT},
+    {"session": "s1", "role": "receiver", "connections": DELIVERED},
+]
+
+
+def sound(to_s: float = 10.0, interval_s: float = 0.1) -> Groups:
+    """What two connections with windows of 3000 and 1000 packets write."""
+    t = ticks(to_s, interval_s)
+    return {
+        "window_packets": {"1": at(t, lambda _: 3000.0), "2": at(t, lambda _: 1000.0)},
+        "window_share": {"1": at(t, lambda _: 0.75), "2": at(t, lambda _: 0.25)},
+        "acknowledged_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()},
+        "delivered_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()},
+        "acked": {c: at(t, lambda s, r=r: r * s) for c, r in RATES.items()},
+        "rtt_ms": {"1": at(t, lambda _: 120.0), "2": at(t, lambda _: 60.0)},
+    }
+
+
+def reasons(samples: Groups | None = None, plan: dict[str, Any] | None = None, **changes: Any) -> list[str]:
+    plan = plan or small_plan(sessions=[small_session(policy_facts=NORMALISED)])
+    return credible.reasons_not_to(
+        evidence_of(plan, sound() if samples is None else samples, **{"results": RESULTS, **changes})
+    )
+
+
+EXACT = (sound(10.0, 0.125), small_plan(telemetry={"interval_ms": 125}))
+"""With times that have no rounding: for values at a limit."""
+
+
+def keep(samples: Groups, series: str, connection: str, wanted: Callable[[float], bool]) -> Groups:
+    """Only some of a series' samples, by their time."""
+    whole = samples[series][connection]
+    some = np.array([wanted(t) for t in whole.since(START_NS).tolist()], dtype=bool)
+    return {**samples, series: {**samples[series], connection: Samples(whole.t_ns[some], whole.values[some])}}
+
+
+def changed(samples: Groups, series: str, connection: str, value: Callable[[float], float]) -> Groups:
+    whole = samples[series][connection]
+    new = Samples(whole.t_ns, np.array([value(t) for t in whole.since(START_NS).tolist()], dtype=np.float64))
+    return {**samples, series: {**samples[series], connection: new}}
+
+
+def test_sound_telemetry_is_believed() -> None:
+    assert reasons() == []
+
+
+def test_it_is_asked_of_all_that_send_ncp() -> None:
+    assert reasons({}) == [
+        f"session s1 connection {connection}, {series}: has no samples"
+        for series in ("window_packets", "delivered_pps")
+        for connection in ("1", "2")
+    ]
+    assert reasons({}, small_plan(traffic="tcp")) == []
+    without = [
+        {key: value for key, value in small_session().items() if key != gone}
+        for gone in ("send_window_bytes", "connections")
+    ]
+    for session in (*without, small_session(carrier="tcp")):
+        found = reasons({}, small_plan(sessions=[session, small_session("s2")]), events=S2_STARTS)
+        assert len(found) == 4
+        assert all(text.startswith("session s2 ") for text in found)
+
+
+def test_it_is_asked_of_every_session() -> None:
+    plan = small_plan(sessions=[small_session("s2"), small_session("s1")])
+    samples = {**later(sound()), **{(series, of_session()): of for series, of in sound().items()}}
+    assert reasons(samples, plan, events=S2_STARTS, results=[]) == []
+    gone = ("window_packets", of_session("s2"))
+    found = reasons({**samples, gone: {"1": samples[gone]["1"]}}, plan, events=S2_STARTS, results=[])
+    assert found == ["session s2 connection 2, window_packets: has no samples"]
+
+
+def test_points_of_another_run() -> None:
+    assert reasons(run="r0") == ["telemetry: has points of run r0, and this is run r1"]
+
+
+def test_a_run_that_did_not_end_or_never_began_is_left_to_its_checks() -> None:
+    assert reasons({}, end_s=None) == []
+    plan = small_plan(timeline=[{"at_s": 1.0, "kind": "carrier", "text": "off", "link": "fast", "up": False}])
+    evidence = evidence_of(plan, {})
+    evidence.events[:] = [event("transfer_start", 0.0, "other")]
+    assert credible.reasons_not_to(evidence) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "series", "is_there", "says"),
+    [
+        ("mininet", "window_packets", lambda t: not 3.05 < t < 3.95, None),
+        ("mininet", "window_packets", lambda t: not 3.05 < t < 4.05, "says nothing for 1.1 s from 3.0 s on"),
+        ("mininet", "delivered_pps", lambda t: not t < 1.15, "says nothing for 1.2 s from 0.0 s on"),
+        ("mininet", "delivered_pps", lambda t: t < 8.85, "says nothing for 1.2 s from 8.8 s on"),
+        ("sim", "window_packets", lambda t: not 3.05 < t < 3.25, None),
+        ("sim", "window_packets", lambda t: not 3.05 < t < 3.35, "says nothing for 0.4 s from 3.0 s on"),
+        ("mininet", "window_packets", lambda t: round(10 * t) % 4 != 0 or t > 8.5, None),
+        ("mininet", "window_packets", lambda t: round(10 * t) % 4 != 0 or t > 8.9, "has 78 of about 98 samples"),
+    ],
+)
+def test_gaps(engine: str, series: str, is_there: Callable[[float], bool], says: str | None) -> None:
+    plan = small_plan(engine=engine, sessions=[small_session()])
+    told = [] if says is None else [f"session s1 connection 2, {series}: {says}"]
+    assert reasons(keep(sound(), series, "2", is_there), plan, results=[]) == told
+
+
+@pytest.mark.parametrize(("interval_s", "gap_s", "found"), [(0.5, 1.5, []), (0.5, 2.0, ["1", "2"])])
+def test_a_gap_is_three_intervals_where_those_are_long(interval_s: float, gap_s: float, found: list[str]) -> None:
+    plan = small_plan(telemetry={"interval_ms": 1000 * interval_s})
+    samples = sound(20.0, interval_s)
+    for connection in ("1", "2"):
+        samples = keep(samples, "delivered_pps", connection, lambda t: not 4.1 < t < 4 + gap_s - 0.1)
+    said = reasons(samples, plan, end_s=20.0, results=[])
+    assert said == [f"session s1 connection {c}, delivered_pps: says nothing for 2.0 s from 4.0 s on" for c in found]
+
+
+@pytest.mark.parametrize(
+    ("to_s", "more", "apart_s", "close"),
+    [(10.0, 2, 0.049, 0), (10.0, 3, 0.049, 3), (20.0, 4, 0.04, 0), (20.0, 5, 0.04, 5)],
+)
+def test_samples_too_close_to_each_other(to_s: float, more: int, apart_s: float, close: int) -> None:
+    t = sorted([*ticks(to_s), *(2.0 + k + apart_s for k in range(more))])
+    samples = {**sound(to_s), "delivered_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()}}
+    said = reasons(samples, small_plan(), end_s=to_s, results=[])
+    told = f"delivered_pps: {close} samples follow another within half an interval"
+    assert said == ([f"session s1 connection {c}, {told}" for c in "12"] if close else [])
+
+
+@pytest.mark.parametrize(("share", "says"), [(0.7509, None), (0.7512, "0.001"), (0.745, "0.005"), (0.25, "0.500")])
+def test_a_share_is_its_window_over_the_sum(share: float, says: str | None) -> None:
+    found = reasons(changed(sound(), "window_share", "1", lambda t: share if t == 5 else 0.75))
+    assert found == ([f"session s1: a window's share is {says} off the window over the sum of all"] if says else [])
+
+
+def test_shares_without_windows_say_nothing() -> None:
+    t = ticks(10)
+    nothing = {c: at(t, lambda s: 0.0 if s < 1 else 2000.0) for c in "12"}
+    halves = {c: at(t, lambda _: 0.5) for c in "12"}
+    assert reasons({**sound(), "window_packets": nothing, "window_share": halves}) == []
+    assert reasons({**sound(), "window_share": {}}) == []
+    odd = keep(sound(), "window_share", "2", lambda t: t != 5)
+    assert reasons(changed(odd, "window_share", "1", lambda _: 0.1)) == [], "not at the same times"
+    shifted = {c: Samples(s.t_ns + (1000 if c == "2" else 0), s.values) for c, s in sound()["window_share"].items()}
+    assert reasons({**sound(), "window_share": {"1": at(t, lambda _: 0.1), "2": shifted["2"]}}) == []
+
+
+@pytest.mark.parametrize(
+    ("times", "facts", "says"),
+    [
+        (10.0, NORMALISED, None),
+        (10.25, NORMALISED, "session s1: its windows sum to 41,000 packets, and it may send 4,000"),
+        (10.25, {"name": "nkp24"}, None),
+    ],
+)
+def test_windows_in_another_unit(times: float, facts: dict[str, Any], says: str | None) -> None:
+    windows = {c: Samples(s.t_ns, s.values * times) for c, s in sound()["window_packets"].items()}
+    plan = small_plan(sessions=[small_session(policy_facts=facts)])
+    assert reasons({**sound(), "window_packets": windows}, plan) == ([says] if says else [])
+
+
+@pytest.mark.parametrize(("rate", "says"), [(1050.0, None), (1051.0, "51"), (949.0, "51"), (950.0, None)])
+def test_a_rate_is_what_its_counter_rises_by(rate: float, says: str | None) -> None:
+    samples, plan = EXACT
+    found = reasons(changed(samples, "acknowledged_pps", "1", lambda _: rate), plan)
+    assert found == ([f"session s1 connection 1: its rate is {says} packets/s off its own counter"] if says else [])
+
+
+def test_a_rate_counts_over_a_second_and_in_its_median() -> None:
+    # The counter stands still until 2 s; a rate of a second's mean follows it from there on.
+    late = changed(sound(), "acked", "1", lambda t: 1000 * max(0.0, t - 2))
+    late = changed(late, "acknowledged_pps", "1", lambda t: 1000 * min(1.0, max(0.0, t - 2)))
+    assert reasons(late) == []
+    assert reasons(changed(sound(), "acknowledged_pps", "1", lambda t: 0.0 if t < 5 else 1000.0)) == []
+    assert reasons(changed(sound(), "acknowledged_pps", "2", lambda t: 0.0 if t < 6 else 250.0)) == [
+        "session s1 connection 2: its rate is 250 packets/s off its own counter"
+    ]
+    # Without a counter of its own, or with few samples, nothing is said.
+    assert reasons({**sound(), "acked": {"1": sound()["acked"]["1"]}}) == []
+    assert (
+        reasons(
+            {
+                **sound(),
+                "acked": {"2": sound()["acked"]["2"]},
+                "acknowledged_pps": {"1": at([1.0], [1.0]), "2": sound()["acknowledged_pps"]["2"]},
+            }
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(("n", "found"), [(19, 0), (20, 1)])
+def test_few_samples_tell_no_rate(n: int, found: int) -> None:
+    samples = changed(sound(n / 10), "acknowledged_pps", "1", lambda _: 3000.0)
+    assert len(reasons(samples, end_s=n / 10, results=[])) == found
+    assert len(reasons(sound(n / 10), end_s=n / 10)) == 2 * found  # the results are of ten seconds
+
+
+@pytest.mark.parametrize(
+    ("delivered", "says"),
+    [
+        (9_091, None),
+        (9_000, None),
+        (7_999, "10,000 packets, it got 7,999"),
+        (8_000, None),
+        (12_000, None),
+        (12_001, "10,000 packets, it got 12,001"),
+    ],
+)
+def test_deliveries_sum_to_what_arrived(delivered: int, says: str | None) -> None:
+    got = [{**DELIVERED[0], "delivered": delivered}, DELIVERED[1]]
+    found = reasons(*EXACT, results=[RESULTS[0], {**RESULTS[1], "connections": got}])
+    assert found == ([f"session s1 connection 1: its delivery rates sum to {says}"] if says else [])
+
+
+def test_a_tenth_of_many_deliveries_may_be_missing() -> None:
+    def said(delivered: int) -> list[str]:
+        told = [
+            DELIVERED[0] | {"delivered": 30_000, "received": 30_000},
+            DELIVERED[1] | {"delivered": delivered, "received": 1},
+        ]
+        return reasons(
+            sound(30.0), end_s=30.0, results=[RESULTS[0] | {"connections": []}, {**RESULTS[1], "connections": told}]
+        )
+
+    assert said(8_333) == []
+    assert said(8_334) == ["session s1 connection 2: its delivery rates sum to 7,500 packets, it got 8,334"]
+    assert said(0) == []
+
+
+def test_what_a_connection_did_not_tell_is_no_delivery() -> None:
+    got = [{"index": 3, "delivered": 5}, {"index": 1, "received": 10_000}, {**DELIVERED[1], "delivered": 9_000}]
+    assert reasons(results=[RESULTS[0], {**RESULTS[1], "connections": got}]) == [
+        "session s1 connection 2: its delivery rates sum to 2,500 packets, it got 9,000"
+    ]
+
+
+# Connection 1's links take 2 × 50 ms there and back, and 2% and 1 ms less may be measured.
+@pytest.mark.parametrize(
+    ("links", "timeline", "rtt_ms", "says"),
+    [
+        ({}, [], 97.0, None),
+        ({}, [], 96.9, "96.9 ms is less than the 100 ms"),
+        ({"jitter_ms": 5.0}, [], 3.0, None),
+        ({"jitter_file": "x"}, [], 3.0, None),
+        ({"reorder": 0.1}, [], 3.0, None),
+        ({}, [{"link": "fast", "properties": {"delay_ms": 20.0}}], 38.2, None),
+        ({}, [{"link": "fast", "properties": {"delay_ms": 20.0}}], 38.0, "38 ms is less than the 40 ms"),
+        ({}, [{"link": "fast", "properties": {"delay_ms": 70.0}}], 96.9, "96.9 ms is less than the 100 ms"),
+        ({}, [{"link": "fast", "properties": {"loss": 0.1}}], 96.9, "96.9 ms is less than the 100 ms"),
+        ({}, [{"link": "slow", "properties": {"delay_ms": 10.0}}], 96.9, "96.9 ms is less than the 100 ms"),
+    ],
+)  # fmt: skip
+def test_no_packet_is_faster_than_its_path(links: Any, timeline: Any, rtt_ms: float, says: str | None) -> None:
+    plan = small_plan(timeline=[{"at_s": 99.0, "kind": "set", "text": "x", **action} for action in timeline])
+    plan["timeline"].append({"at_s": 99.0, "kind": "carrier", "link": "fast", "up": False, "text": "y"})
+    plan["links"][0] |= links
+    found = reasons(changed(sound(), "rtt_ms", "1", lambda t: rtt_ms if t > 4 else 500.0), plan)
+    assert found == ([f"session s1 connection 1: its RTT of {says} that its links take"] if says else [])
+
+
+def test_every_link_of_a_path_takes_its_time() -> None:
+    path = [{"index": 1, "link": "slow", "path": ["fast", "slow"]}, {"index": 2, "link": "slow"}]
+    plan = small_plan(sessions=[small_session(connections=path)])
+    assert reasons(plan=plan) == [
+        "session s1 connection 1: its RTT of 120 ms is less than the 140 ms that its links take"
+    ]
+    only = {**sound(), "rtt_ms": {"2": at([1.0], [1.0])}}
+    assert reasons(only, plan) == [
+        "session s1 connection 2: its RTT of 1 ms is less than the 40 ms that its links take"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("received", "link", "action", "says"),
+    [
+        (2_500, {}, {}, None),
+        (2_501, {}, {}, "2,501 packets arrived, and 2,500 were sent"),
+        (2_501, {"duplicate": 0.1}, {}, None),
+        (2_501, {}, {"link": "slow", "properties": {"duplicate": 0.1}}, None),
+        (2_501, {}, {"link": "fast", "properties": {"duplicate": 0.1}}, "2,501 packets arrived, and 2,500 were sent"),
+        (2_501, {}, {"link": "slow", "properties": {"loss": 0.1}}, "2,501 packets arrived, and 2,500 were sent"),
+        (None, {}, {}, None),
+    ],
+)
+def test_no_more_arrives_than_was_sent(received: int | None, link: Any, action: Any, says: str | None) -> None:
+    plan = small_plan(timeline=[{"at_s": 99.0, "kind": "set", "text": "x", **action}] if action else [])
+    plan["links"][1] |= link
+    told = [{"index": 3, "received": 9}, {**DELIVERED[1], "received": received}]
+    left = [{"index": 4, "sent": 1}, *SENT]
+    found = reasons(plan=plan, results=[{**RESULTS[0], "connections": left}, {**RESULTS[1], "connections": told}])
+    assert found == ([f"session s1 connection 2: {says}"] if says else [])
+
+
+def test_arrivals_are_compared_where_both_ends_tell_of_them() -> None:
+    unsent = [{"index": 1}, {"index": 2, "sent": 2_499}]
+    assert reasons(results=[{**RESULTS[0], "connections": unsent}, RESULTS[1]]) == [
+        "session s1 connection 2: 2,500 packets arrived, and 2,499 were sent"
+    ]
+    assert reasons(results=RESULTS[:1]) == []
+    assert reasons(results=RESULTS[1:]) == []
+
+
+LOSS = {"at_s": 4.0, "kind": "set", "text": "loss", "link": "fast", "direction": "both", "properties": {"loss": 0.0}}
+PAUSE = {"at_s": 10.0, "kind": "pause_read", "text": "paused", "connection": 1, "for_s": 0.1}
+LATER = {"at_s": 10.1, "kind": "carrier", "text": "unplugged", "link": "fast", "up": False}
+
+
+@pytest.mark.parametrize(
+    ("done", "says"),
+    [
+        ([(4.0, "loss"), (10.0, "paused")], []),
+        ([(4.1, "loss"), (9.9, "paused")], []),
+        ([(4.101, "loss"), (10.0, "paused")], ["“loss” was done at 4.101 s, asked at 4 s"]),
+        ([(3.899, "loss"), (10.0, "paused")], ["“loss” was done at 3.899 s, asked at 4 s"]),
+        ([(10.0, "paused")], ["nothing tells that “loss” was done at 4 s"]),
+        ([], ["nothing tells that “loss” was done at 4 s", "nothing tells that “paused” was done at 10 s"]),
+        ([(4.0, "loss"), (10.0, "paused"), (2.0, "more")], ["“more” was done, and nobody asked for it"]),
+        ([(7.0, "loss"), (4.0, "loss"), (10.0, "paused")], []),
+    ],
+)
+def test_the_timeline_was_done(done: Iterable[tuple[float, str]], says: list[str]) -> None:
+    kinds = {"loss": "set", "paused": "pause_read", "more": "carrier"}
+    told = [event(kinds[text], at_s, "", text) for at_s, text in done]
+    plan = small_plan(timeline=[LOSS, PAUSE, LATER])
+    assert reasons(plan=plan, events=[*told, event("receive_end", 9.0, text="x")]) == [
+        f"timeline: {text}" for text in says
+    ]
+
+
+def test_an_action_that_is_asked_twice_is_done_twice_and_may_be_as_late_as_the_limits_say() -> None:
+    plan = small_plan(timeline=[LOSS, {**LOSS, "at_s": 6.0}], limits={"lateness_max_ms": 1500.0})
+
+    def said(*at_s: float) -> list[str]:
+        return reasons(plan=plan, events=[event("set", s, "", "loss") for s in at_s])
+
+    assert said(4.5, 6.5) == said(5.5, 4.0) == []
+    assert said(4.0) == ["timeline: nothing tells that “loss” was done at 6 s"]
+    assert said(4.0, 7.6) == ["timeline: “loss” was done at 7.600 s, asked at 6 s"]
+
+
+def test_times_are_those_since_the_first_session_began() -> None:
+    plan = small_plan(sessions=[small_session("s2"), small_session("s1")], timeline=[LOSS])
+    samples = {**later(sound()), **{(series, of_session()): of for series, of in sound().items()}}
+    done: list[Event] = [event("set", 6.0, "", "loss"), *S2_STARTS]
+    assert reasons(samples, plan, events=done, results=[]) == []

@@ -1,0 +1,277 @@
+"""What two documents or texts differ in, in words; and what of a result folder is read for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.checks import at_a_glance
+from testbed.checks.evidence import Timed, agent_results
+from testbed.checks.result import CheckResult, Trust, Verdict
+from testbed.checks.verify import (
+    differences,
+    read_json,
+    read_verdict,
+    recorded_database_points,
+    text_differences,
+    verify,
+)
+from testbed.errors import BadInput
+from testbed.series import Samples
+from tests.checks.in_memory import InMemory, at, event, evidence_of, small_plan, ticks
+from tests.checks.results import pair
+
+
+@pytest.mark.parametrize(
+    ("recorded", "again", "says"),
+    [
+        ({"a": 1}, {"a": 1}, []),
+        ({"a": 1}, {"a": 2}, ["top.a: 1 is recorded, 2 by the data"]),
+        ({"a": {"b": "x"}}, {"a": {"b": "y"}}, ["top.a.b: 'x' is recorded, 'y' by the data"]),
+        ({"a": 1}, {}, ["top.a: 1 is recorded, None by the data"]),
+        ({}, {"a": 1}, ["top.a: is not recorded, 1 by the data"]),
+        ({}, {"a": None}, []),
+        (
+            {"b": 0, "a": 1},
+            {"a": 2, "b": 3},
+            ["top.b: 0 is recorded, 3 by the data", "top.a: 1 is recorded, 2 by the data"],
+        ),
+        ({"a": [1, 2]}, {"a": [1, 3]}, ["top.a[1]: 2 is recorded, 3 by the data"]),
+        ({"a": [1, 2]}, {"a": [1]}, ["top.a: 2 entries are recorded, 1 by the data"]),
+        (
+            {"a": [{"name": "n", "v": 1}, {"v": 1}]},
+            {"a": [{"name": "m", "v": 2}, {"v": 3}, 7]},
+            [
+                "top.a: 2 entries are recorded, 3 by the data",
+                "top.a[n].name: 'n' is recorded, 'm' by the data",
+                "top.a[n].v: 1 is recorded, 2 by the data",
+                "top.a[1].v: 1 is recorded, 3 by the data",
+            ],
+        ),
+        ({"a": [1]}, {"a": {"b": 1}}, ["top.a: [1] is recorded, {'b': 1} by the data"]),
+        ({"a": {"b": 1}}, {"a": [1]}, ["top.a: {'b': 1} is recorded, [1] by the data"]),
+        # A last place of six may fall either way, and so may the tenth digit.
+        ({"a": 0.5}, {"a": 0.500002}, []),
+        ({"a": 0.5}, {"a": 0.500003}, ["top.a: 0.5 is recorded, 0.500003 by the data"]),
+        ({"a": 9_000_000_000}, {"a": 9_000_000_008.9}, []),
+        ({"a": 9_000_000_000}, {"a": 9_000_000_010}, ["top.a: 9000000000 is recorded, 9000000010 by the data"]),
+        ({"a": True}, {"a": 0.9999999}, ["top.a: True is recorded, 0.9999999 by the data"]),
+        ({"a": 0.9999999}, {"a": True}, ["top.a: 0.9999999 is recorded, True by the data"]),
+        ({"a": 1}, {"a": "1"}, ["top.a: 1 is recorded, '1' by the data"]),
+        ({"a": None}, {"a": 0}, ["top.a: None is recorded, 0 by the data"]),
+    ],
+)
+def test_documents(recorded: Any, again: Any, says: list[str]) -> None:
+    assert list(differences("top", recorded, again)) == says
+    assert list(differences("", recorded, again)) == [text.removeprefix("top.") for text in says]
+
+
+LONG = "".join(f"{number:04d} " for number in range(60))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "again", "says"),
+    [
+        ("a\nb\n", "a\nb\n", []),
+        ("a\nb", "a\nb\n", []),
+        ("a\nb\n", "a\nc\n", ["f, line 2: 'b' is recorded, 'c' by the data"]),
+        ("a\n", "a\nb\n", ["f, line 2: '' is recorded, 'b' by the data"]),
+        ("a\nb\n", "a\n", ["f, line 2: 'b' is recorded, '' by the data"]),
+        ("x 0.5 y", "x 0.500001 y", []),
+        ("x 0.5 y", "x 0.51 y", ["f, line 1: 'x 0.5 y' is recorded, 'x 0.51 y' by the data"]),
+        ("x 0.5 y", "x 0.500001 z", ["f, line 1: 'x 0.5 y' is recorded, 'x 0.500001 z' by the data"]),
+        ("0.5 0.1", "0.500001 0.2", ["f, line 1: '0.5 0.1' is recorded, '0.500001 0.2' by the data"]),
+        ("-1.5e-7 x", "1.0e-7 x", []),
+        ("5", "5.0", ["f, line 1: '5' is recorded, '5.0' by the data"]),
+        ("0.5", "0.5 0.5", ["f, line 1: '0.5' is recorded, '0.5 0.5' by the data"]),
+        (
+            "a\nb\nc",
+            "x\ny\nz",
+            [
+                f"f, line {n}: '{a}' is recorded, '{b}' by the data"
+                for n, a, b in ((1, "a", "x"), (2, "b", "y"), (3, "c", "z"))
+            ],
+        ),
+        (
+            "a\nb\nc\nd\ne",
+            "v\nw\nx\ny\nz",
+            [
+                "f, line 1: 'a' is recorded, 'v' by the data",
+                "f, line 2: 'b' is recorded, 'w' by the data",
+                "f, line 3: 'c' is recorded, 'x' by the data",
+                "f: 2 more lines differ",
+            ],
+        ),
+        (
+            LONG,
+            LONG.replace("0030", "0O30"),
+            [f"f, line 1: {LONG[131:211]!r} is recorded, {LONG.replace('0030', '0O30')[131:211]!r} by the data"],
+        ),
+    ],
+)
+def test_texts(recorded: str, again: str, says: list[str]) -> None:
+    assert list(text_differences("f", recorded, again)) == says
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "there is no such file; a result folder has one"),
+        ("{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", "should be a JSON object"),
+    ],
+)
+def test_a_file_that_is_no_document_is_named(tmp_path: Path, text: str | None, says: str) -> None:
+    path = tmp_path / "plan.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadInput, match=f"^{re.escape(str(path))}: {re.escape(says)}$"):
+        read_json(path)
+
+
+def recorded(*checks: CheckResult, **of: Any) -> Verdict:
+    trust = Trust(trusted=True)
+    known: dict[str, Any] = {"scenario": "s", "run": "r", "verdict": "pass", "summary": "", "trust": trust}
+    return Verdict(**known, checks=list(checks), duration_s=None, policy="p", **of)
+
+
+def points(judge: str, **figures: Any) -> CheckResult:
+    return CheckResult(name=judge, judge=judge, status="pass", reason="", figures=figures)
+
+
+@pytest.mark.parametrize(
+    ("checks", "count"),
+    [
+        ([], None),
+        ([points("ratio", database_points=5)], None),
+        ([points("points_stored")], None),
+        ([points("points_stored", database_points="5")], None),
+        ([points("points_stored"), points("points_stored", database_points=7)], 7),
+    ],
+)
+def test_the_database_s_points_are_taken_from_the_record(checks: list[CheckResult], count: int | None) -> None:
+    assert recorded_database_points(recorded(*checks)) == count
+
+
+def test_a_folder_is_judged_by_its_own_data(tmp_path: Path) -> None:
+    plan = small_plan(checks=[{"name": "points", "judge": "points_stored"}], engine="mininet")
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    document = recorded(points("points_stored", database_points=6), points("x")).to_json()
+    (tmp_path / "verdict.json").write_text(json.dumps(document))
+    reader = InMemory({}, [], "r1")
+    trusted = verify(tmp_path, reader)
+    assert trusted.trust.trusted
+    assert trusted.checks[0].figures == {"file_points": 7, "database_points": 6}
+    assert verify(tmp_path, reader, Trust(trusted=False, reasons=["late"])).trust.reasons == ["late"]
+    del document["checks"][1]["judge"]
+    (tmp_path / "verdict.json").write_text(json.dumps(document))
+    with pytest.raises(BadInput, match=r"verdict\.json: checks\.1\.judge: Field required$"):
+        read_verdict(tmp_path)
+
+
+def test_agents_results_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name, text in (("b.json", '{"role": "ü"}'), ("a.json", "{}"), ("c.txt", "[")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert agent_results(tmp_path) == [{}, {"role": "ü"}]
+    assert agent_results(tmp_path / "none") == []
+    for text, says in (("{", "not JSON: "), ("[]", "should be a JSON object, the result of one agent$")):
+        (tmp_path / "d.json").write_text(text)
+        with pytest.raises(BadInput, match=f"^{re.escape(str(tmp_path / 'd.json'))}: {says}"):
+            agent_results(tmp_path)
+
+
+def test_samples_are_those_from_the_session_s_start_to_its_end() -> None:
+    t = [-0.1, 0.0, 5.0, 10.0, 10.1]
+    evidence = evidence_of(small_plan(), {"rtt_ms": {"1": at(t, [1, 2, 3, 4, 5])}})
+    found = evidence.samples("rtt_ms", "s1")["1"]
+    assert (found.t_s.tolist(), found.values.tolist()) == ([0.0, 5.0, 10.0], [2.0, 3.0, 4.0])
+    endless = evidence_of(small_plan(), {"rtt_ms": {"1": at(t, [1, 2, 3, 4, 5])}}, end_s=None)
+    assert endless.samples("rtt_ms", "s1")["1"].values.tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert endless.end_s("s1") is None
+    assert evidence.end_s("s1") == 10.0
+    assert evidence.interval_s == 0.1
+    twice = [event("transfer_start", 3.0), event("transfer_end", 7.0), event("transfer_end", 1.0, "s0")]
+    assert evidence_of(small_plan(), {}, events=twice).end_s("s1") == 7.0
+
+
+def test_samples_of_some_connections_come_in_the_order_asked() -> None:
+    evidence = evidence_of(small_plan(), {**pair("rtt_ms", 1.0, 2.0), "acked": {"1": at([-1.0], [1.0])}})
+    assert list(evidence.samples_of("rtt_ms", "s1", ["2", "1"])) == ["2", "1"]
+    with pytest.raises(Exception, match=r"^there are no samples of acked for connection 1, 2$"):
+        evidence.samples_of("acked", "s1", ["1", "2"])
+
+
+def test_an_end_s_result_is_found_by_session_and_role() -> None:
+    results = [
+        {"session": "s2", "role": "sender"},
+        {"session": "s1", "role": "receiver"},
+        {"session": "s1", "role": "sender", "n": 1},
+    ]
+    evidence = evidence_of(small_plan(), {}, results=results)
+    assert evidence.result_of("s1", "sender") == results[2]
+    assert evidence.result_of("s2", "receiver") is None
+
+
+def test_times_are_nearest_and_between() -> None:
+    timed = Timed.of(at([1.0, 2.0, 3.0], [5.0, 6.0, 7.0]), at([0.0], [0]).t_ns[0], None)
+    assert timed.between(1.0, 2.0).values.tolist() == [5.0, 6.0]
+    assert [timed.nearest(t, 0.5) for t in (0.4, 0.5, 1.4, 2.6, 3.5, 3.6)] == [None, 0, 0, 2, 2, None]
+    assert timed.between(8, 9).nearest(8.5, 100) is None
+    assert isinstance(Samples.of([], []), Samples)
+    assert ticks(0.2) == [0.1, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("judge", "values", "asked", "texts", "part"),
+    [
+        (
+            "goodput",
+            {"measured": 0.85},
+            {"min": 0.5, "max": 1.2},
+            ("0.85", "to be judged", "of what the links carry"),
+            1.0,
+        ),
+        ("ratio", {"measured": 2.0, "expected": 4.0}, {"max": 9}, ("2", "4", ""), 0.5),
+        ("ratio", {"measured": 2.0, "expected": 0.0}, {}, ("2", "0", ""), None),
+        ("ratio", {"measured": 2.0}, {"max": 4.0}, ("2", "to be judged", ""), 1.0),
+        ("ratio", {"measured": 2.0}, {}, ("2", "to be judged", ""), None),
+        ("ratio", {"measured": 2.0}, {"min": 0.5}, ("2", "to be judged", ""), 4.0),
+        ("ratio", {"measured": 2.0}, {"series": "rtt_ms", "tolerance": 0.1}, ("2", "to be judged", ""), None),
+        ("settles", {"measured": 2.0}, {}, ("2", "to be judged", "s"), None),
+        (
+            "settles",
+            {"measured": 2},
+            {"within_s": 8, "tolerance": 0.25},
+            ("2", "to be judged, within ± 25% of the ratio", "s"),
+            0.25,
+        ),
+        (
+            "level",
+            {"measured": 1234567, "expected": 12345.678},
+            {"series": "rtt_ms"},
+            ("1,234,567", "1.235e+04", "ms"),
+            99.9999352,
+        ),
+        ("level", {"measured": 1.0, "expected": 2, "tolerance": 0.0}, {}, ("1", "2", ""), 0.5),
+        ("follows_law", {"measured": 0.3, "expected": 0.0, "tolerance": 0.0}, {}, ("0.3", "0", "of the window"), None),
+        (
+            "fair_share",
+            {"measured": 0.9, "expected": "at least 0.9"},
+            {"min": 0.9},
+            ("0.9", "at least 0.9", "(Jain's index)"),
+            1.0,
+        ),
+        ("each_run", {"measured": "never"}, {"max": 1}, ("never", "to be judged", ""), None),
+    ],
+)
+def test_a_check_at_a_glance(
+    judge: str, values: Any, asked: Any, texts: tuple[str, str, str], part: float | None
+) -> None:
+    check = CheckResult(name="c", judge=judge, status="pass", reason="", **values)
+    found = at_a_glance.measured(check), at_a_glance.expected(check, asked), at_a_glance.unit_of(check, asked)
+    assert found == texts
+    assert at_a_glance.of_expected(check, asked) == (None if part is None else pytest.approx(part))

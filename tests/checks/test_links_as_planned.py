@@ -1,0 +1,277 @@
+"""Links of the simulator beside their plan: at each limit they are let pass, beyond it named with both figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from testbed.checks.links_as_planned import CHANCE, FIELDS, links_off
+from testbed.series import Samples
+from tests.checks.in_memory import Where, at, event, evidence_of, small_plan, small_session, ticks, to_the
+
+Told = dict[str, float | Callable[[float], float] | None]
+"""Of one link and direction: what its telemetry says, by the names of :data:`FIELDS`."""
+FAST: Told = {
+    "rate": 8e6,
+    "delay": 50.0,
+    "loss": 0.0,
+    "backlog": 60_000.0,
+    "drops": 0.0,
+    "loss asked": 0.0,
+    "delay asked": 50.0,
+    "rate asked": 8e6,
+}
+"""1000 packets of 1000 bytes a second; 50 on the line, 10 in the queue."""
+
+
+def off(
+    told: Told | None = None,
+    *,
+    link: dict[str, Any] | None = None,
+    timeline: list[dict[str, Any]] | None = None,
+    direction: str = "ab",
+    to_s: float = 10.0,
+    interval_ms: int = 125,
+    samples: Callable[[str, Samples], Samples] = lambda _, s: s,
+    **plan: Any,
+) -> list[str]:
+    """Where the first link is off in one direction, which says what ``told`` has and else what was planned."""
+    whole = small_plan(engine="sim", timeline=timeline or [], telemetry={"interval_ms": interval_ms}, **plan)
+    whole["links"][0] |= link or {}
+    t = ticks(to_s, interval_ms / 1000)
+    read: dict[str | tuple[str, Where], dict[str, Samples]] = {}
+    for name, field in FIELDS.items():
+        value = {**FAST, **(told or {})}[name]
+        if value is not None:
+            found = at(t, value if callable(value) else lambda _, v=value: v)
+            read[f"any_link_{field}", to_the(direction)] = {"fast": samples(name, found)}
+    return links_off(evidence_of(whole, read))
+
+
+def test_links_as_planned_are_not_named_and_real_ones_not_asked() -> None:
+    assert off() == []
+    wrong: Told = {"delay": 70.0}
+    assert off(wrong) == ["link fast ab: delay 70.00 ms is +20.00 ms off the asked 50"]
+    assert off(wrong, direction="ba") == ["link fast ba: delay 70.00 ms is +20.00 ms off the asked 50"]
+    evidence = evidence_of(
+        small_plan(), {("any_link_achieved_delay_ms", to_the("ab")): {"fast": at(ticks(9), [70.0] * 90)}}
+    )
+    assert links_off(evidence) == []
+
+
+def test_times_are_those_since_the_first_session_that_started() -> None:
+    plan = small_plan(engine="sim", sessions=[small_session("never"), small_session("s2"), small_session("s1")])
+    t = ticks(9)
+    known = {"rate": 8e6, "delay asked": lambda s: 50.0 if s >= 4 else 20.0}
+    plan["links"][0]["delay_ms"] = 20.0
+    plan["timeline"] = [{"at_s": 4.0, "kind": "set", "link": "fast", "text": "", "properties": {"delay_ms": 50.0}}]
+    read: Any = {
+        (f"any_link_{FIELDS[name]}", to_the("ab")): {"fast": at(t, value if callable(value) else lambda _, v=value: v)}
+        for name, value in known.items()
+    }
+    assert links_off(evidence_of(plan, read, events=[event("transfer_start", 3.0, "s2")])) == []
+    nobody = evidence_of(plan, read)
+    nobody.events[:] = [event("transfer_end", 1.0), event("transfer_start", 0.0, "other")]
+    assert links_off(nobody) == []
+
+
+BY_CHANCE = 2 * CHANCE * math.sqrt(0.01 * 0.99 / 10_000) + 2 / 10_000
+"""Twice 3.29 standard deviations, and two packets."""
+TOO_SLOW = "rate 5.000 Mbit/s, though packets wait, is less than the asked 8.000"
+LIMITS = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"delay": 51.0}, None),
+        ({"delay": 51.25}, "delay 51.25 ms is +1.25 ms off the asked 50"),
+        ({"delay": 49.0}, None),
+        ({"delay": 48.75}, "delay 48.75 ms is -1.25 ms off the asked 50"),
+        ({"delay": lambda s: 50.0 if s > 4.5 else 99.0}, None),
+        ({"delay": None}, None),
+        # A second may carry the rate with its error, a burst of 3000 bytes and a packet: 10 Mbit and 32,000 bits.
+        ({"rate": 10_032_000.0}, None),
+        ({"rate": 10_032_016.0}, "rate 10.032 Mbit/s is more than the asked 8.000"),
+        ({"rate": lambda s: 10e6 + (9e6 if (8 * s) % 2 else -9e6)}, None),
+        ({"rate": lambda s: 40e6 if s <= 4 else 8e6}, None),
+        ({"rate": None}, None),
+        # While packets wait for the line it is no less than the rate less its error and a packet.
+        ({"rate": 5_992_000.0}, None),
+        ({"rate": 5_991_984.0}, "rate 5.992 Mbit/s, though packets wait, is less than the asked 8.000"),
+        ({"rate": 5e6, "backlog": 56_500.0}, None),
+        ({"rate": 5e6, "backlog": 56_501.0}, TOO_SLOW),
+        ({"rate": 5e6, "backlog": None}, None),
+        # Nine seconds in a row in which packets wait are enough; eight are not.
+        ({"rate": 5e6, "backlog": lambda s: 60_000.0 if s <= 2 else 0.0}, TOO_SLOW),
+        ({"rate": 5e6, "backlog": lambda s: 60_000.0 if s <= 1.9 else 0.0}, None),
+        ({"rate": 5e6, "backlog": lambda s: 60_000.0 if (8 * s) % 7 else 0.0}, None),
+        ({"loss": 0.001}, "loss 0.10% of about 10,000 packets, asked 0.00%"),
+        ({"loss": lambda s: 0.01 if s == 5 else 0.0}, "loss 0.01% of about 10,000 packets, asked 0.00%"),
+        ({"loss": None}, None),
+        ({"drops": lambda s: s // 5}, "its queue dropped 2 packets that it should have held back"),
+        ({"drops": 3.0}, None),
+        ({"drops": None}, None),
+        # 50 packets in the queue, 52.5 on the line, and four.
+        ({"backlog": 106_500.0}, None),
+        ({"backlog": 106_501.0}, "it holds 107 packets, and queue and line have room for 106"),
+        ({"backlog": lambda s: 999_000.0 if s <= 4.5 else 60_000.0}, None),
+        ({"loss asked": 0.1}, "it was told loss 0.1, asked 0"),
+        ({"loss asked": 2e-6}, "it was told loss 2e-06, asked 0"),
+        ({"loss asked": 0.9e-6}, None),
+        ({"delay asked": lambda s: 51.0 if s == 5 else 50.5}, "it was told delay_ms 51, asked 50"),
+        ({"delay asked": 49.0}, "it was told delay_ms 49, asked 50"),
+        ({"rate asked": 8_000_009.0}, "it was told rate_bps 8.00001e+06, asked 8e+06"),
+        ({"rate asked": 8_000_008.0}, None),
+        ({"loss asked": None, "delay asked": None, "rate asked": None}, None),
+    ],
+)
+def test_each_property_at_its_limit(told: Told, says: str | None) -> None:
+    assert off(told, **LIMITS) == ([f"link fast ab: {says}"] if says else [])
+
+
+@pytest.mark.parametrize(
+    ("told", "link", "says"),
+    [
+        ({"loss": 0.01 + BY_CHANCE - 1e-5}, {}, None),
+        ({"loss": 0.01 + BY_CHANCE + 1e-5}, {}, "loss 1.68% of about 10,000 packets, asked 1.00%"),
+        ({"loss": 0.01 - BY_CHANCE + 1e-5}, {}, None),
+        ({"loss": 0.01 - BY_CHANCE - 1e-5}, {}, "loss 0.32% of about 10,000 packets, asked 1.00%"),
+        ({"loss": 0.0, "rate": 0.0}, {}, None),
+        ({"loss": 0.5, "loss asked": 1.0}, {"loss": 1.0}, None),
+        ({"loss": 0.01, "drops": lambda s: s}, {}, None),
+        ({"loss": 0.01, "rate": 2e6}, {}, None),
+        ({"loss": 0.0, "loss asked": 0.0, "rate": 2e6}, {"loss": 0.0, "queue": {"mode": "drop-tail"}}, None),
+        ({"loss": 0.0, "loss asked": 0.0, "drops": lambda s: s}, {"loss": 0.0, "queue": {"mode": "drop-tail"}}, None),
+        ({"backlog": 9e9, "loss": 0.01}, {"queue": {"mode": "drop-tail", "packets": 0}}, None),
+        ({"backlog": 9e9, "loss": 0.01}, {"queue": {"mode": "backpressure"}}, None),
+    ],
+)
+def test_what_chance_and_a_queue_of_another_kind_allow(told: Told, link: dict[str, Any], says: str | None) -> None:
+    found = off({"loss asked": 0.01, **told}, link={"loss": 0.01, **link}, **LIMITS)
+    assert found == ([f"link fast ab: {says}"] if says else [])
+
+
+def test_a_burst_is_part_of_the_rate_only_where_the_link_has_one() -> None:
+    assert off({"rate": 10_008_016.0}, link={"burst_bytes": 0}, **LIMITS) == [
+        "link fast ab: rate 10.008 Mbit/s is more than the asked 8.000"
+    ]
+    plan = small_plan()["links"][0]
+    del plan["burst_bytes"]
+    assert off({"rate": 10_008_000.0}, links=[plan], **LIMITS) == []
+    assert off({"rate": 10_008_016.0}, links=[plan], **LIMITS) != []
+
+
+def test_a_queue_further_on_may_be_empty_between_two_samples() -> None:
+    slow: Told = {"rate": 2e6}
+    assert off(slow) != []
+    behind = small_session(connections=[{"index": 1, "link": "fast", "path": ["slow", "fast"]}])
+    assert off(slow, sessions=[small_session(), behind | {"name": "s2"}]) == []
+    ahead = small_session(connections=[{"index": 1, "link": "fast", "path": ["fast", "slow"]}])
+    assert off(slow, sessions=[ahead]) != []
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"jitter_ms": 3.0},
+        {"jitter_file": "x"},
+        {"reorder": 0.1},
+        {"duplicate": 0.1},
+        {"gilbert_elliott": {"enter": 0.1}},
+        {"trace_file": "x"},
+    ],
+)
+def test_means_say_little_of_some_properties(link: dict[str, Any]) -> None:
+    assert off({"delay": 70.0, "rate asked": 1.0}, link=link) == []
+
+
+def setting(at_s: float, direction: str | None = None, **properties: Any) -> dict[str, Any]:
+    way = {} if direction is None else {"direction": direction}
+    return {"at_s": at_s, "kind": "set", "link": "fast", "text": "", **way, "properties": properties}
+
+
+def test_after_a_change_the_new_properties_hold() -> None:
+    slower = [setting(4.0, delay_ms=80.0)]
+    # At 4 s the link may still say 50; a little later it may not; what is measured has time to settle.
+    told: Told = {"delay asked": lambda s: 80.0 if s >= 4.11 else 50.0, "delay": lambda s: 80.0 if s > 4.6 else 50.0}
+    assert off({**told, "backlog": 90_000.0}, timeline=slower) == []
+    late: Told = {"delay asked": lambda s: 80.0 if s > 4.125 else 50.0, "delay": 80.0}
+    assert off(late, timeline=slower) == [
+        "link fast ab: delay 80.00 ms is +30.00 ms off the asked 50",
+        "link fast ab: it was told delay_ms 50, asked 80",
+    ]
+    early: Told = {"delay asked": lambda s: 80.0 if s >= 3.875 else 50.0}
+    assert off(early, timeline=slower) == [
+        "link fast ab: it was told delay_ms 80, asked 50",
+        "link fast ab: delay 50.00 ms is -30.00 ms off the asked 80",
+    ]
+
+
+@pytest.mark.parametrize(("direction", "changed"), [(None, True), ("both", True), ("ab", True), ("ba", False)])
+def test_a_change_is_of_a_direction(direction: str | None, changed: bool) -> None:
+    told: Told = {"loss asked": lambda s: 0.5 if s >= 4 else 0.0, "loss": lambda s: 0.5 if s >= 4 else 0.0}
+    found = off(told, timeline=[setting(4.0, direction, loss=0.5)])
+    assert [text for text in found if text.startswith("link fast ab")] == (
+        []
+        if changed
+        else [
+            "link fast ab: it was told loss 0.5, asked 0",
+            "link fast ab: loss 30.63% of about 10,000 packets, asked 0.00%",
+        ]
+    )
+    other = [{**setting(4.0, direction, loss=0.5), "link": "slow"}]
+    assert off(told, timeline=other) != []
+
+
+def test_a_new_loss_takes_the_place_of_bursts() -> None:
+    bursts = {"gilbert_elliott": {"enter": 0.1}}
+    told: Told = {"loss asked": 0.7, "delay": 70.0}
+    assert off(told, link=bursts, timeline=[setting(4.0, delay_ms=50.0)]) == []
+    assert off(told, link=bursts, timeline=[setting(4.0, loss=0.0)]) == [
+        "link fast ab: it was told loss 0.7, asked 0",
+        "link fast ab: delay 70.00 ms is +20.00 ms off the asked 50",
+    ]
+
+
+def test_an_unplugged_link_is_not_asked_until_it_is_back() -> None:
+    wrong: Told = {"delay": lambda s: 70.0 if 2 < s < 4 else 50.0, "rate asked": lambda s: 0.0 if 2 < s < 4 else 8e6}
+    unplugged = {"at_s": 2.0, "kind": "carrier", "link": "fast", "text": "", "up": False}
+    back = {**unplugged, "at_s": 4.0, "up": True}
+    assert off(wrong, timeline=[unplugged, back]) == []
+    assert (
+        off({"delay": 70.0}, timeline=[unplugged, back])
+        == ["link fast ab: delay 70.00 ms is +20.00 ms off the asked 50"] * 2
+    )
+    paused = {"at_s": 2.0, "kind": "pause_read", "link": "fast", "text": "", "properties": {"delay_ms": 70.0}}
+    assert off({}, timeline=[paused]) == []
+
+
+def test_four_samples_tell_little_and_five_enough() -> None:
+    wrong: Told = {"delay": 70.0}
+    assert off(wrong, to_s=0.5) == []
+    assert len(off(wrong, to_s=0.625)) == 1
+    # The last 50 ms before a change are not looked at, and after it 0.3 s and four delays.
+    at_end = [setting(0.66, loss=0.0)]
+    assert len(off(wrong, to_s=0.7, timeline=at_end)) == 0
+    assert len(off(wrong, to_s=0.7, timeline=[setting(0.68, loss=0.0)])) == 1
+    assert len(off(wrong, to_s=5.5, timeline=[setting(4.375, loss=0.0)])) == 2
+    assert len(off(wrong, to_s=5.375, timeline=[setting(4.375, loss=0.0)])) == 2
+    assert len(off(wrong, to_s=5.25, timeline=[setting(4.375, loss=0.0)])) == 1
+
+
+def test_a_rate_is_that_of_whole_seconds() -> None:
+    fast: Told = {"rate": 40e6}
+    assert off(fast, to_s=0.875) == []
+    assert len(off(fast, to_s=1.0)) == 1
+    # With intervals of two seconds, each sample is one.
+    assert len(off(fast, interval_ms=2000, to_s=10.0)) == 1
+
+    def one_less(name: str, found: Samples) -> Samples:
+        return Samples(found.t_ns[1:], found.values[1:]) if name == "backlog" else found
+
+    assert off({"rate": 5e6}) != []
+    assert off({"rate": 5e6}, samples=one_less) == [], "backlog and rate are not of the same times"

@@ -1,0 +1,355 @@
+"""What becomes of a claim by the files of its run: its word, why, and the figures that decided."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.checks.result import CheckResult, Trust, Verdict
+from testbed.claims import evidence
+from testbed.claims.execute import Made
+from testbed.claims.judged import Judged
+from testbed.claims.model import Claim
+from testbed.matrix.load import KEPT_AS
+from testbed.matrix.outcome import Outcome, Spread, missing
+from tests.matrix.small_table import SMALL
+
+RUN = "runs/start/startup/x"
+MADE = Made("start", "./run.sh startup", "judged", "", RUN)
+CLAIM = Claim(
+    source="them",
+    kind="claim",
+    text=" Eight to one. ",
+    setup="equal",
+    run="start",
+    check="ratio",
+    published="8:1",
+    value=8.0,
+    unit="times",
+    expected="7 to 9",
+    tolerance="1",
+    why=" so ",
+    reproduces=False,
+    cause=" a cap ",
+)
+
+
+def check(name: str = "ratio", status: Any = "pass", judge: str = "ratio", **of: Any) -> CheckResult:
+    return CheckResult(name=name, judge=judge, status=status, reason=f"{name}: {status}.", **{"measured": 7.5, **of})
+
+
+def write(folder: Path, *found: CheckResult, table: dict[str, Any] | None = None, **of: Any) -> None:
+    run = folder / RUN
+    run.mkdir(parents=True, exist_ok=True)
+    known: dict[str, Any] = {
+        "scenario": "startup",
+        "run": "x",
+        "verdict": "pass",
+        "summary": "s",
+        "trust": Trust(trusted=True),
+        "duration_s": 1.0,
+        "policy": "nkp24",
+    }
+    (run / "verdict.json").write_text(json.dumps(Verdict(**{**known, **of}, checks=list(found)).to_json()))
+    if table is not None:
+        (run / "table.json").write_text(json.dumps(table))
+
+
+def judged(folder: Path, claim: Claim = CLAIM, made: Made = MADE) -> Judged:
+    return evidence.judge("eight", claim, made, folder)
+
+
+def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
+    write(tmp_path, check("law"), check(figures={"interval": [7.0, 8.0, 0.75], "observations": 3}))
+    assert asdict(judged(tmp_path)) == {
+        "id": "eight",
+        "source": "them",
+        "kind": "claim",
+        "text": "Eight to one.",
+        "verdict": "holds",
+        "reason": "ratio: pass.",
+        "run": "start",
+        "command": "./run.sh startup",
+        "check": "ratio",
+        "published": "8:1",
+        "expected": "7 to 9",
+        "tolerance": "1",
+        "why": "so",
+        "reproduces": False,
+        "cause": "a cap",
+        "value": 8.0,
+        "measured": "7.50 [7.00, 8.00] times",
+        "n": 1,
+        "figures": {"measured": 7.5},
+        "observations": 3,
+        "intervals": {"measured": (7.0, 8.0, 0.75)},
+        "result": RUN,
+        "report": f"{RUN}/report.html",
+        "asked": True,
+        "beside": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "word", "asked"),
+    [
+        ("unsupported", "unsupported", True),
+        ("not carried", "not-covered", False),
+        ("broken", "broken", True),
+        ("left out", "not-covered", False),
+    ],
+)
+def test_a_run_that_was_not_made(tmp_path: Path, state: Any, word: str, asked: bool) -> None:
+    found = judged(tmp_path, made=Made("start", "./run.sh startup", state, "no kernel"))
+    assert (found.verdict, found.reason, found.asked) == (word, "no kernel", asked)
+    assert (found.check, found.measured, found.n, found.observations) == ("ratio", "", None, None)
+    assert (found.figures, found.intervals, found.result, found.report) == ({}, {}, "", "")
+    over = CLAIM.model_copy(update={"check": None, "judge": {"judge": "ratio", "column": "a", "over": "b"}})
+    assert judged(tmp_path, over, Made("start", "", state, "no kernel")).check == "judge"
+
+
+def test_a_claim_is_judged_by_its_check_and_nothing_else(tmp_path: Path) -> None:
+    write(tmp_path, check("law", "fail"), check(status="pass"), verdict="fail")
+    assert judged(tmp_path).verdict == "holds"
+    write(tmp_path, check("law"))
+    found = judged(tmp_path)
+    assert (found.verdict, found.reason, found.measured) == ("broken", f"{RUN} has no check 'ratio'", "")
+    write(tmp_path, check(), broken="a link was off", verdict="fail")
+    found = judged(tmp_path)
+    assert (found.verdict, found.reason, found.figures) == ("broken", "a link was off", {})
+
+
+@pytest.mark.parametrize("shorter", [True, False])
+def test_a_quick_run_leaves_open_what_only_a_full_one_decides(tmp_path: Path, shorter: bool) -> None:
+    write(tmp_path, check())
+    made = replace(MADE, shorter=shorter)
+    found = judged(tmp_path, CLAIM.model_copy(update={"full_only": "too short"}), made)
+    assert (found.verdict, found.asked) == (("not-covered", False) if shorter else ("holds", True))
+    assert found.reason == ("Left open by a quick run: too short" if shorter else "ratio: pass.")
+    assert judged(tmp_path, CLAIM, made).verdict == "holds"
+
+
+def test_what_is_not_asked_of_a_run_is_not_asked_of_the_claim(tmp_path: Path) -> None:
+    write(tmp_path, check(status="not-asked", measured=None))
+    found = judged(tmp_path)
+    assert (found.verdict, found.asked, found.n) == ("not-covered", False, None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "word", "reason"),
+    [
+        ([check("law", "fail"), check("bytes", "pass", "payload_intact")], "holds", "ratio: pass."),
+        ([check("points", "not-asked", "points_stored")], "holds", "ratio: pass."),
+        (
+            [
+                check("bytes", "pass", "payload_intact"),
+                check("points", "fail", "points_stored"),
+                check("x", "error", "mptcp_carried"),
+            ],
+            "broken",
+            "“points” does not hold, so the run behind it can't be relied on.",
+        ),
+    ],
+)
+def test_a_fact_that_failed_takes_the_run_away_from_the_claim(
+    tmp_path: Path, facts: Any, word: str, reason: str
+) -> None:
+    write(tmp_path, *facts, check(), verdict="fail")
+    found = judged(tmp_path)
+    assert (found.verdict, found.reason) == (word, reason)
+    assert found.measured == "7.50 times"
+
+
+def test_a_claim_may_be_decided_by_a_fact(tmp_path: Path) -> None:
+    write(tmp_path, check(status="fail", judge="payload_intact"), verdict="fail")
+    assert judged(tmp_path).verdict == "fails"
+
+
+def test_an_untrusted_run_decides_nothing_whatever_its_checks_say(tmp_path: Path) -> None:
+    trust = Trust(trusted=False, reasons=["late", "busy"])
+    write(tmp_path, check(status="fail"), check("b", "fail", "payload_intact"), trust=trust, verdict="untrusted")
+    found = judged(tmp_path)
+    assert (found.verdict, found.reason, found.n) == ("untrusted", "late; busy", None)
+
+
+@pytest.mark.parametrize(
+    ("measured", "text", "figures"),
+    [
+        (7, "7.00 times", {"measured": 7.0}),
+        ("never", "", {}),
+        (None, "", {}),
+        (True, "1.00 times", {"measured": 1.0}),
+        (1234.5, "1,234 times", {"measured": 1234.5}),
+    ],
+)
+def test_what_was_measured_in_a_few_words(tmp_path: Path, measured: Any, text: str, figures: Any) -> None:
+    write(tmp_path, check(measured=measured))
+    found = judged(tmp_path)
+    assert (found.measured, found.figures) == (text, figures)
+
+
+def spread(*values: float) -> dict[str, Any]:
+    return asdict(Spread.of(values))
+
+
+def table_of(*outcomes: Outcome, engine: str = "mininet", **rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A table of the columns nkp24 and previous; ``rows`` have their spreads by figure and column."""
+    known = {"label": "L", "title": "", "bounds": {}, "states": {"nkp24": "ok", "previous": "ok"}, "known": []}
+    return {
+        "schema": 2,
+        "engine": engine,
+        "columns": ["nkp24", "previous"],
+        "rows": [{**known, "name": name, "cells": cells} for name, cells in rows.items()],
+        "outcomes": [asdict(outcome) for outcome in outcomes],
+    }
+
+
+def cells(nkp24: list[float], previous: list[float]) -> dict[str, Any]:
+    return {"goodput_mib_s": {"nkp24": spread(*nkp24), "previous": spread(*previous)}}
+
+
+def passed(row: str, column: str, **of: Any) -> Outcome:
+    return Outcome(row, column, 1, "pass", {}, 1.0, "", "x", **of)
+
+
+GOOD = [passed(row, column) for row in ("near", "far") for column in ("nkp24", "previous")]
+TWO_ROWS = {"near": cells([2.0, 2.5, 3.0], [1.0, 1.0]), "far": cells([4.0, 4.5, 5.0, 5.5], [2.0] * 5)}
+
+
+def over(**judge: Any) -> Claim:
+    return CLAIM.model_copy(update={"check": None, "judge": judge, "unit": "MiB/s"})
+
+
+WITHIN = over(judge="within", columns=["nkp24"], min=1, max=6)
+
+
+def test_cells_that_decide_a_claim_are_told_from_the_least_to_the_largest(tmp_path: Path) -> None:
+    write(tmp_path, table=table_of(*GOOD, **TWO_ROWS))
+    found = judged(tmp_path, WITHIN)
+    assert (found.verdict, found.check, found.n, found.observations) == ("holds", "within", 3, 3)
+    assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
+    assert found.figures == {"near nkp24": 2.5, "far nkp24": 4.75}
+    assert found.intervals == {"near nkp24": (2.0, 3.0, 0.75), "far nkp24": (4.0, 5.5, 0.875)}
+    few = judged(tmp_path, over(judge="within", columns=["previous"], max=6))
+    assert (few.n, few.measured, few.intervals.keys()) == (2, "1.00 to 2.00 MiB/s, 2 cells", {"far previous"})
+    near = judged(tmp_path, over(judge="within", columns=["nkp24"], max=2.75, rows=["near"]))
+    assert (near.verdict, near.measured) == ("undecided", "2.50 [2.00, 3.00] MiB/s")
+
+
+def test_a_column_or_a_line_that_decides(tmp_path: Path) -> None:
+    write(tmp_path, table=table_of(*GOOD, **TWO_ROWS))
+    column = judged(tmp_path, over(judge="row_ratio", row="far", over="near", columns=["previous"], min=1, max=3))
+    assert (column.verdict, column.figures, column.n) == ("holds", {"previous": 2.0}, 2)
+    three = {**TWO_ROWS, "out": cells([], [9.0])}
+    write(
+        tmp_path, table=table_of(*GOOD, **{name: {**of, "rtt_ms": of["goodput_mib_s"]} for name, of in three.items()})
+    )
+    line = judged(tmp_path, over(judge="slope", x="rtt_ms", columns=["nkp24", "previous"], min=0.5, max=1.5))
+    assert (line.verdict, line.figures, line.n) == ("holds", {"measured": 1.0}, 1)
+
+
+@pytest.mark.parametrize(
+    ("cell", "word", "reason"),
+    [
+        (Outcome("far", "nkp24", 2, "fail", {}, 1.0, "no payload", "y"), "broken", "Row far nkp24 #2: no payload"),
+        (Outcome("far", "nkp24", 3, "untrusted", {}, 1.0, "late", "y"), "untrusted", "Row far nkp24 #3: late"),
+        (missing("near", "nkp24", 4), "broken", "Row near nkp24 #4: It was not run."),
+        (
+            Outcome("far", "nkp24", 5, "unsupported", {}, None, "no kernel", "y"),
+            "unsupported",
+            "Row far nkp24 #5: no kernel",
+        ),
+    ],
+)
+def test_the_worst_cell_behind_a_claim_is_told(tmp_path: Path, cell: Outcome, word: str, reason: str) -> None:
+    write(tmp_path, table=table_of(*GOOD, cell, **TWO_ROWS))
+    found = judged(tmp_path, WITHIN)
+    assert (found.verdict, found.reason, found.asked) == (word, reason, True)
+    other = Outcome("near", "nkp24", 6, "untrusted", {}, 1.0, "stopped", "z")
+    write(tmp_path, table=table_of(*GOOD, cell, other, **TWO_ROWS))
+    assert judged(tmp_path, WITHIN).verdict == "untrusted"
+
+
+def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
+    cell = Outcome("far", "nkp24", 1, "unsupported", {}, None, "no MPTCP", "y")
+    write(tmp_path, table=table_of(cell, engine="sim", **TWO_ROWS))
+    found = judged(tmp_path, WITHIN)
+    assert (found.verdict, found.reason, found.asked) == ("not-covered", "Row far nkp24 #1: no MPTCP", False)
+    assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
+    free = over(judge="known", columns=["nkp24"], tolerance=0.1, cpu_time=True)
+    found = judged(tmp_path, free)
+    assert (found.verdict, found.asked, found.reason.startswith("Not asked of a network-only model")) == (
+        "not-covered",
+        False,
+        True,
+    )
+
+
+def test_a_claim_by_a_check_of_the_table_s_own_file(tmp_path: Path) -> None:
+    claim = CLAIM.model_copy(update={"check": "faster", "unit": "×"})
+    found = check("faster", judge="ratio", measured="2 of 2", figures={"near nkp24": 2.5, "far nkp24": 2.25})
+    write(tmp_path, check("other"), found, table=table_of(*GOOD, **TWO_ROWS))
+    (tmp_path / RUN / KEPT_AS).write_text(SMALL)
+    holds = judged(tmp_path, claim)
+    assert (holds.verdict, holds.reason, holds.measured, holds.n) == (
+        "holds",
+        "faster: pass.",
+        "2.25 to 2.50 ×, 2 cells",
+        3,
+    )
+    failed = Outcome("near", "previous", 2, "fail", {}, 1.0, "no payload", "y")
+    write(tmp_path, check("other"), found, table=table_of(*GOOD, failed, **TWO_ROWS))
+    broken = judged(tmp_path, claim)
+    assert (broken.verdict, broken.reason) == ("broken", "Row near previous #2: no payload")
+    for gone in (CLAIM, CLAIM.model_copy(update={"check": "other"})):
+        left = judged(tmp_path, gone)
+        assert left.verdict == ("broken" if gone is CLAIM else "holds")
+    write(tmp_path, check("other"), table=table_of(*GOOD, **TWO_ROWS))
+    assert judged(tmp_path, claim).reason == f"{RUN} has no check 'faster'"
+
+
+def own(status: str, judge: str = "ratio", **others: tuple[str, str]) -> dict[str, dict[str, Any]]:
+    """A repeated scenario's own checks; ``others`` have judge and status."""
+    found = {"ratio": (judge, status), **others}
+    known = {"measured": 7.5, "expected": "7 to 9", "tolerance": None}
+    return {name: {"judge": of, "status": worth, **known} for name, (of, worth) in found.items()}
+
+
+REPEATED = SMALL.replace(
+    "{name: faster, judge: ratio, column: nkp24, over: previous, min: 1}",
+    "{name: ratio, judge: each_run, check: ratio}",
+)
+
+
+@pytest.mark.parametrize(
+    ("runs", "word", "reason"),
+    [
+        ([own("pass"), own("pass")], "holds", "ratio: pass."),
+        ([own("pass", law=("follows_law", "fail")), own("pass")], "holds", "ratio: pass."),
+        ([own("pass", bytes=("payload_intact", "pass")), own("pass")], "holds", "ratio: pass."),
+        (
+            [own("pass"), own("pass", bytes=("payload_intact", "fail"))],
+            "broken",
+            "Row near nkp24 #2: “bytes” does not hold.",
+        ),
+        ([own("pass", "payload_intact"), own("fail", "payload_intact")], "holds", "ratio: pass."),
+        ([own("pass"), own("error")], "broken", "Row near nkp24 #2: why 2"),
+    ],
+)
+def test_a_repeated_scenario_stands_on_the_facts_of_each_run(tmp_path: Path, runs: Any, word: str, reason: str) -> None:
+    def outcome(number: int, found: dict[str, dict[str, Any]]) -> Outcome:
+        fine = all(of["status"] == "pass" for of in found.values())
+        return Outcome("near", "nkp24", number, "pass" if fine else "fail", {}, 1.0, f"why {number}", "x", checks=found)
+
+    outcomes = [outcome(number, found) for number, found in enumerate(runs, 1)]
+    figures = {"n": 2, "interval": [7.0, 8.0, 0.75], "values": [7.5, 7.5]}
+    each = check("ratio", judge="each_run", figures=figures)
+    write(tmp_path, each, table=table_of(*outcomes, near=cells([1.0] * 9, [])))
+    (tmp_path / RUN / KEPT_AS).write_text(REPEATED)
+    found = judged(tmp_path)
+    assert (found.verdict, found.reason, found.n) == (word, reason, 2)
+    assert found.measured == "7.50 [7.00, 8.00] times"
