@@ -88,12 +88,11 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
         )
         if status == "fail":
             reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-    finite = median is not None and np.isfinite(median)
     return CheckResult(
         name=parameters.name,
         judge=parameters.judge,
         status=status,
-        measured=rounded(median) if median is not None and finite else None if median is None else "unbounded",
+        measured=None if median is None else rounded(median) if np.isfinite(median) else "unbounded",
         expected=expected,
         reason=reason,
         figures={

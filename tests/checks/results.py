@@ -96,6 +96,7 @@ PAYLOAD = {"judge": "payload_intact"}
 POINTS = {"judge": "points_stored"}
 MPTCP = {"judge": "mptcp_carried", "min_bytes": 1000}
 EDGES = {"judge": "window_edges", "count": 3, "min_rise": 2.0, "max_rise": 4.0}
+BETWEEN = {"from_s": 9.97, "to_s": 10.02}
 CAPTURED = {"judge": "payload_captured"}
 
 
@@ -228,6 +229,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         {**LAW, "session": "s2"},
         evidence_of(small_plan(**TWO), later(windows()), events=S2_STARTS),
     ),
+    "law: no sample in a time that is shorter than an interval": (
+        OPEN,
+        {**LAW, **BETWEEN},
+        evidence_of(small_plan(), windows(9.9)),
+    ),
     "law: nothing in the judged time": (OPEN, {**LAW, "from_s": 20, "to_s": 30}, evidence_of(small_plan(), windows())),
     "law: three connections, windows stopped": (
         FAILS,
@@ -355,6 +361,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         {**RATIO, "session": "s2", "series": "delivered_pps"},
         evidence_of(small_plan(**TWO), later(pair("delivered_pps", 900, 300)), events=S2_STARTS),
     ),
+    "ratio: no sample in a time that is shorter than an interval": (
+        OPEN,
+        {**RATIO, **BETWEEN},
+        evidence_of(small_plan(), pair("window_packets", 3000, 1000, 9.9)),
+    ),
     # Settled within a time.
     "settles: just in time": (
         PASSES,
@@ -457,6 +468,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         {**LEVEL, "from_s": 0, "to_s": 10},
         evidence_of(small_plan(), without(pair("rtt_ms", 150.0, 150.0), 2.0, 7.2)),
     ),
+    "level: no sample in a time that is shorter than an interval": (
+        OPEN,
+        {**LEVEL, **BETWEEN},
+        rtts(150.0, 150.0, 9.9),
+    ),
     "level: a quick run of a second": (PASSES, {**LEVEL, "from_s": 1, "to_s": 9}, rtts(150.0, 150.0, 2.0, quick=True)),
     "level: a quick run of less": (OPEN, {**LEVEL, "from_s": 1, "to_s": 9}, rtts(150.0, 150.0, 1.8, quick=True)),
     "level: in the second session": (
@@ -522,6 +538,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         OPEN,
         ROUND_TRIP,
         evidence_of(small_plan(), without(pair("rtt_ms", 125.0, 65.0), 1.9, 8.1)),
+    ),
+    "round trip: no sample in a time that is shorter than an interval": (
+        OPEN,
+        {**ROUND_TRIP, **BETWEEN},
+        rtts(125.0, 65.0, 9.9),
     ),
     "round trip: of the second session": (
         PASSES,
