@@ -188,7 +188,7 @@ func (p *path) endDrain(now time.Duration) {
 }
 
 // crowdedOut reports whether sending less made losses go away.
-func (p *path) crowdedOut() bool { return p.cause > 0 && p.roundRatio < p.cause/2 }
+func (p *path) crowdedOut() bool { return p.roundRatio < p.cause/2 }
 
 // learnLoss takes the share lost without a queue for the path's own.
 func (p *path) learnLoss() {
@@ -266,13 +266,7 @@ func (p *path) gain(target, inFlight float64) float64 {
 func (p *path) shortfall(target, inFlight float64) float64 {
 	byRTT := target - p.queueing
 	byFlight := target - (inFlight - p.base.value())
-	switch {
-	case byRTT > 0 && byFlight > 0:
-		return min(byRTT, byFlight)
-	case byRTT < 0 && byFlight < 0:
-		return max(byRTT, byFlight)
-	}
-	return 0
+	return max(min(byRTT, byFlight), 0) + min(max(byRTT, byFlight), 0)
 }
 
 // cap bounds what is in flight. It is asked for far more often than it changes.
@@ -286,12 +280,13 @@ func (p *path) cap() int {
 // bound is the path, a quarter more, and what waits to be acknowledged, once
 // more in case an acknowledgement is lost.
 func (p *path) bound() int {
-	switch {
-	case p.silent > 0:
+	if p.silent > 0 {
 		return 1
-	case !p.measured():
+	}
+	if !p.measured() {
 		return p.start
-	case p.mode == competing:
+	}
+	if p.mode == competing {
 		return int(p.window.Packets)
 	}
 	gain := maxGain

@@ -115,7 +115,7 @@ func (p *deliveryRate) Suits(c int, now time.Duration, waiting int) bool {
 	}
 	mine := p.Arrival(c, now)
 	for i, q := range p.paths {
-		if i == c || q.silent > 0 || !q.measured() {
+		if q.silent > 0 || !q.measured() {
 			continue
 		}
 		start := max(now, q.nextAt) + seconds(float64(waiting)/q.pace)

@@ -1,115 +1,118 @@
 package policy
 
 import (
-	"math"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
-func TestWindowedIsTheExtremeOfTheLastWhile(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		smallest := rapid.Bool().Draw(rt, "smallest")
-		w := windowed{smallest: smallest}
-		var at []time.Duration
-		var values []float64
-		now := time.Duration(0)
-		const keep = time.Second
-		for range rapid.IntRange(1, 60).Draw(rt, "samples") {
-			now += time.Duration(rapid.IntRange(0, 600).Draw(rt, "ms")) * time.Millisecond
-			value := rapid.Float64Range(0, 100).Draw(rt, "value")
-			at, values = append(at, now), append(values, value)
-			w.add(now, value, keep)
-			want := value
-			for i := range at {
-				if at[i] >= now-keep && (smallest && values[i] < want || !smallest && values[i] > want) {
-					want = values[i]
-				}
-			}
-			if w.value() != want {
-				rt.Fatalf("%v at %v of %v, %v, want %v", w.value(), now, at, values, want)
-			}
-		}
-	})
+func deliveryRates(t *testing.T, setup Setup) *deliveryRate {
+	t.Helper()
+	return start(t, "delivery-rate", setup).(*deliveryRate)
 }
 
-// drive sends on all connections at once and acknowledges after the RTT, every
-// 50 ms, what a path of each rate has carried.
-func drive(p *deliveryRate, pps []float64, rtt, until time.Duration) {
-	type sent struct {
-		at      time.Duration
-		arrives time.Duration
-		mark    Mark
-	}
-	flying := make([][]sent, len(pps))
-	free := make([]time.Duration, len(pps))
-	for now := time.Duration(0); now < until; now += time.Millisecond {
-		for c := range pps {
-			for p.SendAt(c, now, len(flying[c])) <= now {
-				free[c] = max(free[c], now) + seconds(1/pps[c])
-				mark := p.Sent(c, now, len(flying[c])+1, false)
-				flying[c] = append(flying[c], sent{now, free[c] + rtt, mark})
-			}
-			if now%(50*time.Millisecond) != 0 {
-				continue
-			}
-			n := 0
-			for _, s := range flying[c] {
-				if s.arrives > now {
-					break
-				}
-				p.Acked(c, Ack{Own: true, At: now, SentAt: s.at, RTT: now - s.at, Mark: s.mark})
-				n++
-			}
-			flying[c] = flying[c][n:]
-			p.EndBatch()
-		}
+func TestDeliveryRateStart(t *testing.T) {
+	for _, c := range []struct {
+		setup  Setup
+		window float64 // as reported
+		most   int     // in flight
+	}{
+		{Setup{Connections: 4, WindowPackets: 400}, 100, 100},
+		{Setup{Connections: 4, WindowPackets: 4096}, 1024, 160},
+		{Setup{Connections: 4, WindowPackets: 20}, 5, 16},
+		{Setup{Connections: 4, WindowPackets: 2}, 1, 16},
+		{Setup{Connections: 2, WindowPackets: 4096, Initial: []float64{7, 9}}, 7, 160},
+	} {
+		p := deliveryRates(t, c.setup)
+		same(t, "window", p.Window(0), c.window)
+		same(t, "packets at first", p.SendAt(0, 0, c.most-1), 0)
+		same(t, "packets at first, and one more", p.SendAt(0, 0, c.most), Never)
+		same(t, "rate at first", p.paths[0].pace, 1280)
 	}
 }
 
-// Whatever the rates, the windows come to share W in their proportion, and what
-// is in flight to what the path holds.
-func TestDeliveryRateFindsTheRates(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		pps := rapid.SliceOfN(rapid.Float64Range(100, 10000), 1, 4).Draw(rt, "rates")
-		rtt := time.Duration(rapid.IntRange(10, 300).Draw(rt, "RTT ms")) * time.Millisecond
-		p := newDeliveryRate(Setup{Connections: len(pps), WindowPackets: 4096}).(*deliveryRate)
-		drive(p, pps, rtt, 30*rtt+3*time.Second)
-		sum, total := 0.0, 0.0
-		for c, r := range pps {
-			sum += r
-			total += p.Window(c)
-		}
-		if math.Abs(total-4096) > float64(len(pps)) {
-			rt.Fatalf("windows sum to %v", total)
-		}
-		for c, r := range pps {
-			if want := 4096 * r / sum; math.Abs(p.Window(c)/want-1) > 0.2 {
-				rt.Fatalf("rates %v: window %d is %.0f, want %.0f", pps, c, p.Window(c), want)
-			}
-			if most := 2*r*(rtt.Seconds()+0.1) + 16; float64(p.paths[c].cap()) > most {
-				rt.Fatalf("rate %v, RTT %v: up to %d in flight, want at most %.0f", r, rtt, p.paths[c].cap(), most)
-			}
-		}
-	})
+func TestDeliveryRateSharesW(t *testing.T) {
+	p := deliveryRates(t, Setup{Connections: 4, WindowPackets: 4000, Initial: []float64{4, 5, 6, 7}})
+	p.paths[0].rates.set(0, 1000)
+	p.paths[1].rates.set(0, 3000)
+	want := []float64{500, 1500, 1000, 1000} // what is not known counts as the mean
+	for c, w := range want {
+		near(t, "window", p.Window(c), w)
+	}
+	p.Silent(0, 0)
+	for c, w := range []float64{1, 3000 * 4000 / 6000., 1000, 1000} { // the mean of 0 and 3000 twice
+		near(t, "window with a silent connection", p.Window(c), w)
+	}
+	p.Silent(1, 0)
+	for c, w := range []float64{4, 5, 6, 7} {
+		near(t, "window with nothing known", p.Window(c), w)
+	}
 }
 
-func TestSilentConnectionReportsOneAndReturns(t *testing.T) {
-	p := newDeliveryRate(Setup{Connections: 2, WindowPackets: 4096}).(*deliveryRate)
-	drive(p, []float64{1000, 1000}, 100*time.Millisecond, 3*time.Second)
-	before := p.RTO(1)
-	p.Silent(1, 3*time.Second)
-	if p.Window(1) != MinWindow || p.Window(0) < 4095 || !p.Probing(1) {
-		t.Errorf("windows %v and %v, probing %v", p.Window(0), p.Window(1), p.Probing(1))
-	}
-	p.Silent(1, 4*time.Second)
-	if p.RTO(1) <= before || p.RTO(1) > max(before, longestProbe) {
-		t.Errorf("RTO %v after %v", p.RTO(1), before)
-	}
-	p.Acked(1, Ack{Own: true, At: 5 * time.Second, Ambiguous: true})
+func TestDeliveryRateHandsOn(t *testing.T) {
+	p := deliveryRates(t, Setup{Connections: 2, WindowPackets: 400})
+	q := p.paths[1]
+	p.Acked(1, Ack{Own: true, At: 200 * ms, SentAt: 100 * ms, RTT: 100 * ms})
+	p.Acked(1, Ack{Own: true, At: 200 * ms, SentAt: 100 * ms, RTT: 100 * ms})
+	same(t, "open batches", len(p.touched), 1)
 	p.EndBatch()
-	if math.Abs(p.Window(1)-2048) > 100 || p.Probing(1) {
-		t.Errorf("window %v after an acknowledgement, want half of W again", p.Window(1))
+	same(t, "open batches at the end", len(p.touched), 0)
+	near(t, "RTT", q.srtt, 0.1)
+	same(t, "RTO", p.RTO(1), 350*ms)
+	p.Lost(1, 0, 3)
+	same(t, "lost", q.lost, 3)
+	same(t, "probing", p.Probing(1), false)
+	p.Silent(1, 0)
+	same(t, "probing", p.Probing(1), true)
+	p.Returned(1, 0, 120*ms)
+	same(t, "probing", p.Probing(1), false)
+	packets, apart := p.Reordering(1)
+	if packets != 3 || apart != 20*ms {
+		t.Errorf("reordering by %d packets and %v", packets, apart)
+	}
+	q.lossRatio = 0.005
+	same(t, "doubtful", p.Doubtful(1), false)
+	q.lossRatio = 0.0051
+	same(t, "doubtful", p.Doubtful(1), true)
+	q.pace = 2000
+	same(t, "packets in a row", p.RunPackets(1), 32)
+	q.pace = 1e6
+	same(t, "packets in a row", p.RunPackets(1), 256)
+	before := *q
+	p.TimedOut(1)
+	p.WriteError(1)
+	same(t, "window after errors", q.srtt, before.srtt)
+}
+
+func TestArrivalIsHalfTheRTTAndTheQueueAway(t *testing.T) {
+	p := deliveryRates(t, Setup{Connections: 1, WindowPackets: 400})
+	same(t, "arrival on an unknown path", p.Arrival(0, time.Second), 2500*ms)
+	p.paths[0] = measuredPath(steady, 0.01)
+	same(t, "arrival", p.Arrival(0, time.Second), 1050*ms)
+}
+
+// A connection takes a segment unless the other would bring the last of those that wait before this one brings the first.
+func TestSuits(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(mine, other *path)
+		waiting int
+		want    bool
+	}{
+		"the other takes as long":       {func(_, _ *path) {}, 60, true}, // 100 ms here, 60 and 40 there
+		"the other is faster":           {func(_, _ *path) {}, 59, false},
+		"the other is not free":         {func(_, other *path) { other.nextAt = 1002 * ms }, 59, true},
+		"the other is free already":     {func(_, other *path) { other.nextAt = 900 * ms }, 59, false},
+		"the other is silent":           {func(_, other *path) { other.silent = 1 }, 1, true},
+		"the other is unknown":          {func(_, other *path) { other.rates = windowed{} }, 1, true},
+		"this one is unknown":           {func(mine, _ *path) { mine.base = windowed{smallest: true} }, 1, true},
+		"this one would be behind both": {func(mine, _ *path) { mine.queueing = 0.5 }, 400, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := deliveryRates(t, Setup{Connections: 2, WindowPackets: 400})
+			mine, other := measuredPath(steady, 0.06), measuredPath(steady, 0)
+			other.pace = 1000
+			p.paths = []*path{mine, other}
+			c.change(mine, other)
+			same(t, "suits", p.Suits(0, time.Second, c.waiting), c.want)
+		})
 	}
 }

@@ -67,20 +67,17 @@ func (e *estimate) acked(ack Ack) (opened bool) {
 	b := &e.batch
 	if opened = !b.open; opened {
 		e.quiet = ack.At - b.at
-		*b = batch{open: true, at: ack.At}
+		*b = batch{open: true, at: ack.At, minRTT: Never}
 	}
 	// What was sent again and comes back in less than the path's RTT, or before
 	// that is known, may be the earlier sending.
 	if ack.Ambiguous && (e.base.empty() || ack.RTT.Seconds() < e.base.value()) {
 		return opened
 	}
-	if !b.measured || ack.RTT < b.minRTT {
-		b.minRTT = ack.RTT
-	}
-	if !b.measured || ack.SentAt >= b.newest {
+	b.minRTT, b.maxRTT = min(b.minRTT, ack.RTT), max(b.maxRTT, ack.RTT)
+	if ack.SentAt >= b.newest {
 		b.newest, b.mark = ack.SentAt, ack.Mark
 	}
-	b.maxRTT = max(b.maxRTT, ack.RTT)
 	b.measured = true
 	return opened
 }

@@ -39,9 +39,6 @@ func (p *nkp24) EndBatch() {
 	for _, w := range p.windows {
 		sum += w
 	}
-	if sum <= 0 {
-		return
-	}
 	for c, w := range p.windows {
 		p.windows[c] = max(MinWindow, p.total*(w/sum))
 	}

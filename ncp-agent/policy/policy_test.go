@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func start(t testing.TB, name string, s Setup) Policy {
@@ -82,6 +80,10 @@ func TestNKP24Start(t *testing.T) {
 	if got := windows(p, 4); !slices.Equal(got, []float64{1024, 1024, 1024, 1024}) {
 		t.Errorf("windows %v, want W/n each", got)
 	}
+	p = start(t, "nkp24", Setup{Connections: 4, WindowPackets: 2})
+	if got := windows(p, 4); !slices.Equal(got, []float64{1, 1, 1, 1}) {
+		t.Errorf("windows %v, want at least one packet each", got)
+	}
 	p = start(t, "nkp24", Setup{Connections: 2, WindowPackets: 4096, Initial: []float64{4095, 1}})
 	if got := windows(p, 2); !slices.Equal(got, []float64{4095, 1}) {
 		t.Errorf("windows %v, want the initial windows given", got)
@@ -105,49 +107,51 @@ func TestNKP24OneBatch(t *testing.T) {
 	}
 }
 
-func TestNKP24SumAndMinimum(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 64).Draw(rt, "connections")
-		total := rapid.Float64Range(1, 1<<20).Draw(rt, "W")
-		p, err := Start("nkp24", Setup{Connections: n, WindowPackets: total})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		for range rapid.IntRange(1, 50).Draw(rt, "events") {
-			c := rapid.IntRange(0, n-1).Draw(rt, "connection")
-			switch rapid.IntRange(0, 2).Draw(rt, "kind") {
-			case 0:
-				p.Acked(c, Ack{})
-			case 1:
-				p.TimedOut(c)
-			case 2:
-				p.WriteError(c)
-			}
-			p.EndBatch()
-			sum := 0.0
-			for _, w := range windows(p, n) {
-				if w < MinWindow {
-					rt.Fatalf("a window of %v packets", w)
-				}
-				sum += w
-			}
-			if sum < total-1e-6*total || sum > total+float64(n)+1e-6*total {
-				rt.Fatalf("windows sum to %v, want %v (and less than %d more)", sum, total, n)
-			}
-		}
-	})
+func TestNKP24Halves(t *testing.T) {
+	p := start(t, "nkp24", Setup{Connections: 2, WindowPackets: 100})
+	p.TimedOut(0)
+	p.WriteError(1)
+	if got := windows(p, 2); !slices.Equal(got, []float64{25, 25}) {
+		t.Errorf("windows %v, want half of 50 each", got)
+	}
+	for range 9 {
+		p.TimedOut(0)
+		p.WriteError(1)
+	}
+	if got := windows(p, 2); !slices.Equal(got, []float64{1, 1}) {
+		t.Errorf("windows %v, want at least one packet each", got)
+	}
 }
 
 func TestStartRefuses(t *testing.T) {
 	for name, setup := range map[string]Setup{
-		"reno":     {Connections: 1, WindowPackets: 1},
-		"nkp24":    {Connections: 2, WindowPackets: 4096, Initial: []float64{1}},
-		"previous": {Connections: 1, WindowPackets: 4096, Initial: []float64{math.NaN()}},
+		"reno":          {Connections: 1, WindowPackets: 1},
+		"nkp24":         {Connections: 2, WindowPackets: 4096, Initial: []float64{1}},
+		"previous":      {Connections: 1, WindowPackets: 4096, Initial: []float64{math.NaN()}},
+		"delivery-rate": {WindowPackets: 4096},
 	} {
 		if _, err := Start(name, setup); err == nil {
 			t.Errorf("%s with %+v started", name, setup)
 		} else if !strings.Contains(err.Error(), name) {
 			t.Errorf("error %q does not name %s", err, name)
+		}
+	}
+	_, err := Start("nkp24", Setup{Connections: 2, WindowPackets: 4096, Initial: []float64{1, 0.5}})
+	if err == nil || err.Error() != "policy nkp24: initial window 2 is 0.5 packets, want at least 1" {
+		t.Errorf("a window that is too small: %v", err)
+	}
+}
+
+func TestKnown(t *testing.T) {
+	same(t, "known", Known("nkp24"), true)
+	same(t, "known", Known("reno"), false)
+}
+
+func TestCapabilities(t *testing.T) {
+	for name, want := range map[string]bool{"previous": false, "nkp24": false, "delivery-rate": true} {
+		c := CapabilitiesOf(start(t, name, Setup{Connections: 1, WindowPackets: 100}))
+		if c.Pacer != nil != want || c.Recovery != nil != want || c.Scheduler != nil != want {
+			t.Errorf("%s brings %+v", name, c)
 		}
 	}
 }

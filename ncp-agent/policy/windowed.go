@@ -14,7 +14,7 @@ type timed struct {
 	value float64
 }
 
-// add takes a sample and forgets those older than keep, but never the last.
+// add takes a sample and forgets those older than keep, which is not negative.
 func (w *windowed) add(at time.Duration, value float64, keep time.Duration) {
 	n := len(w.samples)
 	for n > 0 && w.better(value, w.samples[n-1].value) {
@@ -22,13 +22,19 @@ func (w *windowed) add(at time.Duration, value float64, keep time.Duration) {
 	}
 	w.samples = append(w.samples[:n], timed{at, value})
 	old := 0
-	for old < len(w.samples)-1 && w.samples[old].at < at-keep {
+	for w.samples[old].at < at-keep {
 		old++
 	}
 	w.samples = w.samples[:copy(w.samples, w.samples[old:])]
 }
 
-func (w *windowed) better(a, b float64) bool { return a == b || (a < b) == w.smallest }
+// better reports whether b says nothing beside a, which is newer.
+func (w *windowed) better(a, b float64) bool {
+	if w.smallest {
+		return a <= b
+	}
+	return a >= b
+}
 
 func (w *windowed) empty() bool { return len(w.samples) == 0 }
 

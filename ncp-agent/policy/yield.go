@@ -59,15 +59,15 @@ func (p *path) endYield(now time.Duration) {
 	p.lossRatio, p.roundRatio = share, share
 	p.mode, p.drainedAt, p.drainedIn, y.at = steady, now, p.rounds, now
 	p.crowded, p.failed, p.calm = 0, 0, 0
-	switch {
-	case share < p.cause/2: // a full queue's
+	if share < p.cause/2 { // a full queue's
 		y.failed, y.confirmed = 0, 0
 		p.ownLoss = min(p.ownLoss, share)
 		return
-	case math.Abs(share-p.ownLoss) < asBefore*p.ownLoss:
+	}
+	if math.Abs(share-p.ownLoss) < asBefore*p.ownLoss {
 		y.failed, y.confirmed = 0, y.confirmed+1
 		p.rates.set(now, y.rate)
-	default:
+	} else {
 		y.failed, y.confirmed = y.failed+1, 0
 		p.rates.set(now, retreat*y.rate)
 	}

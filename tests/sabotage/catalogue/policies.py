@@ -21,7 +21,7 @@ ENTRIES = (
         "no-normalisation",
         "policies",
         "windows grow, and are not scaled back to their sum",
-        (Swap(_NKP24, "if sum <= 0 {", "if sum >= 0 {"),),
+        (Swap(_NKP24, "p.total*(w/sum)", "w+0*sum"),),
     ),
     Entry(
         "half-the-sum",
