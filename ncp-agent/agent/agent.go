@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/ncp-agent/controlsocket"
+	"ncp-testbed/agents/controlsocket"
+	"ncp-testbed/agents/payload"
 	"ncp-testbed/ncp-agent/drive"
-	"ncp-testbed/ncp-agent/payload"
 	"ncp-testbed/ncp-agent/plan"
 	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"

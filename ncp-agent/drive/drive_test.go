@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/agents/sockets"
 	"ncp-testbed/ncp-agent/session"
-	"ncp-testbed/ncp-agent/sockets"
 )
 
 // endpoints gives n pairs of free loopback endpoints.

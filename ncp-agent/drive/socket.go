@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"ncp-testbed/ncp-agent/sockets"
+	"ncp-testbed/agents/sockets"
 )
 
 // Transport is how a connection's packets travel.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ncp-testbed/ncp-agent/sockets"
+	"ncp-testbed/agents/sockets"
 )
 
 // tcpDialer connects from an endpoint's local address to its remote one, again

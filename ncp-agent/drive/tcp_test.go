@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/agents/sockets"
 	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/session"
-	"ncp-testbed/ncp-agent/sockets"
 	"ncp-testbed/ncp-agent/wire"
 
 	"golang.org/x/sys/unix"

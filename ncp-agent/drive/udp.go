@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 
-	"ncp-testbed/ncp-agent/sockets"
+	"ncp-testbed/agents/sockets"
 )
 
 // receiveBufferBytes is asked for each socket: a reader that is late by 50 ms

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/agents/sockets"
 	"ncp-testbed/ncp-agent/session"
-	"ncp-testbed/ncp-agent/sockets"
 )
 
 // middle forwards the datagrams of one connection between two ends, which have

@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	"ncp-testbed/ncp-agent/cubic"
+	"ncp-testbed/agents/cubic"
 )
 
 const (

@@ -3,7 +3,7 @@ package record
 import (
 	"time"
 
-	"ncp-testbed/ncp-agent/jsonfile"
+	"ncp-testbed/agents/jsonfile"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/telemetry"
 )

@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"ncp-testbed/agents/payload"
 	linkplan "ncp-testbed/link/plan"
-	"ncp-testbed/ncp-agent/payload"
 	"ncp-testbed/ncp-agent/plan"
 	ncprecord "ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"

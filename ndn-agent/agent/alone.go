@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"ncp-testbed/ncp-agent/jsonfile"
+	"ncp-testbed/agents/jsonfile"
 	"ncp-testbed/ndn-agent/drive"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/ncp-agent/payload"
+	"ncp-testbed/agents/payload"
 	"ncp-testbed/ndn-agent/drive"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"sync"
 
-	"ncp-testbed/ncp-agent/controlsocket"
+	"ncp-testbed/agents/controlsocket"
 	"ncp-testbed/ndn-agent/plan"
 )
 

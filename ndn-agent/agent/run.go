@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/ncp-agent/controlsocket"
-	"ncp-testbed/ncp-agent/jsonfile"
-	"ncp-testbed/ncp-agent/payload"
+	"ncp-testbed/agents/controlsocket"
+	"ncp-testbed/agents/jsonfile"
+	"ncp-testbed/agents/payload"
 	"ncp-testbed/ndn-agent/drive"
 	"ncp-testbed/ndn-agent/forwarder"
 	"ncp-testbed/ndn-agent/lp"

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"ncp-testbed/ncp-agent/sockets"
+	"ncp-testbed/agents/sockets"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"ncp-testbed/ncp-agent/sockets"
+	"ncp-testbed/agents/sockets"
 	"ncp-testbed/ndn-agent/marking"
 	"ncp-testbed/ndn-agent/tlv"
 

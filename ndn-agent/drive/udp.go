@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"ncp-testbed/ncp-agent/sockets"
+	"ncp-testbed/agents/sockets"
 	"ncp-testbed/ndn-agent/marking"
 
 	"golang.org/x/net/ipv4"

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"ncp-testbed/ncp-agent/cubic"
+	"ncp-testbed/agents/cubic"
 )
 
 // minWindow is what a cut leaves at least.

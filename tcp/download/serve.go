@@ -9,7 +9,7 @@ import (
 	"net"
 	"time"
 
-	"ncp-testbed/ncp-agent/payload"
+	"ncp-testbed/agents/payload"
 )
 
 // Server serves one object to one client.

@@ -225,7 +225,7 @@ def test_root_has_no_reason_to_skip_what_set_up_installs(reason: str) -> None:
 
 def test_what_the_skips_of_this_checkout_say_is_among_the_reasons() -> None:
     """Each of them is accepted somewhere: none would fail on every machine."""
-    folders = ("tests", "collectors", "link", "ncp-agent", "ndn-agent", "tcp", "telemetry")
+    folders = ("tests", "agents", "collectors", "link", "ncp-agent", "ndn-agent", "tcp", "telemetry")
     said = [
         match[1]
         for folder in folders

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/agents/agenttest"
 	"ncp-testbed/ncp-agent/agent"
-	"ncp-testbed/ncp-agent/agenttest"
 	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/program"
 )

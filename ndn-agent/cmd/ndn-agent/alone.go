@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"ncp-testbed/ncp-agent/payload"
+	"ncp-testbed/agents/payload"
 	"ncp-testbed/ndn-agent/agent"
 	"ncp-testbed/ndn-agent/drive"
 	"ncp-testbed/ndn-agent/fetch"

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"ncp-testbed/ncp-agent/agenttest"
-	"ncp-testbed/ncp-agent/controlsocket"
+	"ncp-testbed/agents/agenttest"
+	"ncp-testbed/agents/controlsocket"
 	"ncp-testbed/ndn-agent/agent"
 	"ncp-testbed/program"
 )
