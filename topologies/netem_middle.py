@@ -81,6 +81,8 @@ class NetemMiddle:
             raise ValueError(f"link {link.name}: its rate and queue are at the hosts, not in the middle")
         if direction not in (*DIRECTIONS, "both"):
             raise ValueError(f"direction: {direction!r}, want ab, ba or both")
+        if "rate_bps" in properties:  # as at the hosts, the bucket is what the timer's lateness needs at that rate
+            properties = {"burst_bytes": link.burst_bytes_at(properties["rate_bps"]), **properties}
         lines = []
         after = {}
         for way in DIRECTIONS if direction == "both" else (direction,):
