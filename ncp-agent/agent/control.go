@@ -51,8 +51,6 @@ func serveControl(path, role, name string, links []string) (*control, error) {
 	mux.HandleFunc("GET /state", c.handleState)
 	mux.HandleFunc("POST /start", c.handleStart)
 	mux.HandleFunc("POST /pause-read", c.handlePause)
-	mux.HandleFunc("POST /pause", c.handlePause)
-	mux.HandleFunc("POST /resume", c.handleResume)
 	var err error
 	c.server, err = controlsocket.Serve(path, mux)
 	return c, err
@@ -108,29 +106,15 @@ func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "{}")
 }
 
-// handlePause answers POST /pause-read?connection=2&ms=1000, which resumes by
-// itself, and POST /pause?connection=2, which waits for /resume.
+// handlePause answers POST /pause-read?connection=2&ms=1000. Reading resumes by itself.
 func (c *control) handlePause(w http.ResponseWriter, r *http.Request) {
-	var duration time.Duration
-	if r.URL.Path == "/pause-read" {
-		text := r.URL.Query().Get("ms")
-		ms, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(ms >= 1 && ms <= maxPauseMS) {
-			controlsocket.Refuse(w, fmt.Sprintf("ms=%s, want 1 to %d milliseconds", text, maxPauseMS))
-			return
-		}
-		duration = time.Duration(ms * float64(time.Millisecond))
+	text := r.URL.Query().Get("ms")
+	ms, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(ms >= 1 && ms <= maxPauseMS) {
+		controlsocket.Refuse(w, fmt.Sprintf("ms=%s, want 1 to %d milliseconds", text, maxPauseMS))
+		return
 	}
-	c.handleReading(w, r, func(d *drive.Driver, connection int) error { return d.PauseReading(connection, duration) })
-}
-
-// handleResume answers POST /resume?connection=2.
-func (c *control) handleResume(w http.ResponseWriter, r *http.Request) {
-	c.handleReading(w, r, (*drive.Driver).ResumeReading)
-}
-
-func (c *control) handleReading(w http.ResponseWriter, r *http.Request, do func(d *drive.Driver, connection int) error) {
-	text := r.URL.Query().Get("connection")
+	text = r.URL.Query().Get("connection")
 	index, err := strconv.Atoi(text)
 	if err != nil {
 		controlsocket.Refuse(w, fmt.Sprintf("connection=%s, want 1 or more", text))
@@ -143,7 +127,7 @@ func (c *control) handleReading(w http.ResponseWriter, r *http.Request, do func(
 		controlsocket.Refuse(w, "the sockets are not open yet")
 		return
 	}
-	if err := do(d, index-1); err != nil {
+	if err := d.PauseReading(index-1, time.Duration(ms*float64(time.Millisecond))); err != nil {
 		controlsocket.Refuse(w, err.Error())
 		return
 	}

@@ -136,7 +136,7 @@ func TestPausedReading(t *testing.T) {
 	if err := pump(ctx, a, b, 1, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.PauseReading(1, 0); err != nil {
+	if err := b.PauseReading(1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	received := func() uint64 {
@@ -151,7 +151,7 @@ func TestPausedReading(t *testing.T) {
 	if n := received(); n != before {
 		t.Errorf("%d packets received while paused", n-before)
 	}
-	b.ResumeReading(1)
+	b.PauseReading(1, 0) // takes its place
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestPausedReading(t *testing.T) {
 	if err := b.PauseReading(2, 0); err == nil {
 		t.Error("paused a connection that is not there")
 	}
-	b.PauseReading(0, 0)
+	b.PauseReading(0, time.Hour)
 	a.Close(ctx)
 	b.Close(ctx) // must not hang on the paused connection
 }

@@ -93,14 +93,14 @@ func TestDeadlines(t *testing.T) {
 	if err := pump(ctx, a, b, 1, 5<<20); err != nil {
 		t.Error(err)
 	}
-	b.PauseReading(0, 0)
+	b.PauseReading(0, time.Hour)
 	if err := a.WriteMessage(ctx, make([]byte, 1000)); err != nil {
 		t.Error(err)
 	}
 	if err := a.Drain(soon()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("drained: %v", err)
 	}
-	b.ResumeReading(0)
+	b.PauseReading(0, 0)
 	a.Close(ctx)
 	b.Close(ctx)
 }

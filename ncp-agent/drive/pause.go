@@ -8,39 +8,25 @@ import (
 // PauseReading stops the reading of one connection, counted from 0, as if its
 // application had stopped: the kernel's buffer fills meanwhile, and nothing is
 // acknowledged. A packet or a few that were on their way out of it when the
-// pause began wait too. Reading resumes by itself after the given time; 0
-// leaves that to ResumeReading. A later call takes the place of an earlier one.
+// pause began wait too. Reading resumes by itself after the given time. A later
+// call takes the place of an earlier one.
 func (d *Driver) PauseReading(connection int, duration time.Duration) error {
-	l, err := d.link(connection)
-	if err != nil {
-		return err
+	if connection < 0 || connection >= len(d.links) {
+		return fmt.Errorf("connection %d, want 1 to %d", connection+1, len(d.links))
 	}
+	l := d.links[connection]
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.endPause()
 	resume := make(chan struct{})
 	l.resume = resume
-	if duration > 0 {
-		time.AfterFunc(duration, func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			if l.resume == resume {
-				l.endPause()
-			}
-		})
-	}
-	return nil
-}
-
-// ResumeReading ends a pause, if there is one.
-func (d *Driver) ResumeReading(connection int) error {
-	l, err := d.link(connection)
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l.endPause()
+	time.AfterFunc(duration, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if l.resume == resume {
+			l.endPause()
+		}
+	})
 	return nil
 }
 
@@ -50,11 +36,4 @@ func (l *link) endPause() {
 		close(l.resume)
 		l.resume = nil
 	}
-}
-
-func (d *Driver) link(connection int) (*link, error) {
-	if connection < 0 || connection >= len(d.links) {
-		return nil, fmt.Errorf("connection %d, want 1 to %d", connection+1, len(d.links))
-	}
-	return d.links[connection], nil
 }
