@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tcp.assets.distribution import read_sizes, share_within
-from tcp.assets.measure import PACKAGES, SIZES, measured
 from testbed import paths
+from tests.tcp.assets.distribution import read_sizes, share_within
+from tests.tcp.assets.measure import PACKAGES, SIZES, measured
 
 
 def test_scripts_stylesheets_fonts_and_images_as_served(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Measures how large the files are that web pages fetch of well-known front-end packages (``sizes.csv``).
 
-``python -m tcp.assets.measure FOLDER`` asks npm for the packages into the folder (about 23 MB) and writes the file
-anew. The packages are named with their versions, so that it comes out the same.
+``python -m tests.tcp.assets.measure FOLDER`` asks npm for the packages into the folder (about 23 MB) and writes the
+file anew. The packages are named with their versions, so that it comes out the same.
 """
 
 from __future__ import annotations

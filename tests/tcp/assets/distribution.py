@@ -1,6 +1,6 @@
 """How the sizes in ``sizes.csv`` are distributed: the share that fits in some segments, and a picture of all.
 
-``python -m tcp.assets.distribution`` draws ``docs/images/asset-sizes.svg`` anew.
+``python -m tests.tcp.assets.distribution`` draws ``docs/images/asset-sizes.svg`` anew.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from tcp.assets.measure import SIZES
 from testbed import paths
 from testbed.report import style
+from tests.tcp.assets.measure import SIZES
 
 PICTURE = paths.CHECKOUT / "docs" / "images" / "asset-sizes.svg"
 SEGMENT_BYTES = 1500
