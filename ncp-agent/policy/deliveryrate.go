@@ -28,8 +28,8 @@ type deliveryRate struct {
 }
 
 func newDeliveryRate(s Setup) Policy {
-	p := &deliveryRate{total: s.WindowPackets}
-	each := s.WindowPackets / float64(s.Connections)
+	p := &deliveryRate{total: s.SessionWindowPackets}
+	each := s.SessionWindowPackets / float64(s.Connections)
 	for _, w := range s.windows(each) {
 		p.paths = append(p.paths, newPath(w, int(min(max(each, minStartPackets), startPackets))))
 	}

@@ -16,11 +16,11 @@ func TestDeliveryRateStart(t *testing.T) {
 		window float64 // as reported
 		most   int     // in flight
 	}{
-		{Setup{Connections: 4, WindowPackets: 400}, 100, 100},
-		{Setup{Connections: 4, WindowPackets: 4096}, 1024, 160},
-		{Setup{Connections: 4, WindowPackets: 20}, 5, 16},
-		{Setup{Connections: 4, WindowPackets: 2}, 1, 16},
-		{Setup{Connections: 2, WindowPackets: 4096, Initial: []float64{7, 9}}, 7, 160},
+		{Setup{Connections: 4, SessionWindowPackets: 400}, 100, 100},
+		{Setup{Connections: 4, SessionWindowPackets: 4096}, 1024, 160},
+		{Setup{Connections: 4, SessionWindowPackets: 20}, 5, 16},
+		{Setup{Connections: 4, SessionWindowPackets: 2}, 1, 16},
+		{Setup{Connections: 2, SessionWindowPackets: 4096, Initial: []float64{7, 9}}, 7, 160},
 	} {
 		p := deliveryRates(t, c.setup)
 		same(t, "window", p.Window(0), c.window)
@@ -31,7 +31,7 @@ func TestDeliveryRateStart(t *testing.T) {
 }
 
 func TestDeliveryRateSharesW(t *testing.T) {
-	p := deliveryRates(t, Setup{Connections: 4, WindowPackets: 4000, Initial: []float64{4, 5, 6, 7}})
+	p := deliveryRates(t, Setup{Connections: 4, SessionWindowPackets: 4000, Initial: []float64{4, 5, 6, 7}})
 	p.paths[0].rates.set(0, 1000)
 	p.paths[1].rates.set(0, 3000)
 	want := []float64{500, 1500, 1000, 1000} // what is not known counts as the mean
@@ -49,7 +49,7 @@ func TestDeliveryRateSharesW(t *testing.T) {
 }
 
 func TestDeliveryRateHandsOn(t *testing.T) {
-	p := deliveryRates(t, Setup{Connections: 2, WindowPackets: 400})
+	p := deliveryRates(t, Setup{Connections: 2, SessionWindowPackets: 400})
 	q := p.paths[1]
 	p.Acked(1, Ack{Own: true, At: 200 * ms, SentAt: 100 * ms, RTT: 100 * ms})
 	p.Acked(1, Ack{Own: true, At: 200 * ms, SentAt: 100 * ms, RTT: 100 * ms})
@@ -84,7 +84,7 @@ func TestDeliveryRateHandsOn(t *testing.T) {
 }
 
 func TestArrivalIsHalfTheRTTAndTheQueueAway(t *testing.T) {
-	p := deliveryRates(t, Setup{Connections: 1, WindowPackets: 400})
+	p := deliveryRates(t, Setup{Connections: 1, SessionWindowPackets: 400})
 	same(t, "arrival on an unknown path", p.Arrival(0, time.Second), 2500*ms)
 	p.paths[0] = measuredPath(steady, 0.01)
 	same(t, "arrival", p.Arrival(0, time.Second), 1050*ms)
@@ -107,7 +107,7 @@ func TestSuits(t *testing.T) {
 		"this one would be behind both": {func(mine, _ *path) { mine.queueing = 0.5 }, 400, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := deliveryRates(t, Setup{Connections: 2, WindowPackets: 400})
+			p := deliveryRates(t, Setup{Connections: 2, SessionWindowPackets: 400})
 			mine, other := measuredPath(steady, 0.06), measuredPath(steady, 0)
 			other.pace = 1000
 			p.paths = []*path{mine, other}

@@ -8,7 +8,7 @@ var nkp24Entry = entry{
 		Source:  "NKP-0024, as ncp-go 1.0.4 and later implement it",
 	},
 	start: func(s Setup) Policy {
-		return &nkp24{windows: s.windows(s.WindowPackets / float64(s.Connections)), total: s.WindowPackets}
+		return &nkp24{windows: s.windows(s.SessionWindowPackets / float64(s.Connections)), total: s.SessionWindowPackets}
 	},
 }
 

@@ -18,9 +18,9 @@ const MinWindow = 1
 
 // Setup is what a session knows when its handshake is done.
 type Setup struct {
-	Connections   int
-	WindowPackets float64   // W: the session's send window in packets of its MTU
-	Initial       []float64 // one window per connection in packets; nil: the policy's own
+	Connections          int
+	SessionWindowPackets float64   // W: the session's send window in packets of its MTU
+	Initial              []float64 // one window per connection in packets; nil: the policy's own
 }
 
 // Ack says that a packet which a connection carried was acknowledged.

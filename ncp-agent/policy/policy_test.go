@@ -26,7 +26,7 @@ func windows(p Policy, n int) []float64 {
 }
 
 func TestPreviousGrowsToItsCap(t *testing.T) {
-	p := start(t, "previous", Setup{Connections: 2, WindowPackets: 4096})
+	p := start(t, "previous", Setup{Connections: 2, SessionWindowPackets: 4096})
 	for i := range 1000 {
 		if want := math.Min(16+float64(i), 256); p.Window(0) != want {
 			t.Fatalf("after %d acknowledgements the window is %v, want %v", i, p.Window(0), want)
@@ -42,7 +42,7 @@ func TestPreviousGrowsToItsCap(t *testing.T) {
 
 // The proposal's example: 16 packets sent, 14 acknowledged, 2 timed out: 7.
 func TestPreviousProposalExample(t *testing.T) {
-	p := start(t, "previous", Setup{Connections: 1, WindowPackets: 4096})
+	p := start(t, "previous", Setup{Connections: 1, SessionWindowPackets: 4096})
 	for range 14 {
 		p.Acked(0, Ack{})
 	}
@@ -65,7 +65,7 @@ func TestPreviousProposalExample(t *testing.T) {
 }
 
 func TestPreviousCapsALargerStart(t *testing.T) {
-	p := start(t, "previous", Setup{Connections: 1, WindowPackets: 4096, Initial: []float64{2048}})
+	p := start(t, "previous", Setup{Connections: 1, SessionWindowPackets: 4096, Initial: []float64{2048}})
 	if p.Window(0) != 2048 {
 		t.Errorf("window %v, want the initial one given, 2048", p.Window(0))
 	}
@@ -76,22 +76,22 @@ func TestPreviousCapsALargerStart(t *testing.T) {
 }
 
 func TestNKP24Start(t *testing.T) {
-	p := start(t, "nkp24", Setup{Connections: 4, WindowPackets: 4096})
+	p := start(t, "nkp24", Setup{Connections: 4, SessionWindowPackets: 4096})
 	if got := windows(p, 4); !slices.Equal(got, []float64{1024, 1024, 1024, 1024}) {
 		t.Errorf("windows %v, want W/n each", got)
 	}
-	p = start(t, "nkp24", Setup{Connections: 4, WindowPackets: 2})
+	p = start(t, "nkp24", Setup{Connections: 4, SessionWindowPackets: 2})
 	if got := windows(p, 4); !slices.Equal(got, []float64{1, 1, 1, 1}) {
 		t.Errorf("windows %v, want at least one packet each", got)
 	}
-	p = start(t, "nkp24", Setup{Connections: 2, WindowPackets: 4096, Initial: []float64{4095, 1}})
+	p = start(t, "nkp24", Setup{Connections: 2, SessionWindowPackets: 4096, Initial: []float64{4095, 1}})
 	if got := windows(p, 2); !slices.Equal(got, []float64{4095, 1}) {
 		t.Errorf("windows %v, want the initial windows given", got)
 	}
 }
 
 func TestNKP24OneBatch(t *testing.T) {
-	p := start(t, "nkp24", Setup{Connections: 2, WindowPackets: 100})
+	p := start(t, "nkp24", Setup{Connections: 2, SessionWindowPackets: 100})
 	for range 50 {
 		p.Acked(0, Ack{})
 	}
@@ -108,7 +108,7 @@ func TestNKP24OneBatch(t *testing.T) {
 }
 
 func TestNKP24Halves(t *testing.T) {
-	p := start(t, "nkp24", Setup{Connections: 2, WindowPackets: 100})
+	p := start(t, "nkp24", Setup{Connections: 2, SessionWindowPackets: 100})
 	p.TimedOut(0)
 	p.WriteError(1)
 	if got := windows(p, 2); !slices.Equal(got, []float64{25, 25}) {
@@ -125,10 +125,10 @@ func TestNKP24Halves(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	for name, setup := range map[string]Setup{
-		"reno":          {Connections: 1, WindowPackets: 1},
-		"nkp24":         {Connections: 2, WindowPackets: 4096, Initial: []float64{1}},
-		"previous":      {Connections: 1, WindowPackets: 4096, Initial: []float64{math.NaN()}},
-		"delivery-rate": {WindowPackets: 4096},
+		"reno":          {Connections: 1, SessionWindowPackets: 1},
+		"nkp24":         {Connections: 2, SessionWindowPackets: 4096, Initial: []float64{1}},
+		"previous":      {Connections: 1, SessionWindowPackets: 4096, Initial: []float64{math.NaN()}},
+		"delivery-rate": {SessionWindowPackets: 4096},
 	} {
 		if _, err := Start(name, setup); err == nil {
 			t.Errorf("%s with %+v started", name, setup)
@@ -136,7 +136,7 @@ func TestStartRefuses(t *testing.T) {
 			t.Errorf("error %q does not name %s", err, name)
 		}
 	}
-	_, err := Start("nkp24", Setup{Connections: 2, WindowPackets: 4096, Initial: []float64{1, 0.5}})
+	_, err := Start("nkp24", Setup{Connections: 2, SessionWindowPackets: 4096, Initial: []float64{1, 0.5}})
 	if err == nil || err.Error() != "policy nkp24: initial window 2 is 0.5 packets, want at least 1" {
 		t.Errorf("a window that is too small: %v", err)
 	}
@@ -149,7 +149,7 @@ func TestKnown(t *testing.T) {
 
 func TestCapabilities(t *testing.T) {
 	for name, want := range map[string]bool{"previous": false, "nkp24": false, "delivery-rate": true} {
-		c := CapabilitiesOf(start(t, name, Setup{Connections: 1, WindowPackets: 100}))
+		c := CapabilitiesOf(start(t, name, Setup{Connections: 1, SessionWindowPackets: 100}))
 		if c.Pacer != nil != want || c.Recovery != nil != want || c.Scheduler != nil != want {
 			t.Errorf("%s brings %+v", name, c)
 		}

@@ -74,7 +74,7 @@ func TestDeliveryRateFindsTheRates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pps := rapid.SliceOfN(rapid.Float64Range(100, 10000), 1, 4).Draw(rt, "rates")
 		rtt := time.Duration(rapid.IntRange(10, 300).Draw(rt, "RTT ms")) * time.Millisecond
-		p := newDeliveryRate(Setup{Connections: len(pps), WindowPackets: 4096}).(*deliveryRate)
+		p := newDeliveryRate(Setup{Connections: len(pps), SessionWindowPackets: 4096}).(*deliveryRate)
 		drive(p, pps, rtt, 30*rtt+3*time.Second)
 		sum, total := 0.0, 0.0
 		for c, r := range pps {
@@ -96,7 +96,7 @@ func TestDeliveryRateFindsTheRates(t *testing.T) {
 }
 
 func TestSilentConnectionReportsOneAndReturns(t *testing.T) {
-	p := newDeliveryRate(Setup{Connections: 2, WindowPackets: 4096}).(*deliveryRate)
+	p := newDeliveryRate(Setup{Connections: 2, SessionWindowPackets: 4096}).(*deliveryRate)
 	drive(p, []float64{1000, 1000}, 100*time.Millisecond, 3*time.Second)
 	before := p.RTO(1)
 	p.Silent(1, 3*time.Second)
@@ -118,7 +118,7 @@ func TestNKP24SumAndMinimum(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 64).Draw(rt, "connections")
 		total := rapid.Float64Range(1, 1<<20).Draw(rt, "W")
-		p, err := Start("nkp24", Setup{Connections: n, WindowPackets: total})
+		p, err := Start("nkp24", Setup{Connections: n, SessionWindowPackets: total})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func (s *Session) establish(now time.Duration, p *wire.Packet) error {
 		initial = initial[:min(paired, len(initial))]
 	}
 	started, err := policy.Start(s.cfg.Policy, policy.Setup{
-		Connections: paired, WindowPackets: windowPackets, Initial: initial,
+		Connections: paired, SessionWindowPackets: windowPackets, Initial: initial,
 	})
 	if err != nil {
 		return err

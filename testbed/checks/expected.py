@@ -26,13 +26,13 @@ def law_for(evidence: Evidence, session: Mapping[str, Any], start_s: float, rate
     """
     if rates == "plan":
         return law_by_plan(evidence.plan, session, start_s)
-    window, initial = asked.window_packets(session), asked.initial_windows(session)
+    window, initial = asked.session_window_packets(session), asked.initial_windows(session)
     return law_of(window, initial, {}, start_s, _acknowledged(evidence, session))
 
 
 def law_by_plan(plan: asked.Plan, session: Mapping[str, Any], start_s: float) -> Law:
     """The law that the plan alone tells, before anything was sent."""
-    window, initial = asked.window_packets(session), asked.initial_windows(session)
+    window, initial = asked.session_window_packets(session), asked.initial_windows(session)
     return law_of(window, initial, asked.rates_pps(plan, session), start_s, rate_changes(plan, session))
 
 

@@ -61,7 +61,7 @@ class Law:
 
 
 def law_of(
-    window_packets: float,
+    session_window_packets: float,
     initial_windows: Mapping[str, float],
     rates_pps: Mapping[str, float],
     start_s: float = 0.0,
@@ -77,17 +77,19 @@ def law_of(
     for at_s, rates in changes:
         if at_s <= start_s:
             rates_pps = rates
-    phases = [_phase(window_packets, start_s, shares, rates_pps)]
+    phases = [_phase(session_window_packets, start_s, shares, rates_pps)]
     for at_s, rates in changes:
         if at_s > start_s:
             shares = {c: float(phases[-1].share(c, at_s)) for c in initial_windows}
-            phases.append(_phase(window_packets, at_s, shares, rates))
+            phases.append(_phase(session_window_packets, at_s, shares, rates))
     return Law(tuple(phases))
 
 
-def _phase(window_packets: float, start_s: float, shares: Mapping[str, float], rates_pps: Mapping[str, float]) -> Phase:
+def _phase(
+    session_window_packets: float, start_s: float, shares: Mapping[str, float], rates_pps: Mapping[str, float]
+) -> Phase:
     total_rate = sum(rates_pps.values())
     if total_rate <= 0:  # nothing is acknowledged, so nothing moves
         return Phase(start_s, shares, shares, math.inf)
     limit = {c: rate / total_rate for c, rate in rates_pps.items()}
-    return Phase(start_s, shares, limit, window_packets / total_rate)
+    return Phase(start_s, shares, limit, session_window_packets / total_rate)

@@ -68,6 +68,6 @@ def _session(plan: Plan, session: dict[str, Any]) -> str:
         (f"{session['name']} from {session['start_s']:g} s, " if several else "")
         + f"policy {session['policy']} over {_transport(session)}, "
         + f"{session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
-        f"send window {session['send_window_bytes'] // session['mtu_bytes']} packets, windows start at {windows}"
+        f"send window {session['send_window_bytes'] / session['mtu_bytes']:.10g} packets, windows start at {windows}"
         + (f", connections: {len(session['connections'])}" if several else "")
     )

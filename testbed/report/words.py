@@ -34,7 +34,7 @@ def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
             f"{session['policy']}: {session['sender_host']} {session['does']}."
         )
     links = [connection["link"] for connection in session["connections"]]
-    window = asked.window_packets(session)
+    window = asked.session_window_packets(session)
     start = " / ".join(f"{w:g}" for w in asked.initial_windows(session).values())
     facts = asked.policy_facts(plan, session)
     rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
