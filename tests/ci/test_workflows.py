@@ -67,11 +67,12 @@ def checkout(tmp_path: Path) -> Path:
             'if [ "$1" = all ]; then mkdir -p results/all/one; ln -sfn one results/all/latest; '
             "cp claims.json results/all/one/; echo page > results/all/one/report.html; exit ${CODE:-0}; fi",
         ),
+        (".venv/bin/python", "exit ${CODE:-0}"),
         ("bin/gh", 'if [ "$2" = list ]; then echo "${OPEN:-}"; fi'),
         ("bin/modprobe", "exit 0"),
     ):
         program = tmp_path / name
-        program.parent.mkdir(exist_ok=True)
+        program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(f'#!/bin/sh\necho "$(basename "$0") $* ($NCP_TESTBED_OCCASION)" >> {said}\n{more}\n')
         program.chmod(0o755)
     claim = {"id": "a-claim", "verdict": "holds", "as_known": True, "measured": "8.0", "n": 3}
@@ -185,6 +186,15 @@ def test_what_is_wrong_for_all_that_alarms_on_the_first_untrusted_night(
 def test_what_is_open_on_an_untrusted_night_is_no_alarm(checkout: Path, verdict: str) -> None:
     code, out = next_night(checkout, "netem", "untrusted", verdict=verdict)
     assert (code, "::warning::" in out) == (0, True), out
+
+
+@pytest.mark.parametrize(("code", "ended"), [("0", 0), ("1", 1), ("4", 0)])
+def test_dashboards_are_opened_at_what_the_night_left(checkout: Path, code: str, ended: int) -> None:
+    (checkout / "results" / "nightly").mkdir(parents=True)
+    found, said, out = run(checkout, "dashboards", CODE=code)
+    assert found == ended, out
+    assert said == ["run.sh up ()", "python -m dashboards.check results/nightly/dashboards ()"]
+    assert ("::warning::" in out) is (code == "4")
 
 
 def test_a_history_that_can_not_be_kept_is_no_success(checkout: Path) -> None:
