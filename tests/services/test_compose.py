@@ -50,8 +50,17 @@ def test_viewing_needs_no_login_and_changes_nothing():
     assert variables["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
     assert variables["GF_USERS_ALLOW_SIGN_UP"] == "false"
     read_only = [v for v in FILE["services"]["grafana"]["volumes"] if not v.startswith("grafana:")]
-    assert len(read_only) == 3
+    assert len(read_only) == 5
     assert all(volume.endswith(":ro") for volume in read_only)
+
+
+def test_grafana_keeps_the_folders_of_provisioning_that_nothing_is_mounted_on():
+    """Each of its own that is not there is an error in its log at every start."""
+    mounted = {volume.split(":")[1] for volume in FILE["services"]["grafana"]["volumes"]}
+    ours = {folder.name for folder in (paths.CHECKOUT / "dashboards" / "provisioning").iterdir()}
+    assert {path for path in mounted if path.startswith("/etc/grafana")} == {
+        f"/etc/grafana/provisioning/{name}" for name in ours
+    }
 
 
 def test_what_the_file_asks_for_is_in_the_environment(written):
