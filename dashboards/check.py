@@ -30,6 +30,9 @@ WIDTHS_PX, THEMES = (1280, 1920), ("dark", "light")
 HEIGHT_PX = 4500
 """More than the longest dashboard: Grafana asks only for what can be seen."""
 
+MARGIN_PX = 8
+"""Below the last panel in a picture."""
+
 LOADED_WITHIN_S = 90.0
 
 MAY_BE_EMPTY = {
@@ -59,6 +62,9 @@ _PANELS = """
     text: panel.innerText,
     drawn: !!panel.querySelector('canvas, table, [role="table"], [role="row"]'),
   })))()
+"""
+_BOTTOM = """
+Math.max(1, ...[...document.querySelectorAll('.react-grid-item')].map(item => item.getBoundingClientRect().bottom))
 """
 
 
@@ -107,7 +113,8 @@ def check(browser: Browser, base: str, pictures: Path | None) -> list[str]:
             seen = _loaded(browser, session)
             wrong = problems(seen, board, MAY_BE_EMPTY.get(name, set()))
             if pictures is not None:
-                browser.picture(session, pictures / f"{name}-{width}-{theme}.png")
+                bottom_px = int(browser.evaluate(session, _BOTTOM))
+                browser.picture(session, pictures / f"{name}-{width}-{theme}.webp", (width, bottom_px + MARGIN_PX))
             print(f"{name} {width} {theme}: {len(seen)} panels, {len(wrong)} problems", flush=True)
             found += [f"{name} at {width} px, {theme}: {text}" for text in wrong]
     return found

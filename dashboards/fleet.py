@@ -39,18 +39,17 @@ def build() -> dict[str, Any]:
     )
     # Of the last run of each day: passed + trusted is the outcome's code.
     outcome = select_dashboard(
-        kept.PASSED, _OF_VARIANT, function=f'last({{}}) + last("{kept.TRUSTED.field}")', by=_BY, every="1d"
+        kept.PASSED, _OF_VARIANT, function=f'last({{}}) + last("{kept.TRUSTED.field}") AS "Value"', by=_BY, every="1d"
     )
     of_expected = select_dashboard(kept.OF_EXPECTED, _OF_VARIANT, by=("scenario", *_BY))
     for panel in (
         recent.runs(),
         panels.outcomes(
             "Verdicts",
-            "Scenario by day, of the last run of each day (UTC): green passed, red failed, amber is not "
-            "to be "
-            "trusted. Choose scenarios or a variant at the top for fewer rows.",
+            "Scenario by day, of the last run of each day (UTC), those that ran last on top: green passed, red failed, "
+            "amber is not to be trusted. Choose scenarios or a variant at the top for fewer rows.",
             outcome,
-            _WHO,
+            _OF_VARIANT,
             height=34,
             nothing=_NONE,
         ),

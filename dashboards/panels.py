@@ -172,15 +172,33 @@ def state(title: str, description: str, query: str, *, width: int = 4) -> stat.P
 
 
 def outcomes(
-    title: str, description: str, query: str, alias: str, *, height: int = 10, nothing: str = NOTHING
+    title: str, description: str, query: str, who: Sequence[str], *, height: int = 10, nothing: str = NOTHING
 ) -> statushistory.Panel:
-    """Outcomes by day, a row per series."""
+    """Outcomes by day, a row for each combination of the tags ``who``, those with the latest on top.
+
+    The query's answer is a table of ``Time``, these tags and ``Value``. A database sorts series by their tags, so
+    Grafana sorts the table, latest first, cuts it into series in the order in which they come, and sorts each by time.
+    """
+    columns = {name: i for i, name in enumerate(["Time", *who, "Value"])}
+    transformations = {
+        "organize": {"indexByName": columns, "excludeByName": {}, "renameByName": {}},
+        "sortBy": {"sort": [{"field": "Time", "desc": True}]},
+        "partitionByValues": {"fields": list(who)},
+    }
+    steps = [models.DataTransformerConfig(name, options=options) for name, options in transformations.items()]
+    steps += [
+        models.DataTransformerConfig("sortBy", options={"sort": [{"field": "Time"}]}),
+        models.DataTransformerConfig(
+            "organize", options={"excludeByName": dict.fromkeys(who, True), "indexByName": {}, "renameByName": {}}
+        ),
+    ]
     return (
         statushistory.Panel()
         .title(title)
         .description(description)
         .datasource(source.REFERENCE)
-        .targets(source.targets((query, alias)))
+        .with_target(source.table(query))
+        .transformations(steps)
         .mappings([_outcome_map()])
         .thresholds(_steps((None, GREY)))
         .span(FULL)

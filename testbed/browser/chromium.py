@@ -156,9 +156,13 @@ class Browser:
         printed = self.call("Page.printToPDF", session, preferCSSPageSize=True, printBackground=True)
         to.write_bytes(base64.b64decode(printed["data"]))
 
-    def picture(self, session: str, to: Path) -> None:
-        """The whole page as PNG."""
-        shot = self.call("Page.captureScreenshot", session, captureBeyondViewport=True)
+    def picture(self, session: str, to: Path, clip: tuple[int, int] | None = None) -> None:
+        """The whole page, or its upper left of that width and height in CSS pixels; ``to`` ends in .png or .webp."""
+        part: dict[str, Any] = {}
+        if clip is not None:
+            part["clip"] = {"x": 0, "y": 0, "width": clip[0], "height": clip[1], "scale": 1}
+        kind = to.suffix.removeprefix(".")
+        shot = self.call("Page.captureScreenshot", session, captureBeyondViewport=True, format=kind, **part)
         to.write_bytes(base64.b64decode(shot["data"]))
 
     def _next(self) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class FieldConfig(Strict):
 
 
 class Transformation(Strict):
-    id: Literal["groupingToMatrix", "sortBy"]
+    id: Literal["groupingToMatrix", "organize", "partitionByValues", "sortBy"]
     options: dict[str, Any]
 
 

@@ -113,7 +113,7 @@ def grafana(monkeypatch):
 def test_pages_are_opened_and_looked_at(grafana, tmp_path, capsys, form, error):
     grafana["form"] = form
     assert check.main([str(tmp_path)]) == Exit.PASS
-    assert (tmp_path / "convergence-1280-light.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "convergence-1280-light.webp").read_bytes()[8:12] == b"WEBP"
     grafana["error"] = error
     assert check.main([]) == Exit.FAIL
     assert "convergence at 1280 px, light: Windows: shows an error" in capsys.readouterr().out
