@@ -111,5 +111,6 @@ fi
 export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # where `su` leaves them out
 export PYTHONUTF8=1 # whatever the locale: YAML, telemetry and reports are UTF-8
 unset PYTHONIOENCODING # which would still choose another for what is printed
+unset PYTHONDONTWRITEBYTECODE # compiling all that is imported takes seconds each time
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 exec "$venv/bin/python" -m testbed "${arguments[@]}"

@@ -11,6 +11,7 @@ from testbed import paths
 from testbed.claims.model import Claim, Claims, RunSpec
 from testbed.errors import BadInput
 from testbed.matrix import load as tables
+from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import parse, validated
 from testbed.sweep import load as sweeps
@@ -39,9 +40,9 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
 
 def kind_of(run: RunSpec) -> str:
     """``table``, ``sweep`` or ``scenario``."""
-    if tables.is_table(run.run):
+    if files.is_table(run.run):
         return "table"
-    return "sweep" if sweeps.is_sweep(run.run) else "scenario"
+    return "sweep" if files.is_sweep(run.run) else "scenario"
 
 
 class WhatThereIs(NamedTuple):

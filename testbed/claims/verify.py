@@ -14,7 +14,7 @@ from testbed.claims.evidence import judge
 from testbed.claims.execute import Made
 from testbed.claims.judged import Judged
 from testbed.claims.load import load
-from testbed.scenario.load import read
+from testbed.scenario.files import read
 
 FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
 """What comes of the runs; the rest of a claim is what was asked, or the same figures in words."""

@@ -1,81 +1,50 @@
-"""Puts the verbs together; ``./run.sh SCENARIO`` is short for ``./run.sh run SCENARIO``."""
+"""Puts the verbs together; ``./run.sh SCENARIO`` is short for ``./run.sh run SCENARIO``.
+
+For the sake of start-up time only the verb that is asked for is imported, and a scenario's kind told by its file alone:
+all verbs together import most of the testbed, Matplotlib and Docker's client included. A verb that does several things
+imports inside its function what only one of them needs, for the same reason.
+"""
 
 from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
+from testbed.cli import taking_turns
 from testbed.errors import BadInput, Exit, TestbedError, of_the_machine
+from testbed.runner.interrupts import Interrupted, interruptible
+from testbed.scenario import files
 
-app = typer.Typer(
-    name="./run.sh",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Runs experiments about transport windows on links whose behaviour is measured. "
-    "`./run.sh SCENARIO` runs one and ends in PASS, FAIL or UNTRUSTED.",
-    epilog="Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 untrusted, 4 this machine can't run it, "
-    "130 stopped by Ctrl-C.",
-)
+GROUPS = {
+    "Every day": {"run": "run", "list": "list_scenarios", "show": "scenario", "compare": "compare", "verify": "verify"},
+    "Many runs": {
+        "table": "table",
+        "sweep": "sweep",
+        "all": "all_claims",
+        "cross-check": "cross_check",
+        "repeatable": "repeatable",
+        "interop": "interop",
+        "bench": "bench",
+    },
+    "Results": {"report": "report", "bundle": "bundle", "reference": "all_claims"},
+    "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
+    "Work on the testbed": {"validate": "scenario", "test": "test"},
+}
+"""The verbs as the help shows them: group → verb → the module in here that has it."""
+
+VERBS = {verb: module for group in GROUPS.values() for verb, module in group.items()}
 
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of docs/contracts.md."""
-    from testbed.cli import (
-        all_claims,
-        bench,
-        bundle,
-        clean,
-        compare,
-        cross_check,
-        doctor,
-        interop,
-        list_scenarios,
-        machine,
-        repeatable,
-        report,
-        run,
-        scenario,
-        shell,
-        sweep,
-        table,
-        test,
-        verify,
-    )
-
-    verbs_of_their_own = (
-        all_claims,
-        run,
-        table,
-        sweep,
-        list_scenarios,
-        scenario,
-        shell,
-        doctor,
-        verify,
-        machine,
-        clean,
-        test,
-        bench,
-        interop,
-        cross_check,
-        repeatable,
-        compare,
-        bundle,
-        report,
-    )
-    for verb in verbs_of_their_own:
-        verb.register(app)
-    verbs = [command.name for command in app.registered_commands if command.name]
-    from testbed.cli import taking_turns
-    from testbed.runner.interrupts import Interrupted, interruptible
-
     try:
         with interruptible():
-            app(with_verb(sys.argv[1:], verbs), prog_name="./run.sh")  # usage errors end with 2 in here
+            arguments = with_verb(sys.argv[1:])
+            command_line(arguments[0] if arguments else None)(arguments, prog_name="./run.sh")  # 2 for a wrong usage
     except Interrupted as error:
         print(f"error: {error.message}", file=sys.stderr)
         print(" ".join(["INTERRUPTED", *sys.argv[1:3]]))
@@ -94,29 +63,52 @@ def main() -> None:
         taking_turns.give_to_the_owner()
 
 
-def with_verb(arguments: Sequence[str], verbs: Collection[str]) -> list[str]:
-    """``startup --quick`` → ``run startup --quick``, ``speed-table`` → ``table speed-table``, and so for sweeps.
+def command_line(verb: str | None) -> typer.Typer:
+    """The command line with the verb that is asked for; with all of them, as the help shows them, where it is none."""
+    app = typer.Typer(
+        name="./run.sh",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        help="Runs experiments about transport windows on links whose behaviour is measured. "
+        "`./run.sh SCENARIO` runs one and ends in PASS, FAIL or UNTRUSTED.",
+        epilog="Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 untrusted, 4 this machine can't run it, "
+        "130 stopped by Ctrl-C.",
+    )
+    app.callback()(lambda: None)  # else Typer leaves out the name of a verb that is the only one
+    asked = [verb] if verb in VERBS else VERBS
+    for module in dict.fromkeys(VERBS[name] for name in asked):
+        import_module(f"testbed.cli.{module}").register(app)
+    order = list(VERBS)
+    app.registered_commands.sort(key=lambda command: order.index(str(command.name)))
+    for command in app.registered_commands:
+        command.rich_help_panel = next(group for group, verbs in GROUPS.items() if command.name in verbs)
+    return app
+
+
+def with_verb(arguments: Sequence[str]) -> list[str]:
+    """``startup --quick`` → ``run startup --quick``, ``speed-table`` → ``table speed-table``, and so for sweeps; also
+    where ``run`` is said.
 
     Raises :class:`BadInput` for a misspelt verb.
     """
     first = arguments[0] if arguments else "--help"
-    if first.startswith("-") or first in verbs:
+    if first.startswith("-") or (first in VERBS and first != "run"):
         return list(arguments)
-    from testbed.matrix.load import available as tables
-    from testbed.matrix.load import is_table
-    from testbed.scenario.load import available
-    from testbed.sweep.load import available as sweeps
-    from testbed.sweep.load import is_sweep
-
-    if is_table(first):
-        return ["table", *arguments]
-    if is_sweep(first):
-        return ["sweep", *arguments]
-    scenarios = [path.stem for path in (*available(), *tables(), *sweeps())]
-    near_verb = difflib.get_close_matches(first, verbs, n=1, cutoff=0.75)
-    near_scenario = difflib.get_close_matches(first, scenarios, n=1, cutoff=0.75)
+    rest = list(arguments[1:] if first == "run" else arguments)
+    # After `run` it may stand behind options, whose values are never a table's name or file.
+    for name in rest if first == "run" else [first]:
+        if files.is_table(name):
+            return ["table", *rest]
+        if files.is_sweep(name):
+            return ["sweep", *rest]
+    if first == "run":
+        return list(arguments)
+    known = [path.stem for path in (*files.scenarios(), *files.tables(), *files.sweeps())]
+    near_verb = difflib.get_close_matches(first, VERBS, n=1, cutoff=0.75)
+    near_scenario = difflib.get_close_matches(first, known, n=1, cutoff=0.75)
     if near_verb and not near_scenario and "/" not in first:
         raise BadInput(f"there is no verb or scenario {first!r}; did you mean {near_verb[0]!r}?")
-    if near_scenario and (is_table(near_scenario[0]) or is_sweep(near_scenario[0])):
+    if near_scenario and (files.is_table(near_scenario[0]) or files.is_sweep(near_scenario[0])):
         raise BadInput(f"there is no scenario, table or sweep {first!r}; did you mean {near_scenario[0]!r}?")
     return ["run", *arguments]

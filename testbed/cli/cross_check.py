@@ -51,9 +51,9 @@ def register(app: typer.Typer) -> None:
         from testbed.cli.outcome import EXIT_OF_VERDICT
         from testbed.crosscheck import result
         from testbed.plan.resolve import new_run_id
-        from testbed.scenario.load import available
+        from testbed.scenario.files import scenarios
 
-        wanted = names or [str(path) for path in available()]
+        wanted = names or [str(path) for path in scenarios()]
         chosen = _engines(engines)
         kept = _kept(results, chosen, wanted)
         asked = Asked(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)

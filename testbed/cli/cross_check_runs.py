@@ -26,6 +26,7 @@ from testbed.matrix.outcome import Outcome
 from testbed.plan.engines import DEFAULT
 from testbed.report.folder import ResultFolder, read_folder
 from testbed.runner.progress import Progress
+from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.simulator.virtual_run import VirtualRun
 
@@ -58,7 +59,7 @@ class Asked:
 
 def side_by_side(name: str, asked: Asked) -> Compared:
     """A scenario or a table on all engines; NotCarried where one of them refuses it."""
-    return _tables(name, asked) if table_file.is_table(name) else _scenarios(name, asked)
+    return _tables(name, asked) if is_table(name) else _scenarios(name, asked)
 
 
 def _scenarios(name: str, asked: Asked) -> Compared:

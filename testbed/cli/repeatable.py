@@ -57,10 +57,11 @@ def _load(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedScenar
     """A scenario, or that of a table's cell."""
     from testbed import build
     from testbed.matrix import load as tables
+    from testbed.scenario.files import is_table
     from testbed.scenario.load import load
 
     table, *place = name.split("/")
-    if len(place) != 2 or not tables.is_table(table):
+    if len(place) != 2 or not is_table(table):
         return load(name, assignments, quick=quick)
     loaded = tables.load(table, assignments, quick=quick)
     policies = build.policy_facts(build.build_programs()["ncp-agent"])

@@ -61,14 +61,11 @@ def register(app: typer.Typer) -> None:
         resume: ResumeOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     ) -> None:
-        """Run a scenario and judge it. The last line is PASS, FAIL or UNTRUSTED; results/ has the rest."""
+        """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
+        or UNTRUSTED; results/ has the rest."""
         from testbed import engines
-        from testbed.matrix.load import is_table
         from testbed.scenario.load import load
-        from testbed.sweep.load import is_sweep
 
-        if is_table(scenario) or is_sweep(scenario):
-            raise BadInput(f"{scenario} is no scenario but a table or sweep", f"Try: ./run.sh {scenario}")
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         if repeat > 1:

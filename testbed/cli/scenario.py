@@ -8,7 +8,8 @@ import typer
 
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
 from testbed.plan.resolve import Plan
-from testbed.scenario.load import LoadedScenario
+from testbed.scenario import files
+from testbed.scenario.load import LoadedScenario, load
 
 
 def register(app: typer.Typer) -> None:
@@ -22,13 +23,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show a scenario in words: topology, links, session, checks. Of a sweep, its runs."""
         from testbed.plan.show import plan_text
-        from testbed.scenario.load import load
-        from testbed.sweep import load as sweeps
 
-        if sweeps.is_sweep(scenario):
+        if files.is_sweep(scenario):
             from testbed.sweep import sweep_run
+            from testbed.sweep.load import load as load_sweep
 
-            sweep_run.tell(sweeps.load(scenario, set_, quick=quick))
+            sweep_run.tell(load_sweep(scenario, set_, quick=quick))
             return
 
         loaded = load(scenario, set_, quick=quick)
@@ -46,16 +46,12 @@ def register(app: typer.Typer) -> None:
         set_: SetOption = [],  # noqa: B006
     ) -> None:
         """Check scenario files; a mistake is named with file, line, field, value and what would be right."""
-        from testbed.matrix import load as tables
-        from testbed.scenario.load import available, load
-        from testbed.sweep import load as sweeps
-
-        everything = (*available(), *tables.available(), *sweeps.available())
+        everything = (*files.scenarios(), *files.tables(), *files.sweeps())
         for name in scenarios or [str(path) for path in everything]:
-            if tables.is_table(name):
+            if files.is_table(name):
                 _validate_table(name, set_)
                 continue
-            if sweeps.is_sweep(name):
+            if files.is_sweep(name):
                 _validate_sweep(name, set_)
                 continue
             loaded = load(name, set_)

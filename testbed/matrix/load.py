@@ -12,14 +12,13 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from testbed import paths
 from testbed.errors import BadInput
 from testbed.matrix.model import Column, Row, Table
-from testbed.scenario.load import LoadedScenario, has_key, parse, plain, read, unknown, validated
+from testbed.scenario import files
+from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 
-TABLES = paths.SCENARIOS / "tables"
 KEPT_AS = "table.yaml"
 """A table in its result folder, as it was run: with what ``--quick`` and ``--set`` changed."""
 
@@ -57,24 +56,10 @@ class Cell:
         return Path("cells") / self.row / self.column / str(self.repetition)
 
 
-def available() -> list[Path]:
-    """The table files that the testbed ships, by name."""
-    return sorted(TABLES.glob("*.yaml"))
-
-
-def is_table(name: str) -> bool:
-    """Whether it is a table's name, or the path of a table file."""
-    if name.endswith((".yaml", ".yml")) or "/" in name:
-        return has_key(Path(name), "rows")
-    return (TABLES / f"{name}.yaml").is_file()
-
-
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedTable:
     """Read, override and validate; raises :class:`BadInput`. ``assignments`` change the cells' scenario."""
-    path = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else TABLES / f"{name}.yaml"
-    if not path.is_file():
-        raise unknown("table", name, [known.stem for known in available()])
-    document = parse(path, read(path), "a table is a mapping with name, cells, rows, columns")
+    path = files.find(name, "table", files.tables())
+    document = parse(path, files.read(path), "a table is a mapping with name, cells, rows, columns")
     applied: list[str] = []
     changes = document.get("quick") or {}
     if quick and isinstance(changes, dict):

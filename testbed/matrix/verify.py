@@ -16,7 +16,8 @@ from testbed.matrix.load import KEPT_AS, LoadedTable, scenario_of
 from testbed.matrix.outcome import Outcome
 from testbed.matrix.repeated import COLUMN, ROW, repeated
 from testbed.scenario import load as scenarios
-from testbed.scenario.load import parse, plain, read
+from testbed.scenario.files import read
+from testbed.scenario.load import parse, plain
 
 MADE = ("table.csv",)
 """Texts beside ``table.json`` and ``verdict.json`` that a table leaves."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from testbed import paths
 from testbed.errors import BadInput
-from testbed.scenario import bounded
+from testbed.scenario import bounded, files
+from testbed.scenario.files import read
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 
@@ -34,32 +33,6 @@ class LoadedScenario:
     """Whether any of the overrides is not the file's own (of its ``quick`` section)."""
 
 
-def available() -> list[Path]:
-    """The scenario files that the testbed ships, by name."""
-    return sorted(paths.SCENARIOS.glob("*.yaml"))
-
-
-def find(name: str) -> Path:
-    """The file of a scenario, given its name or the path of a YAML file."""
-    if name.endswith((".yaml", ".yml")) or "/" in name:
-        path = Path(name)
-        if not path.is_file():
-            raise BadInput(f"{name}: there is no such scenario file")
-        return path
-    path = paths.SCENARIOS / f"{name}.yaml"
-    if not path.is_file():
-        names = [p.stem for p in available()]
-        raise unknown("scenario", name, names)
-    return path
-
-
-def unknown(what: str, name: str, names: Sequence[str]) -> BadInput:
-    """The error for a name that there is not, with the nearest that there is."""
-    close = difflib.get_close_matches(name, names, n=1)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
-    return BadInput(f"there is no {what} {name!r}.{guess}", f"{what.capitalize()}s: {', '.join(names)} (./run.sh list)")
-
-
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedScenario:
     """Read, override and validate; raises :class:`BadInput`.
 
@@ -72,7 +45,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
 
 def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, CommentedMap, list[str]]:
     """A scenario's file, its document with ``quick`` and ``assignments`` applied, and what was applied."""
-    path = find(name)
+    path = files.find(name, "scenario", files.scenarios())
     text = read(path)
     document = parse(path, text, "a scenario is a mapping with name, title, links, ncp and checks")
     applied: list[str] = []
@@ -86,26 +59,6 @@ def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[
         full_key = apply_override(document, key, value, origin="--set")
         applied.append(f"{full_key}={value}")
     return path, document, applied
-
-
-def read(path: Path) -> str:
-    """A file's text; raises :class:`BadInput`."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, as it will be told
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not a text in UTF-8, so no YAML") from error
-    except OSError as error:
-        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
-
-
-def has_key(path: Path, key: str) -> bool:
-    """Whether a file looks like a mapping with such a key; what is wrong with it is told by :func:`read`."""
-    try:
-        with path.open(errors="replace") as file:
-            return bool(re.search(f"^{key}:", file.read(bounded.MOST_CHARACTERS), re.MULTILINE))
-    except OSError:
-        return False
 
 
 def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.MOST_CHARACTERS) -> CommentedMap:

@@ -9,18 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed import paths
 from testbed.checks import asked
 from testbed.errors import BadInput
 from testbed.plan.resolve import Choices, Plan, resolve
 from testbed.plan.sessions import PolicyFacts
+from testbed.scenario import files
 from testbed.scenario import load as scenarios
-from testbed.scenario.load import has_key, parse, plain, read, unknown, validated
+from testbed.scenario.load import parse, plain, validated
 from testbed.simulator.refusals import refusals
 from testbed.simulator.run import run_id
 from testbed.sweep.model import Setting, Sweep, shown
-
-SWEEPS = paths.SCENARIOS / "sweeps"
 
 
 @dataclass(frozen=True)
@@ -45,24 +43,10 @@ class Point:
     seed: int
 
 
-def available() -> list[Path]:
-    """The sweep files that the testbed ships, by name."""
-    return sorted(SWEEPS.glob("*.yaml"))
-
-
-def is_sweep(name: str) -> bool:
-    """Whether it is a sweep's name, or the path of a sweep file."""
-    if name.endswith((".yaml", ".yml")) or "/" in name:
-        return has_key(Path(name), "parameters")
-    return (SWEEPS / f"{name}.yaml").is_file()
-
-
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedSweep:
     """Read and validate; raises :class:`BadInput`. ``assignments`` change the base scenario."""
-    path = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else SWEEPS / f"{name}.yaml"
-    if not path.is_file():
-        raise unknown("sweep", name, [known.stem for known in available()])
-    document = parse(path, read(path), "a sweep is a mapping with name, scenario, parameters, plots")
+    path = files.find(name, "sweep", files.sweeps())
+    document = parse(path, files.read(path), "a sweep is a mapping with name, scenario, parameters, plots")
     changes = document.get("quick") or {}
     if quick and isinstance(changes, dict):
         for key in changes:

@@ -13,7 +13,7 @@ from testbed.checks.result import Verdict
 from testbed.checks.verify import differences, read_json, read_verdict, text_differences
 from testbed.errors import BadInput, TestbedError
 from testbed.runner.progress import QuietProgress
-from testbed.scenario.load import read
+from testbed.scenario.files import read
 from testbed.sweep import law, sweep_run
 from testbed.sweep.execute import Outcome, execute
 from testbed.sweep.load import LoadedSweep, load, points

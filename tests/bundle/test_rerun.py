@@ -15,6 +15,7 @@ from testbed.cli.vkernel import prepare
 from testbed.matrix import load as tables
 from testbed.matrix import table_run
 from testbed.runner.progress import Progress
+from testbed.scenario.files import sweeps as sweep_files
 from testbed.scenario.load import load
 from testbed.sweep import load as sweeps
 from testbed.sweep import sweep_run
@@ -113,7 +114,7 @@ def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_sweeps_figures_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path))
-    name = sweeps.available()[0].stem
+    name = sweep_files()[0].stem
     _, folder = sweep_run.run(sweeps.load(name, ["ncp.transfer=1MiB"], quick=True))
     verified = verify_folder(folder, rerun=True)
     assert verified.differences == []

@@ -14,10 +14,11 @@ from testbed import paths
 from testbed.errors import BadInput
 from testbed.figures import GOODPUT
 from testbed.matrix import table_run
-from testbed.matrix.load import Cell, available, cells, is_table, load, scenario_of, select
+from testbed.matrix.load import Cell, cells, load, scenario_of, select
 from testbed.matrix.outcome import read_outcome
 from testbed.matrix.table_run import Asked
 from testbed.plan.resolve import expected_transfer_s
+from testbed.scenario.files import is_table, tables
 from tests.matrix.small_table import POLICIES, matrix_of, write_run
 
 
@@ -28,7 +29,7 @@ def all_scenarios(name: str, folder: Path) -> None:
             scenario_of(matrix.loaded, row, contender)
 
 
-@pytest.mark.parametrize("path", available(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", tables(), ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool, tmp_path: Path) -> None:
     matrix = matrix_of(path.stem, tmp_path, quick=quick)

@@ -97,7 +97,7 @@ class Lab:
 
         self.patch.setattr(paths, "SCENARIOS", SCENARIOS)
         question.write(SCENARIOS / f"{self.entry.scenario}.yaml", self.place)
-        self.patch.setattr("testbed.matrix.load.TABLES", self.place)
+        self.patch.setattr("testbed.scenario.files.TABLES", self.place)
         of_here = partial(claims.load, self.place / "claims.yaml")
         self.patch.setattr("testbed.claims.load.load", of_here)
         self.patch.setattr("testbed.claims.verify.load", of_here)
@@ -115,7 +115,6 @@ class Lab:
     def ask(self, *arguments: str) -> Said:
         """``./run.sh ARGUMENTS``, in this process."""
         out, err = io.StringIO(), io.StringIO()
-        cli.app.registered_commands.clear()
         before, sys.argv = sys.argv, ["./run.sh", *arguments]
         code = 0
         try:

@@ -15,8 +15,8 @@ from testbed.errors import BadInput
 from testbed.matrix import load as tables
 from testbed.matrix.model import Table
 from testbed.plan.resolve import Choices, resolve
-from testbed.scenario import bounded
-from testbed.scenario.load import available, load
+from testbed.scenario import bounded, files
+from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
 from testbed.sweep import load as sweeps
 from testbed.sweep.model import Sweep
@@ -26,9 +26,11 @@ from tests.scenario import mutations
 MOST_MEMORY_BYTES = 200 << 20
 STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()
 # Python of the user's own is theirs to get right; Mininet prints what it thinks of it.
-SCENARIOS = [document for path in available() if "file" not in str((document := mutations.plain(path))["topology"])]
-TABLES = [mutations.plain(path) for path in tables.available()]
-SWEEPS = [mutations.plain(path) for path in sweeps.available()]
+SCENARIOS = [
+    document for path in files.scenarios() if "file" not in str((document := mutations.plain(path))["topology"])
+]
+TABLES = [mutations.plain(path) for path in files.tables()]
+SWEEPS = [mutations.plain(path) for path in files.sweeps()]
 
 thorough = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
@@ -203,5 +205,5 @@ def test_a_checks_name_can_be_a_tag(file: Path, name: str) -> None:
 
 
 def test_the_largest_of_our_own_is_well_within_the_bounds() -> None:
-    own = [*available(), *tables.available(), *sweeps.available()]
+    own = [*files.scenarios(), *files.tables(), *files.sweeps()]
     assert max(len(path.read_text()) for path in own) * 2 < bounded.MOST_CHARACTERS

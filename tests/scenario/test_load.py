@@ -6,7 +6,8 @@ import pytest
 
 from testbed import paths
 from testbed.errors import BadInput, Exit
-from testbed.scenario.load import available, find, load
+from testbed.scenario.files import find, scenarios
+from testbed.scenario.load import load
 
 STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()
 
@@ -27,7 +28,7 @@ def line_of(text: str, part: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), start=1) if part in line)
 
 
-@pytest.mark.parametrize("path", available(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", scenarios(), ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_shipped_scenario_is_valid(path: Path, quick: bool) -> None:
     scenario = load(str(path), quick=quick).scenario
@@ -132,6 +133,6 @@ def test_what_is_no_scenario_at_all(write, text: str) -> None:
 
 def test_an_unknown_scenario_suggests_a_near_one() -> None:
     with pytest.raises(BadInput, match=r"there is no scenario 'statup'\. Did you mean 'startup'\?"):
-        find("statup")
+        find("statup", "scenario", scenarios())
     with pytest.raises(BadInput, match="there is no such scenario file"):
-        find("nowhere/startup.yaml")
+        find("nowhere/startup.yaml", "scenario", scenarios())

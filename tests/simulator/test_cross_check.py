@@ -65,7 +65,7 @@ def test_nothing_compared_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ended = CliRunner().invoke(app, ["startup", "--quick"])
     assert isinstance(ended.exception, CannotRun)
     assert "PASS" not in ended.output
-    monkeypatch.setattr("testbed.scenario.load.available", lambda: [paths.SCENARIOS / "dumbbell.yaml"])
+    monkeypatch.setattr("testbed.scenario.files.scenarios", lambda: [paths.SCENARIOS / "dumbbell.yaml"])
     ended = CliRunner().invoke(app, [])
     assert isinstance(ended.exception, CannotRun)
     assert "nothing to compare" in str(ended.exception)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput
-from testbed.sweep.load import available, is_sweep, load, plan_of, points
+from testbed.scenario.files import is_sweep, sweeps
+from testbed.sweep.load import load, plan_of, points
 
 POLICIES = {name: {"name": name} for name in ("previous", "nkp24")}
 
@@ -85,6 +86,6 @@ def test_a_mistake_is_located(tmp_path: Path, old: str, new: str, said: str) -> 
 
 
 def test_those_shipped_are_known() -> None:
-    assert {path.stem for path in available()} >= {"window-rtt", "converge-rate", "loss-policy", "connections"}
+    assert {path.stem for path in sweeps()} >= {"window-rtt", "converge-rate", "loss-policy", "connections"}
     assert is_sweep("window-rtt")
     assert not is_sweep("startup")

@@ -1,0 +1,109 @@
+"""Files of scenarios, tables and sweeps: found by name or path, told apart and read, before any is checked.
+
+Imports neither models nor what they import: listing the files is to take no longer than reading them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import ScalarEvent
+
+from testbed import paths
+from testbed.errors import BadInput
+from testbed.scenario import bounded
+
+TABLES = paths.SCENARIOS / "tables"
+SWEEPS = paths.SCENARIOS / "sweeps"
+
+
+def scenarios() -> list[Path]:
+    """The scenario files that the testbed ships, by name."""
+    return sorted(paths.SCENARIOS.glob("*.yaml"))
+
+
+def tables() -> list[Path]:
+    """The table files that it ships, by name."""
+    return sorted(TABLES.glob("*.yaml"))
+
+
+def sweeps() -> list[Path]:
+    """The sweep files that it ships, by name."""
+    return sorted(SWEEPS.glob("*.yaml"))
+
+
+def is_path(name: str) -> bool:
+    """Whether the user named a file, and not a scenario, table or sweep that is shipped."""
+    return "/" in name or name.endswith((".yaml", ".yml"))
+
+
+def is_table(name: str) -> bool:
+    """Whether it is a table's name, or the path of a table file."""
+    return _has_key(Path(name), "rows") if is_path(name) else (TABLES / f"{name}.yaml").is_file()
+
+
+def is_sweep(name: str) -> bool:
+    """Whether it is a sweep's name, or the path of a sweep file."""
+    return _has_key(Path(name), "parameters") if is_path(name) else (SWEEPS / f"{name}.yaml").is_file()
+
+
+def _has_key(path: Path, key: str) -> bool:
+    """Whether a file looks like a mapping with such a key; what is wrong with it is told by :func:`read`."""
+    try:
+        with path.open(errors="replace") as file:
+            return bool(re.search(f"^{key}:", file.read(bounded.MOST_CHARACTERS), re.MULTILINE))
+    except OSError:
+        return False
+
+
+def find(name: str, what: str, known: Sequence[Path]) -> Path:
+    """The file of a ``what``, given the name of one that is shipped (``known``) or a path; raises :class:`BadInput`."""
+    if is_path(name):
+        path = Path(name)
+        if not path.is_file():
+            raise BadInput(f"{name}: there is no such {what} file")
+        return path
+    for path in known:
+        if path.stem == name:
+            return path
+    names = [path.stem for path in known]
+    close = difflib.get_close_matches(name, names, n=1)
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    raise BadInput(f"there is no {what} {name!r}.{guess}", f"{what.capitalize()}s: {', '.join(names)} (./run.sh list)")
+
+
+def read(path: Path) -> str:
+    """A file's text; raises :class:`BadInput`."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, as it will be told
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not a text in UTF-8, so no YAML") from error
+    except OSError as error:
+        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+
+
+def heading(path: Path) -> dict[str, str]:
+    """The plain values that a file begins with, up to its first section: name, title, source; raises BadInput.
+
+    The rest is not read: parsing all of every file takes more than a second.
+    """
+    found: dict[str, str] = {}
+    try:
+        events = YAML(typ="safe", pure=True).parse(io.StringIO(read(path)))
+        for key in events:
+            if not isinstance(key, ScalarEvent):
+                continue  # the stream, the document and its mapping begin
+            value = next(events)
+            if not isinstance(value, ScalarEvent):
+                break
+            found[key.value] = value.value
+    except YAMLError as error:
+        raise BadInput(f"{path}: not valid YAML") from error
+    return found

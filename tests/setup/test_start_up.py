@@ -1,0 +1,97 @@
+"""What a verb imports before it does its work: that is most of what a short command takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from typer.main import get_command
+
+from testbed import paths
+from testbed.cli.app import GROUPS, VERBS, command_line, with_verb
+from testbed.errors import BadInput
+from testbed.scenario import files
+
+HEAVY = {"matplotlib", "scipy", "pyarrow", "docker", "pandas", "numpy", "influxdb"}
+
+
+def imported(*arguments: str) -> set[str]:
+    """The top-level packages that a command has imported when it ends."""
+    code = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules, sep='\\n', file=sys.stderr)); "
+        "from testbed.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=paths.CHECKOUT, capture_output=True, text=True, check=True
+    )
+    return {name.split(".")[0] for name in done.stderr.splitlines()}
+
+
+def test_list_reads_files_and_nothing_else() -> None:
+    modules = imported("list")
+    assert "ruamel" in modules
+    assert not modules & HEAVY
+
+
+def test_a_scenario_in_the_simulator_needs_neither_docker_nor_the_tables_of_sweeps() -> None:
+    modules = imported("run", "startup", "--engine", "sim", "--dry-run")
+    assert "pydantic" in modules
+    assert not modules & {"docker", "scipy", "pyarrow", "pandas"}
+
+
+def test_every_verb_is_in_one_group_and_has_a_module_that_registers_it() -> None:
+    assert sum(len(verbs) for verbs in GROUPS.values()) == len(VERBS)
+    assert len(next(iter(GROUPS.values()))) == 5
+    shown = get_command(command_line(None))
+    assert list(shown.commands) == list(VERBS)
+    for verb in VERBS:
+        assert verb in get_command(command_line(verb)).commands
+
+
+def test_the_help_shows_the_daily_verbs_first() -> None:
+    modules = CliRunner().invoke(get_command(command_line(None)), ["--help"]).output
+    places = [modules.index(group) for group in GROUPS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("startup --quick", "run startup --quick"),
+        ("run startup", "run startup"),
+        ("speed-table --rows 1", "table speed-table --rows 1"),
+        ("run speed-table --rows 1", "table speed-table --rows 1"),
+        ("run --engine sim --quick speed-table", "table --engine sim --quick speed-table"),
+        ("run window-rtt", "sweep window-rtt"),
+        ("table speed-table", "table speed-table"),
+        ("list", "list"),
+        ("--help", "--help"),
+    ],
+)
+def test_a_name_goes_to_its_verb_with_and_without_run(typed: str, meant: str) -> None:
+    assert with_verb(typed.split()) == meant.split()
+
+
+def test_a_misspelt_verb_is_told() -> None:
+    with pytest.raises(BadInput, match="did you mean 'list'"):
+        with_verb(["lst"])
+
+
+def test_a_heading_is_the_plain_values_before_the_first_section(tmp_path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("# mine\nname: mine\ntitle: 'A: title'\nlinks: [{name: a}]\nsource: too late\n")
+    assert files.heading(file) == {"name": "mine", "title": "A: title"}
+    for broken in ("title: 'open\n", "\tname: x\n"):
+        file.write_text(broken)
+        with pytest.raises(BadInput, match="not valid YAML"):
+            files.heading(file)
+    file.write_text("only words\n")
+    assert files.heading(file) == {}
+
+
+@pytest.mark.parametrize("path", [*files.scenarios(), *files.tables(), *files.sweeps()], ids=lambda path: path.stem)
+def test_every_shipped_file_begins_with_its_name_and_title(path) -> None:
+    assert files.heading(path)["name"] == path.stem
+    assert files.heading(path)["title"]
