@@ -10,8 +10,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import docker
-import docker.errors
 import psutil
 from packaging.requirements import Requirement as PinnedPackage
 
@@ -99,6 +97,9 @@ def mininet() -> Probed:
 
 def docker_engine() -> Probed:
     """An engine that answers; one that is installed but silent is told apart from none."""
+    import docker
+    import docker.errors
+
     try:
         client = docker.from_env(timeout=DOCKER_TIMEOUT_S)
         try:

@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 # Okabe and Ito, "Color Universal Design" (2008): told apart with any kind of colour vision.
@@ -67,8 +68,19 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as SVG text; ``name`` keeps its element ids apart from other figures' on one page."""
     buffer = io.StringIO()
     with mpl.rc_context({**SETTINGS, "svg.hashsalt": name}):
+        _lay_out(figure)
         figure.savefig(buffer, format="svg", metadata={"Title": description, "Creator": "ncp-testbed", "Date": None})
     return buffer.getvalue()
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place the parts once and for all: where that is left to ``savefig``, it draws the whole figure twice."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        FigureCanvasSVG(figure)
+        figure.set_dpi(FigureCanvasSVG.fixed_dpi)
+        engine.execute(figure)
+        figure.set_layout_engine("none")
 
 
 # In the page, colours follow the reader's light or dark setting.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import platform
+import re
 import socket
 import sys
 import time
@@ -45,7 +46,7 @@ def of_machine_and_code() -> dict[str, Any]:
         "host": socket.gethostname(),
         "machine": platform.machine(),
         "python": sys.version.split()[0],
-        "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions(path=_own_packages())},
+        "packages": _packages(),
         "kernel": kernel_facts(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
@@ -90,8 +91,17 @@ def sysctls(namespaces: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _own_packages() -> list[str]:
-    return [entry for entry in sys.path if ".venv" in entry]
+def _packages() -> dict[str, str]:
+    """The environment's own packages, name → version."""
+    own = [entry for entry in sys.path if ".venv" in entry]
+    texts = (found.read_text("METADATA") or "" for found in importlib.metadata.distributions(path=own))
+    # Not by `metadata`, which parses all of each text, twice: a tenth of the time that a short run takes.
+    return {_header("Name", text): _header("Version", text) for text in texts}
+
+
+def _header(name: str, text: str) -> str:
+    found = re.search(rf"^{name}: *(\S+)", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def _git(*arguments: str) -> str | None:
