@@ -1,0 +1,62 @@
+"""README and docs/: every link leads somewhere, every page is in the index, and the README stays one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from testbed import paths
+
+DOCS = paths.CHECKOUT / "docs"
+PAGES = [paths.CHECKOUT / "README.md", paths.CHECKOUT / "ARTIFACT.md", *sorted(DOCS.glob("*.md"))]
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+MOST_WORDS = 800
+
+
+def links_of(text: str) -> list[str]:
+    """Links and pictures into this repository, outside of code."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    return [link for link in LINK.findall(prose) if not re.match(r"[a-z]+:", link)]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """What headings are called in links, as GitHub makes it of their text."""
+    anchors: set[str] = set()
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        shown = LINK.sub("]", title)
+        anchors.add(re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-"))
+    return anchors
+
+
+def broken(page: Path) -> list[str]:
+    """The links of a page that lead nowhere."""
+    wrong = []
+    for link in links_of(page.read_text(encoding="utf-8")):
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors_of(target)):
+            wrong.append(link)
+    return wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert broken(page) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A: `b` page\n[a](page.md#a-b-page) [b](none.md) [c](#none) [d](https://e.org/f) `[g](h)`\n")
+    assert broken(page) == ["none.md", "#none"]
+
+
+def test_every_page_is_in_the_index_once() -> None:
+    listed = [link for link in links_of((DOCS / "README.md").read_text()) if "/" not in link]
+    assert sorted(listed) == sorted(page.name for page in DOCS.glob("*.md") if page.name != "README.md")
+
+
+def test_the_readme_is_no_manual() -> None:
+    assert len((paths.CHECKOUT / "README.md").read_text().split()) <= MOST_WORDS
