@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.plan.engines import engine_of
 from testbed.bundle import origin, page
 from testbed.bundle.verified import Verified
 from testbed.checks.derived import derived_lines
@@ -18,6 +17,7 @@ from testbed.checks.result import Trust, Verdict
 from testbed.checks.verify import differences, read_json, read_verdict, text_differences, verify
 from testbed.checks.windows_csv import write_windows_csv
 from testbed.errors import BadInput, RunFailed
+from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Plan
 from testbed.runner import calibration, provenance, timeline
 from testbed.runner.calibrated import not_calibrated

@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed.plan.engines import engine_of
 from testbed import build
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences, read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.history import git
 from testbed.matrix.verify import asked_by, is_repeated
+from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Choices, Plan, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.plan.engines import engine_of
 from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.links_as_planned import links_off
+from testbed.plan.engines import engine_of
 
 MOST_GAP_S = 1.0
 """A sampler may be held up by its machine, but where it says nothing for longer it is not known what happened."""

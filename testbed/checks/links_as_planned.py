@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.plan.engines import engine_of
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import Evidence, Timed
+from testbed.plan.engines import engine_of
 from testbed.series import named
 
 Array = NDArray[np.float64]

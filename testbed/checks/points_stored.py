@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from testbed.plan.engines import engine_of
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.checks.result import CheckResult
+from testbed.plan.engines import engine_of
 
 
 class PointsStored(CheckParameters):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.plan.engines import engine_of
 from testbed.checks.registry import FACTS
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.verify import read_json, read_verdict
@@ -19,6 +18,7 @@ from testbed.matrix import report as table_report
 from testbed.matrix.judging import cells_of, judge_one
 from testbed.matrix.model import EachRunCheck, TableCheck
 from testbed.matrix.outcome import Outcome
+from testbed.plan.engines import engine_of
 from testbed.report import words
 
 _WORD_OF_STATE: Mapping[str, Word] = {

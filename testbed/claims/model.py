@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
-from testbed.plan.engines import named
 from testbed.claims.setups import Difference, Setup
 from testbed.matrix.model import TableCheck
+from testbed.plan.engines import named
 from testbed.scenario.section import Name, Section
 
 ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from testbed.plan.engines import DEFAULT, named
 from testbed import intervals
 from testbed.checks.result import CheckResult, Status, Trust, Verdict, rounded
 from testbed.figures import unit_of
@@ -35,6 +34,7 @@ from testbed.matrix.model import (
 )
 from testbed.matrix.outcome import Outcome, Spread
 from testbed.matrix.summary import RowSummary
+from testbed.plan.engines import DEFAULT, named
 
 Place = tuple[RowSummary, str]
 """A row and a column that a check judges."""

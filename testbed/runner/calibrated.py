@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from testbed.plan.engines import engine_of
-from typing import Any
 
 LOSING = ("loss", "gilbert_elliott", "corrupt")
 """Properties by which a link loses packets that the probe sends."""

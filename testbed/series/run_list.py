@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from testbed.plan.engines import engine_of
-from typing import Any
 
 MEASUREMENT = "runs"
 
