@@ -19,6 +19,7 @@ from testbed.checks.windows_csv import write_windows_csv
 from testbed.errors import BadInput, RunFailed
 from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Plan
+from testbed.plan.sent import traffic_of
 from testbed.runner import calibration, provenance, timeline
 from testbed.runner.calibrated import not_calibrated
 from testbed.runner.trust import HOST_LOAD, read_spans, trust_of_run
@@ -153,7 +154,7 @@ class _MadeAgain:
 
     def _tables(self, reader: FromFile, readings: list[calibration.LinkReading] | None) -> None:
         sessions = [session["name"] for session in self.plan["sessions"]]
-        if self.plan.get("traffic", "ncp") == "ncp":
+        if traffic_of(self.plan).windows:
             self._file("windows.csv", lambda path: write_windows_csv(reader, sessions, path))
         if readings is not None:
             self._file("links.csv", lambda path: calibration.write_csv(readings, path))

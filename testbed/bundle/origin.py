@@ -22,11 +22,11 @@ from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Choices, Plan, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
-from testbed.runner.mptcp import mptcp_plan
 from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
 from testbed.simulator import run as simulator
 from testbed.simulator import virtual_run
+from testbed.traffic.mptcp import mptcp_plan
 
 PATHS = ("jitter_file", "trace_file")
 """Keys of a link that name a file of the machine."""
@@ -109,7 +109,7 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
     again = resolve(loaded, policies, choices, str(plan["run"]))
     own = plan["sessions"][0]
-    if own.get("carrier") == "mptcp":  # a table's column chooses it
+    if "carrier" in own:  # a table's column chooses it
         again = mptcp_plan(again, own.get("congestion_control"))
     return again | {key: plan[key] for key in CHOSEN}
 

@@ -17,6 +17,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.links_as_planned import links_off
 from testbed.plan.engines import engine_of
+from testbed.plan.sent import traffic_of
 
 MOST_GAP_S = 1.0
 """A sampler may be held up by its machine, but where it says nothing for longer it is not known what happened."""
@@ -41,7 +42,7 @@ Array = NDArray[np.float64]
 
 def reasons_not_to(evidence: Evidence) -> list[str]:
     """Why the telemetry can't be believed, a sentence each; none where it can be."""
-    if evidence.plan.get("traffic", "ncp") != "ncp":
+    if not traffic_of(evidence.plan).windows:
         return []
     found: list[str] = []
     for session in evidence.plan["sessions"]:

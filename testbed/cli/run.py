@@ -22,6 +22,7 @@ from testbed.cli.outcome import to_verdict
 from testbed.errors import BadInput, Exit
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
+from testbed.plan.sent import traffic_of
 from testbed.scenario.load import LoadedScenario
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> in
 
 
 def _headline(plan: Plan, told: list[str]) -> list[str]:
-    word = "policy" if plan["traffic"] == "ncp" else plan["traffic"]
+    word = "policy" if traffic_of(plan).windows else plan["traffic"]
     first = f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, {told[0]}"
     return [first, *(f"  {line}" for line in told[1:])]
 

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from testbed import traffic
 from testbed.doctor import Need, make_ready
-from testbed.engines.engine import Engine, Options, Programs, Run
+from testbed.engines.engine import Engine, Options, Programs
 from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
-from testbed.runner.kinds import run_class, why_unsupported
 from testbed.runner.leftovers import remove_leftovers
+from testbed.runner.life import Run
 from testbed.runner.middle_choice import choose_middle, refused_by_the_middle
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -53,7 +54,7 @@ class Mininet(Engine):
 
     def refuses(self, plan: Plan) -> list[str]:
         """What this kernel, or the relay, can't do."""
-        why = why_unsupported(plan)
+        why = traffic.of(plan).why_unsupported()
         return [*refused_by_the_middle(plan), *([why] if why else [])]
 
     def instead(self) -> str:
@@ -78,8 +79,8 @@ class Mininet(Engine):
     def run(
         self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
     ) -> Run:
-        """By the class for the plan's traffic."""
-        return run_class(plan)(plan, loaded, programs.binaries, progress, results)
+        """On the hosts of a network that is built for it."""
+        return Run(plan, loaded, programs.binaries, progress, results)
 
 
 ENGINE = Mininet()

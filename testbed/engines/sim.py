@@ -9,6 +9,7 @@ from testbed.engines.engine import Engine, Options, Programs
 from testbed.errors import CannotRun
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
+from testbed.plan.sent import TRAFFIC
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.simulator.refusals import refusals
@@ -32,7 +33,7 @@ class Simulator(Engine):
 
     def carries(self, scenario: LoadedScenario) -> bool:
         """NCP alone."""
-        return scenario.scenario.traffic == "ncp" and not scenario.scenario.cross_traffic
+        return not TRAFFIC[scenario.scenario.traffic].of_a_kernel and not scenario.scenario.cross_traffic
 
     def refuse_options(self, options: Options) -> None:
         """Those about real parts."""

@@ -29,6 +29,7 @@ from testbed.runner.interrupts import interruptible, uninterruptible
 from testbed.runner.network import Network, relay_middle
 from testbed.runner.progress import Progress, Step
 from testbed.runner.trust import judge_trust, lossy_interfaces
+from testbed.traffic.ncp import Ncp
 
 NAME = "interop"
 CELL_S, NETWORK_S = 6.0, 12.0
@@ -133,7 +134,7 @@ class Matrix:
         if plan["middle"] == "relay":
             (folder / "relay").mkdir()
             relay = relay_middle(plan, file, self.binaries["ncp-link"], folder / "relay", None, folder / "relay.log")
-        network = Network(plan, relay)
+        network = Network(plan, relay, Ncp.hosts_tcp(plan))
         parts.callback(network.tear_down)
         network.build()
         network.start_middle()

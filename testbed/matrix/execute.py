@@ -20,13 +20,13 @@ from testbed.runner.attempts import attempts_of, until_trusted
 from testbed.runner.interrupts import Interrupted
 from testbed.runner.kinds import run_class, why_unsupported
 from testbed.runner.life import Run
-from testbed.runner.mptcp import mptcp_plan
 from testbed.runner.progress import Progress, QuietProgress, Step
 from testbed.runner.side_by_side import side_by_side, width_of
 from testbed.scenario.load import LoadedScenario
 from testbed.simulator.run import SimulatedRun
 from testbed.simulator.run import run_id as simulated_run_id
 from testbed.simulator.virtual_run import VirtualRun
+from testbed.traffic.mptcp import mptcp_plan
 from testbed.vkernel import kernel
 from testbed.vkernel.kernel import is_exact
 from testbed.vkernel.run import GuestRun

@@ -12,6 +12,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.expected import law_for
 from testbed.checks.follows_law import FollowsLaw
+from testbed.plan.sent import traffic_of
 from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.report.ndn_plots import ndn_plots
@@ -24,6 +25,9 @@ __all__ = ["Plot", "all_plots"]
 # What was asked for is drawn over what was measured, thin, so that both can be seen where they agree.
 _ASKED: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 3}
 
+PLOTS: Mapping[str, Callable[[ResultFolder, Evidence], list[Plot]]] = {"ndn": ndn_plots, "tcp": tcp_plots}
+"""Of traffic without windows."""
+
 
 def all_plots(folder: ResultFolder) -> list[Plot]:
     """Every plot that the run's samples allow; several sessions get a set each."""
@@ -33,11 +37,8 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
     for session in folder.sessions:
         if start_of(folder.evidence.events, session["name"]) is None:
             continue
-        if folder.plan.get("traffic") == "ndn":
-            plots += ndn_plots(folder, folder.evidence)
-            continue
-        if folder.plan.get("traffic") == "tcp":
-            plots += tcp_plots(folder, folder.evidence)
+        if own_plots := PLOTS.get(traffic_of(folder.plan).name):
+            plots += own_plots(folder, folder.evidence)
             continue
         prefix = f"{session['name']}-" if len(folder.sessions) > 1 else ""
         plots += [plot for plot in _session_plots(folder, folder.evidence, session, prefix) if plot is not None]

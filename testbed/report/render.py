@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from testbed.figures import with_unit
+from testbed.plan.sent import traffic_of
 from testbed.report import download, style, words
 from testbed.report.calibration import calibration_rows
 from testbed.report.dashboards import dashboard_links
@@ -66,7 +67,7 @@ def _page(folder: ResultFolder, plots: list[Plot]) -> str:
 
 def _figures(folder: ResultFolder) -> list[tuple[str, str, float]]:
     """Name with unit, key and value of what the run measured; NCP's are the goodput that the agents report."""
-    if folder.plan.get("traffic", "ncp") == "ncp":
+    if traffic_of(folder.plan).windows:
         return []
     return [(with_unit(name), name, value) for name, value in folder.verdict.figures.items()]
 

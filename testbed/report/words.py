@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.checks import asked
+from testbed.plan.sent import sent_by, traffic_of
 
 
 def the_links(plan: Mapping[str, Any]) -> list[str]:
@@ -15,7 +16,7 @@ def the_links(plan: Mapping[str, Any]) -> list[str]:
         loss = f"{link['loss']:.2%} loss each way" if link["loss"] else "no loss"
         queue = link.get("queue", {})
         waiting = f", a queue of {queue['packets']} packets" if "packets" in queue else ""
-        if plan.get("traffic") == "ndn" and queue.get("mode") == "backpressure":
+        if traffic_of(plan).waits_in_sockets and queue.get("mode") == "backpressure":
             waiting = ", what is above the rate waits in the sender's socket"
         sentences.append(
             f"{link['name']}: {link['rate_pps']:g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
@@ -43,10 +44,10 @@ def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
         over = f"{len(links)} connections over one link"
     elif len(links) > 1:
         over = f"one connection over each of {len(links)} links"
-    if session.get("carrier") == "mptcp":
+    if "carrier" in session:
         return (
-            f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} by the "
-            f"kernel's MPTCP, with a subflow over each of {len(links)} links."
+            f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} by "
+            f"{sent_by(plan).shown_as}, with a subflow over each of {len(links)} links."
         )
     return (
         f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} with {over}. "

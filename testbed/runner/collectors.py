@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,18 @@ class Collectors:
     timeline and of cross traffic to InfluxDB."""
 
     def __init__(
-        self, plan: Plan, plan_file: Path, binaries: Mapping[str, Path], network: Network, spools: Path, logs: Path
+        self,
+        plan: Plan,
+        plan_file: Path,
+        binaries: Mapping[str, Path],
+        network: Network,
+        sockets: Iterable[Mapping[str, str]],
+        spools: Path,
+        logs: Path,
     ) -> None:
+        """``sockets``: the ends of what the plan's traffic sends."""
         self._plan, self._plan_file, self._binaries, self._network = plan, plan_file, binaries, network
-        self._spools, self._logs = spools, logs
+        self._sockets, self._spools, self._logs = sockets, spools, logs
         self.host_load = HostLoad(
             spools / "host_load.lp", plan["run"], plan["scenario"], plan["telemetry"]["interval_ms"] / 1000
         )
@@ -38,7 +46,9 @@ class Collectors:
         parts.callback(self.host_load.stop)
         watch = self._spools / "watch.json"
         watch.write_text(
-            json.dumps(watch_list(self._plan, self._network.namespaces(), self._network.fabric.path), indent=1)
+            json.dumps(
+                watch_list(self._plan, self._network.namespaces(), self._network.fabric.path, self._sockets), indent=1
+            )
         )
         self._collect = Supervised.start(
             "telemetry collectors",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,12 +14,11 @@ from influxdb.line_protocol import make_lines
 from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
+from testbed.runner import iperf3
 from testbed.runner.processes import Supervised
 from topologies.commands import dies_with_us, in_namespace
 
 INTERVAL_S = 0.5
-FIRST_PORT = 5201
-FIRST_CLIENT_PORT = 5601
 END_S = 15.0
 """How long after its time iperf3 may take to end: what is queued has to arrive, and the results to be exchanged."""
 
@@ -111,16 +109,18 @@ class Iperf3(threading.Thread):
             self._end(process)
             if not self._stopped.is_set():
                 self._error = f"{self.name} did not end within {END_S:g} s of its time; see {self._json}"
-        elif reason := _refusal(self._json):  # with --json, iperf3 ends with 0 whatever happened
-            self._error = f"{self.name}: {reason}; see {self._json} and {self._log}"
+            return
+        try:
+            iperf3.read_result(self._json, self.name)
+        except RunFailed as error:
+            self._error = f"{error.message} and {self._log}"
 
     def _whole(self) -> Point | None:
         """What the client says of the whole flow; None where it was stopped so hard that it said nothing."""
         try:
-            said = _said(self._json)
-        except (OSError, ValueError):
+            return self._points.whole(iperf3.read_result(self._json, self.name), time.time_ns())
+        except RunFailed:
             return None
-        return self._points.whole(said, time.time_ns())
 
     def _read_server(self) -> None:
         """A point for each interval, at the time that the server tells it."""
@@ -143,44 +143,47 @@ class Iperf3(threading.Thread):
 
 def server_port(flow: Mapping[str, Any]) -> int:
     """The port of a flow's server; one of its own, even where two have one host."""
-    return FIRST_PORT + int(flow["number"]) - 1
+    return iperf3.PORT + int(flow["number"]) - 1
 
 
 def client_port(flow: Mapping[str, Any]) -> int:
     """The port that a flow's data comes from (iperf3's control connection has another)."""
-    return FIRST_CLIENT_PORT + int(flow["number"]) - 1
+    return iperf3.CLIENT_PORT + int(flow["number"]) - 1
 
 
 def _append(spool: IO[bytes], point: Point) -> None:
     spool.write(make_lines({"points": [point]}).encode())
 
 
+def sockets(plan: Plan) -> Iterator[dict[str, str]]:
+    """Both ends of each flow's connection with the data, as ``ncp-collect`` looks for them."""
+    for flow in plan["cross_traffic"]:
+        client = {"host": flow["client_host"], "end": f"{flow['client']}:{client_port(flow)}"}
+        server = {"host": flow["server_host"], "end": f"{flow['server']}:{server_port(flow)}"}
+        for role, here, there in (("sender", client, server), ("receiver", server, client)):
+            yield {
+                "protocol": "tcp",
+                "flow": f"iperf3-{flow['number']}",
+                "session": "",
+                "connection": "",
+                "role": role,
+                "host": here["host"],
+                "local": here["end"],
+                "remote": there["end"],
+            }
+
+
 def _server_command(flow: Mapping[str, Any]) -> list[str]:
-    return [
-        "iperf3",
-        "--server",
-        "--one-off",
-        "--bind",
-        flow["server"],
-        "--port",
-        str(server_port(flow)),
-        "--interval",
-        str(INTERVAL_S),
-        "--format",
-        "k",
-        "--forceflush",
-    ]
+    shown = ("--interval", str(INTERVAL_S), "--format", "k", "--forceflush")
+    return iperf3.server(server_port(flow), "--bind", flow["server"], *shown)
 
 
 def _client_command(flow: Mapping[str, Any]) -> list[str]:
-    return [
-        "iperf3",
-        "--client",
+    return iperf3.client(
         flow["server"],
+        server_port(flow),
         "--bind",
         flow["client"],
-        "--port",
-        str(server_port(flow)),
         "--cport",
         str(client_port(flow)),
         "--congestion",
@@ -191,18 +194,4 @@ def _client_command(flow: Mapping[str, Any]) -> list[str]:
         str(INTERVAL_S),
         "--json",
         "--get-server-output",
-    ]
-
-
-def _said(result: Path) -> dict[str, Any]:
-    """iperf3's JSON; raises ``OSError`` or ``ValueError`` where there is none."""
-    said: dict[str, Any] = json.loads(result.read_text())
-    return said
-
-
-def _refusal(result: Path) -> str | None:
-    """What iperf3 says went wrong, if something did."""
-    try:
-        return _said(result).get("error")
-    except (OSError, ValueError) as error:
-        return f"it left no result ({error})"
+    )

@@ -18,6 +18,7 @@ from testbed.influx import comparison, retention, run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
+from testbed.plan.sent import traffic_of
 from testbed.runner.calibrated import not_calibrated
 from testbed.runner.telemetry import Counts
 from testbed.runner.trust import lateness_lines
@@ -61,7 +62,7 @@ def judge_from(
     _write_verdict(folder, verdict)
     derived = derived_lines(plan, reader, verdict)
     (folder / "derived.lp").write_text(derived)
-    if plan.get("traffic", "ncp") == "ncp":
+    if traffic_of(plan).windows:
         write_windows_csv(reader, [session["name"] for session in plan["sessions"]], folder / "windows.csv")
     events = reader.events()
     now_ns = time.time_ns()

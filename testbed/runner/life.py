@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from testbed import build, paths
+from testbed import build, paths, traffic
 from testbed.checks.result import Trust, Verdict
 from testbed.errors import RunFailed, TestbedError, Unsupported
 from testbed.influx import server
@@ -22,7 +21,6 @@ from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.resolve import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
-from testbed.runner.agents_tcp import asked_of_sessions
 from testbed.runner.collectors import Collectors
 from testbed.runner.cross_traffic import Iperf3
 from testbed.runner.endings import end_together
@@ -31,13 +29,12 @@ from testbed.runner.live_target import LiveTarget
 from testbed.runner.network import Network, relay_middle
 from testbed.runner.on_one_clock import OnOneClock, announce
 from testbed.runner.processes import AGENT_UID
-from testbed.runner.progress import Progress, Step
+from testbed.runner.progress import Progress
 from testbed.runner.telemetry_lag import TelemetryLag
 from testbed.runner.timeline import Timeline
-from testbed.runner.transfer import await_ready, start_of_transfer, watch_transfer
+from testbed.runner.transfer import await_ready
 from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.series import FromInflux
-from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
 
 
 class ScenarioText(Protocol):
@@ -49,9 +46,6 @@ class ScenarioText(Protocol):
 
 class Run:
     """One run of a plan on this machine."""
-
-    program = "ncp-agent"
-    """What runs on the hosts, by its binary's and image's name."""
 
     def __init__(
         self,
@@ -70,6 +64,7 @@ class Run:
         self.places: list[agents.AgentPlace] = []
         self.endpoint: Endpoint | None = None
         self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan)}
+        self.traffic = traffic.of(plan)(traffic.Site(plan, self.folder, binaries, progress, self.provenance))
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
@@ -155,7 +150,7 @@ class Run:
     def _measure_and_transfer(
         self, parts: ExitStack, own: Path, endpoint: Endpoint | None, credentials: Path | None
     ) -> tuple[Trust, telemetry.Counts]:
-        places = self.places = self._places(own, credentials)
+        places = self.places = self.traffic.places(own, credentials)
         with self.progress.step("network") as step:
             network, started = self._build_network(parts, places, credentials)
             step.note = f"{len(network.links)} links, middle by {network.middle.name}, namespace {network.fabric.name}"
@@ -174,13 +169,16 @@ class Run:
             if not started:
                 for place in places:
                     host_pid = network.pid(place.host)
-                    started.append(agents.ProcessAgent(self.binaries[self.program], host_pid, place))
+                    started.append(agents.ProcessAgent(self.binaries[self.traffic.program], host_pid, place))
             await_ready(started, timeout_s=15)
+        sent = self.traffic
         cross_traffic = self._start_cross_traffic(parts, network, started)
-        collectors = Collectors(self.plan, self.plan_file, self.binaries, network, self.spools, self.logs)
+        collectors = Collectors(
+            self.plan, self.plan_file, self.binaries, network, self.traffic.sockets(self.plan), self.spools, self.logs
+        )
         collectors.start(parts, credentials)
         events = Timeline(
-            self.plan, LiveTarget(network, started), lambda: self._started_unix_ns(started), self.spools / "events.lp"
+            self.plan, LiveTarget(network, started), lambda: sent.started_unix_ns(started), self.spools / "events.lp"
         )
         parts.callback(events.stop)
         events.start()
@@ -188,11 +186,11 @@ class Run:
             failures += [events.failure, collectors.failure, *(flow.failure for flow in cross_traffic)]
             with ExitStack() as watched:
                 if endpoint is not None:
-                    following = OnOneClock(endpoint, self.plan, self.spools, lambda: self._started_unix_ns(started))
+                    following = OnOneClock(endpoint, self.plan, self.spools, lambda: sent.started_unix_ns(started))
                     for thread in (TelemetryLag(endpoint, self.plan), following):
                         watched.callback(thread.stop)
                         thread.start()
-                self._transfer(network, started, failures, step)
+                self.traffic.transfer(network, started, failures, step)
             for flow in cross_traffic:
                 flow.wait()
             events.stop()
@@ -220,44 +218,6 @@ class Run:
         with Client(endpoint, "reader") as reader:
             return FromInflux(reader, self.plan["run"]).count_points()
 
-    def _started_unix_ns(self, started: Sequence[agents.Agent]) -> int | None:
-        """When the first session's transfer started; None before that."""
-        return start_of_transfer(started)
-
-    def _transfer(
-        self,
-        network: Network,
-        started: Sequence[agents.Agent],
-        failures: Sequence[Callable[[], str | None]],
-        step: Step,
-    ) -> None:
-        """From the start of the first session to the end of the last."""
-        watch_transfer(self.plan, started, failures, self.progress, step)
-        for session, asked in asked_of_sessions(self.plan).items():
-            seen = congestion_controls(self.spools, session)
-            self.provenance.setdefault("congestion_control_of_the_sockets", {})[session] = sorted(seen)
-            assert_sent_with(asked, seen)
-
-    def _places(self, own: Path, credentials: Path | None) -> list[agents.AgentPlace]:
-        places = []
-        for session in self.plan["sessions"]:
-            for role in ("receiver", "sender"):
-                name = agents.agent_name(session["name"], role)
-                place = agents.AgentPlace(
-                    host=session[f"{role}_host"],
-                    role=role,
-                    session=session["name"],
-                    plan=self.plan_file,
-                    directory=self.spools / name,
-                    control=own / name,
-                    credentials=credentials,
-                    log=self.logs / f"{name}.log",
-                    start_s=session["start_s"],
-                )
-                place.prepare()
-                places.append(place)
-        return places
-
     def _build_network(
         self, parts: ExitStack, places: list[agents.AgentPlace], credentials: Path | None
     ) -> tuple[Network, list[agents.Agent]]:
@@ -268,7 +228,7 @@ class Run:
 
             client = docker.from_env()
             parts.callback(client.close)
-            image = build.build_image(client, self.binaries[self.program])
+            image = build.build_image(client, self.binaries[self.traffic.program])
             self.provenance["agent_image"] = image
             first: dict[str, agents.ContainerAgent] = {}
             for place in places:
@@ -288,7 +248,7 @@ class Run:
                 credentials,
                 self.logs / "relay.log",
             )
-        network = Network(self.plan, relay)
+        network = Network(self.plan, relay, self.traffic.hosts_tcp(self.plan))
         parts.callback(network.tear_down)
         for agent in started:
             if agent.exit_code() is not None:  # there is no namespace to build in
@@ -298,6 +258,7 @@ class Run:
         self.provenance["middle"] = network.middle.facts()
         self.provenance["qdiscs_before"] = network.qdiscs()
         self.provenance["offloads_on"] = network.offloads()
+        self.traffic.set_hosts(network)
         return network, started
 
     def _calibrate(self, network: Network, endpoint: Endpoint | None) -> list[calibration.LinkReading]:
@@ -319,9 +280,9 @@ class Run:
         )
 
     def _start_cross_traffic(self, parts: ExitStack, network: Network, started: list[agents.Agent]) -> list[Iperf3]:
-        flows = []
+        flows, sent = [], self.traffic
         for flow in self.plan["cross_traffic"]:
-            iperf3 = Iperf3(self.plan, flow, network.namespaces(), self.folder, lambda: self._started_unix_ns(started))
+            iperf3 = Iperf3(self.plan, flow, network.namespaces(), self.folder, lambda: sent.started_unix_ns(started))
             parts.callback(iperf3.stop)
             iperf3.start()
             flows.append(iperf3)
@@ -349,15 +310,8 @@ class Run:
             relay = self.spools / "relay" / "result.json"
             if relay.exists():
                 shutil.copyfile(relay, self.folder / "relay.json")
-            self._keep_results()
+            self.traffic.keep_results(self.places)
             shutil.rmtree(self.spools)
-
-    def _keep_results(self) -> None:
-        """What the agents left at their end goes to ``agents/``."""
-        for place in self.places:
-            result = place.directory / "result.json"
-            if result.exists():
-                shutil.copyfile(result, self.folder / "agents" / f"{place.name}.json")
 
     def _write_provenance(self) -> None:
         document = {**provenance.of_machine_and_code(), **self.provenance, "seconds": self.progress.seconds}

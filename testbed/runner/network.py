@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from testbed.plan.layout import Route
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolve import Plan
-from testbed.runner import agents_tcp
 from testbed.runner.endings import Ending
 from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run
@@ -26,13 +26,21 @@ def links_of(plan: Plan) -> list[LinkPlan]:
     return [LinkPlan.from_json(link) for link in plan["links"]]
 
 
+@dataclass(frozen=True)
+class HostsTcp:
+    """How the kernel's TCP is set on all hosts, where agents send by it."""
+
+    congestion_control: str | None = None
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+
+
 class Network:
     """What Mininet built for one run. ``pids`` are the processes whose namespaces are the hosts'."""
 
-    def __init__(self, plan: Plan, relay: RelayMiddle | None = None) -> None:
+    def __init__(self, plan: Plan, relay: RelayMiddle | None, tcp: HostsTcp) -> None:
         self.plan = plan
         self.links = links_of(plan)
-        self.fabric = Fabric(plan["namespace"], agents_tcp.congestion_control(plan), agents_tcp.sysctls(plan))
+        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls)
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan, expected_transfer_s
 from testbed.runner.agents import Agent, control, why_it_ended
 from testbed.runner.progress import Progress, Step
+from testbed.runner.until_over import Failure, watch_until
 
 POLL_S = 0.1
 DRAIN_S = 30.0
@@ -44,7 +45,7 @@ def _senders(agents: Sequence[Agent]) -> list[Agent]:
 
 
 def watch_transfer(
-    plan: Plan, agents: Sequence[Agent], failures: Sequence[Callable[[], str | None]], progress: Progress, step: Step
+    plan: Plan, agents: Sequence[Agent], failures: Sequence[Failure], progress: Progress, step: Step
 ) -> None:
     """Start the senders and wait until every agent has ended well; raises :class:`RunFailed` otherwise.
 
@@ -53,11 +54,11 @@ def watch_transfer(
     senders = _senders(agents)
     waiting = list(senders)
     begun_s = time.monotonic()
-    limit_s = plan["limits"]["transfer_s"] + DRAIN_S
     expected_s = expected_transfer_s(plan)
     running = list(agents)
     next_status_s = 0.0
-    while running:
+
+    def look() -> None:
         while waiting and time.monotonic() - begun_s >= waiting[0].place.start_s:
             control(waiting.pop(0), "POST", "/start")
         for agent in list(running):
@@ -66,18 +67,25 @@ def watch_transfer(
                 running.remove(agent)
             elif code is not None:
                 raise RunFailed(why_it_ended(agent))
-        for failure in failures:
-            if said := failure():
-                raise RunFailed(said)
-        if step.elapsed_s > limit_s:
-            raise RunFailed(
-                f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); "
-                "it was stopped"
-            )
+
+    def tell() -> None:
+        nonlocal next_status_s
         if step.elapsed_s >= next_status_s and any(agent in running for agent in senders):
             next_status_s = step.elapsed_s + 0.5
             progress.update(step, _status(plan, senders, step.elapsed_s, expected_s))
-        time.sleep(POLL_S)
+
+    watch_until(
+        lambda: not running,
+        step,
+        look=look,
+        failures=failures,
+        limit_s=plan["limits"]["transfer_s"] + DRAIN_S,
+        too_long=lambda: (
+            f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); it was stopped"
+        ),
+        tell=tell,
+        every_s=POLL_S,
+    )
     step.note = _outcome(agents)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.plan.engines import engine_of
+from testbed.plan.sent import sent_by
 
 MEASUREMENT = "runs"
 
@@ -18,15 +19,10 @@ BOARDS = ("convergence", "ndn", "tcp", "links")
 
 def dashboards_of(plan: Mapping[str, Any]) -> list[str]:
     """The dashboards, of :data:`BOARDS`, that have something to show of the run."""
-    traffic, session = plan.get("traffic", "ncp"), plan["sessions"][0]
-    in_tcp = session.get("transport") == "tcp" or "carrier" in session or plan.get("cross_traffic")
-    shown = {
-        "convergence": traffic == "ncp" and "carrier" not in session,
-        "ndn": traffic == "ndn",
-        "tcp": traffic == "tcp" or bool(in_tcp and engine_of(plan).kernel),
-        "links": True,
-    }
-    return [board for board in BOARDS if shown[board]]
+    shown = {sent_by(plan).board, "links"}
+    if engine_of(plan).kernel and (plan["sessions"][0].get("transport") == "tcp" or plan.get("cross_traffic")):
+        shown.add("tcp")
+    return [board for board in BOARDS if board in shown]
 
 
 def expected_s(plan: Mapping[str, Any]) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.plan.resolve import Plan
+from testbed.plan.sent import sent_by
 
 UNKEPT = ("loss", "gilbert_elliott", "jitter_ms", "jitter_file", "reorder", "duplicate", "corrupt")
 """Properties of a link by which it loses packets, changes them or their order."""
@@ -17,9 +18,9 @@ def refusals(plan: Plan) -> list[str]:
         f"cross_traffic.{flow['number']}: {flow['tool']} needs a kernel's TCP, which the simulator has not"
         for flow in plan["cross_traffic"]
     ]
-    if plan["traffic"] != "ncp":
-        what = "sockets" if plan["traffic"] == "ndn" else "TCP"
-        return [*found, f"{plan['traffic']}: it needs a kernel's {what}, which the simulator has not"]
+    sent = sent_by(plan)
+    if sent.of_a_kernel:
+        return [*found, f"{sent.name}: it needs a kernel's {sent.of_a_kernel}, which the simulator has not"]
     for session in plan["sessions"]:
         if session["transport"] == "tcp" and (why := _what_tcp_would_repair(plan, session)):
             found.append(

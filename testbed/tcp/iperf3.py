@@ -13,7 +13,8 @@ from pydantic import Field
 
 from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
-from testbed.runner.iperf3_result import read_result
+from testbed.runner import iperf3
+from testbed.runner.iperf3 import CLIENT_PORT, PORT, read_result
 from testbed.runner.processes import Supervised
 from testbed.scenario.quantities import Iperf3Seconds, SizeBytes
 from testbed.tcp.advertised import NoTransfer, arrived, steady
@@ -22,9 +23,6 @@ from testbed.tcp.kind import Kind, Measured
 from testbed.tcp.section import Role, TcpSection, Where
 from testbed.tcp.socket_samples import read_samples
 
-PORT = 5201
-CLIENT_PORT = 5601
-"""Of the connection with the data; iperf3's other connection, for control, has any."""
 COOKIE_BYTES = 37
 """Ahead of the data; iperf3 counts it at neither end."""
 END_S = 10.0
@@ -64,8 +62,7 @@ class Iperf3Transfer(Kind):
     _data_since_ns: int | None = None
 
     def start_server(self) -> Supervised:
-        command = ["iperf3", "--server", "--one-off", "--port", str(PORT), "--json"]
-        server = self.stage.start("iperf3 server", command, "receiver", self._json("server"))
+        server = self.stage.start("iperf3 server", iperf3.server(PORT, "--json"), "receiver", self._json("server"))
         self.stage.await_listening("receiver", PORT, server)
         return server
 
@@ -74,21 +71,18 @@ class Iperf3Transfer(Kind):
         window = ["--window", str(asked["window_bytes"])] if asked["window_bytes"] else []
         return self.stage.start(
             "iperf3 client",
-            [
-                "iperf3",
-                "--client",
+            iperf3.client(
                 self.stage.address("receiver"),
+                PORT,
                 "--bind",
                 self.stage.address("sender"),
-                "--port",
-                str(PORT),
                 "--cport",
                 str(CLIENT_PORT),
                 "--time",
                 f"{asked['for_s']:.0f}",
                 *window,
                 "--json",
-            ],
+            ),
             "sender",
             self._json("client"),
         )

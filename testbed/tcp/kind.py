@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import RunFailed
 from testbed.runner import live
-from testbed.runner.processes import Supervised, last_words
+from testbed.runner.listening import await_listening
+from testbed.runner.processes import Supervised
 from testbed.tcp.section import Role
-from topologies.commands import in_namespace, run
-
-LISTEN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -81,12 +77,7 @@ class Stage:
 
     def await_listening(self, role: Role, port: int, server: Supervised) -> None:
         """Wait until something listens on a TCP port of a host; raises :class:`RunFailed`."""
-        deadline = time.monotonic() + LISTEN_S
-        asked = in_namespace(self.namespaces[role], ["ss", "-Htln", f"sport = :{port}"])
-        while not run(asked).strip():
-            if server.process.poll() is not None or time.monotonic() > deadline:
-                raise RunFailed(f"{server.name} does not listen on port {port}{last_words(server.log)}")
-            time.sleep(0.05)
+        await_listening(self.namespaces[role], port, server)
 
 
 def address_of(session: Mapping[str, Any], role: Role) -> str:

@@ -17,10 +17,17 @@ from pathlib import Path
 from testbed import build, paths
 from testbed.doctor.kernel import kernel_facts
 from testbed.errors import TestbedError, Unsupported
-from testbed.runner.kinds import run_class
+from testbed.plan.sent import TRAFFIC
+from testbed.runner.life import Run
 from testbed.runner.progress import Progress
 
-PRELOADED = ("mininet.net", "mininet.log", "topologies.planned", "topologies.hosts")
+PRELOADED = (
+    "mininet.net",
+    "mininet.log",
+    "topologies.planned",
+    "topologies.hosts",
+    *(f"testbed.traffic.{name}" for name in TRAFFIC),
+)
 """Modules that the runner loads when it comes to them."""
 OUT = Path("/out")
 RESULTS = Path("/results")
@@ -41,7 +48,7 @@ def main() -> int:
     plan = json.loads((OUT / "plan.json").read_text())
     binaries = {name: paths.BINARIES / name for name in build.PROGRAMS}
     scenario = Text((OUT / "scenario.yaml").read_text())
-    run = run_class(plan)(plan, scenario, binaries, Progress(), results=RESULTS)
+    run = Run(plan, scenario, binaries, Progress(), results=RESULTS)
     document: dict[str, object] = {}
     preload()
     _sleep_until(START_S)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.runner.mptcp import why_unsupported
+from testbed.traffic.mptcp import why_unsupported
 from tests.emulation.conftest import ON_ANY_MACHINE, result_folder
 
 pytestmark = pytest.mark.emulation

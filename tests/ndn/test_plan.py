@@ -2,13 +2,14 @@
 
 import pytest
 
+from testbed import engines
 from testbed.errors import BadInput
 from testbed.ndn.plan import wire_bytes
 from testbed.ndn.results import as_session_results
 from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id, resolve
-from testbed.runner.kinds import why_unsupported
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
+from testbed.traffic.ndn import Ndn
 
 
 def plan_of(*assignments: str, quick: bool = False) -> Plan:
@@ -82,7 +83,7 @@ def test_a_faces_buffers_are_what_was_asked() -> None:
 
 def test_sockets_of_every_face_are_sampled() -> None:
     plan = plan_of("ndn.transport=tcp")
-    watched = watch_list(plan, {}, "/run/netns/x")["sockets"]
+    watched = watch_list(plan, {}, "/run/netns/x", Ndn.sockets(plan))["sockets"]
     assert [(s["host"], s["flow"], s["role"], s["protocol"]) for s in watched] == [
         ("h1", "h1-h2", "receiver", "tcp"),
         ("h2", "h2-h1", "sender", "tcp"),
@@ -112,7 +113,8 @@ def test_what_does_not_fit_is_refused_by_name(assignments: list[str], says: str)
 
 
 def test_virtual_time_has_no_sockets() -> None:
-    assert why_unsupported({**plan_of(), "engine": "sim"})
+    plan = {**plan_of(), "engine": "sim"}
+    assert engines.of(plan).refuses(plan) == ["ndn: it needs a kernel's sockets, which the simulator has not"]
 
 
 def test_results_of_nodes_are_those_of_a_session() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from testbed import traffic
 from testbed.plan.resolve import Choices, Plan, new_run_id, resolve
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
@@ -20,7 +21,8 @@ def plan_of(scenario: str, *assignments: str, **choices: Any) -> Plan:
 
 def watched(plan: Plan) -> dict[str, Any]:
     hosts = {end["host"] for link in plan["links"] for end in (link["a"], link["b"])}
-    return watch_list(plan, {host: f"/run/netns/{host}" for host in hosts}, "/run/netns/fabric")
+    namespaces = {host: f"/run/netns/{host}" for host in hosts}
+    return watch_list(plan, namespaces, "/run/netns/fabric", traffic.of(plan).sockets(plan))
 
 
 def test_every_end_of_every_link_has_the_direction_of_its_egress() -> None:

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from testbed import engines, traffic
 from testbed.errors import BadInput
 from testbed.plan.resolve import Choices, expected_transfer_s, resolve
 from testbed.plan.show import plan_text
-from testbed.runner.kinds import run_class, why_unsupported
-from testbed.runner.life import Run
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
-from testbed.simulator.refusals import refusals
-from testbed.tcp.run import TcpRun
+from testbed.traffic.ncp import Ncp
+from testbed.traffic.tcp import Tcp
 
 POLICIES = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("nkp24", "previous")}
 WINDOW = """\
@@ -59,7 +58,8 @@ def test_window_scaling_is_a_setting_of_both_hosts(plan_of) -> None:
 
 
 def test_the_port_that_data_comes_from_is_watched(plan_of) -> None:
-    watched = watch_list(plan_of(), {"h1": "/a", "h2": "/b"}, "/c")["sockets"]
+    plan = plan_of()
+    watched = watch_list(plan, {"h1": "/a", "h2": "/b"}, "/c", traffic.of(plan).sockets(plan))["sockets"]
     assert [(s["role"], s["local"], s["remote"]) for s in watched] == [
         ("sender", "198.18.1.1:5601", "198.18.1.2:5201"),
         ("receiver", "198.18.1.2:5201", "198.18.1.1:5601"),
@@ -67,8 +67,8 @@ def test_the_port_that_data_comes_from_is_watched(plan_of) -> None:
 
 
 def test_the_traffic_chooses_what_runs_it(plan_of) -> None:
-    assert run_class(plan_of()) is TcpRun
-    assert run_class(resolve(load("startup"), POLICIES, Choices(), "20261122-000000-abcd")) is Run
+    assert traffic.of(plan_of()) is Tcp
+    assert traffic.of(resolve(load("startup"), POLICIES, Choices(), "20261122-000000-abcd")) is Ncp
 
 
 FETCH = "\n".join(
@@ -98,9 +98,8 @@ def test_a_fetch_has_a_number_of_bytes(plan_of) -> None:
 
 def test_virtual_time_has_no_kernel(plan_of) -> None:
     plan = plan_of(WINDOW, engine="sim", runtime="virtual", middle="model")
-    assert "TCP, which the simulator has not" in str(why_unsupported(plan))
-    (refused,) = refusals(plan)
-    assert refused.startswith("tcp: ")
+    (refused,) = engines.of(plan).refuses(plan)
+    assert refused == "tcp: it needs a kernel's TCP, which the simulator has not"
 
 
 @pytest.mark.parametrize(

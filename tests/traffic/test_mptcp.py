@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.runner.mptcp import completion_s
+from testbed.traffic.mptcp import completion_s
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30), st.floats(0.01, 1))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.runner.iperf3_result import read_result
+from testbed.runner.iperf3 import read_result
 
 
 @pytest.mark.parametrize(

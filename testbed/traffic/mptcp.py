@@ -7,29 +7,29 @@ others (RFC 8684, ADD_ADDR), and the client joins to each.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from influxdb.line_protocol import make_lines
-
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
-from testbed.runner.agents import Agent, AgentPlace
-from testbed.runner.iperf3_result import read_result
-from testbed.runner.life import Run
+from testbed.runner import iperf3
+from testbed.runner.agents import Agent
+from testbed.runner.ends import write_events, write_result
+from testbed.runner.listening import await_listening
 from testbed.runner.network import Network
-from testbed.runner.processes import Supervised, last_words
+from testbed.runner.processes import Supervised
 from testbed.runner.progress import Step
+from testbed.runner.until_over import Failure, watch_until
 from testbed.tcp.host_settings import BUFFERS
+from testbed.traffic.traffic import Traffic, from_any_port
 from topologies.commands import CommandFailed, in_namespace, run
 
-PORT = 5201
+BY_MPTCP = ("mptcpize", "run")
 BEYOND_BYTES = 4 << 20
 """Sent beyond what is asked, as iperf3 ends when the last byte is in the socket: at most tcp_wmem's largest."""
 MOST_LINKS = 8
@@ -58,7 +58,7 @@ def mptcp_plan(plan: Plan, congestion_control: str | None) -> Plan:
     own = plan["sessions"][0]
     # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
     connections = [
-        {**connection, "receiver": f"{connection['receiver'].rsplit(':', 1)[0]}:{PORT}"}
+        {**connection, "receiver": f"{connection['receiver'].rsplit(':', 1)[0]}:{iperf3.PORT}"}
         for connection in own["connections"]
     ]
     session = {
@@ -77,113 +77,80 @@ def mptcp_plan(plan: Plan, congestion_control: str | None) -> Plan:
     return {**plan, "runtime": "process", "sessions": [session], "checks": checks}
 
 
-class MptcpRun(Run):
-    """One run of such a plan on this machine."""
+class Mptcp(Traffic):
+    """iperf3 by MPTCP, between the hosts of the plan's session."""
 
-    def _places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
-        return []
+    @classmethod
+    def why_unsupported(cls) -> str | None:
+        return why_unsupported()
 
-    def _transfer(
-        self, network: Network, started: Sequence[Agent], failures: Sequence[Callable[[], str | None]], step: Step
-    ) -> None:
-        session = self.plan["sessions"][0]
+    @classmethod
+    def ends_of(cls, session: Mapping[str, Any], connection: Mapping[str, Any]) -> tuple[str, str]:
+        sender, receiver = super().ends_of(session, connection)
+        return from_any_port(sender), receiver
+
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
+        """Nothing is timed from there while it is on."""
+        return None
+
+    def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        session, provenance = self.site.session, self.site.provenance
         hosts = {role: session[f"{role}_host"] for role in ("sender", "receiver")}
         namespaces = network.namespaces()
         client, server = namespaces[hosts["sender"]], namespaces[hosts["receiver"]]
-        self.provenance["mptcp"] = _prepare(client, server, session)
+        provenance["mptcp"] = _prepare(client, server, session)
         said = self._iperf3(client, server, failures, step)
         results = _results(session, *said)
         for role in ("sender", "receiver"):
-            document = json.dumps(results[role], indent=1) + "\n"
-            (self.folder / "agents" / f"{session['name']}-{role}.json").write_text(document)
-        self.provenance["mptcp"] |= {"counters": _counters(client), "subflows": results["sender"]["connections"]}
-        self._write_events(results["receiver"])
+            write_result(self.site.folder, f"{session['name']}-{role}", results[role])
+        provenance["mptcp"] |= {"counters": _counters(client), "subflows": results["sender"]["connections"]}
+        words = ("iperf3 over MPTCP starts", "the last byte asked for arrived")
+        write_events(self.site.plan, self.site.spools, results["receiver"], words)
         step.note = f"{results['receiver']['goodput_bps'] / 8 / 2**20:.3f} MiB/s by MPTCP"
 
     def _iperf3(
-        self, client: str, server: str, failures: Sequence[Callable[[], str | None]], step: Step
+        self, client: str, server: str, failures: Sequence[Failure], step: Step
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]], int]:
         """The server's own JSON, the subflows' last counters by local address, when it started (Unix ns)."""
-        session = self.plan["sessions"][0]
-        server_json, client_json = self.folder / "iperf3-server.json", self.folder / "iperf3-client.json"
-        listening = Supervised.start(
-            "iperf3 server",
-            [
-                # The addresses are IPv4's; a kernel may have MPTCP without IPv6.
-                "mptcpize",
-                "run",
-                "iperf3",
-                "--server",
-                "--version4",
-                "--one-off",
-                "--port",
-                str(PORT),
-                "--interval",
-                "0.1",
-                "--json",
-            ],
-            server_json,
-            namespace=server,
-        )
+        session = self.site.session
+        server_json, client_json = (self.site.folder / f"iperf3-{end}.json" for end in ("server", "client"))
+        # The addresses are IPv4's; a kernel may have MPTCP without IPv6.
+        command = iperf3.server(iperf3.PORT, "--version4", "--interval", "0.1", "--json")
+        listening = Supervised.start("iperf3 server", [*BY_MPTCP, *command], server_json, namespace=server)
         sending = None
         subflows: dict[str, dict[str, Any]] = {}
         try:
-            _await_listening(server, listening)
+            await_listening(server, iperf3.PORT, listening)
             chosen = session["congestion_control"]
             started_ns = time.time_ns()
-            sending = Supervised.start(
-                "iperf3 client",
-                [
-                    "mptcpize",
-                    "run",
-                    "iperf3",
-                    "--client",
-                    _address(session, "receiver"),
-                    "--port",
-                    str(PORT),
-                    "--bytes",
-                    str(session["transfer_bytes"] + BEYOND_BYTES),
-                    "--interval",
-                    "0",
-                    "--json",
-                    *(("--congestion", chosen) if chosen else ()),
-                ],
-                client_json,
-                namespace=client,
+            command = iperf3.client(
+                _address(session, "receiver"),
+                iperf3.PORT,
+                "--bytes",
+                str(session["transfer_bytes"] + BEYOND_BYTES),
+                "--interval",
+                "0",
+                "--json",
+                *(("--congestion", chosen) if chosen else ()),
             )
-            deadline = time.monotonic() + self.plan["limits"]["transfer_s"] + BEYOND_BYTES / 1e5
-            while sending.process.poll() is None or listening.process.poll() is None:
-                _sample(client, subflows)
-                for failure in failures:
-                    if told := failure():
-                        raise RunFailed(told)
-                if time.monotonic() > deadline:
-                    raise RunFailed(f"iperf3 over MPTCP did not end in time; see {client_json}")
-                self.progress.update(step, "MPTCP")
-                time.sleep(SAMPLE_S)
+            sending = Supervised.start("iperf3 client", [*BY_MPTCP, *command], client_json, namespace=client)
+            both = (sending.process, listening.process)
+            watch_until(
+                lambda: all(process.poll() is not None for process in both),
+                step,
+                look=lambda: _sample(client, subflows),
+                failures=failures,
+                limit_s=self.site.plan["limits"]["transfer_s"] + BEYOND_BYTES / 1e5,
+                too_long=lambda: f"iperf3 over MPTCP did not end in time; see {client_json}",
+                tell=lambda: self.site.progress.update(step, "MPTCP"),
+                every_s=SAMPLE_S,
+            )
         finally:
             for process in (sending, listening):
                 if process is not None and process.process.poll() is None:
                     process.end_group()
-        read_result(client_json)  # what went wrong there says more than the server's
-        return read_result(server_json), subflows, started_ns
-
-    def _write_events(self, receiver: Mapping[str, Any]) -> None:
-        tags = {"run": self.plan["run"], "scenario": self.plan["scenario"], "session": receiver["session"]}
-        points = [
-            {
-                "measurement": "event",
-                "tags": {**tags, "kind": kind},
-                "time": receiver[when],
-                "fields": {"at_s": at_s, "text": text},
-            }
-            for kind, when, at_s, text in (
-                ("transfer_start", "started_unix_ns", 0.0, "iperf3 over MPTCP starts"),
-                ("transfer_end", "finished_unix_ns", receiver["duration_s"], "the last byte asked for arrived"),
-            )
-        ]
-        with (self.spools / "events.lp").open("ab", buffering=0) as spool:
-            spool.write(make_lines({"points": points}).encode())
+        iperf3.read_result(client_json)  # what went wrong there says more than the server's
+        return iperf3.read_result(server_json), subflows, started_ns
 
 
 def _address(session: Mapping[str, Any], role: str, connection: int = 0) -> str:
@@ -212,21 +179,13 @@ def _prepare(client: str, server: str, session: Mapping[str, Any]) -> dict[str, 
     return facts
 
 
-def _await_listening(namespace: str, server: Supervised) -> None:
-    deadline = time.monotonic() + 5
-    while not run(in_namespace(namespace, ["ss", "-Htln", f"sport = :{PORT}"])).strip():
-        if server.process.poll() is not None or time.monotonic() > deadline:
-            raise RunFailed(f"iperf3's server does not listen{last_words(server.log)}")
-        time.sleep(0.05)
-
-
 _ENDS = re.compile(r"(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)\s+(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)")
 
 
 def _sample(namespace: str, subflows: dict[str, dict[str, Any]]) -> None:
     """Note each subflow's counters, by local address and port."""
     # A race with the end of a socket is no reason to end the run.
-    asked = in_namespace(namespace, ["ss", "-HtinO", f"dport = :{PORT}"])
+    asked = in_namespace(namespace, ["ss", "-HtinO", f"dport = :{iperf3.PORT}"])
     told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     for line in told.splitlines():
         ends, acked = _ENDS.search(line), re.search(r"bytes_acked:(\d+)", line)
@@ -297,3 +256,6 @@ def _counters(namespace: str) -> dict[str, int]:
     lines = run(in_namespace(namespace, ["cat", "/proc/self/net/netstat"])).splitlines()
     names, values = (line.split()[1:] for line in lines if line.startswith("MPTcpExt:"))
     return {name: int(value) for name, value in zip(names, values, strict=True) if int(value)}
+
+
+TRAFFIC = Mptcp

@@ -1,0 +1,58 @@
+"""What each kind of traffic is, for all who read a plan or its results: a line each.
+
+How it is sent is in its own file, ``testbed/traffic/<name>.py``, which only runs load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.errors import BadInput
+
+
+@dataclass(frozen=True)
+class TrafficFacts:
+    """What is true of all that is sent by it."""
+
+    name: str
+    shown_as: str
+    """What a sentence calls it."""
+    board: str
+    """The dashboard that shows it best."""
+    windows: bool = False
+    """Its sessions are NCP's: they have windows, which are sampled and judged; else it brings figures of its own."""
+    of_a_kernel: str = ""
+    """What of a kernel it can't do without, beyond links."""
+    waits_in_sockets: bool = False
+    """What is above a link's rate waits in the sender's socket, not in a queue of packets."""
+
+
+TRAFFIC: Mapping[str, TrafficFacts] = {
+    facts.name: facts
+    for facts in (
+        TrafficFacts("ncp", "NCP", "convergence", windows=True),
+        TrafficFacts("tcp", "the kernel's TCP", "tcp", of_a_kernel="TCP"),
+        TrafficFacts("ndn", "NDN", "ndn", of_a_kernel="sockets", waits_in_sockets=True),
+        TrafficFacts("mptcp", "the kernel's MPTCP", "tcp", of_a_kernel="MPTCP"),
+    )
+}
+DEFAULT = next(iter(TRAFFIC))
+"""Of plans from when there was no other."""
+
+
+def traffic_of(plan: Mapping[str, Any]) -> TrafficFacts:
+    """What a plan's sessions were planned as; raises :class:`BadInput` where there is no such traffic."""
+    return _named(str(plan.get("traffic", DEFAULT)))
+
+
+def sent_by(plan: Mapping[str, Any]) -> TrafficFacts:
+    """What carries their bytes: the same, or what takes its place over the same links (a session's ``carrier``)."""
+    return _named(str(plan["sessions"][0].get("carrier") or plan.get("traffic", DEFAULT)))
+
+
+def _named(name: str) -> TrafficFacts:
+    if name not in TRAFFIC:
+        raise BadInput(f"traffic {name!r}: should be {', '.join(TRAFFIC)}")
+    return TRAFFIC[name]

@@ -1,0 +1,42 @@
+"""Start and end of a transfer that no agent tells of, as telemetry; and its ends' results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from influxdb.line_protocol import make_lines
+
+from testbed.plan.resolve import Plan
+
+Point = Mapping[str, Any]
+
+
+def write_events(
+    plan: Plan, spools: Path, result: Mapping[str, Any], words: tuple[str, str], further: Sequence[Point] = ()
+) -> None:
+    """Add them to the timeline's spool, with ``further`` points. ``result`` is the receiver's: ``session``,
+    ``started_unix_ns``, ``finished_unix_ns``, ``duration_s``; ``words`` tell of start and end."""
+    tags = {"run": plan["run"], "scenario": plan["scenario"], "session": result["session"]}
+    points = [
+        {
+            "measurement": "event",
+            "tags": {**tags, "kind": kind},
+            "time": result[when],
+            "fields": {"at_s": at_s, "text": text},
+        }
+        for kind, when, at_s, text in (
+            ("transfer_start", "started_unix_ns", 0.0, words[0]),
+            ("transfer_end", "finished_unix_ns", result["duration_s"], words[1]),
+        )
+    ]
+    with (spools / "events.lp").open("ab", buffering=0) as spool:
+        spool.write(make_lines({"points": [*points, *further]}).encode())
+
+
+def write_result(folder: Path, name: str, result: Mapping[str, Any]) -> None:
+    """An end's result, in a run's folder."""
+    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+    (folder / "agents" / f"{name}.json").write_text(text)

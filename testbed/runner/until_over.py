@@ -1,0 +1,39 @@
+"""The one loop that watches a transfer, whatever is transferred and by whom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from testbed.errors import RunFailed
+from testbed.runner.progress import Step
+
+Failure = Callable[[], str | None]
+"""Tells what became of a part that the transfer depends on (middle, gateway): how it failed, or None."""
+
+
+def watch_until(
+    over: Callable[[], bool],
+    step: Step,
+    *,
+    look: Callable[[], object],
+    failures: Sequence[Failure],
+    limit_s: float,
+    too_long: Callable[[], str],
+    tell: Callable[[], object],
+    every_s: float,
+) -> None:
+    """Look every so often until it is over.
+
+    ``look`` does what is due and raises :class:`RunFailed` where an end has failed; ``tell`` says how it goes. Raises
+    :class:`RunFailed` for a part that failed, and with ``too_long()`` when the step has taken ``limit_s`` seconds.
+    """
+    while not over():
+        look()
+        for failure in failures:
+            if said := failure():
+                raise RunFailed(said)
+        if step.elapsed_s > limit_s:
+            raise RunFailed(too_long())
+        tell()
+        time.sleep(every_s)

@@ -1,0 +1,93 @@
+"""NCP: an agent at each end of each session."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.plan.resolve import Plan
+from testbed.runner.agents import Agent, AgentPlace, agent_name
+from testbed.runner.network import HostsTcp, Network
+from testbed.runner.progress import Step
+from testbed.runner.transfer import start_of_transfer, watch_transfer
+from testbed.runner.until_over import Failure
+from testbed.tcp.host_settings import DEFAULTS
+from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
+from testbed.traffic.traffic import Traffic, from_any_port
+
+
+class Ncp(Traffic):
+    """Sessions with windows, over UDP or over the kernel's TCP."""
+
+    program = "ncp-agent"
+
+    @classmethod
+    def ends_of(cls, session: Mapping[str, Any], connection: Mapping[str, Any]) -> tuple[str, str]:
+        sender, receiver = super().ends_of(session, connection)
+        return (from_any_port(sender) if _over_tcp(session) else sender), receiver
+
+    @classmethod
+    def hosts_tcp(cls, plan: Plan) -> HostsTcp:
+        """As the plan says, not the machine. The congestion control is chosen by routes and not by the namespaces'
+        own default, which can only be what the machine leaves to all programs to choose.
+
+        A socket may hold the session's window in either direction from the start, and as much for what the kernel
+        counts beside the data. A receive buffer that grows as the kernel sees fit is full after 0.8 s or more than 1 s
+        of a paused reader, by the kernel's version, and holds up the sender or not; a send buffer may take less than
+        the link's queue, by which the plan bounds it.
+        """
+        over_tcp = [session for session in plan["sessions"] if _over_tcp(session)]
+        if not over_tcp:
+            return HostsTcp()
+        buffer_bytes = 2 * max(session["send_window_bytes"] for session in over_tcp)
+        buffers = {f"net.ipv4.{name}": f"4096 {buffer_bytes} {buffer_bytes}" for name in ("tcp_rmem", "tcp_wmem")}
+        return HostsTcp(str(over_tcp[0]["congestion_control"]), DEFAULTS | buffers)
+
+    def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
+        places = []
+        for session in self.site.plan["sessions"]:
+            for role in ("receiver", "sender"):
+                name = agent_name(session["name"], role)
+                place = AgentPlace(
+                    host=session[f"{role}_host"],
+                    role=role,
+                    session=session["name"],
+                    plan=self.site.plan_file,
+                    directory=self.site.spools / name,
+                    control=own / name,
+                    credentials=credentials,
+                    log=self.site.logs / f"{name}.log",
+                    start_s=session["start_s"],
+                )
+                place.prepare()
+                places.append(place)
+        return places
+
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
+        return start_of_transfer(started)
+
+    def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        """From the start of the first session to the end of the last."""
+        watch_transfer(self.site.plan, started, failures, self.site.progress, step)
+        for session in self.site.plan["sessions"]:
+            if _over_tcp(session):
+                seen = congestion_controls(self.site.spools, session["name"])
+                noted = self.site.provenance.setdefault("congestion_control_of_the_sockets", {})
+                noted[session["name"]] = sorted(seen)
+                assert_sent_with(session["congestion_control"], seen)
+
+    def keep_results(self, places: Sequence[AgentPlace]) -> None:
+        """As the agents left them."""
+        for place in places:
+            result = place.directory / "result.json"
+            if result.exists():
+                shutil.copyfile(result, self.site.folder / "agents" / f"{place.name}.json")
+
+
+def _over_tcp(session: Mapping[str, Any]) -> bool:
+    return bool(session["transport"] == "tcp")
+
+
+TRAFFIC = Ncp

@@ -1,0 +1,152 @@
+"""NDN: an agent on every host of a chain."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunFailed
+from testbed.ndn import plan as ndn_plan
+from testbed.ndn.results import SEGMENTS, as_session_results
+from testbed.plan.resolve import Plan
+from testbed.runner.agents import Agent, AgentPlace, agent_name, control, why_it_ended
+from testbed.runner.ends import write_result
+from testbed.runner.network import HostsTcp, Network
+from testbed.runner.progress import Step
+from testbed.runner.transfer import DRAIN_S, state_of
+from testbed.runner.until_over import Failure, watch_until
+from testbed.tcp.host_settings import prepare_host
+from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
+from testbed.traffic.traffic import Traffic
+
+POLL_S = 0.1
+
+
+class Ndn(Traffic):
+    """One fetch, by the consumer at the chain's first host."""
+
+    program = "ndn-agent"
+
+    @classmethod
+    def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
+        return ndn_plan.sockets(plan)
+
+    @classmethod
+    def hosts_tcp(cls, plan: Plan) -> HostsTcp:
+        return HostsTcp(_congestion_control(plan))
+
+    def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
+        session = self.site.session["name"]
+        places = []
+        # Producer first: a face that dials finds the one that listens.
+        for node in reversed(self.site.plan["ndn"]["nodes"]):
+            name = agent_name(session, node["host"])
+            place = AgentPlace(
+                host=node["host"],
+                role=node["host"],
+                session=session,
+                plan=self.site.plan_file,
+                directory=self.site.spools / name,
+                control=own / name,
+                credentials=credentials,
+                log=self.site.logs / f"{name}.log",
+                part=("run", "--node", node["host"]),
+            )
+            place.prepare()
+            places.append(place)
+        return places
+
+    def set_hosts(self, network: Network) -> None:
+        """TCP's settings, where faces are TCP's."""
+        asked = _congestion_control(self.site.plan)
+        for node in self.site.plan["ndn"]["nodes"] if asked else ():
+            self.site.provenance.setdefault("hosts", {})[node["host"]] = [
+                prepare_host(network.namespaces()[node["host"]], _address(face["remote"]), {}, {}, str(asked))
+                for face in node["faces"]
+            ]
+
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
+        return int(state_of(self._consumer(started)).get("started_unix_ns", 0)) or None
+
+    def _consumer(self, started: Sequence[Agent]) -> Agent:
+        host = self.site.plan["ndn"]["nodes"][0]["host"]
+        return next(agent for agent in started if agent.place.host == host)
+
+    def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        consumer = self._consumer(started)
+        control(consumer, "POST", "/start")
+        self._watch(consumer, started, failures, step)
+        # The others answer until they are told to stop; then they push what telemetry they still have.
+        for agent in started:
+            agent.stop()
+            if agent.place.result() is None:
+                raise RunFailed(f"{why_it_ended(agent)}; it left no result")
+        if asked := _congestion_control(self.site.plan):
+            seen = congestion_controls(self.site.spools, self.site.session["name"])
+            self.site.provenance["congestion_control_of_the_sockets"] = sorted(seen)
+            assert_sent_with(asked, seen)
+        step.note = _in_words(consumer.place.result() or {})
+
+    def _watch(self, consumer: Agent, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        """Until the consumer has ended well."""
+        session = self.site.session
+
+        def look() -> None:
+            for agent in started:
+                if agent is not consumer and agent.exit_code() is not None:
+                    raise RunFailed(why_it_ended(agent))
+
+        def tell() -> None:
+            done = state_of(consumer).get("bytes", 0) / session["transfer_bytes"]
+            left_s = max(0.0, session["expected_s"] - step.elapsed_s)
+            self.site.progress.update(step, f"{done:4.0%}  {step.elapsed_s:.0f} s, about {left_s:.0f} s left")
+
+        watch_until(
+            lambda: consumer.exit_code() is not None,
+            step,
+            look=look,
+            failures=failures,
+            limit_s=self.site.plan["limits"]["transfer_s"] + DRAIN_S,
+            too_long=lambda: (
+                f"the fetch is not over after {step.elapsed_s:.0f} s ({session['expected_s']:.0f} s at full rate)"
+            ),
+            tell=tell,
+            every_s=POLL_S,
+        )
+        if consumer.exit_code():
+            raise RunFailed(why_it_ended(consumer))
+
+    def keep_results(self, places: Sequence[AgentPlace]) -> None:
+        """In the shape of a session's, and the consumer's log."""
+        by_host: dict[str, Mapping[str, Any]] = {}
+        for place in places:
+            if (result := place.result()) is not None:
+                by_host[place.host] = result
+            if (place.directory / SEGMENTS).exists():
+                shutil.copyfile(place.directory / SEGMENTS, self.site.folder / SEGMENTS)
+        for name, result in as_session_results(self.site.plan, by_host).items():
+            write_result(self.site.folder, name, result)
+
+
+def _congestion_control(plan: Plan) -> str | None:
+    """That of faces over TCP; None where they are UDP's."""
+    section = plan["ndn"]
+    return str(section["congestion_control"]) if section["transport"] == "tcp" else None
+
+
+def _address(endpoint: str) -> str:
+    return endpoint.rsplit(":", 1)[0]
+
+
+def _in_words(result: Mapping[str, Any]) -> str:
+    figures = result.get("figures", {})
+    return (
+        f"{result.get('bytes', 0) / 2**20:.3g} MiB in {result.get('duration_s', 0):.1f} s, "
+        f"{figures.get('goodput_mbps', 0):.1f} Mbit/s, RTT {figures.get('rtt_ms', 0):.1f} ms (median), "
+        f"{result.get('retransmissions', 0)} retransmissions, {result.get('marks', 0)} marks"
+    )
+
+
+TRAFFIC = Ndn

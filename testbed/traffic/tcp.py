@@ -1,0 +1,156 @@
+"""The kernel's TCP: one transfer between two hosts, by one of the kinds of ``testbed/tcp``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from testbed.errors import Exit, RunFailed, Unsupported
+from testbed.runner.agents import Agent
+from testbed.runner.ends import write_events, write_result
+from testbed.runner.network import Network
+from testbed.runner.packets import SETTLE_S, Capture
+from testbed.runner.processes import Supervised
+from testbed.runner.progress import Step
+from testbed.runner.until_over import Failure, watch_until
+from testbed.tcp.capture import HEADER_BYTES
+from testbed.tcp.host_settings import prepare_host
+from testbed.tcp.kind import Kind, Measured, Stage, address_of
+from testbed.tcp.kinds import KINDS
+from testbed.tcp.section import Role
+from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
+from testbed.traffic.traffic import Traffic
+
+ROLES: tuple[Role, ...] = ("receiver", "sender")
+POLL_S = 0.05
+
+
+class Tcp(Traffic):
+    """Without agents: programs of the machine's, or of the kind's own."""
+
+    _kind: Kind | None = None
+
+    def set_hosts(self, network: Network) -> None:
+        """As the scenario's section says, and told in provenance."""
+        asked, session = self.site.plan["tcp"], self.site.session
+        ways: tuple[tuple[Role, Role], ...] = (("sender", "receiver"), ("receiver", "sender"))
+        for role, peer in ways:
+            self.site.provenance.setdefault("hosts", {})[session[f"{role}_host"]] = prepare_host(
+                network.namespaces()[session[f"{role}_host"]],
+                address_of(session, peer),
+                session["sysctls"][role],
+                asked["routes"][role],
+                asked["congestion_control"],
+            )
+
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
+        return self._kind.started_unix_ns() if self._kind else None
+
+    def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        kind = self._kind = KINDS[self.site.plan["tcp"]["kind"]](self._stage(network))
+        captures = self._start_captures(kind.stage)
+        try:
+            server = kind.start_server()
+            client: Supervised | None = None
+            try:
+                kind.client_started_unix_ns = time.time_ns()
+                client = kind.start_client()
+                self._watch(client, server, failures, step)
+                kind.end_server(server)
+            finally:
+                for process in (client, server):
+                    if process is not None and process.process.poll() is None:
+                        process.end_group()
+            if captures:
+                time.sleep(SETTLE_S)
+        finally:
+            for capture in captures.values():
+                capture.stop()
+        self.site.provenance["frames_not_captured"] = {role: c.lost() for role, c in captures.items()}
+        measured = kind.measured()
+        self._assert_congestion_control(measured)
+        self._write(measured)
+        told = ", ".join(f"{name} {value:.6g}" for name, value in measured.figures.items())
+        step.note = f"{measured.bytes / 2**20:.3g} MiB in {measured.duration_s:.3g} s; {told}"
+
+    def _stage(self, network: Network) -> Stage:
+        session, namespaces = self.site.session, network.namespaces()
+        by_role: dict[Role, str] = {role: namespaces[session[f"{role}_host"]] for role in ROLES}
+        return Stage(self.site.plan, by_role, self.site.folder, self.site.binaries)
+
+    def _start_captures(self, stage: Stage) -> dict[Role, Capture]:
+        where = self.site.plan["tcp"]["capture"]
+        found: dict[Role, Capture] = {
+            role: Capture(
+                role,
+                stage.namespaces[role],
+                stage.capture(role),
+                self.site.logs / f"capture-{role}.log",
+                interface=stage.interface(role),
+                frame_bytes=HEADER_BYTES,
+            )
+            for role in ROLES
+            if where in (role, "both")
+        }
+        for capture in found.values():
+            capture.await_ready()
+        return found
+
+    def _watch(self, client: Supervised, server: Supervised, failures: Sequence[Failure], step: Step) -> None:
+        """Until the client has ended well."""
+        expected_s = self.site.session["expected_s"]
+
+        def look() -> None:
+            if server.process.poll():
+                raise RunFailed(str(server.failure()))
+
+        def tell() -> None:
+            left_s = max(0.0, expected_s - step.elapsed_s)
+            self.site.progress.update(step, f"{step.elapsed_s:.0f} s, about {left_s:.0f} s left")
+
+        watch_until(
+            lambda: client.process.poll() is not None,
+            step,
+            look=look,
+            failures=failures,
+            limit_s=self.site.plan["limits"]["transfer_s"],
+            too_long=lambda: (
+                f"{client.name} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)"
+            ),
+            tell=tell,
+            every_s=POLL_S,
+        )
+        if client.process.returncode == Exit.CANNOT_RUN:
+            raise Unsupported(str(client.failure()))
+        if client.process.returncode:
+            raise RunFailed(str(client.failure()))
+
+    def _assert_congestion_control(self, measured: Measured) -> None:
+        seen = congestion_controls(self.site.spools, self.site.session["name"]) | {measured.congestion_control}
+        seen -= {""}
+        self.site.provenance["congestion_control_of_the_socket"] = sorted(seen)
+        assert_sent_with(self.site.plan["tcp"]["congestion_control"], seen)
+
+    def _write(self, measured: Measured) -> None:
+        """Both ends' results, and the events."""
+        session = self.site.session["name"]
+        common = {
+            "session": session,
+            "bytes": measured.bytes,
+            "started_unix_ns": measured.started_unix_ns,
+            "finished_unix_ns": measured.finished_unix_ns,
+            "duration_s": measured.duration_s,
+            "error": "",
+        }
+        figures: Mapping[Role, Mapping[str, object]] = {
+            "sender": {"congestion_control": self.site.plan["tcp"]["congestion_control"]},
+            "receiver": {"goodput_bps": measured.bytes * 8 / measured.duration_s, "figures": dict(measured.figures)},
+        }
+        for role in ROLES:
+            result = {"role": role, **common, **figures[role], **measured.details.get(role, {})}
+            write_result(self.site.folder, f"{session}-{role}", result)
+        words = ("the client starts", "all has arrived")
+        write_events(self.site.plan, self.site.spools, common, words, measured.points)
+
+
+TRAFFIC = Tcp

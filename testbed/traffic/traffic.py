@@ -1,0 +1,118 @@
+"""What a kind of traffic is to the run around it, which is the same for all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.plan.resolve import Plan
+from testbed.runner.agents import Agent, AgentPlace
+from testbed.runner.network import HostsTcp, Network
+from testbed.runner.progress import Progress, Step
+from testbed.runner.until_over import Failure
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a run has for its traffic: its plan, its folder, programs, and what is told of it."""
+
+    plan: Plan
+    folder: Path
+    binaries: Mapping[str, Path]
+    progress: Progress
+    provenance: dict[str, Any]
+
+    @property
+    def session(self) -> Mapping[str, Any]:
+        """The plan's first session; most kinds have one only."""
+        session: Mapping[str, Any] = self.plan["sessions"][0]
+        return session
+
+    @property
+    def plan_file(self) -> Path:
+        return self.folder / "plan.json"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def spools(self) -> Path:
+        """Of telemetry; gone after the run, when they are one file."""
+        return self.folder / "spools"
+
+
+class Traffic(ABC):
+    """The traffic of one run, in the order of its methods."""
+
+    program: str = ""
+    """What runs on the hosts, by its binary's and image's name; "" where the kernel itself sends."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    @classmethod
+    def why_unsupported(cls) -> str | None:
+        """Why this machine can't send it, or None."""
+        return None
+
+    @classmethod
+    def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
+        """Both ends of each of its flows, as ``ncp-collect`` looks for them (docs/collectors.md)."""
+        for session in plan["sessions"]:
+            for connection in session["connections"]:
+                names = {
+                    "protocol": session["transport"],
+                    "flow": f"{session['name']}-{connection['index']}",
+                    "session": session["name"],
+                    "connection": str(connection["index"]),
+                }
+                sender, receiver = cls.ends_of(session, connection)
+                yield from both_ends(names, (session["sender_host"], sender), (session["receiver_host"], receiver))
+
+    @classmethod
+    def ends_of(
+        cls,
+        session: Mapping[str, Any],  # noqa: ARG003 (of its transport some ask)
+        connection: Mapping[str, Any],
+    ) -> tuple[str, str]:
+        """A connection's addresses with ports, the sender's first."""
+        return connection["sender"], connection["receiver"]
+
+    @classmethod
+    def hosts_tcp(cls, plan: Plan) -> HostsTcp:  # noqa: ARG003 (where agents send by TCP)
+        """How TCP is set on all hosts before anything is sent."""
+        return HostsTcp()
+
+    def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
+        """Its agents, in the order that they are started in; none where no agent sends. ``own`` is the run's folder
+        of control sockets."""
+        return []
+
+    def set_hosts(self, network: Network) -> None:  # noqa: B027 (most leave hosts as they are)
+        """Set up what it needs on the hosts of a network that is built."""
+
+    @abstractmethod
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
+        """When the first transfer started, in Unix nanoseconds; None before that."""
+
+    @abstractmethod
+    def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        """Send all, and return when it has arrived; raises :class:`RunFailed` where it does not."""
+
+    def keep_results(self, places: Sequence[AgentPlace]) -> None:  # noqa: B027 (without agents they are kept already)
+        """Leave what both ends say in the folder's ``agents/``, also of a run that broke down."""
+
+
+def from_any_port(address: str) -> str:
+    """As the collectors know a sender that dials."""
+    return f"{address.rsplit(':', 1)[0]}:0"
+
+
+def both_ends(names: dict[str, str], sender: tuple[str, str], receiver: tuple[str, str]) -> Iterator[dict[str, str]]:
+    """The two sides of a flow, each a host and an address with port."""
+    for role, (host, local), (_, remote) in (("sender", sender, receiver), ("receiver", receiver, sender)):
+        yield {**names, "role": role, "host": host, "local": local, "remote": remote}

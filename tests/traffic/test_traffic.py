@@ -1,0 +1,80 @@
+"""What is sent, behind one type; and the one loop that watches it."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed import traffic
+from testbed.errors import BadInput, RunFailed
+from testbed.plan.sent import TRAFFIC, sent_by, traffic_of
+from testbed.runner.progress import Step
+from testbed.runner.until_over import watch_until
+
+
+def test_each_has_a_file_of_its_name() -> None:
+    for name in TRAFFIC:
+        found = traffic.of({"sessions": [{"carrier": name}]})
+        assert found.__module__ == f"testbed.traffic.{name}"
+        assert issubclass(found, traffic.Traffic)
+    files = {path.stem for path in Path(traffic.__file__).parent.glob("*.py")} - {"__init__", "traffic"}
+    assert files == set(TRAFFIC)
+
+
+def test_what_takes_ncps_place_is_planned_as_ncp_is() -> None:
+    plan = {"traffic": "ncp", "sessions": [{"carrier": "mptcp"}]}
+    assert traffic_of(plan).windows
+    assert not sent_by(plan).windows
+    assert sent_by({"sessions": [{}]}).name == "ncp", "in plans from when there was no other"
+    with pytest.raises(BadInput, match="traffic 'quic': should be ncp, tcp, ndn, mptcp"):
+        traffic.of({"traffic": "quic", "sessions": [{}]})
+
+
+class Looked:
+    """A transfer that is over when it has been looked at so often."""
+
+    def __init__(self, times: int) -> None:
+        self.left, self.told = times, 0
+
+    def look(self) -> None:
+        self.left -= 1
+
+    def tell(self) -> None:
+        self.told += 1
+
+    def watch(self, *failures: str | None, limit_s: float = 600.0) -> None:
+        watch_until(
+            lambda: self.left <= 0,
+            Step("transfer"),
+            look=self.look,
+            failures=[lambda said=said: said for said in failures],
+            limit_s=limit_s,
+            too_long=lambda: "it takes too long",
+            tell=self.tell,
+            every_s=0.0,
+        )
+
+
+def test_it_is_watched_until_it_is_over() -> None:
+    looked = Looked(3)
+    looked.watch(None, None)
+    assert (looked.left, looked.told) == (0, 3)
+
+
+def test_a_part_that_fails_ends_it() -> None:
+    looked = Looked(3)
+    with pytest.raises(RunFailed, match="the middle ended"):
+        looked.watch(None, "the middle ended")
+    assert (looked.left, looked.told) == (2, 0)
+
+
+def test_what_takes_too_long_is_given_up() -> None:
+    looked = Looked(3)
+    with pytest.raises(RunFailed, match="it takes too long"):
+        looked.watch(limit_s=-1.0)
+    assert looked.told == 0
+
+
+def test_what_is_over_is_not_looked_at() -> None:
+    looked = Looked(0)
+    looked.watch("whatever became of the parts since")
+    assert looked.told == 0
