@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from testbed.ndn import plan as ndn_plan
+from testbed.plan import ndn as ndn_plan
 from testbed.plan.layout import Path
 from testbed.plan.links import ncp_frame_bytes
 from testbed.plan.resolved import Topology
@@ -12,7 +12,7 @@ from testbed.plan.sessions import PolicyFacts, connection_of, sessions_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Session
-from testbed.tcp.section import Role
+from testbed.scenario.tcp import Role
 
 TCP_FRAME_BYTES = 14 + 1500
 """A full segment as an Ethernet frame without FCS."""

@@ -12,8 +12,7 @@ from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.report.plots import Plot
 from testbed.tcp import receive_window
-from testbed.tcp.download import DATA, EDGES
-from testbed.tcp.sequence import Edge, TimeSequence, read_csv
+from testbed.tcp.sequence import DATA, EDGES, Edge, TimeSequence, read_csv
 
 PUBLISHED = paths.CHECKOUT / "published" / "initial-rwnd.csv"
 DESCRIPTION = (

@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from testbed.checks.evidence import Evidence
-from testbed.ndn.results import SEGMENTS
 from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.report.plot import Plot
+from testbed.series.ndn import SEGMENTS
 
 MOST_DOTS = 2500
 """Of the consumer's log, evenly over it: more would make the page heavy, and not tell more."""

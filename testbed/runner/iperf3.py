@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
+from testbed.scenario.tcp import Iperf3
 
-PORT = 5201
-"""Of the server; of several, the first one's."""
-CLIENT_PORT = 5601
-"""Where the data comes from, of several the first one's; iperf3's other connection, for control, has any."""
+PORT, CLIENT_PORT = Iperf3.receiver_port, Iperf3.sender_port
+"""Of the server, and of the connection with the data at the client; of several flows, the first one's."""
 
 
 def server(port: int = PORT, *further: str) -> list[str]:

@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from testbed.checks import Check
-from testbed.ndn.section import Ndn
 from testbed.scenario.links import Link
+from testbed.scenario.ndn import Ndn
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
 from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.scenario.sessions import MOST_WINDOW, Access, CrossTraffic, Session
+from testbed.scenario.tcp import Tcp
 from testbed.scenario.timeline import TimelineEvent
 from testbed.scenario.topology import KEYS_OF_TOPOLOGY, Topology
-from testbed.tcp.kinds import Tcp
 
 MOST_LINKS = 64
 MOST_ACTIONS = 20_000

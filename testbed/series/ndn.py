@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from testbed.series.series import Series
 
+SEGMENTS = "segments.csv"
+"""The consumer's log, a row per segment in the order of arrival."""
+
 
 def _of_consumer(name: str, field: str, title: str, unit: str) -> Series:
     return Series(name, "ndn", field, "node", title, unit, (("role", "consumer"),))

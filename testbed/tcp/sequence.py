@@ -18,6 +18,9 @@ HELD_RTTS = 0.25
 """How long an edge has to stay, the sender waiting at it, to be one that stopped the sender: within a round trip,
 acknowledgements move it all the time."""
 
+EDGES, DATA = "edges.csv", "data.csv"
+"""The time sequence at the sender's host, in a run's folder."""
+
 
 class Incomplete(ValueError):
     """A capture that lacks what a time sequence needs; the message says what."""

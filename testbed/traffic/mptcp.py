@@ -20,12 +20,12 @@ from testbed.plan.resolve import Plan
 from testbed.runner import iperf3
 from testbed.runner.agents import Agent
 from testbed.runner.ends import write_events, write_result
+from testbed.runner.host_settings import BUFFERS
 from testbed.runner.listening import await_listening
 from testbed.runner.network import Network
 from testbed.runner.processes import Supervised
 from testbed.runner.progress import Step
 from testbed.runner.until_over import Failure, watch_until
-from testbed.tcp.host_settings import BUFFERS
 from testbed.traffic.traffic import Traffic, from_any_port
 from topologies.commands import CommandFailed, in_namespace, run
 

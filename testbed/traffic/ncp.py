@@ -9,12 +9,12 @@ from typing import Any
 
 from testbed.plan.resolve import Plan
 from testbed.runner.agents import Agent, AgentPlace, agent_name
+from testbed.runner.host_settings import DEFAULTS
 from testbed.runner.network import HostsTcp, Network
 from testbed.runner.progress import Step
+from testbed.runner.socket_samples import assert_sent_with, congestion_controls
 from testbed.runner.transfer import start_of_transfer, watch_transfer
 from testbed.runner.until_over import Failure
-from testbed.tcp.host_settings import DEFAULTS
-from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
 from testbed.traffic.traffic import Traffic, from_any_port
 
 

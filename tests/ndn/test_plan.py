@@ -4,12 +4,12 @@ import pytest
 
 from testbed import engines
 from testbed.errors import BadInput
-from testbed.ndn.plan import wire_bytes
-from testbed.ndn.results import as_session_results
+from testbed.plan.ndn import wire_bytes
 from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id, resolve
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ndn import Ndn
+from testbed.traffic.ndn.results import as_session_results
 
 
 def plan_of(*assignments: str, quick: bool = False) -> Plan:

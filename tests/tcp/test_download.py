@@ -14,10 +14,11 @@ from testbed.errors import RunFailed, Unsupported
 from testbed.plan.resolve import Choices, resolve
 from testbed.report import write_report
 from testbed.scenario.load import load
+from testbed.scenario.tcp import Download
 from testbed.series import FromFile
-from testbed.tcp import download
-from testbed.tcp.download import Download, DownloadTransfer
-from testbed.tcp.kind import Measured, Stage
+from testbed.traffic.tcp import download
+from testbed.traffic.tcp.download import DownloadTransfer
+from testbed.traffic.tcp.kind import Measured, Stage
 from tests.tcp.write_capture import Ends, write
 
 START_S = 1_700_000_000.0

@@ -8,8 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from testbed.errors import RunFailed
-from testbed.tcp.counters import Counters, parse
-from testbed.tcp.fetch import Fetch, check_connections, pages_s, read_lines, sent, sha256_of
+from testbed.scenario.tcp import Fetch
+from testbed.traffic.tcp.counters import Counters, parse
+from testbed.traffic.tcp.fetch import check_connections, pages_s, read_lines, sent, sha256_of
 
 
 def fetch(**keys: Any) -> Fetch:

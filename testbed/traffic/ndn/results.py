@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-SEGMENTS = "segments.csv"
-"""The consumer's log, a row per segment in the order of arrival."""
-
 
 def as_session_results(plan: Mapping[str, Any], by_host: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Results by file name without suffix, from those of the agents by host.

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from testbed.errors import Exit, RunFailed, Unsupported
 from testbed.runner.agents import Agent
 from testbed.runner.ends import write_events, write_result
+from testbed.runner.host_settings import prepare_host
 from testbed.runner.network import Network
 from testbed.runner.packets import SETTLE_S, Capture
 from testbed.runner.processes import Supervised
 from testbed.runner.progress import Step
+from testbed.runner.socket_samples import assert_sent_with, congestion_controls
 from testbed.runner.until_over import Failure, watch_until
+from testbed.scenario.tcp import Role
 from testbed.tcp.capture import HEADER_BYTES
-from testbed.tcp.host_settings import prepare_host
-from testbed.tcp.kind import Kind, Measured, Stage, address_of
-from testbed.tcp.kinds import KINDS
-from testbed.tcp.section import Role
-from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
+from testbed.traffic.tcp.kind import Kind, Measured, Stage, address_of
+from testbed.traffic.tcp.kinds import KINDS
 from testbed.traffic.traffic import Traffic
 
 ROLES: tuple[Role, ...] = ("receiver", "sender")

@@ -11,7 +11,7 @@ from typing import Any
 from testbed.runner import live
 from testbed.runner.listening import await_listening
 from testbed.runner.processes import Supervised
-from testbed.tcp.section import Role
+from testbed.scenario.tcp import Role
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.ndn import plan as ndn_plan
-from testbed.ndn.results import SEGMENTS, as_session_results
+from testbed.plan import ndn as ndn_plan
 from testbed.plan.resolve import Plan
 from testbed.runner.agents import Agent, AgentPlace, agent_name, control, why_it_ended
 from testbed.runner.ends import write_result
+from testbed.runner.host_settings import prepare_host
 from testbed.runner.network import HostsTcp, Network
 from testbed.runner.progress import Step
+from testbed.runner.socket_samples import assert_sent_with, congestion_controls
 from testbed.runner.transfer import DRAIN_S, state_of
 from testbed.runner.until_over import Failure, watch_until
-from testbed.tcp.host_settings import prepare_host
-from testbed.tcp.socket_samples import assert_sent_with, congestion_controls
+from testbed.series.ndn import SEGMENTS
+from testbed.traffic.ndn.results import as_session_results
 from testbed.traffic.traffic import Traffic
 
 POLL_S = 0.1

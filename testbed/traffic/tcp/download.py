@@ -7,62 +7,20 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import BeforeValidator, Field, field_validator
+from typing import Any
 
 from testbed.errors import RunFailed, Unsupported
 from testbed.runner.processes import Supervised
-from testbed.scenario.quantities import SizeBytes
+from testbed.scenario.tcp import KERNELS_INITIAL_WINDOW, Download
 from testbed.tcp.capture import NotACapture, read_connections
-from testbed.tcp.kind import Kind, Measured
 from testbed.tcp.receive_window import expected_rtts
-from testbed.tcp.section import TcpSection, which_host
-from testbed.tcp.sequence import Incomplete, TimeSequence, time_sequence, write_csv
+from testbed.tcp.sequence import DATA, EDGES, Incomplete, TimeSequence, time_sequence, write_csv
+from testbed.traffic.tcp.kind import Kind, Measured
 from topologies.commands import CommandFailed, in_namespace, run
 
-PORT = 5080
-LARGEST_OBJECT_BYTES = 256 << 20
-"""Both ends hold it in memory."""
+PORT = Download.sender_port
 END_S = 10.0
 """How long the server may take to end after the client: the last acknowledgement has to get there."""
-LINUX_INITIAL_WINDOW = 10
-"""Segments (RFC 6928), where a route does not say otherwise."""
-EDGES, DATA = "edges.csv", "data.csv"
-"""The time sequence at the sender's host, in the run's folder."""
-
-
-class Download(TcpSection):
-    """The second host asks for an object, and the first sends it."""
-
-    kind: Literal["download"]
-    object_bytes: Annotated[SizeBytes, Field(le=LARGEST_OBJECT_BYTES)] = Field(1 << 20, alias="object")
-    receive_buffer_bytes: SizeBytes | None = Field(None, alias="receive_buffer")
-    """SO_RCVBUF of the client before it connects, as asked, before Linux doubles it; without it the kernel tunes it."""
-    unlimited_window: bool = False
-    """Whether the case supposes a kernel whose initial receive window may be above 64 KiB."""
-    published: Literal["limited", "unlimited"] | None = None
-    """The row of ``published/initial-rwnd.csv`` that the run is to be seen beside."""
-    capture: Annotated[Literal["sender", "both"], BeforeValidator(which_host)] = "sender"
-
-    sender_port: ClassVar[int] = PORT
-
-    @field_validator("capture", mode="before")
-    @classmethod
-    def _at_the_sender(cls, capture: Any) -> Any:
-        if which_host(capture) not in ("sender", "both"):
-            raise ValueError(f"{capture!r}: a download is judged from what the sender's host saw; use sender or both")
-        return capture
-
-    def transfer_bytes(self) -> int:
-        return self.object_bytes
-
-    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
-        return 12 * rtt_s + self.object_bytes * 8 / rate_bps
-
-    def does(self) -> str:
-        buffer = f" (SO_RCVBUF {self.receive_buffer_bytes:,})" if self.receive_buffer_bytes else ""
-        return f"sends one object of {self.object_bytes:,} bytes{buffer}"
 
 
 class DownloadTransfer(Kind):
@@ -152,7 +110,7 @@ class DownloadTransfer(Kind):
 
     def _theory_rtts(self, sequence: TimeSequence) -> float:
         asked = self.stage.asked
-        initial_window = int(asked["routes"]["sender"].get("initcwnd", LINUX_INITIAL_WINDOW))
+        initial_window = int(asked["routes"]["sender"].get("initcwnd", KERNELS_INITIAL_WINDOW))
         return expected_rtts(
             asked["object_bytes"], sequence.initial_window_bytes, initial_window, asked["congestion_control"]
         )

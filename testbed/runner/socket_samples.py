@@ -10,7 +10,7 @@ from typing import Any
 from line_protocol_parser import parse_line
 
 from testbed.errors import RunFailed
-from testbed.tcp.section import Role
+from testbed.scenario.tcp import Role
 
 SPOOL = "tcp_info.lp"
 """The collector's file in a run's folder of spools."""

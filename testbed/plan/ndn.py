@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testbed.ndn.section import Ndn
 from testbed.plan.links import LinkPlan
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import connection_of
+from testbed.scenario.ndn import Ndn
 
 PORT = 6363
 """NDN's, for UDP and TCP (registered with IANA)."""

@@ -11,26 +11,16 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import Field, field_validator, model_validator
+from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.runner import live
 from testbed.runner.processes import AGENT_UID, Supervised
-from testbed.scenario.quantities import SizeBytes
-from testbed.tcp import slow_start
-from testbed.tcp.counters import Counters, read_counters
-from testbed.tcp.kind import Kind, Measured, Stage
-from testbed.tcp.section import OfHosts, TcpSection
+from testbed.scenario.tcp import Fetch
+from testbed.traffic.tcp.counters import Counters, read_counters
+from testbed.traffic.tcp.kind import Kind, Measured, Stage
 
-PORT = 8080
-KERNELS_INITIAL_WINDOW = 10
-"""Segments, where the route says nothing (RFC 6928)."""
-BETWEEN_ROUNDS_S = 0.1
-"""What starting the client takes."""
-LARGEST_PAGE_BYTES = 256 << 20
-"""The client keeps a page in memory until it has been hashed."""
+PORT = Fetch.sender_port
 HASHES = "hashes"
 _AGAIN = f"""cd "$1" && rounds=$2 && shift 2 || exit
 while [ "$rounds" -gt 0 ]; do
@@ -38,71 +28,6 @@ while [ "$rounds" -gt 0 ]; do
     rounds=$((rounds - 1))
 done"""
 """Fetch, hash, again: the hashing is between what is timed."""
-
-
-class Fetch(TcpSection):
-    """The first host serves (ncp-web), the second fetches (curl) by HTTP/1.0."""
-
-    kind: Literal["fetch"]
-    objects_bytes: list[Annotated[SizeBytes, Field(ge=1, le=1 << 30)]] = Field(
-        alias="objects", min_length=1, max_length=64
-    )
-    """The bodies of a page's objects, in the order that they are asked for."""
-    parallel: bool = False
-    """All objects at once, in place of one after the other."""
-    header_apart: bool = False
-    """Whether the response's header is sent in a segment of its own, or in one with the object's first bytes."""
-    rounds: int = Field(1, ge=1, le=1000)
-    """How often the page is fetched."""
-
-    sender_port: ClassVar[int] = PORT
-
-    @model_validator(mode="after")
-    def _window_is_a_number(self) -> Fetch:
-        window = self.routes.sender.get("initcwnd", "10")
-        if not window.isdecimal() or not int(window):
-            raise ValueError(f"routes.sender.initcwnd: {window!r} is no number of segments; for example 10")
-        return self
-
-    @field_validator("objects_bytes")
-    @classmethod
-    def _page_fits(cls, objects_bytes: list[int]) -> list[int]:
-        if (page_bytes := sum(objects_bytes)) > LARGEST_PAGE_BYTES:
-            raise ValueError(f"{page_bytes:,} bytes together; a page has at most {LARGEST_PAGE_BYTES:,}")
-        return objects_bytes
-
-    @classmethod
-    def of_plan(cls, asked: Mapping[str, Any]) -> Fetch:
-        """The section as the plan has it, where quantities have become numbers."""
-        return cls.model_construct(**{**asked, "routes": OfHosts.model_validate(asked["routes"])})
-
-    @property
-    def initial_window_segments(self) -> int:
-        """Of the server."""
-        return int(self.routes.sender.get("initcwnd", KERNELS_INITIAL_WINDOW))
-
-    def transfer_bytes(self) -> int:
-        return self.rounds * sum(self.objects_bytes)
-
-    def page_s(self, rtt_s: float, rate_bps: float) -> float:
-        """Seconds that a page takes by slow start alone; objects in parallel as one, which they share the path as."""
-        path = slow_start.Path(rate_bps, rtt_s)
-        objects = [sum(self.objects_bytes)] if self.parallel else self.objects_bytes
-        return slow_start.page_s(objects, self.initial_window_segments, path, header_apart=self.header_apart)
-
-    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
-        return self.rounds * (self.page_s(rtt_s, rate_bps) + BETWEEN_ROUNDS_S)
-
-    def does(self) -> str:
-        many = len(self.objects_bytes)
-        objects = (
-            f"an object of {self.objects_bytes[0]:,} B"
-            if many == 1
-            else f"{many} objects of {sum(self.objects_bytes):,} B"
-        )
-        order = "" if many == 1 else " at once" if self.parallel else " one after the other"
-        again = "" if self.rounds == 1 else f", {self.rounds} times"
-        return f"serves {objects} by HTTP/1.0{order}, an initial window of {self.initial_window_segments}{again}"
 
 
 class FetchTransfer(Kind):

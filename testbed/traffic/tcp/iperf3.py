@@ -7,53 +7,22 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import Any
 
 from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
 from testbed.runner import iperf3
 from testbed.runner.iperf3 import CLIENT_PORT, PORT, read_result
 from testbed.runner.processes import Supervised
-from testbed.scenario.quantities import Iperf3Seconds, SizeBytes
+from testbed.runner.socket_samples import read_samples
 from testbed.tcp.advertised import NoTransfer, arrived, steady
 from testbed.tcp.capture import Connection, read_connections
-from testbed.tcp.kind import Kind, Measured
-from testbed.tcp.section import Role, TcpSection, Where
-from testbed.tcp.socket_samples import read_samples
+from testbed.traffic.tcp.kind import Kind, Measured
 
 COOKIE_BYTES = 37
 """Ahead of the data; iperf3 counts it at neither end."""
 END_S = 10.0
 """How long the server may take to end after the client."""
-
-
-class Iperf3(TcpSection):
-    """The first host sends to the second."""
-
-    kind: Literal["iperf3"]
-    window_bytes: SizeBytes | None = Field(None, alias="window")
-    """``-w``: SO_SNDBUF and SO_RCVBUF as asked, before Linux doubles them; without it the kernel tunes them."""
-    window_scaling: bool = True
-    """RFC 7323's option, at both hosts; without it no window is above 65,535 bytes."""
-    for_s: Iperf3Seconds = Field(10.0, alias="for", gt=0)
-    capture: Where = "receiver"
-    """The advertised window is read from it; without it from the sender's TCP_INFO."""
-
-    sender_port: ClassVar[int] = CLIENT_PORT
-    receiver_port: ClassVar[int] = PORT
-
-    def sysctls_of(self, role: Role) -> dict[str, str]:
-        return {"net.ipv4.tcp_window_scaling": str(int(self.window_scaling)), **super().sysctls_of(role)}
-
-    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
-        return self.for_s + 8 * rtt_s  # it connects twice, and exchanges parameters and results
-
-    def does(self) -> str:
-        window = f"-w {self.window_bytes}" if self.window_bytes else "no -w"
-        scaling = "on" if self.window_scaling else "off"
-        return f"sends by iperf3 for {self.for_s:g} s, {window}, window scaling {scaling}"
 
 
 class Iperf3Transfer(Kind):

@@ -1,0 +1,231 @@
+"""The section ``tcp`` of a scenario, by the kind of its transfer: how the two hosts' kernels are set, what is captured,
+and what is sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from testbed.scenario.quantities import Iperf3Seconds, SizeBytes
+from testbed.scenario.section import CongestionControl, Section
+from testbed.tcp import slow_start
+
+Role = Literal["sender", "receiver"]
+
+ROUTE_OPTIONS = ("advmss", "initcwnd", "initrwnd", "mtu", "quickack", "reordering", "rto_min", "ssthresh", "window")
+"""Options of ``ip route`` that a scenario may set; ``congctl`` is ``congestion_control``'s."""
+
+KERNELS_INITIAL_WINDOW = 10
+"""Segments, where the route says nothing (RFC 6928)."""
+BETWEEN_ROUNDS_S = 0.1
+"""What starting the client takes."""
+LARGEST_PAGE_BYTES = 256 << 20
+"""The client keeps a page in memory until it has been hashed."""
+LARGEST_OBJECT_BYTES = 256 << 20
+"""Both ends hold it in memory."""
+
+
+def _text(value: Any) -> Any:
+    # A sysctl of several numbers is text, one of a single number looks like one.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Setting = Annotated[str, BeforeValidator(_text), Field(pattern=r"^[A-Za-z0-9._-]+( [A-Za-z0-9._-]+)*$")]
+
+
+class OfHosts(Section):
+    """Settings by name, of the host that sends the data and of the one that gets it."""
+
+    sender: dict[str, Setting] = Field(default_factory=dict)
+    receiver: dict[str, Setting] = Field(default_factory=dict)
+
+
+def which_host(value: Any) -> Any:
+    return {True: "receiver", False: None}.get(value, value) if isinstance(value, bool) else value
+
+
+Where = Annotated[Literal["sender", "receiver", "both"] | None, BeforeValidator(which_host)]
+
+
+class TcpSection(Section):
+    """One TCP transfer; each kind has further keys."""
+
+    congestion_control: CongestionControl = "cubic"
+    """Of both hosts, by their routes; that of the sender's socket must be the same, or the run has failed."""
+    sysctls: OfHosts = OfHosts()
+    """Network settings in the hosts' own namespaces, beside those that every such run sets."""
+    routes: OfHosts = OfHosts()
+    """Options of each host's route to the other."""
+    capture: Where = None
+    """Where frames are captured; ``true`` is at the receiver."""
+
+    sender_port: ClassVar[int] = 0
+    receiver_port: ClassVar[int] = 0
+    """Of the connection with the data; 0: any."""
+
+    @field_validator("sysctls")
+    @classmethod
+    def _of_the_network(cls, sysctls: OfHosts) -> OfHosts:
+        for settings in (sysctls.sender, sysctls.receiver):
+            for name in settings:
+                if not re.fullmatch(r"net\.(core|ipv4)\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)*", name):
+                    raise ValueError(f"{name!r} is none of a network namespace; like net.ipv4.tcp_rmem")
+        return sysctls
+
+    @field_validator("routes")
+    @classmethod
+    def _known_options(cls, routes: OfHosts) -> OfHosts:
+        for options in (routes.sender, routes.receiver):
+            for name in options:
+                if name not in ROUTE_OPTIONS:
+                    raise ValueError(f"{name!r} is no option here; options: {', '.join(ROUTE_OPTIONS)}")
+        return routes
+
+    def sysctls_of(self, role: Role) -> dict[str, str]:
+        """The settings of a host, with those that the kind's own keys stand for."""
+        return dict(getattr(self.sysctls, role))
+
+    def transfer_bytes(self) -> int | None:
+        """How much is sent, where that is given and not a time."""
+        return None
+
+    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
+        """Seconds that the transfer takes over a path of this RTT and rate, if all goes well."""
+        raise NotImplementedError
+
+    def does(self) -> str:
+        """What is sent and how, in words that follow a host's name: ``sends …``."""
+        raise NotImplementedError
+
+
+class Fetch(TcpSection):
+    """The first host serves (ncp-web), the second fetches (curl) by HTTP/1.0."""
+
+    kind: Literal["fetch"]
+    objects_bytes: list[Annotated[SizeBytes, Field(ge=1, le=1 << 30)]] = Field(
+        alias="objects", min_length=1, max_length=64
+    )
+    """The bodies of a page's objects, in the order that they are asked for."""
+    parallel: bool = False
+    """All objects at once, in place of one after the other."""
+    header_apart: bool = False
+    """Whether the response's header is sent in a segment of its own, or in one with the object's first bytes."""
+    rounds: int = Field(1, ge=1, le=1000)
+    """How often the page is fetched."""
+
+    sender_port: ClassVar[int] = 8080
+
+    @model_validator(mode="after")
+    def _window_is_a_number(self) -> Fetch:
+        window = self.routes.sender.get("initcwnd", "10")
+        if not window.isdecimal() or not int(window):
+            raise ValueError(f"routes.sender.initcwnd: {window!r} is no number of segments; for example 10")
+        return self
+
+    @field_validator("objects_bytes")
+    @classmethod
+    def _page_fits(cls, objects_bytes: list[int]) -> list[int]:
+        if (page_bytes := sum(objects_bytes)) > LARGEST_PAGE_BYTES:
+            raise ValueError(f"{page_bytes:,} bytes together; a page has at most {LARGEST_PAGE_BYTES:,}")
+        return objects_bytes
+
+    @classmethod
+    def of_plan(cls, asked: Mapping[str, Any]) -> Fetch:
+        """The section as the plan has it, where quantities have become numbers."""
+        return cls.model_construct(**{**asked, "routes": OfHosts.model_validate(asked["routes"])})
+
+    @property
+    def initial_window_segments(self) -> int:
+        """Of the server."""
+        return int(self.routes.sender.get("initcwnd", KERNELS_INITIAL_WINDOW))
+
+    def transfer_bytes(self) -> int:
+        return self.rounds * sum(self.objects_bytes)
+
+    def page_s(self, rtt_s: float, rate_bps: float) -> float:
+        """Seconds that a page takes by slow start alone; objects in parallel as one, which they share the path as."""
+        path = slow_start.Path(rate_bps, rtt_s)
+        objects = [sum(self.objects_bytes)] if self.parallel else self.objects_bytes
+        return slow_start.page_s(objects, self.initial_window_segments, path, header_apart=self.header_apart)
+
+    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
+        return self.rounds * (self.page_s(rtt_s, rate_bps) + BETWEEN_ROUNDS_S)
+
+    def does(self) -> str:
+        many = len(self.objects_bytes)
+        objects = (
+            f"an object of {self.objects_bytes[0]:,} B"
+            if many == 1
+            else f"{many} objects of {sum(self.objects_bytes):,} B"
+        )
+        order = "" if many == 1 else " at once" if self.parallel else " one after the other"
+        again = "" if self.rounds == 1 else f", {self.rounds} times"
+        return f"serves {objects} by HTTP/1.0{order}, an initial window of {self.initial_window_segments}{again}"
+
+
+class Download(TcpSection):
+    """The second host asks for an object, and the first sends it."""
+
+    kind: Literal["download"]
+    object_bytes: Annotated[SizeBytes, Field(le=LARGEST_OBJECT_BYTES)] = Field(1 << 20, alias="object")
+    receive_buffer_bytes: SizeBytes | None = Field(None, alias="receive_buffer")
+    """SO_RCVBUF of the client before it connects, as asked, before Linux doubles it; without it the kernel tunes it."""
+    unlimited_window: bool = False
+    """Whether the case supposes a kernel whose initial receive window may be above 64 KiB."""
+    published: Literal["limited", "unlimited"] | None = None
+    """The row of ``published/initial-rwnd.csv`` that the run is to be seen beside."""
+    capture: Annotated[Literal["sender", "both"], BeforeValidator(which_host)] = "sender"
+
+    sender_port: ClassVar[int] = 5080
+
+    @field_validator("capture", mode="before")
+    @classmethod
+    def _at_the_sender(cls, capture: Any) -> Any:
+        if which_host(capture) not in ("sender", "both"):
+            raise ValueError(f"{capture!r}: a download is judged from what the sender's host saw; use sender or both")
+        return capture
+
+    def transfer_bytes(self) -> int:
+        return self.object_bytes
+
+    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
+        return 12 * rtt_s + self.object_bytes * 8 / rate_bps
+
+    def does(self) -> str:
+        buffer = f" (SO_RCVBUF {self.receive_buffer_bytes:,})" if self.receive_buffer_bytes else ""
+        return f"sends one object of {self.object_bytes:,} bytes{buffer}"
+
+
+class Iperf3(TcpSection):
+    """The first host sends to the second."""
+
+    kind: Literal["iperf3"]
+    window_bytes: SizeBytes | None = Field(None, alias="window")
+    """``-w``: SO_SNDBUF and SO_RCVBUF as asked, before Linux doubles them; without it the kernel tunes them."""
+    window_scaling: bool = True
+    """RFC 7323's option, at both hosts; without it no window is above 65,535 bytes."""
+    for_s: Iperf3Seconds = Field(10.0, alias="for", gt=0)
+    capture: Where = "receiver"
+    """The advertised window is read from it; without it from the sender's TCP_INFO."""
+
+    sender_port: ClassVar[int] = 5601
+    """iperf3's other connection, for control, has any."""
+    receiver_port: ClassVar[int] = 5201
+
+    def sysctls_of(self, role: Role) -> dict[str, str]:
+        return {"net.ipv4.tcp_window_scaling": str(int(self.window_scaling)), **super().sysctls_of(role)}
+
+    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
+        return self.for_s + 8 * rtt_s  # it connects twice, and exchanges parameters and results
+
+    def does(self) -> str:
+        window = f"-w {self.window_bytes}" if self.window_bytes else "no -w"
+        scaling = "on" if self.window_scaling else "off"
+        return f"sends by iperf3 for {self.for_s:g} s, {window}, window scaling {scaling}"
+
+
+Tcp: TypeAlias = Annotated[Download | Fetch | Iperf3, Field(discriminator="kind")]
+"""The union of the kinds' sections, told apart by ``kind``."""
