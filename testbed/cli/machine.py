@@ -6,7 +6,12 @@ import os
 
 import typer
 
+from testbed.doctor import make_ready
 from testbed.errors import CannotRun
+from testbed.influx import server
+from testbed.runner.progress import Progress
+from testbed.services import compose
+from testbed.services import up as services
 
 
 def register(app: typer.Typer) -> None:
@@ -15,11 +20,6 @@ def register(app: typer.Typer) -> None:
     @app.command("up")
     def up() -> None:
         """Start InfluxDB (a run does so by itself), and Grafana where its image can be had."""
-        from testbed.doctor import make_ready
-        from testbed.runner.progress import Progress
-        from testbed.services import compose
-        from testbed.services import up as services
-
         _need_root()
         make_ready(Progress(), "up")
         endpoint = services.influxdb()
@@ -32,9 +32,6 @@ def register(app: typer.Typer) -> None:
     @app.command("down")
     def down() -> None:
         """Stop the testbed's InfluxDB and Grafana; their data stays."""
-        from testbed.influx import server
-        from testbed.services import compose
-
         _need_root()
         in_container = bool(compose.containers("influxdb"))
         if compose.containers("grafana"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from testbed import engines
 from testbed.cli.options import (
     EngineOption,
     LinkOption,
@@ -19,14 +20,15 @@ from testbed.cli.options import (
     SetOption,
 )
 from testbed.cli.outcome import to_verdict
+from testbed.engines import Engine, Options
 from testbed.errors import BadInput, Exit
+from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
 from testbed.plan.sent import traffic_of
-from testbed.scenario.load import LoadedScenario
-
-if TYPE_CHECKING:
-    from testbed.engines import Engine, Options
+from testbed.plan.show import plan_text
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario, load
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,6 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
         or UNTRUSTED; results/ has the rest."""
-        from testbed import engines
-        from testbed.scenario.load import load
-
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         if repeat > 1:
@@ -84,7 +83,7 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(tell_run(table, several))
         if resume:
             raise BadInput("--resume: only a repetition goes on; give --repeat as it was given")
-        options = engines.Options(runtime if _named(context, "runtime") else None, link, seed, quick)
+        options = Options(runtime if _named(context, "runtime") else None, link, seed, quick)
         chosen.refuse_options(options)
         raise typer.Exit(_dry_run(chosen, loaded, options) if dry_run else run_scenario(chosen, loaded, options))
 
@@ -98,12 +97,14 @@ def _named(context: typer.Context, option: str) -> bool:
 def _engine_here(loaded: LoadedScenario) -> Engine:
     """The engine for a user who names none: the first that is at hand and carries the scenario, as far as that shows;
     else the first that could be."""
-    from testbed import engines
-
-    every = engines.every()
-    able = [engine for engine in every if engine.for_this_user() and engine.carries(loaded)]
-    chosen = next((engine for engine in able if engine.at_hand()), able[0])
-    if chosen is not every[0]:
+    able: list[Engine] = []
+    for engine in map(engines.named, ENGINES):  # none is loaded that comes after the one
+        if engine.for_this_user() and engine.carries(loaded):
+            able.append(engine)
+            if engine.at_hand():
+                break
+    chosen = able[-1] if able[-1].at_hand() else able[0]
+    if chosen.name != DEFAULT:
         print(f"without root: --engine {chosen.name} ({chosen.facts.title})", file=sys.stderr)
     return chosen
 
@@ -111,8 +112,6 @@ def _engine_here(loaded: LoadedScenario) -> Engine:
 def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
     """Set up what is missing, run, print the verdict; returns the exit code."""
     engine.refuse_user(loaded.scenario.name)
-    from testbed.runner.progress import Progress
-
     progress = Progress()
     run = engine.ready_run(loaded, options, progress)
     for line in _headline(run.plan, engine.told(run.plan, options)):
@@ -128,9 +127,6 @@ def _headline(plan: Plan, told: list[str]) -> list[str]:
 
 
 def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
-    from testbed.plan.show import plan_text
-    from testbed.runner.progress import Progress
-
     plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(options))
     engine.refuse(plan)
     print(plan_text(plan))

@@ -6,8 +6,12 @@ from typing import Annotated
 
 import typer
 
+from testbed import build
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
-from testbed.plan.resolve import Plan
+from testbed.doctor import make_ready
+from testbed.plan.resolve import Choices, Plan, new_run_id, resolve
+from testbed.plan.show import plan_text
+from testbed.runner.progress import Progress
 from testbed.scenario import files
 from testbed.scenario.load import LoadedScenario, load
 
@@ -22,8 +26,6 @@ def register(app: typer.Typer) -> None:
         quick: QuickOption = False,
     ) -> None:
         """Show a scenario in words: topology, links, session, checks. Of a sweep, its runs."""
-        from testbed.plan.show import plan_text
-
         if files.is_sweep(scenario):
             from testbed.sweep import sweep_run
             from testbed.sweep.load import load as load_sweep
@@ -74,7 +76,6 @@ def _validate_table(name: str, assignments: list[str]) -> None:
 
 def _validate_sweep(name: str, assignments: list[str]) -> None:
     """Every run of it, quick and not."""
-    from testbed.runner.progress import Progress
     from testbed.sweep import sweep_run
     from testbed.sweep.load import load
 
@@ -86,11 +87,6 @@ def _validate_sweep(name: str, assignments: list[str]) -> None:
 
 
 def _resolved(loaded: LoadedScenario, quick: bool) -> Plan:
-    from testbed import build
-    from testbed.doctor import make_ready
-    from testbed.plan.resolve import Choices, new_run_id, resolve
-    from testbed.runner.progress import Progress
-
     make_ready(Progress(), "show")  # the agent, which is built here, knows the policies
     policies = build.policy_facts(build.build_programs()["ncp-agent"])
     return resolve(loaded, policies, Choices(quick=quick), new_run_id())

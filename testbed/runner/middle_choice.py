@@ -6,12 +6,12 @@ from typing import Literal
 
 from testbed.errors import CannotRun
 from testbed.plan.resolve import Plan
+from testbed.runner.network import links_of
+from topologies.middle import has_netem, refusals
 
 
 def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "relay"]:
     """What delays the links: netem where this kernel has it, unless the user chose."""
-    from topologies.middle import has_netem
-
     if link == "relay":
         return "relay"
     if has_netem():
@@ -23,9 +23,6 @@ def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "
 
 def refused_by_the_middle(plan: Plan) -> list[str]:
     """A line for each thing that a link asks for and netem, or the relay, lacks; nothing is ignored."""
-    from testbed.runner.network import links_of
-    from topologies.middle import refusals
-
     return refusals(links_of(plan), plan["middle"])
 
 
