@@ -247,8 +247,8 @@ func (p *path) setPace(inFlight int) {
 // the longer there has been none.
 func (p *path) gain(target, inFlight float64) float64 {
 	gain := 1 + p.shortfall(target, inFlight)/(2*p.roundTrip())
-	if gain > 1 && p.calm > 1 {
-		gain += target / p.roundTrip() * float64(p.calm-1)
+	if gain > 1 {
+		gain += target / p.roundTrip() * float64(max(p.calm-1, 0))
 	}
 	limit := maxGain
 	if p.calm >= calmRounds {

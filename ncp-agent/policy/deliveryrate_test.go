@@ -116,3 +116,11 @@ func TestSuits(t *testing.T) {
 		})
 	}
 }
+
+func TestSuitsLooksAtAllOthers(t *testing.T) {
+	p := deliveryRates(t, Setup{Connections: 3, SessionWindowPackets: 400})
+	p.paths = []*path{measuredPath(steady, 0.06), measuredPath(steady, 0), measuredPath(steady, 0)}
+	p.paths[1].silent = 1
+	p.paths[2].pace = 1000
+	same(t, "suits beside a silent and a faster one", p.Suits(0, time.Second, 59), false)
+}

@@ -143,6 +143,15 @@ func TestRateIsMeasuredOverARoundTrip(t *testing.T) {
 	}
 }
 
+// For want of data a path shows at least the rate it had: then that is remembered anew.
+func TestRateIsConfirmedForWantOfData(t *testing.T) {
+	p := measuredPath(steady, 0)
+	p.train = train{at: ms}
+	p.delivered = 201
+	p.takeRate(batch{at: time.Second, newest: 800 * ms, mark: Mark{Delivered: 100, DeliveredAt: 900 * ms, FirstSent: 700 * ms, Limited: true}})
+	same(t, "rate", p.rates.samples[0], timed{time.Second, 1000})
+}
+
 // The largest rate of the last four round trips counts, or of 400 ms if these are shorter.
 func TestRateIsForgotten(t *testing.T) {
 	for _, c := range []struct {

@@ -18,8 +18,8 @@ func TestYieldingIsDue(t *testing.T) {
 		"while draining":                   {draining, 0.2, 0, 2 * time.Second, 0, true},
 		"while starting":                   {starting, 0.2, 0, time.Hour, 0, false},
 		"while yielding":                   {yielding, 0.2, 0, time.Hour, 0, false},
-		"half as much again as its own":    {steady, 0.3, 0.2, 2 * time.Second, 0, false},
-		"more":                             {steady, 0.31, 0.2, 2 * time.Second, 0, true},
+		"half as much again as its own":    {steady, 0.375, 0.25, 2 * time.Second, 0, false},
+		"more":                             {steady, 0.376, 0.25, 2 * time.Second, 0, true},
 		"its own, after 5 s":               {steady, 0.2, 0.2, 6 * time.Second, 0, false},
 		"its own, after more":              {steady, 0.2, 0.2, 6*time.Second + 1, 0, true},
 		"confirmed, after 5 s":             {steady, 0.2, 0.2, 6*time.Second + 1, 1, false},
@@ -48,7 +48,7 @@ func TestYieldingHalvesTheRate(t *testing.T) {
 	same(t, "round trips", p.yield.rounds, 0)
 }
 
-// yielded goes through so many round trips of yielding, in each of which 10 of 100 packets are lost from the third on.
+// yielded goes through so many round trips of yielding, in each of which 10 of 32 packets are lost from the third on.
 func yielded(rounds int, change func(*path)) *path {
 	p := measuredPath(yielding, 0)
 	p.cause, p.ownLoss, p.yield.rate = 0.15, 0.01, 1200
@@ -61,7 +61,7 @@ func yielded(rounds int, change func(*path)) *path {
 			p.delivered += 50
 		} else {
 			p.lost += 10
-			p.delivered += 90
+			p.delivered += 22
 		}
 		p.endYield(time.Second)
 	}
@@ -78,9 +78,9 @@ func TestYieldingEnds(t *testing.T) {
 
 	p := yielded(8, func(*path) {}) // another share is lost than before
 	same(t, "mode", p.mode, steady)
-	near(t, "share lost", p.roundRatio, 0.1)
-	near(t, "share lost, smoothed", p.lossRatio, 0.1)
-	near(t, "own loss", p.ownLoss, 0.1)
+	near(t, "share lost", p.roundRatio, 0.3125)
+	near(t, "share lost, smoothed", p.lossRatio, 0.3125)
+	near(t, "own loss", p.ownLoss, 0.3125)
 	near(t, "rate", p.rates.value(), 0.85*1200)
 	same(t, "failed in a row", p.yield.failed, 1)
 	same(t, "confirmed in a row", p.yield.confirmed, 0)
@@ -95,12 +95,12 @@ func TestYieldingTellsWhoseTheLossIs(t *testing.T) {
 		wantLoss, wantRate float64
 		failed, confirmed  int
 	}{
-		"less than half: a queue's":             {0.21, 0.15, 0.1, 1000, 0, 0},
-		"less than half, and little of its own": {0.21, 0.05, 0.05, 1000, 0, 0},
-		"half":                                  {0.2, 0.01, 0.1, 1020, 3, 0},
-		"as before":                             {0.15, 0.12, 0.1, 1200, 0, 4},
-		"nearly as before, from below":          {0.15, 0.0801, 0.1, 1200, 0, 4},
-		"more by a quarter":                     {0.15, 0.08, 0.1, 1020, 3, 0},
+		"less than half: a queue's":             {0.626, 0.4, 0.3125, 1000, 0, 0},
+		"less than half, and little of its own": {0.626, 0.05, 0.05, 1000, 0, 0},
+		"half":                                  {0.625, 0.01, 0.3125, 1020, 3, 0},
+		"as before":                             {0.4, 0.35, 0.3125, 1200, 0, 4},
+		"nearly as before, from below":          {0.4, 0.2501, 0.3125, 1200, 0, 4},
+		"more by a quarter":                     {0.4, 0.25, 0.3125, 1020, 3, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := yielded(24, func(p *path) {
