@@ -61,7 +61,7 @@ def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
     if n < LEAST_N:
         return None
     ordered = sorted(values)
-    k = max((k for k in range(1, (n + 1) // 2 + 1) if level_of(n, k) >= least), default=1)
+    k = max((k for k in range(2, n // 2 + 1) if level_of(n, k) >= least), default=1)
     return Interval(float(ordered[k - 1]), float(ordered[n - k]), level_of(n, k))
 
 

@@ -38,6 +38,13 @@ def test_the_level_is_the_one_that_n_gives(n: int, k: int, level: float) -> None
     assert intervals.of_median(range(n, 0, -1)) == Interval(k, n + 1 - k, level)
 
 
+@pytest.mark.parametrize(
+    ("n", "least", "k"), [(6, 0.3125, 3), (6, 0.313, 2), (7, 0.5, 3), (3, 0.1, 1), (4, 0.375, 2), (4, 0.376, 1)]
+)
+def test_a_lower_level_has_a_narrower_interval(n: int, least: float, k: int) -> None:
+    assert intervals.of_median(range(1, n + 1), least) == Interval(k, n + 1 - k, intervals.level_of(n, k))
+
+
 @given(st.integers(3, 200), st.sampled_from([LEVEL, OF_TWO]))
 def test_only_fewer_than_six_values_have_less_than_is_asked_and_no_narrower_one_would_do(n: int, least: float) -> None:
     found = intervals.of_median(range(1, n + 1), least)
