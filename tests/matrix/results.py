@@ -224,4 +224,5 @@ def result(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    RECORDED.write_text(json.dumps({name: result(name) for name in CASES}, indent=1, ensure_ascii=False) + "\n")
+    lines = (f"{json.dumps(name)}: {json.dumps(result(name), ensure_ascii=False)}" for name in CASES)
+    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
