@@ -32,7 +32,7 @@ class Figure:
 class Rule:
     """One alert: it fires for every group whose first figure is above ``above``.
 
-    ``message`` is Go template text; a figure's value is ``{{ .Values.<ref_id>_last.Value }}``.
+    ``message`` is Go template text for such a group; a figure's value is ``{{ .Values.<ref_id>_last.Value }}``.
     """
 
     uid: str
@@ -168,15 +168,25 @@ def _rule(rule: Rule, panel_id: int) -> dict[str, Any]:
         "execErrState": "Error",
         "for": "0s",
         "annotations": {
-            "summary": rule.message,
+            "summary": _summary(rule),
             # The run's own page; Grafana adds its address where it sends the message.
-            "page": f"/d/{uid_of(rule.dashboard)}?var-run={{{{ .Labels.run }}}}&viewPanel={panel_id}",
+            "page": f"/d/{uid_of(rule.dashboard)}?{{{{ if .Labels.run }}}}var-run={{{{ .Labels.run }}}}&{{{{ end }}}}"
+            f"viewPanel={panel_id}",
             # Grafana 9.3 ignores the two fields above and reads these.
             "__dashboardUid__": uid_of(rule.dashboard),
             "__panelId__": str(panel_id),
         },
         "labels": {"severity": rule.severity, "testbed": "ncp"},
     }
+
+
+def _summary(rule: Rule) -> str:
+    """Grafana shows it of every group, also of one that does not fire, and once without labels where there is none."""
+    first = rule.figures[0].ref_id
+    return (
+        f"{{{{ if .Labels.run }}}}{{{{ if gt .Values.{first}_last.Value {float(rule.above)} }}}}{rule.message}"
+        f"{{{{ else }}}}{_WHICH}: nothing to tell.{{{{ end }}}}{{{{ else }}}}No run to tell of.{{{{ end }}}}"
+    )
 
 
 def _query(figure: Figure, last_s: int) -> dict[str, Any]:

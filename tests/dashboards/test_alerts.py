@@ -52,8 +52,9 @@ def fired(influx: Client, uid: str, now_ms: int) -> list[Alert]:
 
 
 def _text(template: str, group: Any, figures: Any) -> str:
-    """Go's template; what is missing stays as Go prints it."""
+    """Go's template; what is missing stays as Go prints it. Without a group there are neither labels nor values."""
     labels = dict(group)
+    template = _branch(template, labels, {name: values.get(group) for name, values in figures.items()})
     text = re.sub(r"\{\{ \.Labels\.(\w+) \}\}", lambda m: labels.get(m[1], "<no value>"), template)
 
     def number(found: re.Match[str]) -> str:
@@ -61,6 +62,33 @@ def _text(template: str, group: Any, figures: Any) -> str:
         return "%!g(<nil>)" if value is None else found[1] % value
 
     return re.sub(r'\{\{ printf "([^"]+)" \.Values\.(\w+)\.Value \}\}', number, text)
+
+
+def _branch(template: str, labels: dict[str, str], values: dict[str, float | None]) -> str:
+    """The template as its conditions leave it, the innermost first."""
+    inner = re.compile(
+        r"\{\{ if ([^}]+) \}\}((?:(?!\{\{ (?:if|end)).)*?)(?:\{\{ else \}\}((?:(?!\{\{ if).)*?))?\{\{ end \}\}"
+    )
+    while found := inner.search(template):
+        condition, yes, no = found[1], found[2], found[3] or ""
+        if condition == ".Labels.run":
+            holds = "run" in labels
+        else:
+            name, limit = re.fullmatch(r"gt \.Values\.(\w+)\.Value (\S+)", condition).groups()  # type: ignore[union-attr]
+            holds = (values.get(name) or 0.0) > float(limit)
+        template = template[: found.start()] + (yes if holds else no) + template[found.end() :]
+    return template
+
+
+@pytest.mark.parametrize("uid", RULES)
+def test_what_does_not_fire_is_told_without_an_alarm(uid):
+    """Grafana lists every group with its message, and where there is none one without labels or values."""
+    rule = RULES[uid]["annotations"]
+    assert _text(rule["summary"], (), {}) == "No run to tell of."
+    assert "no value" not in _text(rule["page"], (), {})
+    group = (("policy", "nkp24"), ("run", "r"), ("scenario", "startup"))
+    silent = {f"{step['refId']}_last": {group: 0.0} for step in RULES[uid]["data"]}
+    assert _text(rule["summary"], group, silent) == "startup, policy nkp24, run r: nothing to tell."
 
 
 @pytest.fixture(scope="module")
