@@ -16,6 +16,8 @@ type packet struct {
 	to    *end
 	conn  int
 	route []*direction // what is left of its way
+
+	corrupt bool // a bit of it was flipped on the way
 }
 
 // direction is one direction of one link.
@@ -106,7 +108,7 @@ func (n *network) packet(bytes []byte, to *end, conn int, route []*direction) *p
 	last := len(n.free) - 1
 	p := n.free[last]
 	n.free = n.free[:last]
-	p.bytes, p.to, p.conn, p.route = bytes, to, conn, route
+	p.bytes, p.to, p.conn, p.route, p.corrupt = bytes, to, conn, route, false
 	return p
 }
 
@@ -163,8 +165,13 @@ func (n *network) deliverFrom(d *direction, now time.Duration) {
 		d.sent++
 		d.sentBytes += uint64(delivery.Bytes)
 		d.delaySum += int64(delivery.Due - delivery.Left)
+		p.corrupt = p.corrupt || delivery.FlipBit >= 0
 		if len(p.route) == 0 {
-			p.to.arrive(now, p)
+			if p.corrupt {
+				n.recycle(p) // as a host does by IP's or UDP's checksum, which tells every single bit
+			} else {
+				p.to.arrive(now, p)
+			}
 			continue
 		}
 		onward := p.route[0].index

@@ -52,3 +52,21 @@ func TestRefusesWhatMakesNoSense(t *testing.T) {
 		}
 	}
 }
+
+// A packet with a flipped bit crosses the link and is gone: no end sees it, and it is sent again.
+func TestCorruptPacketsDoNotArrive(t *testing.T) {
+	t.Parallel()
+	run := transferOver([]path{{1024, 50, 0}}, tinyQueue, "nkp24", 2<<20)
+	run.Links[0].AB.Corrupt = 0.05
+	damaged := simulate(t, run)
+	if !damaged.Done() {
+		t.Fatalf("not done at %v", damaged.EndedAt)
+	}
+	run.Links[0].AB.Corrupt = 0
+	whole := simulate(t, run)
+	// 2048 packets: 108 of those sent by the time that all have arrived; 5 standard deviations are 50.
+	more := damaged.Transfers[0].Sender.Connections[0].Lost - whole.Transfers[0].Sender.Connections[0].Lost
+	if more < 58 {
+		t.Errorf("%d packets more were sent again, want about 108", more)
+	}
+}
