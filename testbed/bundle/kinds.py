@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +14,11 @@ from typing import Literal
 
 from testbed.bundle import origin, page
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import NOT_RECORDED, read_json, read_verdict
+from testbed.checks.verify import NOT_RECORDED, read_verdict
 from testbed.errors import BadInput, TestbedError
 from testbed.runner.progress import Progress
-from testbed.runner.side_by_side import side_by_side, width_of
+from testbed.study.again import Again, Asked
+from testbed.study.side_by_side import side_by_side
 
 Kind = Literal["run", "table", "sweep", "comparison", "claims"]
 Runs = Mapping[Path, Verified]
@@ -72,7 +75,7 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False) -> list[Veri
         runs,
         partial(_one, rerun=rerun),
         lambda run, verified, _: found.__setitem__(run, verified),
-        width=width_of("sim") if many else 1,
+        width=len(os.sched_getaffinity(0)) if many else 1,
     )
     return [_VERIFY[kind](folder, found, rerun) for kind, folder in zip(kinds, folders, strict=True)]
 
@@ -131,6 +134,8 @@ def _run(folder: Path, runs: Runs, _: bool) -> Verified:
 def _take_runs(verified: Verified, folder: Path, runs: Runs) -> None:
     """What was found of the single runs in a folder."""
     there = list(runs_in(folder))
+    if not there:
+        return  # it keeps none
     for run in there:
         if run in runs:
             verified.take(runs[run], str(run.relative_to(folder)))
@@ -142,58 +147,31 @@ def _take_runs(verified: Verified, folder: Path, runs: Runs) -> None:
         verified.notes.append(f"{same} runs were made again: all of their data are the same bytes")
 
 
-def _table(folder: Path, runs: Runs, _: bool) -> Verified:
-    from testbed.matrix.verify import verify_table
-
-    verdict, differences, unchecked = verify_table(folder)
+def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
+    """Whatever is made of runs: all that comes of them, the page, and the runs or studies in it."""
+    room = importlib.import_module(_ROOMS[kind_of(folder)])  # when it is asked for: rooms load what draws
     recorded = _provenance(folder)
-    checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in verdict.checks]
-    verified = Verified(f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], checks, unchecked)
-    _take_runs(verified, folder, runs)
-    origin.check_table(folder, recorded, verified)
-    page.check(folder, verified, recorded, needed=True)
-    return _of_its_time(verified, folder)
-
-
-def _sweep(folder: Path, _: Runs, rerun: bool) -> Verified:
-    from testbed.sweep.verify import rerun_sweep, verify_sweep
-
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-        again = Path(place, folder.resolve().name)
-        verdict, differences, unchecked = verify_sweep(folder, again)
-        verified = Verified(f"{verdict.scenario} {verdict.run}", verdict.verdict, differences, [], [], unchecked)
-        if again.is_dir():
-            page.compare(folder, again, verified, _provenance(folder))
-    if rerun:
-        differences, notes = rerun_sweep(folder)
-        verified.differences.extend(differences)
-        verified.notes.extend(notes)
-    else:
-        verified.unchecked.append(
-            "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again"
+        drawn = Path(place, folder.resolve().name)
+        again: Again = room.verify(Asked(folder, drawn, rerun, origin.of_this_code(recorded)))
+        verified = Verified(
+            again.name, again.verdict, again.differences, list(again.notes), list(again.checks), again.unchecked
         )
-    return verified
-
-
-def _comparison(folder: Path, runs: Runs, _: bool) -> Verified:
-    from testbed.compare.verify import verify_comparison
-
-    name = str(read_json(folder / "compare.json")["name"])
-    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-        words, differences, unchecked = verify_comparison(folder, Path(place))
-        verified = Verified(f"comparison {name}", ", ".join(words), differences, [], [], unchecked)
-        _take_runs(verified, folder, runs)
-        if not unchecked:
-            page.compare(folder, Path(place), verified, _provenance(folder))
+        if again.parts is None:
+            _take_runs(verified, folder, runs)
+        else:
+            _take_studies(verified, again.parts, runs, rerun)
+        if kind_of(folder) == "table":
+            origin.check_table(folder, recorded, verified)
+        if again.has_page and drawn.is_dir():
+            page.compare(folder, drawn, verified, recorded)
+        elif again.has_page:
+            page.check(folder, verified, recorded, needed=True)
     return _of_its_time(verified, folder)
 
 
-def _claims(folder: Path, runs: Runs, rerun: bool) -> Verified:
-    from testbed.claims.verify import runs_of, verify_claims
-
-    verdict, differences, unchecked = verify_claims(folder, words=origin.of_this_code(_provenance(folder)))
-    verified = Verified(f"claims {folder.resolve().name}", verdict, differences, [], [], unchecked)
-    parts = runs_of(folder)
+def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:
+    """What was found of the studies, and single runs, that a study is made of."""
     for name, part in parts:
         if kind_of(part) == "run" and part not in runs:
             verified.notes.append(f"{name}: broke down: nothing of it was judged")
@@ -203,8 +181,13 @@ def _claims(folder: Path, runs: Runs, rerun: bool) -> Verified:
         except TestbedError as error:
             verified.differences.append(f"{name}: {error.message}")
     verified.notes.append(f"{len(parts)} runs, tables and sweeps were judged again, and the claims from them")
-    page.check(folder, verified, _provenance(folder), needed=True)
-    return _of_its_time(verified, folder)
 
 
-_VERIFY = {"run": _run, "table": _table, "sweep": _sweep, "comparison": _comparison, "claims": _claims}
+_ROOMS: Mapping[Kind, str] = {
+    "table": "testbed.matrix.verify",
+    "sweep": "testbed.sweep.verify",
+    "comparison": "testbed.compare.verify",
+    "claims": "testbed.claims.verify",
+}
+"""Where a kind of studies is judged again: ``verify(asked: Asked) -> Again``."""
+_VERIFY = {"run": _run, **dict.fromkeys(_ROOMS, _study)}

@@ -14,6 +14,7 @@ from testbed.bundle.verified import Verified
 from testbed.checks.verify import read_json, read_verdict, recorded_database_points
 from testbed.errors import TestbedError
 from testbed.plan.resolve import Plan
+from testbed.repeatable.same_bytes import Repetition, digests
 from testbed.runner.progress import Progress, QuietProgress
 from testbed.scenario.load import LoadedScenario
 from testbed.simulator.run import SimulatedRun
@@ -22,7 +23,6 @@ from testbed.simulator.virtual_run import VirtualRun
 from testbed.vkernel import checkout, kernel
 from testbed.vkernel import run as guest_run
 from testbed.vkernel.build import ready_kernel
-from testbed.vkernel.repeatable import Repetition, digests
 from testbed.vkernel.run import GuestRun
 from testbed.vkernel.run import run_id as guest_run_id
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed import build, paths
+from testbed import engines, paths
 from testbed.claims import judged as table
 from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.evidence import judge
@@ -18,14 +17,12 @@ from testbed.claims.false_alarms import FalseAlarms
 from testbed.claims.judged import Judged
 from testbed.claims.model import Claims, Engine
 from testbed.claims.report import write_report
-from testbed.errors import BadInput
+from testbed.engines import Options
 from testbed.judge import algebra
-from testbed.matrix.outcome import write_json
-from testbed.plan.resolve import new_run_id
 from testbed.runner import provenance
-from testbed.runner.interrupts import interruptible
 from testbed.runner.progress import Progress
-from testbed.vkernel.build import ready_kernel
+from testbed.study.bootstrap import ready
+from testbed.study.folder import begin, kept_when_stopped, write_json
 
 NAME = "all"
 SCHEMA = 1
@@ -41,10 +38,15 @@ class Asked:
     resume: str = ""
     link: Literal["auto", "netem", "relay"] = "auto"
 
+    @property
+    def options(self) -> Options:
+        """How the runs are made."""
+        return Options(link=self.link, quick=self.quick)
+
 
 def tell(claims: Claims, asked: Asked) -> None:
     """Print the runs with their commands, minutes and claims."""
-    runs = Runs(claims.runs, Path(), asked.engine, asked.quick, Progress(), asked.link)
+    runs = Runs(claims.runs, Path(), engines.named(asked.engine), asked.quick, Progress(), asked.link)
     minutes = 0.0
     for name, spec in claims.runs.items():
         expected = spec.expected_minutes(asked.engine, quick=asked.quick)
@@ -61,14 +63,12 @@ def tell(claims: Claims, asked: Asked) -> None:
 
 def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word, list[Judged], Path]:
     """The verdict, the claims and the result folder."""
-    # Once, before runs that go side by side would each do it.
-    with progress.step("build"):
-        build.build_programs(*(["ncp-sim"] if asked.engine == "sim" else []))
-    if asked.engine == "vkernel":
-        ready_kernel(progress)
-    run_id, folder = _folder(asked, claims)
+    engine = engines.named(asked.engine)
+    ready(engine, asked.options, progress, NAME)  # once, before runs that go side by side would each do it
+    folder = begin(paths.results() / NAME, "all.json", _identity(asked, claims), asked.resume)
+    run_id = folder.name
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
-    runs = Runs(claims.runs, folder, asked.engine, asked.quick, progress, asked.link)
+    runs = Runs(claims.runs, folder, engine, asked.quick, progress, asked.link)
     minutes = sum(spec.expected_minutes(asked.engine, quick=asked.quick) for spec in claims.runs.values())
     progress.say(
         f"{NAME} {run_id}: {len(claims.claims)} claims by {len(claims.runs)} runs, about {minutes:.0f} min, "
@@ -82,15 +82,9 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word,
         made.update(so_far)
         write(claims, asked, folder, run_id, made)
 
-    try:
-        with interruptible():
-            runs.make(keep)
-    except BaseException:
-        progress.say(
-            f"stopped; what is finished is kept. To go on: the same command with --engine {asked.engine} "
-            f"--resume {run_id}"
-        )
-        raise
+    go_on = f"To go on: the same command with --engine {asked.engine} --resume {run_id}"
+    with kept_when_stopped(progress, go_on):
+        runs.run(list(claims.runs), keep)
     found = write(claims, asked, folder, run_id, made, complete=True)
     write_report(folder)
     progress.say(f"  {(time.monotonic() - start_s) / 60:.1f} min")
@@ -136,39 +130,12 @@ def write(
     return found
 
 
-def _folder(asked: Asked, claims: Claims) -> tuple[str, Path]:
-    """The id and result folder: new ones, or those of one to go on with."""
-    base = paths.results() / NAME
-    this = _identity(asked, claims)
-    if asked.resume:
-        folder = (base / asked.resume).resolve()
-        if not (folder / "all.json").is_file():
-            raise BadInput(f"--resume {asked.resume}: {folder} is no result folder of all claims")
-        before = json.loads((folder / "all.json").read_text())
-        for key, value in this.items():
-            if before.get(key) != value:
-                raise BadInput(
-                    f"--resume {asked.resume}: that one was begun with another {key}; give the same options, or "
-                    "start a new one"
-                )
-        return folder.name, folder
-    run_id = new_run_id()
-    folder = base / run_id
-    folder.mkdir(parents=True)
-    write_json(folder / "all.json", this)
-    latest = base / "latest"
-    latest.unlink(missing_ok=True)
-    latest.symlink_to(run_id)
-    return run_id, folder
-
-
 def _identity(asked: Asked, claims: Claims) -> dict[str, Any]:
     """What must be the same to go on."""
-    document = {
+    return {
         "engine": asked.engine,
         "link": asked.link,
         "quick": asked.quick,
         "only": list(asked.only),
         "runs": {name: spec.model_dump() for name, spec in claims.runs.items()},
     }
-    return dict(json.loads(json.dumps(document)))

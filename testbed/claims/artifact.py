@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed import paths
+from testbed import engines, paths
 from testbed.claims.execute import Runs
 from testbed.claims.load import load
 from testbed.claims.model import Claim, Claims
+from testbed.plan.engines import DEFAULT
 from testbed.runner.progress import Progress
 
 FILE = paths.CHECKOUT / "ARTIFACT.md"
@@ -18,7 +19,7 @@ _KINDS = {"claim": "", "changed": "Changed: ", "correction": "Correction: ", "be
 def claims_table(claims: Claims) -> str:
     """Markdown: a heading per source with its set-ups; a row per claim with the command that decides it, the check to
     look at, its set-up and what is other in it."""
-    runs = Runs(claims.runs, Path(), "mininet", quick=False, progress=Progress())
+    runs = Runs(claims.runs, Path(), engines.named(DEFAULT), quick=False, progress=Progress())
     parts = []
     for name, source in claims.sources.items():
         rows = [

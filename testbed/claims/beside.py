@@ -10,9 +10,9 @@ from typing import Any
 from testbed.checks.verify import read_json
 from testbed.claims.judged import Judged, write_csv
 from testbed.errors import BadInput
-from testbed.matrix.outcome import write_json
 from testbed.plan.engines import ENGINES
 from testbed.report import words
+from testbed.study.folder import write_json
 
 TITLES: Mapping[str, str] = {name: facts.title for name, facts in ENGINES.items()}
 """The engines, as tables and pages call them."""

@@ -9,21 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from testbed import paths
 from testbed.claims.load import kind_of
-from testbed.claims.model import Engine, RunSpec
-from testbed.errors import Exit
-from testbed.matrix.outcome import finished, standing, wanted_again, write_json
+from testbed.claims.model import RunSpec
+from testbed.engines import Engine
+from testbed.errors import CannotRun, Exit
+from testbed.plan.engines import DEFAULT
 from testbed.runner import live
-from testbed.runner.attempts import attempts_of, until_trusted
-from testbed.runner.progress import Progress, QuietProgress, Step
-from testbed.runner.side_by_side import side_by_side, width_of
+from testbed.runner.progress import Progress, Step
+from testbed.study.attempts import when_free
+from testbed.study.executor import Study
+from testbed.study.folder import write_json
+from testbed.study.kept import finished, standing, wanted_again
 
 _VERBS = {"scenario": "run", "table": "table", "sweep": "sweep"}
 
@@ -53,8 +55,8 @@ class Made:
 
 
 @dataclass
-class Runs:
-    """All runs of one ``all``; ``folder`` is its result folder."""
+class Runs(Study[str, Made]):
+    """All runs of one ``all``, by name; ``folder`` is its result folder."""
 
     specs: Mapping[str, RunSpec]
     folder: Path
@@ -63,119 +65,98 @@ class Runs:
     progress: Progress
     link: Literal["auto", "netem", "relay"] = "auto"
     """The middle of the links, on real packets."""
-    _pace: list[tuple[float, float]] = field(default_factory=list)
-    """Minutes taken and expected, of those made so far."""
 
-    def make(self, done: Callable[[dict[str, Made]], object]) -> dict[str, Made]:
-        """Every run by its name; ``done`` is called after each with those so far.
-
-        One that is made again is what it was until then.
-        """
-        earlier = {name: found for name in self.specs if (found := self._earlier(name))}
-        again = [name for name, found in earlier.items() if self._wanted_again(found)]
-        made: dict[str, Made] = {}
-        todo: list[str] = []
-        width = width_of(self.engine)
-
-        def left() -> str:
-            return _left(self._left_minutes([name for name in todo if name not in made]) / width)
-
-        def settle(name: str, found: Made, *, kept: bool = False) -> None:
-            made[name] = found
-            place = f"[{len(made)}/{len(self.specs)}]"
-            self.progress.say(f"  {place} {name}: {_told(found, kept=kept)}{left()}")
-            so_far = earlier | made
-            done({name: so_far[name] for name in self.specs if name in so_far})
-
-        def ended(name: str, found: Made, seconds: float) -> None:
-            if found.state == "judged":
-                self._pace.append((seconds / 60, self._expected_min(name)))
-            write_json(self._home(name) / "made.json", asdict(found))
-            settle(name, found)
-
-        if again:
-            self.progress.say(f"  not to be trusted, or broken down, so made again: {', '.join(again)}")
-        for name, spec in self.specs.items():
-            if name in earlier and name not in again:
-                settle(name, earlier[name], kept=True)
-            elif self.quick and spec.quick.leave_out:
-                settle(name, Made(name, self._shown(name), "left out", spec.quick.leave_out))
-            else:
-                todo.append(name)
-        step = Step("runs")
-
-        def on(running: Sequence[str]) -> None:
-            self.progress.update(step, ", ".join(running) + left())
-
-        one = replace(self, progress=QuietProgress()) if width > 1 else self
-        side_by_side(todo, one.make_one, ended, width=width, on=on)
-        return made
-
-    def _home(self, name: str) -> Path:
-        return self.folder / "runs" / name
-
-    def _earlier(self, name: str) -> Made | None:
-        path = self._home(name) / "made.json"
+    def earlier(self, key: str) -> Made | None:
+        """By its ``made.json``."""
+        path = self._home(key) / "made.json"
         return Made(**json.loads(path.read_text())) if path.is_file() else None
 
-    def _wanted_again(self, made: Made) -> bool:
+    def wanted_again(self, key: str, found: Made) -> bool:
         """Itself, or of a table any of its runs."""
-        if made.state != "judged":
-            return made.state == "broken"
-        result = self.folder / made.folder
+        if found.state != "judged":
+            return found.state == "broken"
+        result = self.folder / found.folder
         cells = (standing(finished(cell)) for cell in result.glob("cells/*/*/*"))
         runs = [run for run in cells if run] or [result]
         return any(wanted_again(run, self.engine) for run in runs)
 
-    def make_one(self, name: str) -> Made:
-        """One run, again while it is untrusted."""
-        spec = self.specs[name]
-        self._home(name).mkdir(parents=True, exist_ok=True)
-        begun_s = time.monotonic()
-        code, last = until_trusted(
-            lambda: self._attempt(name),
-            lambda ended: ended[0] == Exit.UNTRUSTED,
-            1 if self._is_table(spec) else attempts_of(self.engine),  # a table makes its cells again itself
-        )
-        size = sum(path.stat().st_size for path in self._home(name).rglob("*") if path.is_file())
-        latest = self._home(name) / spec.run / "latest"
+    def known(self, key: str) -> Made | None:
+        """What a quick form leaves out."""
+        why = self.specs[key].quick.leave_out if self.quick else ""
+        return Made(key, self._shown(key), "left out", why) if why else None
+
+    def make(self, key: str) -> Made:
+        """The run's command."""
+        spec, home = self.specs[key], self._home(key)
+        home.mkdir(parents=True, exist_ok=True)
+        waiting = Step("waiting")
+        code, last = when_free(lambda: self._ended(key), lambda name: self.progress.update(waiting, name))
+        size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+        latest = home / spec.run / "latest"
         state: State = "judged"
         if code == Exit.CANNOT_RUN:
-            state = "unsupported" if self.engine == "mininet" else "not carried"
+            state = "not carried" if self.engine.facts.virtual_time else "unsupported"
         elif not (latest / "verdict.json").is_file():
             state = "broken"
         return Made(
-            name,
-            self._shown(name),
+            key,
+            self._shown(key),
             state,
             "" if state == "judged" else last,
             str(latest.resolve().relative_to(self.folder.resolve())) if state == "judged" else "",
             exit_code=code,
-            seconds=round(time.monotonic() - begun_s, 1),
             disk_mb=round(size / 1e6, 1),
             shorter=spec.shorter(quick=self.quick),
         )
 
-    def _is_table(self, spec: RunSpec) -> bool:
-        return kind_of(spec) == "table" or (spec.options(self.engine, quick=self.quick).repeat or 1) > 1
+    def make_trusted(self, key: str) -> Made:
+        """With the seconds of all attempts."""
+        begun_s = time.monotonic()
+        return replace(super().make_trusted(key), seconds=round(time.monotonic() - begun_s, 1))
 
-    def _attempt(self, name: str) -> tuple[int, str]:
-        """The exit code of the run's command, and what it said last on stderr."""
-        while True:
-            code, last = self._run(name)
-            if code != Exit.CANNOT_RUN or not last.endswith(live.BUSY):
-                return code, last
-            live.wait_for_others(partial(self.progress.update, Step("waiting")))
+    def made(self, key: str, found: Made) -> None:
+        """Keep it."""
+        self._home(key).mkdir(parents=True, exist_ok=True)
+        write_json(self._home(key) / "made.json", asdict(found))
+
+    def untrusted(self, found: Made) -> bool:
+        """By the command's exit code."""
+        return found.exit_code == Exit.UNTRUSTED
+
+    def attempts(self, key: str) -> int:
+        """A table makes its cells again itself."""
+        spec = self.specs[key]
+        is_table = kind_of(spec) == "table" or (spec.options(self.engine.name, quick=self.quick).repeat or 1) > 1
+        return 1 if is_table else super().attempts(key)
+
+    def expected_s(self, key: str) -> float:
+        """By the claims' file."""
+        return 60 * self.specs[key].expected_minutes(self.engine.name, quick=self.quick)
+
+    def told(self, key: str, found: Made) -> str:
+        """How its command ended."""
+        if found.state != "judged":
+            open_ = found.state in ("not carried", "left out")
+            return f"{'not covered' if open_ else found.state}: {found.why[:160]}"
+        word = {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(Exit(found.exit_code), "ended")
+        return f"{word}, {found.seconds:.0f} s"
+
+    def _home(self, name: str) -> Path:
+        return self.folder / "runs" / name
+
+    def _ended(self, name: str) -> tuple[int, str]:
+        """The exit code of the run's command, and what it said last on stderr; CannotRun where another run is on."""
+        code, last = self._run(name)
+        if code == Exit.CANNOT_RUN and last.endswith(live.BUSY):
+            raise CannotRun(last)
+        return code, last
 
     def _shown(self, name: str) -> str:
         return "./run.sh " + shlex.join(self.arguments(name, self.specs[name]))
 
-    def _expected_min(self, name: str) -> float:
-        return self.specs[name].expected_minutes(self.engine, quick=self.quick)
-
     def arguments(self, name: str, spec: RunSpec) -> list[str]:
         """As a user would give them to ``./run.sh``."""
-        kind, options = kind_of(spec), spec.options(self.engine, quick=self.quick)
+        kind, options = kind_of(spec), spec.options(self.engine.name, quick=self.quick)
         given = [spec.run]
         for assignment in options.set:
             given += ["--set", assignment]
@@ -187,8 +168,8 @@ class Runs:
             given += ["--repeat", str(options.repeat)]
         if spec.shorter(quick=self.quick):
             given.append("--quick")
-        if self.engine != "mininet" and kind != "sweep":
-            given += ["--engine", self.engine]
+        if self.engine.name != DEFAULT and kind != "sweep":
+            given += ["--engine", self.engine.name]
         if self.link != "auto" and kind != "sweep":
             given += ["--link", self.link]
         return given
@@ -216,7 +197,7 @@ class Runs:
             try:
                 while child.poll() is None:
                     said = _last_line(log, said_from)[:70]
-                    self.progress.update(step, f"about {self._expected_min(name):.1f} min; {said}")
+                    self.progress.update(step, f"about {self.expected_s(name) / 60:.1f} min; {said}")
                     time.sleep(0.5)
             finally:
                 _end(child)
@@ -224,11 +205,6 @@ class Runs:
             (line for line in _lines(log, said_from) if line.startswith("error: ")), _last_line(log, said_from)
         )
         return int(child.returncode), error.removeprefix("error: ")
-
-    def _left_minutes(self, names: list[str]) -> float:
-        taken, expected = (sum(pair[i] for pair in self._pace) for i in (0, 1))
-        pace = min(3.0, max(0.3, taken / expected)) if expected else 1.0
-        return pace * sum(self._expected_min(name) for name in names)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -247,17 +223,3 @@ def _lines(log: Path, start: int) -> list[str]:
 def _last_line(log: Path, start: int) -> str:
     lines = _lines(log, start)
     return lines[-1].strip() if lines else ""
-
-
-def _told(made: Made, *, kept: bool) -> str:
-    if made.state != "judged":
-        open_ = made.state in ("not carried", "left out")
-        return f"{'not covered' if open_ else made.state}: {made.why[:160]}"
-    word = {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(Exit(made.exit_code), "ended")
-    return f"{word}, {made.seconds:.0f} s{' (kept)' if kept else ''}"
-
-
-def _left(minutes: float) -> str:
-    if minutes < 0.1:
-        return ""
-    return f"  about {minutes:.0f} min left" if minutes >= 1.5 else f"  about {minutes * 60:.0f} s left"

@@ -59,7 +59,7 @@ class RunSpec(Options):
     disk_mb: float = Field(gt=0)
     quick: QuickRun
 
-    def options(self, engine: Engine, *, quick: bool) -> Options:
+    def options(self, engine: str, *, quick: bool) -> Options:
         """Those that apply; a quick run's own have the last word."""
         if not self.shorter(quick=quick):
             return self.model_copy(
@@ -76,7 +76,7 @@ class RunSpec(Options):
         """Whether the quick form is made."""
         return quick and not self.quick.whole
 
-    def expected_minutes(self, engine: Engine, *, quick: bool) -> float:
+    def expected_minutes(self, engine: str, *, quick: bool) -> float:
         """For the time left."""
         if not named(engine).kernel:
             return min(self.sim_minutes, self.quick.minutes) if quick else self.sim_minutes

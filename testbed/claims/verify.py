@@ -15,6 +15,7 @@ from testbed.claims.execute import Made
 from testbed.claims.judged import Judged
 from testbed.claims.load import load
 from testbed.scenario.files import read
+from testbed.study.again import Again, Asked
 
 FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
 """What comes of the runs; the rest of a claim is what was asked, or the same figures in words."""
@@ -26,12 +27,13 @@ def runs_of(folder: Path) -> list[tuple[str, Path]]:
     return [(name, folder / run["folder"]) for name, run in runs.items() if run["folder"]]
 
 
-def verify_claims(folder: Path, *, words: bool) -> tuple[str, list[str], list[str]]:
+def verify(of: Asked) -> Again:
     """The verdict by the runs, what differs from the record, in words, and what could not be checked.
 
-    The claims are those of this checkout; ``words``: they are those that were asked, so that every word of them is
-    compared. BadInput where a file is missing or broken.
+    The claims are those of this checkout, and where it made the folder every word of them is compared. BadInput where a
+    file is missing or broken.
     """
+    folder = of.folder
     document = read_json(folder / "claims.json")
     known = load().claims
     recorded = {claim["id"]: claim for claim in document["claims"]}
@@ -45,15 +47,15 @@ def verify_claims(folder: Path, *, words: bool) -> tuple[str, list[str], list[st
         made = Made(**document["runs"][known[name].run])
         now = judge(name, known[name], made, folder)
         again.append(now)
-        found += _differences(name, before, now, words=words)
+        found += _differences(name, before, now, words=of.of_this_code)
     if document.get("beside"):
         unchecked.append("what stands beside the claims is of other results, which are not in the folder")
     verdict = table.verdict_of(again, quick=bool(document["quick"]))
     found += differences("verdict", document["verdict"], verdict)
-    if words:
+    if of.of_this_code:
         found += differences("summary", document["summary"], table.summary_of(again))
         found += _csv(folder, [Judged.from_json(claim) for claim in document["claims"]])
-    return verdict, found, unchecked
+    return Again(f"claims {folder.resolve().name}", verdict, found, unchecked, parts=runs_of(folder))
 
 
 def _differences(name: str, before: Mapping[str, Any], again: Judged, *, words: bool) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,7 +48,8 @@ def register(app: typer.Typer) -> None:
         """Decide every claim of the sources (published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.claims import all_run
         from testbed.claims.load import load
-        from testbed.errors import BadInput, CannotRun
+        from testbed.engines import named
+        from testbed.errors import BadInput
 
         claims = load(only=only or ())  # bad input ends here, before anything is set up
         engines = _engines(engine)
@@ -62,11 +62,8 @@ def register(app: typer.Typer) -> None:
             for one in asked:
                 all_run.tell(claims, one)
             raise typer.Exit(0)
-        if "mininet" in engines and os.geteuid() != 0:
-            raise CannotRun(
-                "running needs root, for network namespaces",
-                "Try: sudo ./run.sh all, or without root: ./run.sh all --engine vkernel",
-            )
+        for one in asked:
+            named(one.engine).refuse_user("all")
         raise typer.Exit(_run(claims, asked, beside or []))
 
     @app.command("reference")
@@ -106,7 +103,6 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
     from testbed.claims.judged import decided_of, summary_of
     from testbed.claims.report import write_report
     from testbed.cli.outcome import EXIT_OF_VERDICT, shown
-    from testbed.doctor import make_ready
     from testbed.judge.algebra import Word, verdict_of
     from testbed.runner.progress import Progress
 
@@ -117,7 +113,6 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
     words: list[Word] = []
     folders = []
     for one in asked:
-        make_ready(progress, "table", "docker", one.engine)
         word, _, folder = all_run.run(claims, one, progress)
         words.append(word)
         folders.append(folder)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from testbed.cli.options import LinkOption, QuickOption, RuntimeOption, SetOption
-from testbed.errors import BadInput, CannotRun, Exit
+from testbed.errors import BadInput, Exit
 
 if TYPE_CHECKING:
     from testbed.compare.groups import Group, Variant
@@ -87,12 +87,13 @@ def _compare(
     from testbed.compare.difference import differences
     from testbed.plan.resolve import new_run_id
     from testbed.runner.progress import Progress
+    from testbed.study.folder import make_latest
 
     order, groups, variants = _sides(what, named, scenario, commits)
     progress = Progress()
     folder = paths.results() / "compare" / new_run_id()
     if variants:
-        groups |= _made(variants, asked, folder / "runs", progress)
+        groups |= _made(variants, asked, folder, progress)
     sides = [groups[name] for name in order]
     _known(figures, sides)
     found = differences(sides[0], sides[1:], confidence, figures) if all(g.trusted for g in sides) else []
@@ -101,9 +102,7 @@ def _compare(
     if not found and all(g.trusted for g in sides):
         raise BadInput("the groups have no setting and figure in common, so there is nothing to compare")
     page = result.write(folder, comparison)
-    latest = folder.parent / "latest"
-    latest.unlink(missing_ok=True)
-    latest.symlink_to(folder.name)
+    make_latest(folder)
     result.print_screen(comparison, Console(width=None if sys.stdout.isatty() else 120))
     print(f"  report      {shown(page)}")
     for line in result.lines(comparison):
@@ -150,8 +149,6 @@ def _sides(
 
 def _short(text: str, taken: Sequence[str]) -> str:
     """A group's name from its folders: the last part that tells it from the others."""
-    from pathlib import Path
-
     parts = Path(text.split(",")[0]).resolve().parts
     for depth in range(1, len(parts) + 1):
         name = "/".join(parts[-depth:])
@@ -160,25 +157,14 @@ def _short(text: str, taken: Sequence[str]) -> str:
     return text
 
 
-def _made(variants: Sequence[Variant], asked: Asked, folder: object, progress: Progress) -> dict[str, Group]:
-    from pathlib import Path
-
+def _made(variants: Sequence[Variant], asked: Asked, folder: Path, progress: Progress) -> dict[str, Group]:
+    from testbed import engines
     from testbed.compare.make import make, versions
-    from testbed.doctor import make_ready
+    from testbed.study.bootstrap import ready
 
-    if asked.engine == "mininet":
-        if os.geteuid() != 0:
-            raise CannotRun("runs on real packets need root, for network namespaces", "Try --engine sim.")
-        from testbed.cli.leftovers import remove_leftovers
-
-        make_ready(progress, "run", asked.runtime)
-        remove_leftovers(progress.say)
-    else:
-        make_ready(progress, "run", engine="sim")
-    with progress.step("build"):
-        found = versions(variants, asked)
-    made = make(found, asked, Path(str(folder)), progress)
-    return {group.name: group for group in made}
+    ready(engines.named(asked.engine), asked.options, progress, "compare")
+    found = versions(variants, asked, progress)
+    return {group.name: group for group in make(found, asked, folder, progress)}
 
 
 def _known(figures: Sequence[str], groups: Sequence[Group]) -> None:

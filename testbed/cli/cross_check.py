@@ -10,11 +10,10 @@ import typer
 
 from testbed.cli.options import QuickOption, RuntimeOption, SetOption
 from testbed.errors import BadInput, CannotRun
+from testbed.plan.engines import ENGINES
 
 if TYPE_CHECKING:
     from testbed.crosscheck.result import Compared
-
-ENGINES = ("sim", "vkernel", "mininet")
 
 
 def register(app: typer.Typer) -> None:
@@ -47,40 +46,36 @@ def register(app: typer.Typer) -> None:
         convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
         PASS, FAIL or UNTRUSTED."""
         from testbed import paths
-        from testbed.cli.cross_check_runs import Asked, NotCarried, side_by_side
         from testbed.cli.outcome import EXIT_OF_VERDICT
-        from testbed.crosscheck import result
+        from testbed.crosscheck import make, result
         from testbed.plan.resolve import new_run_id
         from testbed.scenario.files import scenarios
+        from testbed.study.folder import make_latest
 
         wanted = names or [str(path) for path in scenarios()]
         chosen = _engines(engines)
         kept = _kept(results, chosen, wanted)
-        asked = Asked(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)
+        asked = make.Asked(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)
         compared: list[Compared] = []
-        refused: dict[str, str] = {}
-        run = new_run_id()
-        folder = paths.results() / "cross-check" / run
-        for name in wanted:
-            try:
-                compared.append(side_by_side(name, asked))
-            except NotCarried as error:
-                if names:
-                    raise
-                refused[Path(name).stem] = error.message
-                continue
-            _tell(compared[-1])
-            page = result.write(folder, compared, refused)  # whatever becomes of those that follow
+        folder = paths.results() / "cross-check" / new_run_id()
+
+        def each(found: Compared) -> None:
+            compared.append(found)
+            _tell(found)
+            result.write(folder, compared, {})  # whatever becomes of those that follow
+
+        refused = make.compare_all(wanted, asked, folder, each, strict=bool(names))
         if not compared:
             raise CannotRun("these engines carry none of the scenarios, so there is nothing to compare")
         page = result.write(folder, compared, refused)
+        make_latest(folder)
         for entry in compared:
             print(f"{entry.verdict:<9} {entry.scenario}")
         for name, why in refused.items():
             print(f"{name}: not carried: {why}")
         word = result.verdict_over(compared)
         print(f"  report      {page}")
-        print(f"{word.upper()} cross-check {run}")
+        print(f"{word.upper()} cross-check {folder.name}")
         raise typer.Exit(EXIT_OF_VERDICT[word])
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
 from testbed.cli.options import LinkOption, SeedOption, SetOption
 from testbed.cli.outcome import EXIT_OF_VERDICT, ended_early, shown
-from testbed.cli.run import Asked
+from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun
 from testbed.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
 from testbed.interop.plans import load_network
-from testbed.runner.middle_choice import choose_middle, refuse_what_the_middle_cannot_do
 from testbed.units import UnitError, parse_fraction
 
 
@@ -50,7 +48,7 @@ def register(app: typer.Typer) -> None:
         counts = chosen_connections(connections or ("1,4" if quick else "1-4"))
         with_references = not (quick or peer) if references is None else references
         chosen = matrix(pairs(peers, references=with_references), counts, _losses(loss))
-        raise typer.Exit(_run(chosen, set_, Asked("process", link, seed, quick)))
+        raise typer.Exit(_run(chosen, set_, Options("process", link, seed, quick)))
 
 
 def _losses(text: str) -> list[float]:
@@ -65,33 +63,28 @@ def _losses(text: str) -> list[float]:
     return list(dict.fromkeys(found))
 
 
-def _run(chosen: list[Cell], set_: list[str], asked: Asked) -> int:
+def _run(chosen: list[Cell], set_: list[str], options: Options) -> int:
     losses = list(dict.fromkeys(cell.loss for cell in chosen))
-    loaded = {loss: load_network(set_, loss=loss, quick=asked.quick) for loss in losses}
-    if os.geteuid() != 0:
-        raise CannotRun("interop needs root, for network namespaces", "Try: sudo ./run.sh interop")
-    from testbed import build
+    loaded = {loss: load_network(set_, loss=loss, quick=options.quick) for loss in losses}
+    from testbed import engines
     from testbed.bench.table import text_table
-    from testbed.cli.leftovers import remove_leftovers
-    from testbed.doctor import make_ready
+    from testbed.doctor import Need
     from testbed.interop.life import NAME, Matrix
     from testbed.interop.life import Asked as AskedMatrix
     from testbed.interop.report import LEGEND
+    from testbed.plan.engines import DEFAULT
     from testbed.plan.resolve import new_run_id, resolve
     from testbed.runner.progress import Progress
+    from testbed.study.bootstrap import ready
 
-    progress = Progress()
-    make_ready(progress, "interop", "process")
-    middle = choose_middle(asked.link)
-    with progress.step("build"):
-        binaries = build.build_programs()
-    policies, run_id = build.policy_facts(binaries["ncp-agent"]), new_run_id()
-    plans = {loss: resolve(loaded[loss], policies, asked.choices(middle), run_id) for loss in losses}
+    progress, engine = Progress(), engines.named(DEFAULT)
+    programs = ready(engine, options, progress, NAME, further=frozenset({Need.PEERS}))
+    choices, run_id = engine.choices(options), new_run_id()
+    plans = {loss: resolve(loaded[loss], programs.policies, choices, run_id) for loss in losses}
     for plan in plans.values():
-        refuse_what_the_middle_cannot_do(plan)
-    namespace = plans[losses[0]]["namespace"]
-    progress.say(f"{NAME} {run_id}: {len(chosen)} cells, links by {middle}")
-    remove_leftovers(progress.say)
+        engine.refuse(plan)
+    binaries, namespace = programs.binaries, plans[losses[0]]["namespace"]
+    progress.say(f"{NAME} {run_id}: {len(chosen)} cells, links by {choices.middle}")
     matrix = Matrix(AskedMatrix(run_id, namespace, plans, chosen, loaded[losses[0]].text), binaries, progress)
     try:
         outcome = matrix.execute()

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from testbed import build
+from testbed import engines
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
-from testbed.doctor import make_ready
+from testbed.plan.engines import DEFAULT
 from testbed.plan.resolve import Choices, Plan, new_run_id, resolve
 from testbed.plan.show import plan_text
 from testbed.runner.progress import Progress
@@ -80,13 +80,12 @@ def _validate_sweep(name: str, assignments: list[str]) -> None:
     from testbed.sweep.load import load
 
     sweeps = [load(name, assignments, quick=quick) for quick in (False, True)]
-    _, policies = sweep_run.facts(Progress())
+    policies = engines.named(sweep_run.ENGINE).prepare_plans(Progress()).policies
     for loaded in sweeps:
         sweep_run.planned(loaded, policies)
     print(f"{sweeps[0].path}: valid")
 
 
 def _resolved(loaded: LoadedScenario, quick: bool) -> Plan:
-    make_ready(Progress(), "show")  # the agent, which is built here, knows the policies
-    policies = build.policy_facts(build.build_programs()["ncp-agent"])
-    return resolve(loaded, policies, Choices(quick=quick), new_run_id())
+    programs = engines.named(DEFAULT).prepare_plans(Progress())  # the agent, which is built here, knows the policies
+    return resolve(loaded, programs.policies, Choices(quick=quick), new_run_id())

@@ -11,14 +11,16 @@ from testbed.checks.verify import read_json
 from testbed.compare.difference import differences
 from testbed.compare.groups import Group, RunOf, read_run
 from testbed.compare.result import Comparison, write
+from testbed.study.again import Again, Asked
 
 
-def verify_comparison(folder: Path, place: Path) -> tuple[list[str], list[str], list[str]]:
+def verify(of: Asked) -> Again:
     """The words by the runs, what differs from ``compare.json``, and which runs are elsewhere. The comparison is made
     again in ``place``, plots and page as well.
 
     Raises BadInput where a file is missing or broken.
     """
+    folder, place = of.folder, of.place
     document = read_json(folder / "compare.json")
     notes: list[str] = []
     groups = [_group(folder, entry, notes) for entry in document["groups"]]
@@ -29,7 +31,8 @@ def verify_comparison(folder: Path, place: Path) -> tuple[list[str], list[str], 
     again = Comparison(document["name"], groups, found, confidence, document["command"])
     write(place, again, folder)
     told = list(document_differences("", document, read_json(place / "compare.json")))
-    return [f"{group} {word}" for group, word in again.words.items()], told, notes
+    said = ", ".join(f"{group} {word}" for group, word in again.words.items())
+    return Again(f"comparison {document['name']}", said, told, notes, has_page=not notes)
 
 
 def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -15,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from collectors.host_load import HostLoad
-from testbed import paths
+from testbed import engines, paths
 from testbed.checks.result import Trust
+from testbed.engines import Engine
 from testbed.errors import RunFailed, TestbedError
 from testbed.interop.cell_run import CellResult, Place, run_cell
 from testbed.interop.cells import Cell, loss_words
@@ -29,11 +29,11 @@ from testbed.runner.interrupts import interruptible, uninterruptible
 from testbed.runner.network import Network, relay_middle
 from testbed.runner.progress import Progress, Step
 from testbed.runner.trust import judge_trust, lossy_interfaces
+from testbed.study.executor import Study
+from testbed.study.folder import make_latest
 from testbed.traffic.ncp import Ncp
 
 NAME = "interop"
-CELL_S, NETWORK_S = 6.0, 12.0
-"""What a cell and a network take, until some have been run."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,6 @@ class Matrix:
         self.results: list[CellResult] = []
         self.distrust: list[str] = []
         self.provenance: dict[str, Any] = {"run": asked.run, "versions": versions(), "networks": {}}
-        self._cells_s = 0.0
 
     def execute(self) -> Outcome:
         """Run all cells and write the result folder; raises :class:`TestbedError` where that broke down."""
@@ -65,9 +64,7 @@ class Matrix:
             stack.enter_context(interruptible())
             self.folder.mkdir(parents=True)
             (self.folder / "network.yaml").write_text(self.asked.scenario_text)
-            latest = self.folder.parent / "latest"
-            latest.unlink(missing_ok=True)
-            latest.symlink_to(self.asked.run)
+            make_latest(self.folder)
             broken = ""
             try:
                 for loss, plan in self.asked.plans.items():
@@ -113,7 +110,10 @@ class Matrix:
         parts.callback(host_load.stop)
         place = Place(network, plan, self.binaries, own, self.folder / "cells", [network.middle.failed])
         with self.progress.step(f"cells, {loss_words(loss)}") as step:
-            self._run_cells([cell for cell in self.asked.cells if cell.loss == loss], place, step)
+            cells = [cell for cell in self.asked.cells if cell.loss == loss]
+            found = Cells(engines.of(plan), self.progress, place, self.results).run(cells)
+            passed = sum(result.judgement.status == "pass" for result in found.values())
+            step.note = f"{passed} of {len(cells)} pass"
         noted["qdiscs_after"] = qdiscs = network.qdiscs()
         host_load.stop()
         network.middle.stop()
@@ -140,26 +140,6 @@ class Matrix:
         network.start_middle()
         return network
 
-    def _run_cells(self, cells: Sequence[Cell], place: Place, step: Step) -> None:
-        for cell in cells:
-            begun_s = time.monotonic()
-            where = f"{cell.number} of {len(self.asked.cells)}, about {self._left_s():.0f} s left"
-            progress = _Told(self.progress, f"{cell.title} ({where})")
-            progress.update(step, "")
-            # A step of its own: a transfer's time limit counts from its beginning.
-            result = run_cell(cell, place, progress, Step(step.name))
-            self.results.append(result)
-            self._cells_s += time.monotonic() - begun_s
-            self.progress.say(_line(result, where))
-        passed = sum(result.judgement.status == "pass" for result in self.results[-len(cells) :])
-        step.note = f"{passed} of {len(cells)} pass"
-
-    def _left_s(self) -> float:
-        done = len(self.results)
-        each_s = self._cells_s / done if done else CELL_S
-        networks = {cell.loss for cell in self.asked.cells[done:]} - {cell.loss for cell in self.asked.cells[:done]}
-        return each_s * (len(self.asked.cells) - done) + NETWORK_S * max(0, len(networks) - (not done))
-
     def _relay_result(self, plan: Plan, folder: Path) -> dict[str, Any] | None:
         if plan["middle"] != "relay":
             return None
@@ -180,19 +160,34 @@ class Matrix:
         return outcome
 
 
-class _Told(Progress):
-    """Progress that names the cell before what is told of it."""
+@dataclass
+class Cells(Study[Cell, CellResult]):
+    """The cells of one network. Each is made once: what can't be trusted is the network, which they share."""
 
-    def __init__(self, inner: Progress, prefix: str) -> None:
-        super().__init__()
-        self._inner, self._prefix = inner, prefix
+    engine: Engine
+    progress: Progress
+    place: Place
+    results: list[CellResult]
+    """Of all networks; those of this one are added as they are made."""
 
-    def update(self, step: Step, text: str) -> None:
-        self._inner.update(step, f"{self._prefix}  {text}".rstrip())
+    def make(self, key: Cell) -> CellResult:
+        """A step of its own: a transfer's time limit counts from its beginning."""
+        return run_cell(key, self.place, self.progress, Step(key.title))
 
+    def made(self, key: Cell, found: CellResult) -> None:
+        """It is kept, whatever becomes of the others."""
+        self.results.append(found)
 
-def _line(result: CellResult, where: str) -> str:
-    mark = MARKS[result.judgement.status]
-    goodput = f"{result.goodput_bps / 8 / 2**20:.2f} MiB/s" if result.goodput_bps else ""
-    why = "".join(f"\n      {reason}" for reason in result.judgement.reasons)
-    return f"    {mark} {result.cell.title:<44} {goodput:>11}   {where}{why}"
+    def attempts(self, key: Cell) -> int:
+        """One."""
+        return 1
+
+    def name(self, key: Cell) -> str:
+        """For people."""
+        return key.title
+
+    def told(self, key: Cell, found: CellResult) -> str:
+        """Mark, goodput and what is wrong."""
+        goodput = f" {found.goodput_bps / 8 / 2**20:.2f} MiB/s" if found.goodput_bps else ""
+        why = "".join(f"\n      {reason}" for reason in found.judgement.reasons)
+        return f"{MARKS[found.judgement.status]}{goodput}{why}"

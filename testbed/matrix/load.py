@@ -18,6 +18,7 @@ from testbed.scenario import files
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
+from testbed.study.place import folder_of
 
 KEPT_AS = "table.yaml"
 """A table in its result folder, as it was run: with what ``--quick`` and ``--set`` changed."""
@@ -51,9 +52,14 @@ class Cell:
     repetition: int
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """Its place in the study that the table is."""
+        return self.row, self.column, str(self.repetition)
+
+    @property
     def folder(self) -> Path:
-        """Where its run goes, in the table's result folder."""
-        return Path("cells") / self.row / self.column / str(self.repetition)
+        """Where its runs go, in the table's result folder."""
+        return folder_of(*self.key)
 
 
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedTable:

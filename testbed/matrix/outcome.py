@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,8 +14,7 @@ from testbed.checks.figures import figures_of
 from testbed.checks.verify import read_json, read_verdict
 from testbed.intervals import Interval
 from testbed.judge.algebra import Standing
-from testbed.runner.attempts import attempts_of
-from testbed.runner.interrupts import STOPPED
+from testbed.study import kept
 
 Word = Literal["pass", "fail", "untrusted", "unsupported", "missing"]
 """A run's verdict, or why it has none."""
@@ -178,41 +176,8 @@ def missing(row: str, column: str, repetition: int) -> Outcome:
     return Outcome(row, column, repetition, "missing", {}, None, "It was not run.", "", 0)
 
 
-def finished(folder: Path) -> list[Path]:
-    """The runs of a cell that have a verdict, in the order that they were made in; one that the user stopped has none
-    that tells of the cell."""
-    runs = sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
-    return [run for run in runs if not (read_verdict(run).broken or "").startswith(STOPPED)]
-
-
-def standing(runs: Sequence[Path]) -> Path | None:
-    """Of a cell's finished runs the one that it is judged by: the last that settles it, else the last."""
-    return next((run for run in reversed(runs) if settles(run)), runs[-1] if runs else None)
-
-
-def settles(run: Path) -> bool:
-    """Whether a finished run says of its cell what there is to say: it came to a verdict that can be trusted, or to
-    none for what this machine lacks."""
-    verdict = read_verdict(run)
-    return verdict.unsupported or (verdict.verdict != "untrusted" and not verdict.broken)
-
-
-def wanted_again(run: Path, engine: str) -> bool:
-    """Whether going on makes a finished run again: one that broke down, as the reason may be gone, and an untrusted
-    one but where it would be the same."""
-    untrusted = read_verdict(run).verdict == "untrusted"
-    return not settles(run) and (attempts_of(engine) > 1 or not untrusted)
-
-
 def read_standing(row: str, column: str, repetition: int, folder: Path) -> Outcome | None:
     """The outcome of a cell by its folder; None where it has no finished run."""
-    runs = finished(folder)
-    run = standing(runs)
+    runs = kept.finished(folder)
+    run = kept.standing(runs)
     return read_outcome(row, column, repetition, run, runs.index(run) + 1) if run else None
-
-
-def write_json(path: Path, document: Any) -> None:
-    """A JSON file, whole or not at all."""
-    temporary = path.with_suffix(path.suffix + ".new")
-    temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.rename(path)

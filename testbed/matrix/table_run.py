@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from testbed import build, paths
+from testbed import engines, paths
 from testbed.checks import asked as plans
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_json
-from testbed.errors import BadInput
+from testbed.doctor import Need
+from testbed.engines import Engine, Options, Programs
 from testbed.figures import GOODPUT
-from testbed.influx import server
 from testbed.matrix import load as table_file
 from testbed.matrix import points
 from testbed.matrix.execute import Matrix
 from testbed.matrix.judging import judge_table
 from testbed.matrix.load import Cell, Contender, LoadedTable
 from testbed.matrix.model import DifferenceCheck, RatioCheck, Row
-from testbed.matrix.outcome import Outcome, missing, write_json
+from testbed.matrix.outcome import Outcome, missing
 from testbed.matrix.report import write_report
 from testbed.matrix.summary import summarise, write_csv
 from testbed.plan.engines import DEFAULT
-from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id
+from testbed.plan.resolve import Plan, expected_transfer_s
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario.load import plain
+from testbed.study.bootstrap import ready
+from testbed.study.folder import begin, kept_when_stopped, write_json
 
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
 """Figures that links bound, and the bits per second in one of their unit."""
@@ -47,6 +48,12 @@ class Asked:
     engine: str = DEFAULT
     quick: bool = False
     resume: str = ""
+
+    @property
+    def options(self) -> Options:
+        """How its runs are made."""
+        facts = engines.named(self.engine).facts
+        return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
 
 
 @dataclass(frozen=True)
@@ -81,14 +88,12 @@ def select(loaded: LoadedTable, asked: Asked, policies: PolicyFacts) -> Selectio
 
 def plans_of(loaded: LoadedTable, asked: Asked) -> list[tuple[Cell, Plan]]:
     """Every cell that would be run with its plan; all is validated on the way."""
-    from testbed.doctor import make_ready
-
     progress = Progress()
-    make_ready(progress, "show")
-    policies = build.policy_facts(build.build_programs()["ncp-agent"])
-    selection = select(loaded, asked, policies)
-    matrix = _matrix(loaded, asked, selection, Path(), {}, policies, progress)
-    return [(cell, matrix.plan(cell)[0]) for cell in selection.cells()]
+    engine = engines.named(asked.engine)
+    programs = engine.prepare_plans(progress)
+    selection = select(loaded, asked, programs.policies)
+    matrix = _matrix(loaded, asked, selection, programs, progress)
+    return [(cell, matrix.cell(cell).plan()) for cell in selection.cells()]
 
 
 def tell(loaded: LoadedTable, asked: Asked) -> None:
@@ -101,111 +106,49 @@ def tell(loaded: LoadedTable, asked: Asked) -> None:
 
 def run(loaded: LoadedTable, asked: Asked) -> Verdict:
     """Everything; the table's verdict is in its result folder, too."""
-    from testbed.cli.leftovers import remove_leftovers
-    from testbed.doctor import make_ready
-    from testbed.vkernel.build import ready_kernel
-
     progress = Progress()
-    simulated = asked.engine == "sim"
-    make_ready(progress, "table", asked.runtime, asked.engine)
-    with progress.step("build"):
-        program = "ncp-sim" if simulated else "ncp-agent"
-        binaries = build.build_programs(*([program] if simulated else []))
-    policies = build.policy_facts(binaries[program])
-    if asked.engine == "vkernel":
-        ready_kernel(progress)
-    selection = select(loaded, asked, policies)
-    matrix = _matrix(loaded, asked, selection, Path(), binaries, policies, progress)
+    engine = engines.named(asked.engine)
+    programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
+    selection = select(loaded, asked, programs.policies)
+    matrix = _matrix(loaded, asked, selection, programs, progress)
     cells = selection.cells()
     for cell in cells:
-        matrix.plan(cell)  # what is wrong with any of them is told before anything is made
-    matrix.refuse_if_none_can_be_run(cells)
+        matrix.cell(cell).plan()  # what is wrong with any of them is told before anything is made
+    matrix.refuse_if_none_can_be_made(cells)
     bounds = _bounds(matrix, selection)
-    run_id, folder = _folder(loaded, asked, selection)
-    matrix.folder = folder
-    if asked.engine == "mininet":
-        remove_leftovers(progress.say)
-    how = "in virtual time" if asked.engine != "mininet" else f"links by {matrix.choices.middle}"
-    progress.say(f"{loaded.table.name} {run_id}: {len(cells)} runs, {how}, results in {folder}")
+    matrix.folder = folder = folder_of(loaded, asked, selection)
+    how = engine.told(matrix.cell(cells[0]).plan(), asked.options)[0]
+    progress.say(f"{loaded.table.name} {folder.name}: {len(cells)} runs, {how}, results in {folder}")
 
-    def keep(outcomes: list[Outcome]) -> Verdict:
-        return write(loaded, asked, selection, bounds, folder, run_id, outcomes)
+    def keep(found: Mapping[Cell, Outcome]) -> Verdict:
+        return write(loaded, asked, selection, bounds, folder, folder.name, list(found.values()))
 
-    try:
-        outcomes = matrix.run(cells, keep)
-    except BaseException:
-        progress.say(f"stopped; what is finished is kept. To go on, add --resume {run_id} to the same command")
-        raise
-    verdict = keep(outcomes)
-    if untrusted := sum(found.verdict == "untrusted" for found in outcomes):
-        progress.say(
-            f"{untrusted} of {len(outcomes)} runs not to be trusted. To make them again, add --resume {run_id} to "
-            "the same command"
-        )
-    if endpoint := server.ensure() if asked.engine == "mininet" else server.running():
+    go_on = f"add --resume {folder.name} to the same command"
+    with kept_when_stopped(progress, f"To go on, {go_on}"):
+        found = matrix.run(cells, keep)
+    verdict = keep(found)
+    if untrusted := sum(outcome.verdict == "untrusted" for outcome in found.values()):
+        progress.say(f"{untrusted} of {len(found)} runs not to be trusted. To make them again, {go_on}")
+    if endpoint := engine.database():
         points.store(endpoint, read_json(folder / "table.json"), time.time_ns())
     progress.say(f"  report      {write_report(folder)}")
     return verdict
 
 
-def _matrix(
-    loaded: LoadedTable,
-    asked: Asked,
-    selection: Selection,
-    folder: Path,
-    binaries: dict[str, Path],
-    policies: PolicyFacts,
-    progress: Progress,
-) -> Matrix:
-    from testbed.plan.occasion import occasion
-    from testbed.runner.middle_choice import choose_middle
-
-    if asked.engine == "sim":
-        choices = Choices(runtime="virtual", middle="model", engine="sim", quick=asked.quick, occasion=occasion())
-    elif asked.engine == "vkernel":
-        choices = Choices(runtime="process", middle="netem", engine="vkernel", quick=asked.quick, occasion=occasion())
-    else:
-        middle = choose_middle(asked.link) if binaries else "relay"
-        choices = Choices(runtime=asked.runtime, middle=middle, quick=asked.quick, occasion=occasion())
-    return Matrix(loaded, selection.rows, selection.columns, folder, binaries, policies, choices, progress)
+def _further(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
+    """What columns need of a machine whose own kernel carries the runs."""
+    mptcp = any(column.carrier == "mptcp" for column in loaded.table.columns)
+    return frozenset({Need.MPTCP}) if mptcp and not engine.facts.virtual_time else frozenset()
 
 
-def _folder(loaded: LoadedTable, asked: Asked, selection: Selection) -> tuple[str, Path]:
-    """The run's id and result folder: a new one, or that of a run to go on with."""
-    base = paths.results() / loaded.table.name
-    this = json.loads(json.dumps(_identity(loaded, asked, selection)))
-    if asked.resume:
-        folder = (base / asked.resume).resolve()
-        if not (folder / "matrix.json").is_file():
-            raise BadInput(f"--resume {asked.resume}: {folder} is no table's result folder")
-        before = json.loads((folder / "matrix.json").read_text())
-        for key, value in this.items():
-            if before.get(key) != value:
-                raise BadInput(
-                    f"--resume {asked.resume}: that table was run with another {key} "
-                    f"({_short(before.get(key))}, not {_short(value)}); give the same options, or start a new one"
-                )
-        table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
-        return folder.name, folder
-    run_id = new_run_id()
-    folder = base / run_id
-    folder.mkdir(parents=True)
-    write_json(folder / "matrix.json", {**this, "whole": selection.whole})
-    table_file.keep(loaded, folder)
-    latest = base / "latest"
-    latest.unlink(missing_ok=True)
-    latest.symlink_to(run_id)
-    return run_id, folder
+def _matrix(loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs, progress: Progress) -> Matrix:
+    engine, rows, columns = engines.named(asked.engine), selection.rows, selection.columns
+    return Matrix(Path(), engine, progress, loaded, rows, columns, programs, engine.choices(asked.options))
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) < 80 else text[:77] + "…"
-
-
-def _identity(loaded: LoadedTable, asked: Asked, selection: Selection) -> dict[str, Any]:
-    """What must be the same for a run to go on."""
-    return {
+def folder_of(loaded: LoadedTable, asked: Asked, selection: Selection) -> Path:
+    """The table's result folder: a new one, or that of a table to go on with; raises :class:`BadInput`."""
+    identity = {
         "rows": list(selection.rows),
         "columns": list(selection.columns),
         "repeat": selection.repeat,
@@ -217,6 +160,10 @@ def _identity(loaded: LoadedTable, asked: Asked, selection: Selection) -> dict[s
         "settings": {name: plain(dict(row.set)) for name, row in selection.rows.items()},
         "overrides": list(loaded.overrides),
     }
+    base = paths.results() / loaded.table.name
+    folder = begin(base, "matrix.json", identity, asked.resume, whole=selection.whole)
+    table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
+    return folder
 
 
 def write(
@@ -281,7 +228,7 @@ def _bounds(matrix: Matrix, selection: Selection) -> dict[str, dict[str, float]]
     first = next(iter(selection.columns))
     bounds = {}
     for row in selection.rows:
-        plan, _ = matrix.plan(Cell(row, first, 1))
+        plan = matrix.cell(Cell(row, first, 1)).plan()
         bound_bps = plans.bound_bps(plan, plan["sessions"][0])
         bounds[row] = {
             figure: round(bound_bps / GOODPUTS_BPS[figure], 6)

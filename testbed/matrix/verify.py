@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.result import Verdict
 from testbed.checks.verify import differences, read_json, read_verdict, text_differences
 from testbed.errors import BadInput
 from testbed.matrix import load as table_file
@@ -18,28 +17,30 @@ from testbed.matrix.repeated import COLUMN, ROW, repeated
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
+from testbed.study.again import Again, Asked
 
 MADE = ("table.csv",)
 """Texts beside ``table.json`` and ``verdict.json`` that a table leaves."""
 
 
-def verify_table(folder: Path) -> tuple[Verdict, list[str], list[str]]:
-    """The verdict by the table's runs, every difference from what is recorded, in words, and what could not be checked.
+def verify(of: Asked) -> Again:
+    """The verdict by the table's runs, every difference from what is recorded, and what could not be checked.
 
     The runs themselves are not judged here. Cells that this machine could not run are taken from the record. Raises
     BadInput where a file is missing or broken.
     """
+    folder = of.folder
     recorded, document = read_verdict(folder), read_json(folder / "table.json")
     loaded, asked, selection = _asked(folder, document)
     found = list(_cells(folder, loaded, selection))
     outcomes = list(_outcomes(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
-    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-        again = table_run.write(loaded, asked, selection, bounds, Path(place), document["run"], outcomes)
-        found += differences("table.json", document, read_json(Path(place) / "table.json"))
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as made:
+        again = table_run.write(loaded, asked, selection, bounds, Path(made), document["run"], outcomes)
+        found += differences("table.json", document, read_json(Path(made) / "table.json"))
         for name in MADE:
             if (folder / name).is_file():
-                found += text_differences(name, read(folder / name), read(Path(place) / name))
+                found += text_differences(name, read(folder / name), read(Path(made) / name))
             else:
                 found.append(f"{name}: is not there")
     found += differences("", recorded.to_json(), again.to_json())
@@ -48,7 +49,8 @@ def verify_table(folder: Path) -> tuple[Verdict, list[str], list[str]]:
         for o in outcomes
         if o.verdict == "unsupported" and not o.run
     ]
-    return again, found, unchecked
+    checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in again.checks]
+    return Again(f"{again.scenario} {again.run}", again.verdict, found, unchecked, checks)
 
 
 def is_repeated(folder: Path) -> bool:

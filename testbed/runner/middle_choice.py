@@ -24,9 +24,3 @@ def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "
 def refused_by_the_middle(plan: Plan) -> list[str]:
     """A line for each thing that a link asks for and netem, or the relay, lacks; nothing is ignored."""
     return refusals(links_of(plan), plan["middle"])
-
-
-def refuse_what_the_middle_cannot_do(plan: Plan) -> None:
-    """Raise :class:`CannotRun` where there is such a thing."""
-    if refused := refused_by_the_middle(plan):
-        raise CannotRun("\n".join(refused))

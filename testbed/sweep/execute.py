@@ -1,26 +1,62 @@
-"""Runs a sweep's plans on all cores; what is finished is kept in ``runs.jsonl``, by the run's id."""
+"""The runs of a sweep, as a study's cells whose folders are not kept: their figures are, by the run's id."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from testbed import engines
 from testbed.checks.evidence import CannotJudge
+from testbed.engines import Engine
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
-from testbed.runner.progress import Progress, Step
-from testbed.runner.side_by_side import side_by_side, width_of
+from testbed.runner.progress import Progress
 from testbed.simulator.run import simulate
+from testbed.study.executor import Study
 from testbed.sweep.figures import measure, rules
 
 Outcome = dict[str, Any]
 """``state``: ``ok``, or why there are no figures; and the figures."""
 
-BAR = 24
+
+@dataclass(frozen=True)
+class Cell:
+    """One run, by its id."""
+
+    run: str
+    plan: Plan = field(compare=False)
+
+
+@dataclass
+class Runs(Study[Cell, Outcome]):
+    """``file`` is where finished runs are kept."""
+
+    engine: Engine
+    progress: Progress
+    simulator: Path
+    file: Path
+    finished: Mapping[str, Outcome]
+
+    def earlier(self, key: Cell) -> Outcome | None:
+        """By ``file``."""
+        return self.finished.get(key.run)
+
+    def make(self, key: Cell) -> Outcome:
+        """Simulate and measure, in a folder that is gone afterwards."""
+        return run_one(key.plan, self.simulator)
+
+    def made(self, key: Cell, found: Outcome) -> None:
+        """A line of ``file``."""
+        with self.file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"run": key.run, "rules": rules(), "outcome": found}) + "\n")
+
+    def name(self, key: Cell) -> str:
+        """Its id."""
+        return key.run
 
 
 def kept(file: Path) -> dict[str, Outcome]:
@@ -40,30 +76,16 @@ def kept(file: Path) -> dict[str, Outcome]:
 
 def execute(plans: Sequence[Plan], simulator: Path, file: Path, progress: Progress) -> dict[str, Outcome]:
     """The outcome of every plan by its run's id; those that ``file`` has are not run again."""
-    known = kept(file)
-    todo = list({plan["run"]: plan for plan in plans if plan["run"] not in known}.values())
-    if len(todo) < len(plans):
-        progress.say(f"  {len(plans) - len(todo)} of {len(plans)} runs are finished already, and kept")
     file.parent.mkdir(parents=True, exist_ok=True)
-    step = Step("runs")
     with file.open("a", encoding="utf-8") as out:
         out.write("\n" if file.stat().st_size else "")  # what a stop has cut off ends here
-
-        def keep(plan: Plan, outcome: Outcome, _seconds: float) -> None:
-            out.write(json.dumps({"run": plan["run"], "rules": rules(), "outcome": outcome}) + "\n")
-            out.flush()
-            known[plan["run"]] = outcome
-            done = sum(plan["run"] in known for plan in todo)
-            progress.update(step, _bar(done, len(todo), step.elapsed_s))
-
-        side_by_side(todo, partial(run_one, simulator=simulator), keep, width=width_of("sim"))
-    if todo:
-        progress.say(f"  {len(todo)} runs in {step.elapsed_s:.1f} s, {step.elapsed_s / len(todo):.3f} s each")
-    return {plan["run"]: known[plan["run"]] for plan in plans}
+    study = Runs(engines.named("sim"), progress, simulator, file, kept(file))
+    cells = list(dict.fromkeys(Cell(plan["run"], plan) for plan in plans))
+    return {cell.run: found for cell, found in study.run(cells).items()}
 
 
 def run_one(plan: Plan, simulator: Path) -> Outcome:
-    """Simulate and measure, in a folder that is gone afterwards: only the figures are kept."""
+    """Simulate and measure: only the figures are kept."""
     with tempfile.TemporaryDirectory(prefix="ncp-sweep-") as place:
         folder = Path(place)
         (folder / "logs").mkdir()
@@ -75,12 +97,6 @@ def run_one(plan: Plan, simulator: Path) -> Outcome:
             return {"state": error.message}
         except CannotJudge as error:
             return {"state": str(error)}
-
-
-def _bar(done: int, total: int, elapsed_s: float) -> str:
-    filled = BAR * done // total
-    left_s = elapsed_s / done * (total - done)
-    return f"{'━' * filled}{'·' * (BAR - filled)} {done}/{total}, {left_s:.0f} s left"
 
 
 def states(outcomes: Mapping[str, Outcome]) -> dict[str, str]:

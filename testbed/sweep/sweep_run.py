@@ -7,14 +7,16 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbed import build, paths
+from testbed import engines, paths
 from testbed.checks.result import CheckResult, Trust, Verdict
+from testbed.engines import Options
 from testbed.judge.algebra import summary_of, verdict_of
-from testbed.matrix.outcome import write_json
 from testbed.plan.resolve import Plan, expected_transfer_s
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
+from testbed.study.bootstrap import ready
+from testbed.study.folder import kept_when_stopped, make_latest, write_json
 from testbed.sweep import law
 from testbed.sweep.execute import Outcome, execute, states
 from testbed.sweep.load import LoadedSweep, Point, plan_of, points
@@ -22,6 +24,7 @@ from testbed.sweep.plots import law_plot, plot
 from testbed.sweep.report import write_report
 from testbed.sweep.table import Row, rows_of, write_csv, write_parquet
 
+ENGINE = "sim"
 ASKED = "asked.json"
 """What the command line asked beyond the sweep's file."""
 ALL_ARRIVED = "every byte arrives"
@@ -33,19 +36,9 @@ def planned(loaded: LoadedSweep, policies: PolicyFacts) -> list[tuple[Point, Pla
     return [(point, plan_of(loaded, point, policies)) for point in points(loaded.sweep, list(policies))]
 
 
-def facts(progress: Progress) -> tuple[Path, PolicyFacts]:
-    """The simulator, built, and the policies that it has."""
-    from testbed.doctor import make_ready
-
-    make_ready(progress, "run", engine="sim")
-    simulator = build.build_programs("ncp-sim")["ncp-sim"]
-    return simulator, build.policy_facts(simulator)
-
-
 def tell(loaded: LoadedSweep) -> None:
     """Print the runs, with the virtual time that the transfer of each takes at least."""
-    _, policies = facts(Progress())
-    found = planned(loaded, policies)
+    found = planned(loaded, engines.named(ENGINE).prepare_plans(Progress()).policies)
     for point, plan in found:
         values = "  ".join(f"{key}={value}" for key, value in point.values.items())
         print(f"{plan['run']}  {values}  {point.policy} seed {point.seed}  {expected_transfer_s(plan):.0f} virtual s")
@@ -55,27 +48,21 @@ def tell(loaded: LoadedSweep) -> None:
 def run(loaded: LoadedSweep) -> tuple[Verdict, Path]:
     """Everything; returns the verdict and the result folder."""
     progress = Progress()
-    with progress.step("build"):
-        simulator, policies = facts(progress)
+    programs = ready(engines.named(ENGINE), Options(), progress, loaded.sweep.name)
     with progress.step("plan") as step:
-        found = planned(loaded, policies)
+        found = planned(loaded, programs.policies)
         step.note = f"{len(found)} runs"
     plans = [plan for _, plan in found]
     base = paths.results() / loaded.sweep.name
     runs = [str(plan["run"]) for plan in plans]
-    name = sweep_id(loaded, runs)
-    progress.say(f"{loaded.sweep.name} {name}: {len(plans)} runs in virtual time, results in {base / name}")
-    try:
-        outcomes = execute(plans, simulator, base / "runs.jsonl", progress)
-    except BaseException:
-        progress.say("stopped; what is finished is kept. Go on with the same command.")
-        raise
+    folder = base / sweep_id(loaded, runs)
+    progress.say(f"{loaded.sweep.name} {folder.name}: {len(plans)} runs in virtual time, results in {folder}")
+    with kept_when_stopped(progress, "To go on, give the same command."):
+        outcomes = execute(plans, programs.binaries["ncp-sim"], base / "runs.jsonl", progress)
     with progress.step("table and report"):
-        verdict = write(loaded, base / name, rows_of([point for point, _ in found], runs, outcomes), outcomes)
-    latest = base / "latest"
-    latest.unlink(missing_ok=True)
-    latest.symlink_to(name)
-    return verdict, base / name
+        verdict = write(loaded, folder, rows_of([point for point, _ in found], runs, outcomes), outcomes)
+    make_latest(folder)
+    return verdict, folder
 
 
 def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:

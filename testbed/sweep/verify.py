@@ -9,26 +9,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed import engines
 from testbed.checks.result import Verdict
 from testbed.checks.verify import differences, read_json, read_verdict, text_differences
 from testbed.errors import BadInput, TestbedError
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.files import read
+from testbed.study.again import Again, Asked
 from testbed.sweep import law, sweep_run
 from testbed.sweep.execute import Outcome, execute
 from testbed.sweep.load import LoadedSweep, load, points
-from testbed.sweep.sweep_run import ASKED, all_arrived, facts, planned
+from testbed.sweep.sweep_run import ASKED, ENGINE, all_arrived, planned
 from testbed.sweep.table import Row, rows_of
 
 SETTINGS = ("run", "policy", "seed")
 
 
-def verify_sweep(folder: Path, place: Path) -> tuple[Verdict, list[str], list[str]]:
-    """The recorded verdict, every difference of what the table's figures give, in words, and what could not be checked.
+KEPT = "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again"
 
-    All that is derived of the figures is made again in ``place``, plots and page as well. Raises BadInput where a file
-    is missing or broken.
+
+def verify(of: Asked) -> Again:
+    """The verdict, every difference of what the table's figures give, in words, and what could not be checked.
+
+    All that is derived of the figures is made again in ``place``, plots and page as well; with ``rerun`` the figures
+    are, too. Raises BadInput where a file is missing or broken.
     """
+    folder, place = of.folder, of.place
+    verdict, found, unchecked = _by_the_figures(folder, place)
+    differing, notes = rerun_sweep(folder) if of.rerun else ([], [])
+    return Again(
+        f"{verdict.scenario} {verdict.run}",
+        verdict.verdict,
+        found + differing,
+        unchecked if of.rerun else [*unchecked, KEPT],
+        notes=notes,
+        has_page=place.is_dir(),
+    )
+
+
+def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list[str]]:
     recorded = read_verdict(folder)
     rows = _read_parquet(folder / "table.parquet")
     found = list(_copies(_read_csv(folder / "table.csv"), rows))
@@ -41,7 +60,7 @@ def verify_sweep(folder: Path, place: Path) -> tuple[Verdict, list[str], list[st
         found += differences("checks", before, again)
         return (recorded, found, [f"{ASKED}: a folder of its time has none, so plots and page are not compared"])
     try:
-        _, policies = facts(QuietProgress())
+        policies = engines.named(ENGINE).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
         return recorded, found, [f"no program could be built to ask for its policies: {error}"]
     asked_points = list(points(loaded.sweep, list(policies)))
@@ -66,11 +85,11 @@ def rerun_sweep(folder: Path) -> tuple[list[str], list[str]]:
     if loaded is None:
         return [], [f"not made again: it has no {ASKED}, so what was asked of it is not known"]
     progress = QuietProgress()
-    simulator, policies = facts(progress)
-    runs = planned(loaded, policies)
+    programs = engines.named(ENGINE).prepare(progress)
+    runs = planned(loaded, programs.policies)
     plans = [plan for _, plan in runs]
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
-        outcomes = execute(plans, simulator, Path(place, "runs.jsonl"), progress)
+        outcomes = execute(plans, programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress)
     rows = rows_of([point for point, _ in runs], [str(plan["run"]) for plan in plans], outcomes)
     found = [f"rerun: {text}" for text in _copies(_read_csv(folder / "table.csv"), rows)]
     return found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"]

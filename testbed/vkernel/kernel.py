@@ -76,11 +76,6 @@ def built() -> Path | None:
     return None
 
 
-def is_exact(engine: str) -> bool:
-    """Whether a run on this engine is in virtual time: the same every time, whatever the machine does beside it."""
-    return engine == "sim" or (engine == "vkernel" and built() is not None)
-
-
 def stock() -> Path | None:
     """Debian's user-mode-linux, or None."""
     found = shutil.which(STOCK)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed import engines
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.claims import all_run, evidence, judged, reference
 from testbed.claims.execute import Made, Runs
@@ -115,7 +116,7 @@ def test_only_some_claims_need_only_their_runs(file: Path) -> None:
 
 
 def arguments(claims: Claims, *, quick: bool, engine: Any = "mininet") -> dict[str, str]:
-    runs = Runs(claims.runs, Path(), engine, quick, Progress())
+    runs = Runs(claims.runs, Path(), engines.named(engine), quick, Progress())
     return {name: " ".join(runs.arguments(name, spec)) for name, spec in claims.runs.items()}
 
 

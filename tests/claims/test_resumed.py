@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from testbed import engines
 from testbed.checks.result import Trust, Verdict
 from testbed.claims.execute import Made, Runs
 from testbed.claims.model import QuickRun, RunSpec
@@ -50,7 +51,7 @@ def write_made(folder: Path, name: str, word: str, *, cell: str = "") -> None:
 
 def runs_of(folder: Path, *names: str, engine: Any = "mininet") -> Runs:
     spec = RunSpec(run="startup", minutes=1, disk_mb=1, quick=QuickRun(minutes=1))
-    return Runs(dict.fromkeys(names, spec), folder, engine, False, Progress())
+    return Runs(dict.fromkeys(names, spec), folder, engines.named(engine), False, Progress())
 
 
 def test_going_on_makes_untrusted_and_broken_runs_again_and_names_them(
@@ -63,14 +64,13 @@ def test_going_on_makes_untrusted_and_broken_runs_again_and_names_them(
     runs = runs_of(tmp_path, *WORDS, "table", "whole", "new")
     begun: list[str] = []
 
-    def make_one(name: str) -> Made:
+    def make(name: str) -> Made:
         begun.append(name)
-        runs._home(name).mkdir(parents=True, exist_ok=True)
         return Made(name, "./run.sh startup", "unsupported", "now")
 
-    monkeypatch.setattr(runs, "make_one", make_one)
+    monkeypatch.setattr(runs, "make", make)
     after_each: list[dict[str, Made]] = []
-    found = runs.make(lambda so_far: after_each.append(so_far))
+    found = runs.run(list(runs.specs), lambda so_far: after_each.append(so_far))
     assert begun == ["late", "broken", "lost", "table", "new"]
     assert [name for name, made in found.items() if made.why == "now"] == begun
     assert "made again: late, broken, lost, table\n" in capsys.readouterr().err
@@ -82,5 +82,5 @@ def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(tmp_path: Path
     write_made(tmp_path, "late", "late")
     write_made(tmp_path, "broken", "broken")
     runs = runs_of(tmp_path, "late", "broken", engine="sim")
-    again = [name for name in runs.specs if (made := runs._earlier(name)) and runs._wanted_again(made)]
+    again = [name for name in runs.specs if (made := runs.earlier(name)) and runs.wanted_again(name, made)]
     assert again == ["broken"]

@@ -6,18 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from testbed import paths
+from testbed import engines, paths
+from testbed.checks.verify import read_verdict
 from testbed.cli.app import main
 from testbed.compare.difference import conclusion, differences
 from testbed.compare.groups import Group, named_places, recorded, variant
-from testbed.compare.make import Asked, Version, choices_of, make
-from testbed.compare.programs import programs, programs_of_sources
+from testbed.compare.make import Asked, Version, Versions, choices_of, make
+from testbed.engines import Run
 from testbed.errors import BadInput
+from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from testbed.study.cell import Cell
+from testbed.study.programs import of_sources, programs
+from tests.matrix.small_table import PROGRAMS, write_run
 
 NOISY = ("links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1.5MiB", "ncp.send_window=1MiB")
 """Jitter by the seed: no two runs are alike, as on real packets."""
+
+SIMULATOR = engines.named("sim")
 
 
 @pytest.fixture(autouse=True)
@@ -50,11 +57,11 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
     pairs, runs = 10, 3
     asked = Asked("sim", 2 * pairs * runs, False, NOISY)
     loaded = load("startup", NOISY)
-    good = Version("good", loaded, programs(None, "sim"), choices_of(asked))
+    good = Version("good", loaded, programs(None, SIMULATOR, Progress()), choices_of(asked))
     (twice,) = make([good], asked, tmp_path / "runs", Progress())
     asked = Asked("sim", pairs * runs, False, NOISY)
     # Its seeds are those of the first half, and are compared with the second.
-    wrong = Version("wrong", loaded, programs_of_sources(sources), choices_of(asked))
+    wrong = Version("wrong", loaded, of_sources(sources, SIMULATOR), choices_of(asked))
     (regressed,) = make([wrong], asked, tmp_path / "runs", Progress())
 
     for pair in range(pairs):
@@ -83,7 +90,7 @@ def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 5
     # The same runs again, from their folders.
-    runs = folder.resolve() / "runs"
+    runs = folder.resolve() / "cells"
     assert compare(monkeypatch, str(runs / "new"), str(runs / "old")) == 1
     again = capsys.readouterr().out.splitlines()[-1]
     assert again.startswith("WORSE old against new: ")
@@ -130,3 +137,25 @@ def test_what_the_arguments_mean() -> None:
         named_places("results/a")
     with pytest.raises(BadInput, match="no result folder"):
         recorded("x", ["no/*/where"])
+
+
+def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["untrusted", "pass"]
+
+    def carry_out(_study: Versions, _cell: Cell, run: Run) -> None:
+        write_run(run.folder.parent, run.folder.name, words.pop(0))
+        (run.folder / "plan.json").write_text("{}")
+
+    monkeypatch.setattr(Versions, "carry_out", carry_out)
+    monkeypatch.setattr(Versions, "why_unsupported", lambda _study, _key: None)
+    version = Version("new", load("startup"), PROGRAMS, Choices())
+    study = Versions(tmp_path, engines.named("mininet"), Progress(), {"new": version}, {})
+    (run,) = study.run([("new", 0)]).values()
+    assert not words
+    assert len(list((tmp_path / "cells" / "new" / "1").iterdir())) == 2
+    assert read_verdict(run).verdict == "pass"
+    # Whoever compares the folder later has that one, too.
+    monkeypatch.setattr("testbed.compare.groups.read_run", lambda folder: folder)
+    assert recorded("again", [str(tmp_path / "cells" / "new")]).runs == [run]

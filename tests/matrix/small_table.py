@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+from testbed import engines
 from testbed.checks.result import Trust, Verdict
+from testbed.engines import Programs
 from testbed.matrix.execute import Matrix
 from testbed.matrix.load import contenders, load
 from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 
 POLICIES = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")}
+PROGRAMS = Programs({}, POLICIES)
 
 SMALL = """\
 name: small
@@ -35,11 +38,11 @@ quick: {rows.far.set.transfer: 1MiB}
 """
 
 
-def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False) -> Matrix:
+def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False, engine: str = "mininet") -> Matrix:
     loaded = load(name, assignments, quick=quick)
     columns = {c.name: c for c in contenders(loaded.table, list(POLICIES))}
     rows = {row.name: row for row in loaded.table.rows}
-    return Matrix(loaded, rows, columns, folder, {}, POLICIES, Choices(), Progress())
+    return Matrix(folder, engines.named(engine), Progress(), loaded, rows, columns, PROGRAMS, Choices(quick=quick))
 
 
 def write_run(folder: Path, name: str, verdict: Any, goodput_bps: float = 8 * 2**20) -> Path:

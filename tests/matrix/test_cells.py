@@ -35,7 +35,8 @@ def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool, t
     matrix = matrix_of(path.stem, tmp_path, quick=quick)
     for row in matrix.rows:
         for column in matrix.columns:
-            plan, scenario = matrix.plan(Cell(row, column, 2))
+            made = matrix.cell(Cell(row, column, 2))
+            plan, scenario = made.plan(), made.loaded
             assert plan["scenario"] == path.stem == scenario.scenario.name
             # In virtual time there may be no database.
             assert {check["judge"] for check in plan["checks"]} - {"points_stored"}
@@ -50,7 +51,7 @@ def test_the_speed_table_is_the_proposals(tmp_path: Path) -> None:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert [row["row"] for row in rows] == list(matrix.rows)
     for row in rows:
-        plan, _ = matrix.plan(Cell(row["row"], "nkp24", 1))
+        plan = matrix.cell(Cell(row["row"], "nkp24", 1)).plan()
         links = [f"{x['rate_pps']:g}@{x['delay_ms']:g}:{x['loss']:g}" for x in plan["links"]]
         assert " ".join(links) == row["links"]
         assert plan["sessions"][0]["transfer_bytes"] == (80 if row["row"] == "6" else 8) << 20
@@ -64,13 +65,13 @@ def test_a_policy_that_the_agent_has_is_a_column(small: str, tmp_path: Path) -> 
 
 def test_what_is_set_for_all_cells_has_the_last_word(small: str, tmp_path: Path) -> None:
     matrix = matrix_of(small, tmp_path, "links.a.delay=7ms")
-    assert [matrix.plan(Cell(row, "nkp24", 1))[0]["links"][0]["delay_ms"] for row in matrix.rows] == [7, 7]
-    assert expected_transfer_s(matrix_of(small, tmp_path, quick=True).plan(Cell("far", "nkp24", 1))[0]) == 1
+    assert [matrix.cell(Cell(row, "nkp24", 1)).plan()["links"][0]["delay_ms"] for row in matrix.rows] == [7, 7]
+    assert expected_transfer_s(matrix_of(small, tmp_path, quick=True).cell(Cell("far", "nkp24", 1)).plan()) == 1
 
 
 def test_mptcp_gets_the_same_links_and_bytes(tmp_path: Path) -> None:
     matrix = matrix_of("speed-table", tmp_path)
-    ours, theirs = (matrix.plan(Cell("5", column, 1))[0] for column in ("nkp24", "mptcp"))
+    ours, theirs = (matrix.cell(Cell("5", column, 1)).plan() for column in ("nkp24", "mptcp"))
     assert theirs["links"] == ours["links"]
     assert theirs["sessions"][0]["transfer_bytes"] == ours["sessions"][0]["transfer_bytes"]
     assert theirs["sessions"][0]["congestion_control"] == "cubic"

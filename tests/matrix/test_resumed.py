@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,25 +49,24 @@ def test_what_settles_a_cell_is_kept_and_what_does_not_is_made_again(
         if broken:
             change_verdict(run, broken="the relay ended", unsupported=verdict == "unsupported")
     (tmp_path / cell.folder / "2026-9").mkdir(parents=True)  # a run that was killed left no verdict
-    earlier = matrix._earlier(cell)
+    earlier = matrix.earlier(cell)
     assert (earlier.verdict if earlier else None) == found
     if earlier:
         assert earlier.attempts == attempts
-        assert matrix._wanted_again(cell, earlier) is again
+        assert matrix.wanted_again(cell, earlier) is again
 
 
 @pytest.mark.parametrize(("verdict", "again"), [("untrusted", False), ("broken", True)])
 def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(
     small: str, tmp_path: Path, verdict: str, again: bool
 ) -> None:
-    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
-    matrix.choices = replace(matrix.choices, engine="sim")
+    matrix, cell = matrix_of(small, tmp_path, engine="sim"), Cell("near", "nkp24", 1)
     run = write_run(tmp_path / cell.folder, "sim-1", "untrusted" if verdict == "untrusted" else "fail")
     if verdict == "broken":
         change_verdict(run, broken="the disk is full")
-    earlier = matrix._earlier(cell)
+    earlier = matrix.earlier(cell)
     assert earlier
-    assert matrix._wanted_again(cell, earlier) is again
+    assert matrix.wanted_again(cell, earlier) is again
 
 
 def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_path: Path) -> None:
@@ -78,7 +76,7 @@ def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_pa
         os.kill(os.getpid(), signal.SIGTERM)
     for broken, counts in (("the relay ended", True), (stopped.value.message, False)):
         change_verdict(run, broken=broken)
-        assert (matrix._earlier(cell) is not None) is counts
+        assert (matrix.earlier(cell) is not None) is counts
 
 
 def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
@@ -97,19 +95,21 @@ def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
         run = write_run(tmp_path / cell.folder, f"2027-{len(came[cell])}", came[cell].pop(0))
         return read_outcome(cell.row, cell.column, cell.repetition, run, len(list(run.parent.iterdir())))
 
-    monkeypatch.setattr(matrix, "_attempt", attempt)
-    monkeypatch.setattr(matrix, "_why_unsupported", lambda _cell: None)
+    monkeypatch.setattr(matrix, "make", attempt)
+    monkeypatch.setattr(matrix, "why_unsupported", lambda _cell: None)
     after_each: list[list[str]] = []
-    found = matrix.run([late, broken, good, new], lambda so_far: after_each.append([o.verdict for o in so_far]))
+    found = matrix.run(
+        [late, broken, good, new], lambda so_far: after_each.append([o.verdict for o in so_far.values()])
+    )
 
-    assert [(o.verdict, o.attempts) for o in found] == [("pass", 6), ("fail", 2), ("pass", 1), ("pass", 1)]
+    assert [(o.verdict, o.attempts) for o in found.values()] == [("pass", 6), ("fail", 2), ("pass", 1), ("pass", 1)]
     assert not any(came.values())
     # Until it is made again a cell is what it was.
     assert after_each == [["pass", "fail", "pass"], ["pass", "fail", "pass"], ["pass", "fail", "pass", "pass"]]
     assert len(list((tmp_path / late.folder).iterdir())) == 6
     told = capsys.readouterr().err
-    assert "1 of 4 runs not to be trusted: made again" in told
-    assert "1 of 4 runs broken down: made again" in told
+    names = "row near nkp24 #1, row near nkp24 #2"
+    assert f"2 of 4 not to be trusted, or broken down, so made again: {names}\n" in told
     assert told.count("(kept)") == 1
 
 
@@ -121,7 +121,7 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
     def folder_of(text: str, resume: str) -> Path:
         Path(small).write_text(text)
         loaded, asked = load(small), Asked(resume=resume)
-        return table_run._folder(loaded, asked, select(loaded, asked, POLICIES))[1]
+        return table_run.folder_of(loaded, asked, select(loaded, asked, POLICIES))
 
     begun = folder_of(SMALL, "")
     stricter = SMALL.replace("min: 1}", "min: 2}")

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import paths
-from testbed.compare.programs import programs
+from testbed import engines, paths
 from testbed.errors import CannotRun
 from testbed.runner import provenance
+from testbed.runner.progress import Progress
+from testbed.study.programs import programs
 
 
 def test_a_checkout_has_its_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -36,4 +37,4 @@ def test_without_git_a_run_goes_on_and_a_commit_is_refused(monkeypatch: pytest.M
     facts = provenance.of_machine_and_code()
     assert (facts["commit"], facts["uncommitted_changes"]) == ("", None)
     with pytest.raises(CannotRun, match="git, which is not installed"):
-        programs("HEAD", "sim")
+        programs("HEAD", engines.named("sim"), Progress())

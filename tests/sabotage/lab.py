@@ -82,8 +82,7 @@ class Lab:
         patch.setattr(build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator})
         patch.setattr(build, "policy_facts", _policies)
         patch.setattr(provenance, "of_machine_and_code", _provenance)
-        for module in ("matrix", "claims"):
-            patch.setattr(f"testbed.{module}.execute.width_of", lambda _engine: 1)
+        patch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
         patch.setattr("testbed.claims.execute.Runs._run", lambda runs, name: self._claims_run(runs, name))
         self._engine()
         self._question()
@@ -110,7 +109,7 @@ class Lab:
         self.patch.setattr("testbed.runner.judging._on_one_clock", lambda *_: [])  # for the database only
         self.patch.setattr("testbed.compare.plots.over_time", lambda _groups: [])
         self.patch.setattr("testbed.compare.plots.intervals", lambda *_: None)
-        self.patch.setattr("testbed.cli.cross_check_runs._plots", lambda _found: [])
+        self.patch.setattr("testbed.crosscheck.make._plots", lambda _found: [])
 
     def ask(self, *arguments: str) -> Said:
         """``./run.sh ARGUMENTS``, in this process."""

@@ -9,7 +9,8 @@ import pytest
 
 from testbed import build
 from testbed.runner.progress import Progress
-from testbed.runner.side_by_side import side_by_side
+from testbed.study import executor
+from testbed.study.side_by_side import side_by_side
 from testbed.sweep import execute, sweep_run
 from testbed.sweep.law import check, fit, of_the_law
 from testbed.sweep.load import LoadedSweep, load
@@ -92,7 +93,7 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
 
         real(todo, do, until_the_third, **more)
 
-    monkeypatch.setattr(execute, "side_by_side", stopped)
+    monkeypatch.setattr(executor, "side_by_side", stopped)
     with pytest.raises(KeyboardInterrupt):
         execute.execute(plans, simulator, file, Progress())
     first = execute.kept(file)
@@ -102,10 +103,10 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
     asked: list[str] = []
 
     def counted(todo, *others, **more):
-        asked.extend(plan["run"] for plan in todo)
+        asked.extend(cell.run for cell in todo)
         real(todo, *others, **more)
 
-    monkeypatch.setattr(execute, "side_by_side", counted)
+    monkeypatch.setattr(executor, "side_by_side", counted)
     whole = execute.execute(plans, simulator, file, Progress())
     assert set(asked) == {plan["run"] for plan in plans} - set(first)
     assert execute.kept(file) == whole

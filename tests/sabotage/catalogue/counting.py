@@ -20,7 +20,7 @@ def _drop_last(patch: pytest.MonkeyPatch) -> None:
     from testbed.matrix.execute import Matrix
 
     make = Matrix.run
-    patch.setattr(Matrix, "run", lambda this, cells, done: make(this, cells, done)[:-1])
+    patch.setattr(Matrix, "run", lambda this, cells, done: dict(list(make(this, cells, done).items())[:-1]))
 
 
 def _two_of_three(patch: pytest.MonkeyPatch) -> None:

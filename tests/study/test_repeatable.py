@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli.repeatable import _load
 from testbed.errors import BadInput
-from testbed.vkernel.repeatable import Repetition, digests
+from testbed.repeatable.make import loaded_of
+from testbed.repeatable.same_bytes import Repetition, digests
 
 ONE, OTHER = ({"telemetry.lp": "a", "capture-sender.pcap": "b"}, {"telemetry.lp": "x", "capture-sender.pcap": "b"})
 
@@ -57,10 +57,10 @@ def test_runs_without_telemetry_are_no_proof() -> None:
 
 
 def test_a_cell_of_a_table_is_named_by_row_and_column() -> None:
-    scenario = _load("bdp-window/rtt-200/bbr", [], quick=False).scenario
+    scenario = loaded_of("bdp-window/rtt-200/bbr", [], quick=False).scenario
     assert scenario.name == "bdp-window"
     assert scenario.links[0].delay_ms == 100
     with pytest.raises(BadInput, match=r"bdp-window has rows rtt-100, .* and columns cubic, bbr"):
-        _load("bdp-window/rtt-200/reno", [], quick=False)
+        loaded_of("bdp-window/rtt-200/reno", [], quick=False)
     with pytest.raises(BadInput, match="carrier"):
-        _load("speed-table/1/mptcp", [], quick=False)
+        loaded_of("speed-table/1/mptcp", [], quick=False)

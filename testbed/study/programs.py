@@ -1,4 +1,4 @@
-"""The agents of the versions that are compared: of the checkout as it is, or built from a commit."""
+"""The end points' code: of the checkout as it is, or built from a commit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import build, paths
+from testbed.engines import Engine, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.history import git
-from testbed.plan.sessions import PolicyFacts
+from testbed.runner.progress import Progress
 
 COMMITS = paths.CHECKOUT / ".build" / "commits"
 KEPT = 12
@@ -21,46 +22,30 @@ KEPT = 12
 
 
 @dataclass(frozen=True)
-class Programs:
-    """What one version runs with. ``sources`` is the folder that its agent was built from, ``commit`` its full name
-    (empty: the checkout with what is not committed)."""
+class OfCommit(Programs):
+    """Those whose end points are a commit's. Plan, links, collectors and judge stay those of this checkout, so that
+    all versions meet the same network and the same rules."""
 
-    binaries: dict[str, Path]
-    policies: PolicyFacts
-    sources: Path
-    commit: str
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """What provenance says of them beyond the checkout's own."""
-        return {"commit": self.commit, "of_commit": True} if self.commit else {}
-
-    def digest(self, program: str) -> str:
-        """Of a program's bytes."""
-        return hashlib.sha256(self.binaries[program].read_bytes()).hexdigest()
+    commit: str = ""
+    """Its full name."""
 
 
-def programs(revision: str | None, engine: str) -> Programs:
-    """Built where they are not yet; BadInput for a revision that there is not.
-
-    Only the end points are the commit's: plan, links, collectors and judge stay those of this checkout, so that
-    both versions meet the same network and the same rules.
-    """
-    agent = "ncp-sim" if engine == "sim" else "ncp-agent"
-    binaries = {} if engine == "sim" else build.build_programs()
+def programs(revision: str | None, engine: Engine, progress: Progress) -> Programs:
+    """Of a commit, or of the checkout as it is without one or for a dot; built where they are not yet. BadInput for a
+    revision that there is not."""
     if revision is None or revision == ".":
-        binaries |= build.build_programs(agent)
-        return Programs(binaries, build.policy_facts(binaries[agent]), paths.CHECKOUT, "")
+        return engine.build(progress)
     commit = _full_name(revision)
-    sources = _sources(commit)
-    binaries |= build.build_programs(agent, source=sources, into=sources / ".build" / "bin")
-    return Programs(binaries, build.policy_facts(binaries[agent]), sources, commit)
+    theirs = of_sources(_sources(commit), engine)
+    others = build.build_programs(*engine.programs) if engine.programs != (engine.agent,) else {}
+    return OfCommit({**others, **theirs.binaries}, theirs.policies, theirs.code, commit)
 
 
-def programs_of_sources(sources: Path) -> Programs:
-    """The simulator of a tree of sources that is no commit, for virtual time."""
-    binaries = build.build_programs("ncp-sim", source=sources, into=sources / ".build" / "bin")
-    return Programs(binaries, build.policy_facts(binaries["ncp-sim"]), sources, "")
+def of_sources(sources: Path, engine: Engine) -> Programs:
+    """The end points alone, of a tree of sources."""
+    binaries = build.build_programs(engine.agent, source=sources, into=sources / ".build" / "bin")
+    digest = hashlib.sha256(binaries[engine.agent].read_bytes()).hexdigest()
+    return Programs(binaries, build.policy_facts(binaries[engine.agent]), digest.encode())
 
 
 def _full_name(revision: str) -> str:

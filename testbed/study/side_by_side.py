@@ -17,9 +17,8 @@ from typing import Generic, TypeVar
 
 from testbed.errors import RunFailed
 from testbed.runner.interrupts import interruptible, uninterruptible
-from testbed.vkernel import kernel
 
-PRELOADED = ["testbed.matrix.execute", "testbed.sweep.execute", "testbed.report"]
+PRELOADED = ["testbed.study.runs", "testbed.sweep.execute", "testbed.report"]
 """What jobs need of Python is loaded once, before they are forked."""
 LOOK_S = 0.5
 """How often ``on`` is called."""
@@ -30,12 +29,6 @@ Found = TypeVar("Found")
 
 class InJob(Exception):
     """The traceback of an error, from the job's own process."""
-
-
-def width_of(engine: str) -> int:
-    """How many runs may go side by side: one per core that this process may use where time is virtual. In real time
-    they would disturb each other."""
-    return len(os.sched_getaffinity(0)) if kernel.is_exact(engine) else 1
 
 
 def side_by_side(

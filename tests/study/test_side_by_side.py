@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput, RunFailed
-from testbed.runner.attempts import until_trusted
 from testbed.runner.interrupts import Interrupted
-from testbed.runner.side_by_side import side_by_side
+from testbed.study.attempts import until_trusted
+from testbed.study.side_by_side import side_by_side
 
 
 def double(number: int) -> tuple[int, int]:

@@ -1,4 +1,5 @@
-"""The runs of a cross-check: one scenario or table on each engine, or from a result folder that there is."""
+"""Makes the runs of a cross-check, as a study: each scenario on each engine, or from a result folder that there is.
+Tables are studies of their own."""
 
 from __future__ import annotations
 
@@ -11,36 +12,36 @@ from typing import Any, Literal, TypeVar
 from testbed import engines, paths
 from testbed.checks.standing import standing_of, standing_of_cell
 from testbed.checks.verify import read_json, read_verdict
-from testbed.cli import simulate, vkernel
-from testbed.cli.run import run_scenario
 from testbed.crosscheck.compare import Difference, compare
 from testbed.crosscheck.figures import compare_figures, compare_tables
 from testbed.crosscheck.plot import share_plot
 from testbed.crosscheck.result import Compared
+from testbed.engines import Engine, Options, Programs
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.algebra import Part, Standing, worst
 from testbed.matrix import load as table_file
 from testbed.matrix import table_run
 from testbed.matrix.cells_asked import cells_asked
 from testbed.matrix.outcome import Outcome
-from testbed.plan.engines import DEFAULT
+from testbed.plan.engines import ENGINES
+from testbed.plan.resolve import Choices
 from testbed.report.folder import ResultFolder, read_folder
 from testbed.runner.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
-from testbed.simulator.virtual_run import VirtualRun
+from testbed.study.bootstrap import ready
+from testbed.study.cell import Cell
+from testbed.study.runs import Runs
 
-WORDS = {"sim": "virtual time", "vkernel": "guest kernel", "mininet": "real packets"}
+WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """The engines, as the page calls them."""
 
 OF_THE_MACHINE = "limits."
 """Settings that say when a run is trusted, and change nothing of it."""
 
 Measured = TypeVar("Measured")
-
-
-class NotCarried(CannotRun):
-    """An engine can't carry what a scenario asks for."""
+Place = tuple[str, str]
+"""A cell: a scenario and an engine."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +57,90 @@ class Asked:
     repeat: int | None
     results: Mapping[str, Path]
 
+    def options(self, engine: Engine) -> Options:
+        """How its runs are made."""
+        return Options(None if engine.facts.virtual_time else self.runtime, quick=self.quick)
 
-def side_by_side(name: str, asked: Asked) -> Compared:
-    """A scenario or a table on all engines; NotCarried where one of them refuses it."""
-    return _tables(name, asked) if is_table(name) else _scenarios(name, asked)
+
+@dataclass
+class Scenarios(Runs[Place, Path]):
+    """What is found of a cell is its run's folder."""
+
+    scenarios: Mapping[str, LoadedScenario]
+    prepared: dict[str, tuple[Programs, Choices]]
+    """By engine."""
+
+    def cell(self, key: Place) -> Cell:
+        """The scenario with its own seed."""
+        loaded = self.scenarios[key[0]]
+        programs, choices = self.prepared[key[1]]
+        return Cell((loaded.scenario.name, key[1]), loaded, choices, programs)
+
+    def engine_of(self, key: Place) -> Engine:
+        """Each cell has its own."""
+        return engines.named(key[1])
+
+    def read(self, key: Place, run: Path, attempts: int) -> Path:
+        """It is read when the other engines' are there."""
+        return run
+
+    def untrusted(self, found: Path) -> bool:
+        """By its verdict."""
+        return read_verdict(found).verdict == "untrusted"
+
+    def name(self, key: Place) -> str:
+        """The scenario and what it is run on."""
+        return f"{self.scenarios[key[0]].scenario.name}, {WORDS[key[1]]}"
+
+    def told(self, key: Place, found: Path) -> str:
+        """The run's own verdict."""
+        return read_verdict(found).verdict
 
 
-def _scenarios(name: str, asked: Asked) -> Compared:
-    loaded = load(name, asked.settings, quick=asked.quick)
-    scenario, progress = loaded.scenario, Progress()
+def compare_all(
+    names: Sequence[str], asked: Asked, folder: Path, each: Callable[[Compared], object], *, strict: bool
+) -> dict[str, str]:
+    """Each scenario and table on all engines: ``each`` gets what came out as soon as it is there.
+
+    Returns why scenarios are not carried by an engine, by name. ``strict``: that is refused, with CannotRun.
+    """
+    progress = Progress()
+    tables = [name for name in names if is_table(name)]
+    loaded = {name: load(name, asked.settings, quick=asked.quick) for name in names if name not in tables}
     made = [engine for engine in asked.engines if engine not in asked.results]
-    virtual = {engine: _prepare(engine, loaded, progress, asked) for engine in made if engine != "mininet"}
-    runs: dict[str, Path] = {}
+    study = Scenarios(folder, engines.named(asked.engines[0]), progress, loaded, {})
+    waiting, refused = list(loaded), dict[str, str]()
+    for name_of_engine in made if loaded else ():
+        if waiting:
+            engine = engines.named(name_of_engine)
+            options = asked.options(engine)
+            study.prepared[engine.name] = ready(engine, options, progress, "cross-check"), engine.choices(options)
+        for name in list(waiting):
+            if why := study.why_unsupported((name, name_of_engine)):
+                if strict:
+                    raise CannotRun(f"{name}: {why}", f"Leave out {name_of_engine}.")
+                refused[name] = why
+                waiting.remove(name)
+
+    def judge(found: Mapping[Place, Path]) -> None:
+        for name in [name for name in waiting if all((name, engine) in found for engine in made)]:
+            waiting.remove(name)
+            folders = {engine: asked.results.get(engine) or found[name, engine] for engine in asked.engines}
+            each(_of_scenario(loaded[name], folders, asked))
+
+    judge(study.run([(name, engine) for name in waiting for engine in made], judge))
+    for name in tables:
+        each(_of_table(name, asked))
+    return {Path(name).stem: why for name, why in refused.items()}
+
+
+def _of_scenario(loaded: LoadedScenario, folders: Mapping[str, Path], asked: Asked) -> Compared:
+    scenario = loaded.scenario
+    runs = {WORDS[engine]: folder for engine, folder in folders.items()}
     found: dict[str, ResultFolder] = {}
-    for engine in asked.engines:
-        word = WORDS[engine]
+    for word, folder in runs.items():
         try:
-            runs[word] = asked.results.get(engine) or _run(loaded, virtual.get(engine), progress, asked)
-            found[word] = _read(runs[word], loaded, asked)
+            found[word] = _read(folder, loaded, asked)
         except RunFailed as error:
             why = f"with {word}: {error.message}"
             return Compared(scenario.name, scenario.title, runs, [], [], [], broken=why)
@@ -87,24 +154,6 @@ def _scenarios(name: str, asked: Asked) -> Compared:
         reasons,
         runs_own={word: standing_of(folder.verdict) for word, folder in found.items()},
     )
-
-
-def _prepare(engine: str, loaded: LoadedScenario, progress: Progress, asked: Asked) -> VirtualRun:
-    prepare: Callable[..., VirtualRun] = simulate.prepare if engine == "sim" else vkernel.prepare
-    try:
-        return prepare(loaded, progress, seed=None, quick=asked.quick)
-    except CannotRun as error:
-        raise NotCarried(error.message, error.hint) from error
-
-
-def _run(loaded: LoadedScenario, virtual: VirtualRun | None, progress: Progress, asked: Asked) -> Path:
-    """The result folder of a run that is made now."""
-    if virtual:
-        progress.say(f"{loaded.scenario.name}: {WORDS[virtual.plan['engine']]}")
-        virtual.execute()
-        return virtual.folder
-    run_scenario(engines.named(DEFAULT), loaded, engines.Options(asked.runtime, quick=asked.quick))
-    return (paths.results() / loaded.scenario.name / "latest").resolve()
 
 
 def _read(folder: Path, loaded: LoadedScenario, asked: Asked) -> ResultFolder:
@@ -132,7 +181,7 @@ def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
     return [share_plot(session, evidence) for session in several] if plan["traffic"] == "ncp" else []
 
 
-def _tables(name: str, asked: Asked) -> Compared:
+def _of_table(name: str, asked: Asked) -> Compared:
     loaded = table_file.load(name, asked.settings, quick=asked.quick)
     runs: dict[str, Path] = {}
     reasons: list[str] = []
@@ -173,11 +222,9 @@ def _of_cells(folder: Path, document: Mapping[str, Any]) -> Standing:
     return worst(parts)
 
 
-def _run_table(loaded: table_file.LoadedTable, engine: Any, asked: Asked) -> Path:
-    verdict = table_run.run(
-        loaded,
-        table_run.Asked(asked.repeat, asked.rows, asked.columns, asked.runtime, engine=engine, quick=asked.quick),
-    )
+def _run_table(loaded: table_file.LoadedTable, engine: str, asked: Asked) -> Path:
+    repeat, rows, columns, runtime = asked.repeat, asked.rows, asked.columns, asked.runtime
+    verdict = table_run.run(loaded, table_run.Asked(repeat, rows, columns, runtime, engine=engine, quick=asked.quick))
     # Not the latest: another may have begun meanwhile.
     return paths.results() / loaded.table.name / verdict.run
 

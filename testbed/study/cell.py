@@ -1,0 +1,48 @@
+"""One run that a study asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from testbed import engines
+from testbed.engines import Programs, Run
+from testbed.plan.resolve import Choices, Plan
+from testbed.runner.progress import QuietProgress
+from testbed.scenario.load import LoadedScenario
+from testbed.study.place import folder_of
+from testbed.traffic.mptcp import mptcp_plan
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scenario with its overrides, the seed, the engine with all else that was chosen for it, and whose end points it
+    is run with. ``key`` is its place in the study: no two cells of one have the same."""
+
+    key: tuple[str, ...]
+    loaded: LoadedScenario = field(compare=False)
+    choices: Choices = field(compare=False)
+    programs: Programs = field(compare=False)
+    mptcp: str | None = field(default=None, compare=False)
+    """The congestion control of the kernel's MPTCP, where that takes NCP's place."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its runs go, in the study's result folder."""
+        return folder_of(*self.key)
+
+    def plan(self) -> Plan:
+        """The plan of its next run; raises BadInput."""
+        return engines.named(self.choices.engine).plan(self.loaded, self.programs, self.choices, self._changed)
+
+    def run(self, results: Path) -> Run:
+        """Its next run, not yet made, with its result folder in ``results``."""
+        plan = self.plan()
+        return engines.of(plan).run(plan, self.loaded, self.programs, QuietProgress(), results)
+
+    def with_seed(self, seed: int) -> Cell:
+        """Another run of it."""
+        return replace(self, choices=replace(self.choices, seed=seed))
+
+    def _changed(self, plan: Plan) -> Plan:
+        return plan if self.mptcp is None else mptcp_plan(plan, self.mptcp)

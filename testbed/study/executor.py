@@ -1,0 +1,179 @@
+"""Makes the cells of a study on this machine: in this process or side by side, each until it can be trusted, what is
+finished already left as it is, and one progress line for all."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+from testbed.engines import Engine
+from testbed.runner.interrupts import interruptible
+from testbed.runner.progress import Progress, QuietProgress, Step
+from testbed.study.attempts import attempts_of, until_trusted
+from testbed.study.side_by_side import side_by_side
+
+USUAL_S = 8.0
+"""What a cell is taken to cost of which nothing is known, until cells of this study tell better."""
+RECENT = 8
+"""So many of the last cells say how fast it goes."""
+NAMED = 6
+"""So many cells are named in one line."""
+
+Key = TypeVar("Key", bound=Hashable)
+Found = TypeVar("Found")
+
+
+class Study(ABC, Generic[Key, Found]):
+    """What is asked of many cells. A judgement over many runs says here how one of its cells is made and read; how
+    they are all made is the same for every study."""
+
+    engine: Engine
+    progress: Progress
+
+    @abstractmethod
+    def make(self, key: Key) -> Found:
+        """One attempt at a cell. Side by side this is called in another process, on a copy of the study."""
+
+    def earlier(self, key: Key) -> Found | None:
+        """What is finished of a cell; None where nothing is."""
+        return None
+
+    def wanted_again(self, key: Key, found: Found) -> bool:
+        """Whether a cell with such an earlier outcome is made again."""
+        return False
+
+    def known(self, key: Key) -> Found | None:
+        """What becomes of a cell that needs no run: it is left out, or can't be made here."""
+        return None
+
+    def untrusted(self, found: Found) -> bool:
+        """Whether another attempt is worth while."""
+        return False
+
+    def engine_of(self, key: Key) -> Engine:
+        """What a cell is run on, where a study has several."""
+        return self.engine
+
+    def attempts(self, key: Key) -> int:
+        """How many there are at most."""
+        return attempts_of(self.engine_of(key))
+
+    def expected_s(self, key: Key) -> float:
+        """What a cell costs, beside others of this study."""
+        return USUAL_S
+
+    def name(self, key: Key) -> str:
+        """A cell's name in lines of progress."""
+        return str(key)
+
+    def told(self, key: Key, found: Found) -> str:
+        """What is said of a cell when it is made; "" of cells that are too many for a line each, or of good ones."""
+        return ""
+
+    def made(self, key: Key, found: Found) -> None:
+        """Called in this process with each cell that was made now."""
+
+    def make_trusted(self, key: Key) -> Found:
+        """A cell, again while it can't be trusted."""
+        return until_trusted(lambda: self.make(key), self.untrusted, self.attempts(key))
+
+    def run(
+        self, keys: Sequence[Key], done: Callable[[dict[Key, Found]], object] = lambda _so_far: None
+    ) -> dict[Key, Found]:
+        """All cells' outcomes, in order; ``done`` is called after each that is new, with those so far.
+
+        A cell that is made again has its earlier outcome until then. An error of a cell that is no outcome, and Ctrl-C,
+        end them all and are raised.
+        """
+        with interruptible():
+            return _Made(self, keys, done).all()
+
+
+class _Made(Generic[Key, Found]):
+    """The cells of a study while they are made."""
+
+    def __init__(
+        self, study: Study[Key, Found], keys: Sequence[Key], done: Callable[[dict[Key, Found]], object]
+    ) -> None:
+        self.study, self.keys, self.done = study, keys, done
+        self.earlier = {key: found for key in keys if (found := study.earlier(key)) is not None}
+        self.found: dict[Key, Found] = {}
+        self.todo: list[Key] = []
+        self.widths: dict[Key, int] = {}
+        """How many of its kind are made side by side."""
+        self.paces: list[tuple[float, float]] = []
+        """Seconds taken and expected."""
+        self.step = Step("runs")
+
+    def all(self) -> dict[Key, Found]:
+        """Those in virtual time first, as many at once as there are cores; then the others."""
+        study = self.study
+        again = [key for key, found in self.earlier.items() if study.wanted_again(key, found)]
+        self._tell_earlier(again)
+        for key in self.keys:
+            if key in self.earlier and key not in again:
+                self._settle(key, self.earlier[key], kept=True)
+            elif (known := study.known(key)) is not None:
+                self._settle(key, known)
+            else:
+                self.todo.append(key)
+        self.widths = {key: study.engine_of(key).width() for key in self.todo}
+        for width in sorted(set(self.widths.values()), reverse=True):
+            self._make([key for key in self.todo if self.widths[key] == width], width)
+        if self.todo:
+            taken_s = self.step.elapsed_s
+            study.progress.say(f"  {len(self.todo)} runs in {taken_s:.1f} s, {taken_s / len(self.todo):.2f} s each")
+        return {key: self.found[key] for key in self.keys}
+
+    def _make(self, keys: Sequence[Key], width: int) -> None:
+        if width == 1 or len(keys) == 1:
+            side_by_side(keys, self._in_turn, self._ended, width=1)
+            return
+        one = copy.copy(self.study)
+        one.progress = QuietProgress()
+        side_by_side(keys, one.make_trusted, self._ended, width=width, on=self._on)
+
+    def _in_turn(self, key: Key) -> Found:
+        self._on([key])
+        return self.study.make_trusted(key)
+
+    def _ended(self, key: Key, found: Found, seconds: float) -> None:
+        self.paces.append((seconds, self.study.expected_s(key)))
+        self.study.made(key, found)
+        self._settle(key, found)
+
+    def _settle(self, key: Key, found: Found, *, kept: bool = False) -> None:
+        self.found[key] = found
+        if told := self.study.told(key, found):
+            place = f"[{len(self.found)}/{len(self.keys)}] {self.study.name(key)}"
+            self.study.progress.say(f"  {place}: {told}{' (kept)' if kept else ''}{self._left()}")
+        if not kept:
+            so_far = self.earlier | self.found
+            self.done({each: so_far[each] for each in self.keys if each in so_far})
+
+    def _on(self, running: Sequence[Key]) -> None:
+        names = ", ".join(self.study.name(key) for key in running)
+        self.study.progress.update(self.step, f"[{len(self.found)}/{len(self.keys)}] {names}{self._left()}")
+
+    def _tell_earlier(self, again: Sequence[Key]) -> None:
+        if kept := len(self.earlier) - len(again):
+            self.study.progress.say(f"  {kept} of {len(self.keys)} runs are finished already, and kept")
+        if again:
+            names = ", ".join(self.study.name(key) for key in again[:NAMED])
+            more = f" and {len(again) - NAMED} more" if len(again) > NAMED else ""
+            self.study.progress.say(
+                f"  {len(again)} of {len(self.keys)} not to be trusted, or broken down, so made again: {names}{more}"
+            )
+
+    def _left(self) -> str:
+        """The time left, by what the last cells took."""
+        study = self.study
+        taken, expected = (sum(pace[i] for pace in self.paces[-RECENT:]) for i in (0, 1))
+        pace = taken / expected if expected else 1.0
+        left = (study.expected_s(key) / width for key, width in self.widths.items() if key not in self.found)
+        left_s = pace * sum(left)
+        if left_s < 1:
+            return ""
+        return f"  about {left_s / 60:.0f} min left" if left_s >= 90 else f"  about {left_s:.0f} s left"

@@ -1,0 +1,72 @@
+"""A study's result folder: its id, ``latest``, and the document by which a study that was stopped goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import BadInput
+from testbed.plan.resolve import new_run_id
+from testbed.runner.progress import Progress
+
+
+def begin(base: Path, document: str, identity: Mapping[str, Any], resume: str = "", **beside: Any) -> Path:
+    """The result folder in ``base``: a new one, whose name is the study's id, or that of the study to go on with.
+
+    ``document`` is the file that says what was asked: ``identity``, which has to be the same to go on, and ``beside``.
+    Raises :class:`BadInput` where there is no such study, or it was asked for something else.
+    """
+    asked = json.loads(json.dumps(identity))
+    if resume:
+        return _go_on(base, document, asked, resume)
+    folder = base / new_run_id()
+    folder.mkdir(parents=True)
+    write_json(folder / document, {**asked, **beside})
+    make_latest(folder)
+    return folder
+
+
+def _go_on(base: Path, document: str, asked: Mapping[str, Any], resume: str) -> Path:
+    folder = (base / resume).resolve()
+    if not (folder / document).is_file():
+        raise BadInput(f"--resume {resume}: {folder} is no result folder of {base.name}: it has no {document}")
+    before = json.loads((folder / document).read_text())
+    for key, value in asked.items():
+        if before.get(key) != value:
+            raise BadInput(
+                f"--resume {resume}: that one was begun with another {key} ({_short(before.get(key))}, not "
+                f"{_short(value)}); give the same options, or start a new one"
+            )
+    return folder
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 80 else text[:77] + "…"
+
+
+def make_latest(folder: Path) -> None:
+    """Let ``latest`` beside a result folder lead to it."""
+    latest = folder.parent / "latest"
+    latest.unlink(missing_ok=True)
+    latest.symlink_to(folder.name)
+
+
+@contextmanager
+def kept_when_stopped(progress: Progress, how_to_go_on: str) -> Iterator[None]:
+    """Whatever ends a study early, what is finished of it is kept; the user is told how to go on."""
+    try:
+        yield
+    except BaseException:
+        progress.say(f"stopped; what is finished is kept. {how_to_go_on}")
+        raise
+
+
+def write_json(path: Path, document: Any) -> None:
+    """A JSON file, whole or not at all."""
+    temporary = path.with_suffix(path.suffix + ".new")
+    temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.rename(path)
