@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed import build
+from testbed import build, traffic
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences, read_json
 from testbed.errors import BadInput, TestbedError
@@ -26,7 +26,6 @@ from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
 from testbed.simulator import run as simulator
 from testbed.simulator import virtual_run
-from testbed.traffic.mptcp import mptcp_plan
 
 PATHS = ("jitter_file", "trace_file")
 """Keys of a link that name a file of the machine."""
@@ -110,7 +109,7 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
     again = resolve(loaded, policies, choices, str(plan["run"]))
     own = plan["sessions"][0]
     if "carrier" in own:  # a table's column chooses it
-        again = mptcp_plan(again, own.get("congestion_control"))
+        again = traffic.of(plan).in_place_of_ncp(again, own.get("congestion_control"))
     return again | {key: plan[key] for key in CHOSEN}
 
 

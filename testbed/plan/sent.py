@@ -44,15 +44,16 @@ DEFAULT = next(iter(TRAFFIC))
 
 def traffic_of(plan: Mapping[str, Any]) -> TrafficFacts:
     """What a plan's sessions were planned as; raises :class:`BadInput` where there is no such traffic."""
-    return _named(str(plan.get("traffic", DEFAULT)))
+    return named(str(plan.get("traffic", DEFAULT)))
 
 
 def sent_by(plan: Mapping[str, Any]) -> TrafficFacts:
     """What carries their bytes: the same, or what takes its place over the same links (a session's ``carrier``)."""
-    return _named(str(plan["sessions"][0].get("carrier") or plan.get("traffic", DEFAULT)))
+    return named(str(plan["sessions"][0].get("carrier") or plan.get("traffic", DEFAULT)))
 
 
-def _named(name: str) -> TrafficFacts:
+def named(name: str) -> TrafficFacts:
+    """Raises :class:`BadInput` where there is no such traffic."""
     if name not in TRAFFIC:
         raise BadInput(f"traffic {name!r}: should be {', '.join(TRAFFIC)}")
     return TRAFFIC[name]

@@ -6,13 +6,19 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.plan.sent import sent_by
+from testbed.plan import sent
 from testbed.traffic.traffic import Site, Traffic
 
-__all__ = ["Site", "Traffic", "of"]
+__all__ = ["Site", "Traffic", "named", "of"]
+
+
+def named(name: str) -> type[Traffic]:
+    """That in the file of the name; raises :class:`BadInput` where there is none. Loaded when it is asked for, as a run
+    needs one."""
+    found: type[Traffic] = importlib.import_module(f"testbed.traffic.{sent.named(name).name}").TRAFFIC
+    return found
 
 
 def of(plan: Mapping[str, Any]) -> type[Traffic]:
-    """What sends a plan's bytes, from the file of that name; loaded when it is asked for, as a run needs one."""
-    found: type[Traffic] = importlib.import_module(f"testbed.traffic.{sent_by(plan).name}").TRAFFIC
-    return found
+    """What sends a plan's bytes."""
+    return named(sent.sent_by(plan).name)

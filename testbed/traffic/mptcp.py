@@ -53,36 +53,38 @@ def why_unsupported() -> str | None:
     return None
 
 
-def mptcp_plan(plan: Plan, congestion_control: str | None) -> Plan:
-    """The plan of an NCP run as one of MPTCP: the same links and bytes, checks of its own."""
-    own = plan["sessions"][0]
-    # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
-    connections = [
-        {**connection, "receiver": f"{connection['receiver'].rsplit(':', 1)[0]}:{iperf3.PORT}"}
-        for connection in own["connections"]
-    ]
-    session = {
-        **own,
-        "policy": "mptcp",
-        "policy_facts": {"name": "mptcp", "cap_packets": None, "rule": RULE},
-        "carrier": "mptcp",
-        "transport": "tcp",
-        "connections": connections,
-        "congestion_control": congestion_control,
-    }
-    checks = [
-        {"name": "every link carried a part", "judge": "mptcp_carried"},
-        {"name": "database", "judge": "points_stored"},
-    ]
-    return {**plan, "runtime": "process", "sessions": [session], "checks": checks}
-
-
 class Mptcp(Traffic):
     """iperf3 by MPTCP, between the hosts of the plan's session."""
+
+    _started_unix_ns: int | None = None
 
     @classmethod
     def why_unsupported(cls) -> str | None:
         return why_unsupported()
+
+    @classmethod
+    def in_place_of_ncp(cls, plan: Plan, congestion_control: str | None) -> Plan:
+        """The same links and bytes, checks of its own."""
+        own = plan["sessions"][0]
+        # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
+        connections = [
+            {**connection, "receiver": f"{connection['receiver'].rsplit(':', 1)[0]}:{iperf3.PORT}"}
+            for connection in own["connections"]
+        ]
+        session = {
+            **own,
+            "policy": "mptcp",
+            "policy_facts": {"name": "mptcp", "cap_packets": None, "rule": RULE},
+            "carrier": "mptcp",
+            "transport": "tcp",
+            "connections": connections,
+            "congestion_control": congestion_control,
+        }
+        checks = [
+            {"name": "every link carried a part", "judge": "mptcp_carried"},
+            {"name": "database", "judge": "points_stored"},
+        ]
+        return {**plan, "runtime": "process", "sessions": [session], "checks": checks}
 
     @classmethod
     def ends_of(cls, session: Mapping[str, Any], connection: Mapping[str, Any]) -> tuple[str, str]:
@@ -90,8 +92,8 @@ class Mptcp(Traffic):
         return from_any_port(sender), receiver
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
-        """Nothing is timed from there while it is on."""
-        return None
+        """When the client was started."""
+        return self._started_unix_ns
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         session, provenance = self.site.session, self.site.provenance
@@ -122,7 +124,7 @@ class Mptcp(Traffic):
         try:
             await_listening(server, iperf3.PORT, listening)
             chosen = session["congestion_control"]
-            started_ns = time.time_ns()
+            started_ns = self._started_unix_ns = time.time_ns()
             command = iperf3.client(
                 _address(session, "receiver"),
                 iperf3.PORT,
@@ -259,3 +261,6 @@ def _counters(namespace: str) -> dict[str, int]:
 
 
 TRAFFIC = Mptcp
+
+mptcp_plan = Mptcp.in_place_of_ncp
+"""By the name of before."""

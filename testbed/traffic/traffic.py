@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.errors import BadInput
 from testbed.plan.resolve import Plan
 from testbed.runner.agents import Agent, AgentPlace
 from testbed.runner.network import HostsTcp, Network
@@ -58,6 +59,11 @@ class Traffic(ABC):
     def why_unsupported(cls) -> str | None:
         """Why this machine can't send it, or None."""
         return None
+
+    @classmethod
+    def in_place_of_ncp(cls, plan: Plan, congestion_control: str | None) -> Plan:  # noqa: ARG003 (of a kernel's)
+        """The plan of an NCP run as one of its own, over the same links: what a table's column has as ``carrier``."""
+        raise BadInput(f"carrier: {cls.__name__} does not take the place of NCP")
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
