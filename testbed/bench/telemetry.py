@@ -13,9 +13,9 @@ from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, Target, all_met
 from testbed.bench.telemetry_load import Load
 from testbed.checks.result import Verdict
+from testbed.emulation.life import EmulatedRun
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Choices, new_run_id, resolve
-from testbed.runner.life import Run
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named
@@ -100,7 +100,7 @@ def run(binaries: dict[str, Path], policies: dict[str, dict[str, object]], progr
     loaded = load_scenario(str(SCENARIO), [f"ncp.transfer={phases.transfer_mib}MiB"])
     choices = Choices(runtime="process", middle=choose_middle("auto"), quick=quick)
     plan = resolve(loaded, policies, choices, new_run_id())
-    measured = Run(plan, loaded, binaries, progress)
+    measured = EmulatedRun(plan, loaded, binaries, progress)
     loader = Loader(plan["run"], binaries["ncp-push"], phases)
     loader.start()
     try:

@@ -9,13 +9,13 @@ from typing import Literal
 
 from testbed import traffic
 from testbed.doctor import Need, make_ready
+from testbed.emulation.life import EmulatedRun
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
 from testbed.runner.leftovers import remove_leftovers
-from testbed.runner.life import Run
 from testbed.runner.middle_choice import choose_middle, refused_by_the_middle
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -78,9 +78,9 @@ class Mininet(Engine):
 
     def run(
         self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
-    ) -> Run:
+    ) -> EmulatedRun:
         """On the hosts of a network that is built for it."""
-        return Run(plan, loaded, programs.binaries, progress, results)
+        return EmulatedRun(plan, loaded, programs.binaries, progress, results)
 
 
 ENGINE = Mininet()

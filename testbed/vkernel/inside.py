@@ -16,9 +16,9 @@ from pathlib import Path
 
 from testbed import build, paths
 from testbed.doctor.kernel import kernel_facts
+from testbed.emulation.life import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
 from testbed.plan.sent import TRAFFIC
-from testbed.runner.life import Run
 from testbed.runner.progress import Progress
 
 PRELOADED = (
@@ -48,7 +48,7 @@ def main() -> int:
     plan = json.loads((OUT / "plan.json").read_text())
     binaries = {name: paths.BINARIES / name for name in build.PROGRAMS}
     scenario = Text((OUT / "scenario.yaml").read_text())
-    run = Run(plan, scenario, binaries, Progress(), results=RESULTS)
+    run = EmulatedRun(plan, scenario, binaries, Progress(), results=RESULTS)
     document: dict[str, object] = {}
     preload()
     _sleep_until(START_S)

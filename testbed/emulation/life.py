@@ -44,7 +44,7 @@ class ScenarioText(Protocol):
     def text(self) -> str: ...
 
 
-class Run:
+class EmulatedRun:
     """One run of a plan on this machine."""
 
     def __init__(
