@@ -51,7 +51,7 @@ def reasons_not_to(evidence: Evidence) -> list[str]:
         try:
             found += _of_session(evidence, session)
         except LookupError as error:
-            found.append(str(error.args[0]))
+            found.append(f"session {session['name']}: plan or results say nothing of {error}")
     return [*_of_others(evidence), *found, *_events(evidence), *links_off(evidence)]
 
 

@@ -115,14 +115,21 @@ def goodput(bps: float | None, **changes: Any) -> Evidence:
     return evidence_of(small_plan(**changes), {}, results=ends({"goodput_bps": 1.0}, {"goodput_bps": bps}))
 
 
-def core(rates: Mapping[str, float], *, tcp_bps: float | None = None, to_s: float = 10.0) -> Evidence:
+def core(
+    rates: Mapping[str, float],
+    *,
+    tcp_bps: float | None = None,
+    to_s: float = 10.0,
+    from_s: float = 0.0,
+    every_s: float = 0.1,
+) -> Evidence:
     """Sessions, each from its own start on, that deliver so many packets/s of 1000 bytes over a link of 1000."""
     link = {"name": "core", "rate_pps": 1000, "rate_bps": 8_000_000, "frame_bytes": 1000}
     sessions = [
         small_session(name, connections=[{"index": 1, "link": "core"}, {"index": 2, "link": "edge", "path": ["edge"]}])
         for name in rates
     ]
-    t = ticks(to_s)
+    t = ticks(to_s, every_s, from_s)
     samples: Groups = {}
     for name, pps in rates.items():
         samples["received_bytes", of_session(name)] = {name: at(t, lambda s, pps=pps: pps * 1000 * s)}
@@ -563,6 +570,10 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "fair share: a session without samples": (ERROR, FAIR, evidence_of(small_plan(), {})),
     "fair share: not there to the end": (ERROR, FAIR, core({"s1": 100, "b": 100}, to_s=7.2)),
     "fair share: there to nearly the end": (PASSES, FAIR, core({"s1": 100, "b": 100}, to_s=7.3)),
+    "fair share: there from nearly the start": (PASSES, FAIR, core({"s1": 100, "b": 100}, from_s=2.6)),
+    "fair share: not there from the start": (ERROR, FAIR, core({"s1": 100, "b": 100}, from_s=2.7)),
+    "fair share: two samples": (PASSES, {**FAIR, "to_s": 4}, core({"s1": 100, "b": 100}, every_s=0.9, to_s=9.9)),
+    "fair share: one sample": (ERROR, {**FAIR, "to_s": 3}, core({"s1": 100, "b": 100}, every_s=2.5)),
     # A link that all share.
     "filled: at its least": (PASSES, FILLED, core({"s1": 300, "b": 200})),
     "filled: at its most": (PASSES, FILLED, core({"s1": 300, "b": 450})),

@@ -90,6 +90,32 @@ def test_it_is_asked_of_every_session() -> None:
     assert found == ["session s2 connection 2, window_packets: has no samples"]
 
 
+def test_results_without_what_they_are_of_are_not_believed() -> None:
+    unnamed = [{"sent": 10_000}]
+    assert reasons(results=[{**RESULTS[0], "connections": unnamed}, RESULTS[1]]) == [
+        "session s1: plan or results say nothing of 'index'"
+    ]
+
+
+def test_four_fifths_of_the_samples_are_enough() -> None:
+    plan = small_plan(telemetry={"interval_ms": 125})
+
+    def said(missing: int) -> list[str]:
+        gone = {k * 0.5 for k in range(1, missing + 1)}
+        samples = keep(sound(12.75, 0.125), "window_packets", "2", lambda t: t not in gone)
+        return reasons(samples, plan, end_s=12.75, results=[])
+
+    assert said(22) == []
+    assert said(23) == ["session s1 connection 2, window_packets: has 79 of about 100 samples"]
+
+
+def test_half_an_interval_apart_is_not_too_close() -> None:
+    plan = small_plan(telemetry={"interval_ms": 125})
+    t = sorted([*ticks(10.0, 0.125), *(2.0625 + k for k in range(5))])
+    samples = {**sound(10.0, 0.125), "delivered_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()}}
+    assert reasons(samples, plan, results=[]) == []
+
+
 def test_points_of_another_run() -> None:
     assert reasons(run="r0") == ["telemetry: has points of run r0, and this is run r1"]
 

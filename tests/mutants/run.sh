@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Changes the judges and the policies a little, one place at a time, and sees whether a test notices: docs/mutants.md.
 # Takes minutes to hours; no part of ./run.sh test, which has to have set the machine up before:
-#   tests/mutants/run.sh python [PATTERN…]   e.g. 'testbed.judge.algebra*'; the changed copies are in mutants/
+#   tests/mutants/run.sh python [PATTERN…]   e.g. 'testbed.judge.algebra*'; the changed copies are in mutants/. Stopped by
+#                                            Ctrl-C and begun again without a pattern, it goes on with what is left.
 #   tests/mutants/run.sh go                  ncp-agent/policy
 # A change that no test noticed is shown by: .venv/bin/python -m mutmut show NAME
 set -euo pipefail
@@ -9,8 +10,9 @@ cd "$(dirname "$0")/../.."
 
 python() {
     .venv/bin/python -m pip install -q --require-hashes -r requirements-mutants.lock
-    nice -n 19 .venv/bin/python -m mutmut run "$@"
-    .venv/bin/python -m mutmut results
+    PYTHONUTF8=1 nice -n 19 .venv/bin/python -m mutmut run "$@"
+    .venv/bin/python -m mutmut results # those that live
+    .venv/bin/python -m mutmut results --all true | sed -E 's/^ +//; s/\.x(_|ǁ)[^:]*:/:/' | sort | uniq -c
 }
 
 # Not --test-cpu: gremlins 0.6.0 hands it on as one word, each run of the tests then ends in an error, and each change
