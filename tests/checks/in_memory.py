@@ -25,11 +25,14 @@ def to_the(direction: str) -> Where:
     return frozenset({("direction", direction)})
 
 
-def at(t_s: Sequence[float], values: Iterable[float] | Callable[[float], float], start_ns: int = START_NS) -> Samples:
-    """Samples at seconds since the transfer's start; of a function, or in order."""
-    numbers = [values(t) for t in t_s] if callable(values) else list(values)
+def at(t_s: Sequence[float], values: float | Iterable[float] | Callable[[float], float]) -> Samples:
+    """Samples at seconds since the transfer's start: of one value, by a function of the time, or in order."""
+    if isinstance(values, (int, float)):
+        numbers = [float(values)] * len(t_s)
+    else:
+        numbers = [values(t) for t in t_s] if callable(values) else list(values)
     assert len(numbers) == len(t_s)
-    return Samples.of([start_ns + round(t * 1e9) for t in t_s], numbers)
+    return Samples.of([START_NS + round(t * 1e9) for t in t_s], numbers)
 
 
 def ticks(to_s: float, interval_s: float = 0.1, from_s: float = 0.0) -> list[float]:
@@ -118,15 +121,11 @@ def evidence_of(
     **counts: int,
 ) -> Evidence:
     """Evidence with these samples, of session ``s1`` where nothing else is said; ``end_s`` None: it never ended."""
-    by_key = {(of_session_of(key)): groups for key, groups in samples.items()}
+    by_key = {(key, of_session()) if isinstance(key, str) else key: groups for key, groups in samples.items()}
     known = [event("transfer_start", 0.0), *events]
     if end_s is not None:
         known.append(event("transfer_end", end_s))
     return Evidence(plan, InMemory(by_key, known, run), results, **counts)
-
-
-def of_session_of(key: str | tuple[str, Where]) -> tuple[str, Where]:
-    return (key, of_session()) if isinstance(key, str) else key
 
 
 def judged(check: Mapping[str, Any], evidence: Evidence) -> CheckResult:

@@ -16,6 +16,7 @@ from testbed.series import Samples
 from tests.checks.in_memory import (
     ALL,
     START_NS,
+    InMemory,
     Where,
     at,
     event,
@@ -64,13 +65,12 @@ def later(samples: Groups, session: str = "s2") -> Groups:
 
 def pair(name: str, first: Any, second: Any, to_s: float = 10.0) -> Groups:
     """A series of both connections: a number, or one by the time."""
-    of = {c: v if callable(v) else (lambda _, v=v: v) for c, v in (("1", first), ("2", second))}
-    return {name: {c: at(ticks(to_s), f) for c, f in of.items()}}
+    return {name: {"1": at(ticks(to_s), first), "2": at(ticks(to_s), second)}}
 
 
 def constant(*values: float, to_s: float = 10.0) -> dict[str, Samples]:
     """Connections from 1 on, each with a value that stays."""
-    return {str(number): at(ticks(to_s), lambda _, v=value: v) for number, value in enumerate(values, 1)}
+    return {str(number): at(ticks(to_s), value) for number, value in enumerate(values, 1)}
 
 
 def without(samples: Groups, from_s: float, to_s: float, connection: str = "2") -> Groups:
@@ -132,7 +132,7 @@ def core(
     t = ticks(to_s, every_s, from_s)
     samples: Groups = {}
     for name, pps in rates.items():
-        samples["received_bytes", of_session(name)] = {name: at(t, lambda s, pps=pps: pps * 1000 * s)}
+        samples["received_bytes", of_session(name)] = {name: at(t, [pps * 1000 * s for s in t])}
         samples["delivered_pps", of_session(name)] = constant(pps, 9.0, to_s=to_s)
     flows = []
     if tcp_bps is not None:
@@ -140,7 +140,7 @@ def core(
         flows = [{"number": 3, "path": ["core", "edge"]}, {"number": 4, "path": ["edge"]}]
         samples["iperf3_goodput_bps", ALL] = {
             "3": at(half, lambda s: tcp_bps + (1000.0 if s % 1 else -1000.0)),
-            "4": at(half, lambda _: 5e5),
+            "4": at(half, 5e5),
         }
     plan = small_plan(links=[{**link, "name": "edge", "frame_bytes": 1}, link], sessions=sessions, cross_traffic=flows)
     starts = [event("transfer_start", 0.0, name) for name in rates if name != "s1"]
@@ -182,7 +182,7 @@ def pinned(first: float, second: float, to_s: float = 10.0, since_s: float = 2.0
     }
 
 
-HALVES = {"window_share": windows(share=lambda _: 0.5)["window_share"]}
+HALVES: Groups = {"window_share": windows(share=lambda _: 0.5)["window_share"]}
 CAPPED = {"sessions": [small_session(policy_facts={"name": "nkp24", "cap_packets": 256})]}
 HALF_LOST = [{**link, "loss": 0.5 if link["name"] == "slow" else 0.0} for link in small_plan()["links"]]
 PASSES, FAILS, OPEN, ERROR, NOT_ASKED = "pass", "fail", "not-covered", "error", "not-asked"
@@ -344,12 +344,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         RATIO,
         evidence_of(
             small_plan(),
-            {
-                "window_packets": {
-                    "1": at(ticks(10), lambda _: 3000),
-                    "2": at([s - 0.03 for s in ticks(10)], lambda _: 1000),
-                }
-            },
+            {"window_packets": {"1": at(ticks(10), 3000), "2": at([s - 0.03 for s in ticks(10)], lambda _: 1000)}},
         ),
     ),
     "ratio: the run ends early": (
@@ -652,7 +647,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "captured: no receiver": (ERROR, CAPTURED, evidence_of(small_plan(), {}, results=ends({"bytes": 1}, None))),
     # What nobody can judge.
     "no such session": (ERROR, {**PAYLOAD, "session": "x"}, evidence_of(small_plan(**TWO), {})),
-    "never started": (ERROR, LAW, Evidence(small_plan(), evidence_of(small_plan(), {}).reader.__class__({}, [], "r1"))),
+    "never started": (ERROR, LAW, Evidence(small_plan(), InMemory({}, [], "r1"))),
     "of another policy": (NOT_ASKED, {**PAYLOAD, "policy": ["cubic", "reno"]}, evidence_of(small_plan(**TWO), {})),
     "of another policy than the session's": (
         NOT_ASKED,

@@ -27,12 +27,12 @@ def sound(to_s: float = 10.0, interval_s: float = 0.1) -> Groups:
     """What two connections with windows of 3000 and 1000 packets write."""
     t = ticks(to_s, interval_s)
     return {
-        "window_packets": {"1": at(t, lambda _: 3000.0), "2": at(t, lambda _: 1000.0)},
-        "window_share": {"1": at(t, lambda _: 0.75), "2": at(t, lambda _: 0.25)},
-        "acknowledged_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()},
-        "delivered_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()},
-        "acked": {c: at(t, lambda s, r=r: r * s) for c, r in RATES.items()},
-        "rtt_ms": {"1": at(t, lambda _: 120.0), "2": at(t, lambda _: 60.0)},
+        "window_packets": {"1": at(t, 3000.0), "2": at(t, 1000.0)},
+        "window_share": {"1": at(t, 0.75), "2": at(t, 0.25)},
+        "acknowledged_pps": {c: at(t, r) for c, r in RATES.items()},
+        "delivered_pps": {c: at(t, r) for c, r in RATES.items()},
+        "acked": {c: at(t, [r * s for s in t]) for c, r in RATES.items()},
+        "rtt_ms": {"1": at(t, 120.0), "2": at(t, 60.0)},
     }
 
 
@@ -83,7 +83,7 @@ def test_it_is_asked_of_all_that_send_ncp() -> None:
 
 def test_it_is_asked_of_every_session() -> None:
     plan = small_plan(sessions=[small_session("s2"), small_session("s1")])
-    samples = {**later(sound()), **{(series, of_session()): of for series, of in sound().items()}}
+    samples: Groups = {**later(sound()), **{(str(series), of_session()): of for series, of in sound().items()}}
     assert reasons(samples, plan, events=S2_STARTS, results=[]) == []
     gone = ("window_packets", of_session("s2"))
     found = reasons({**samples, gone: {"1": samples[gone]["1"]}}, plan, events=S2_STARTS, results=[])
@@ -112,7 +112,7 @@ def test_four_fifths_of_the_samples_are_enough() -> None:
 def test_half_an_interval_apart_is_not_too_close() -> None:
     plan = small_plan(telemetry={"interval_ms": 125})
     t = sorted([*ticks(10.0, 0.125), *(2.0625 + k for k in range(5))])
-    samples = {**sound(10.0, 0.125), "delivered_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()}}
+    samples = {**sound(10.0, 0.125), "delivered_pps": {c: at(t, r) for c, r in RATES.items()}}
     assert reasons(samples, plan, results=[]) == []
 
 
@@ -163,7 +163,7 @@ def test_a_gap_is_three_intervals_where_those_are_long(interval_s: float, gap_s:
 )
 def test_samples_too_close_to_each_other(to_s: float, more: int, apart_s: float, close: int) -> None:
     t = sorted([*ticks(to_s), *(2.0 + k + apart_s for k in range(more))])
-    samples = {**sound(to_s), "delivered_pps": {c: at(t, lambda _, r=r: r) for c, r in RATES.items()}}
+    samples = {**sound(to_s), "delivered_pps": {c: at(t, r) for c, r in RATES.items()}}
     said = reasons(samples, small_plan(), end_s=to_s, results=[])
     told = f"delivered_pps: {close} samples follow another within half an interval"
     assert said == ([f"session s1 connection {c}, {told}" for c in "12"] if close else [])
@@ -178,13 +178,13 @@ def test_a_share_is_its_window_over_the_sum(share: float, says: str | None) -> N
 def test_shares_without_windows_say_nothing() -> None:
     t = ticks(10)
     nothing = {c: at(t, lambda s: 0.0 if s < 1 else 2000.0) for c in "12"}
-    halves = {c: at(t, lambda _: 0.5) for c in "12"}
+    halves = {c: at(t, 0.5) for c in "12"}
     assert reasons({**sound(), "window_packets": nothing, "window_share": halves}) == []
     assert reasons({**sound(), "window_share": {}}) == []
     odd = keep(sound(), "window_share", "2", lambda t: t != 5)
     assert reasons(changed(odd, "window_share", "1", lambda _: 0.1)) == [], "not at the same times"
     shifted = {c: Samples(s.t_ns + (1000 if c == "2" else 0), s.values) for c, s in sound()["window_share"].items()}
-    assert reasons({**sound(), "window_share": {"1": at(t, lambda _: 0.1), "2": shifted["2"]}}) == []
+    assert reasons({**sound(), "window_share": {"1": at(t, 0.1), "2": shifted["2"]}}) == []
 
 
 @pytest.mark.parametrize(
@@ -383,6 +383,6 @@ def test_an_action_that_is_asked_twice_is_done_twice_and_may_be_as_late_as_the_l
 
 def test_times_are_those_since_the_first_session_began() -> None:
     plan = small_plan(sessions=[small_session("s2"), small_session("s1")], timeline=[LOSS])
-    samples = {**later(sound()), **{(series, of_session()): of for series, of in sound().items()}}
+    samples: Groups = {**later(sound()), **{(str(series), of_session()): of for series, of in sound().items()}}
     done: list[Event] = [event("set", 6.0, "", "loss"), *S2_STARTS]
     assert reasons(samples, plan, events=done, results=[]) == []

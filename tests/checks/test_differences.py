@@ -206,7 +206,7 @@ def test_samples_of_some_connections_come_in_the_order_asked() -> None:
 
 
 def test_an_end_s_result_is_found_by_session_and_role() -> None:
-    results = [
+    results: list[dict[str, Any]] = [
         {"session": "s2", "role": "sender"},
         {"session": "s1", "role": "receiver"},
         {"session": "s1", "role": "sender", "n": 1},

@@ -46,7 +46,7 @@ def off(
     for name, field in FIELDS.items():
         value = {**FAST, **(told or {})}[name]
         if value is not None:
-            found = at(t, value if callable(value) else lambda _, v=value: v)
+            found = at(t, value)
             read[f"any_link_{field}", to_the(direction)] = {"fast": samples(name, found)}
     return links_off(evidence_of(whole, read))
 
@@ -68,10 +68,7 @@ def test_times_are_those_since_the_first_session_that_started() -> None:
     known = {"rate": 8e6, "delay asked": lambda s: 50.0 if s >= 4 else 20.0}
     plan["links"][0]["delay_ms"] = 20.0
     plan["timeline"] = [{"at_s": 4.0, "kind": "set", "link": "fast", "text": "", "properties": {"delay_ms": 50.0}}]
-    read: Any = {
-        (f"any_link_{FIELDS[name]}", to_the("ab")): {"fast": at(t, value if callable(value) else lambda _, v=value: v)}
-        for name, value in known.items()
-    }
+    read: Any = {(f"any_link_{FIELDS[name]}", to_the("ab")): {"fast": at(t, value)} for name, value in known.items()}
     assert links_off(evidence_of(plan, read, events=[event("transfer_start", 3.0, "s2")])) == []
     nobody = evidence_of(plan, read)
     nobody.events[:] = [event("transfer_end", 1.0), event("transfer_start", 0.0, "other")]
@@ -81,7 +78,7 @@ def test_times_are_those_since_the_first_session_that_started() -> None:
 BY_CHANCE = 2 * CHANCE * math.sqrt(0.01 * 0.99 / 10_000) + 2 / 10_000
 """Twice 3.29 standard deviations, and two packets."""
 TOO_SLOW = "rate 5.000 Mbit/s, though packets wait, is less than the asked 8.000"
-LIMITS = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
+LIMITS: dict[str, Any] = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
 
 
 @pytest.mark.parametrize(

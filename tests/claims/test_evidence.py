@@ -217,7 +217,7 @@ def passed(row: str, column: str, **of: Any) -> Outcome:
 
 
 GOOD = [passed(row, column) for row in ("near", "far") for column in ("nkp24", "previous")]
-TWO_ROWS = {"near": cells([2.0, 2.5, 3.0], [1.0, 1.0]), "far": cells([4.0, 4.5, 5.0, 5.5], [2.0] * 5)}
+TWO_ROWS: dict[str, Any] = {"near": cells([2.0, 2.5, 3.0], [1.0, 1.0]), "far": cells([4.0, 4.5, 5.0, 5.5], [2.0] * 5)}
 
 
 def over(**judge: Any) -> Claim:
@@ -235,7 +235,7 @@ def test_cells_that_decide_a_claim_are_told_from_the_least_to_the_largest(tmp_pa
     assert found.figures == {"near nkp24": 2.5, "far nkp24": 4.75}
     assert found.intervals == {"near nkp24": (2.0, 3.0, 0.75), "far nkp24": (4.0, 5.5, 0.875)}
     few = judged(tmp_path, over(judge="within", columns=["previous"], max=6))
-    assert (few.n, few.measured, few.intervals.keys()) == (2, "1.00 to 2.00 MiB/s, 2 cells", {"far previous"})
+    assert (few.n, few.measured, list(few.intervals)) == (2, "1.00 to 2.00 MiB/s, 2 cells", ["far previous"])
     near = judged(tmp_path, over(judge="within", columns=["nkp24"], max=2.75, rows=["near"]))
     assert (near.verdict, near.measured) == ("undecided", "2.50 [2.00, 3.00] MiB/s")
 
@@ -244,7 +244,7 @@ def test_a_column_or_a_line_that_decides(tmp_path: Path) -> None:
     write(tmp_path, table=table_of(*GOOD, **TWO_ROWS))
     column = judged(tmp_path, over(judge="row_ratio", row="far", over="near", columns=["previous"], min=1, max=3))
     assert (column.verdict, column.figures, column.n) == ("holds", {"previous": 2.0}, 2)
-    three = {**TWO_ROWS, "out": cells([], [9.0])}
+    three: dict[str, Any] = {**TWO_ROWS, "out": cells([], [9.0])}
     write(
         tmp_path, table=table_of(*GOOD, **{name: {**of, "rtt_ms": of["goodput_mib_s"]} for name, of in three.items()})
     )
