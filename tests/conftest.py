@@ -13,12 +13,12 @@ import pytest
 from hypothesis import settings
 
 from testbed import influx
-from testbed.cli.vkernel import prepare
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from testbed.vkernel import kernel
 from testbed.vkernel.kernel import Kernel
 from testbed.vkernel.run import GuestRun
+from tests.ready import in_a_guest as prepare
 from tests.silent_green import SilentGreen
 
 # Time is judged in benchmarks: a busy machine must not fail a property.

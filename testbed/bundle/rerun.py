@@ -8,45 +8,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed import build
+from testbed import engines
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import read_json, read_verdict, recorded_database_points
 from testbed.errors import TestbedError
+from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Plan
 from testbed.repeatable.same_bytes import Repetition, digests
 from testbed.runner.progress import Progress, QuietProgress
 from testbed.scenario.load import LoadedScenario
-from testbed.simulator.run import SimulatedRun
 from testbed.simulator.run import run_id as simulated_run_id
 from testbed.simulator.virtual_run import VirtualRun
-from testbed.vkernel import checkout, kernel
+from testbed.vkernel import checkout
 from testbed.vkernel import run as guest_run
-from testbed.vkernel.build import ready_kernel
 from testbed.vkernel.run import GuestRun
 from testbed.vkernel.run import run_id as guest_run_id
 
 SOURCES = (*guest_run.SOURCES, *checkout.SOURCES)
 """What of the checkout gives a guest's run its name."""
-VIRTUAL = ("sim", "vkernel")
 PLAN = "plan.json"
-
-
-def engine_of(run: Path) -> str:
-    """What a run was made by."""
-    return str(read_json(run / PLAN).get("engine", "mininet"))
 
 
 def prepare(runs: Sequence[Path], progress: Progress) -> None:
     """Build what the runs need, once; raises :class:`CannotRun` where this machine can't make them."""
-    from testbed.doctor import make_ready
-
-    for engine in sorted({engine_of(run) for run in runs} & set(VIRTUAL)):
-        make_ready(progress, "run", engine=engine)
-        with progress.step("build"):
-            build.build_programs(*(["ncp-sim"] if engine == "sim" else []))
-        if engine == "vkernel":
-            ready_kernel(progress)
+    for facts in dict.fromkeys(engine_of(read_json(run / PLAN)) for run in runs):
+        if facts.virtual_time:
+            engines.named(facts.name).prepare(progress)
 
 
 def rerun(folder: Path, verified: Verified) -> None:
@@ -73,23 +61,22 @@ def rerun(folder: Path, verified: Verified) -> None:
 
 def _why_not(plan: Plan, recorded: dict[str, Any]) -> str | None:
     """Why a run is not made again."""
-    if plan.get("engine") not in VIRTUAL:
+    if not engine_of(plan).virtual_time:
         return "on real packets no run is the same to the byte; a signature is what there is (bundle --sign)"
     if recorded.get("of_commit"):
         return f"its agent was built from another commit, {origin.told_of(recorded)}"
-    if plan["engine"] == "vkernel":
-        if not recorded.get("engine", {}).get("repeatable"):
-            return "its guest ran in real time, or a program in it span: it is not repeatable"
-        if kernel.built() is None:
-            return "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
+    if not recorded.get("engine", {}).get("repeatable", not engine_of(plan).kernel):
+        return "its guest ran in real time, or a program in it span: it is not repeatable"
+    if not engines.of(plan).exact():
+        return "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
     return None
 
 
 def _run_of(plan: Plan, loaded: LoadedScenario, results: Path) -> VirtualRun:
-    if plan["engine"] == "sim":
-        simulator = build.build_programs("ncp-sim")["ncp-sim"]
-        return SimulatedRun(plan, loaded, simulator, QuietProgress(), results)
-    return GuestRun(plan, loaded, kernel.chosen(), QuietProgress(), results)
+    engine, quiet = engines.of(plan), QuietProgress()
+    run = engine.run(plan, loaded, engine.build(quiet), quiet, results)
+    assert isinstance(run, VirtualRun)
+    return run
 
 
 def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.cli.options import LinkOption, ResumeOption
+from testbed.plan.engines import DEFAULT, ENGINES
 
 if TYPE_CHECKING:
     from testbed.claims.all_run import Asked
@@ -88,10 +89,9 @@ def register(app: typer.Typer) -> None:
 def _engines(text: str) -> list[Engine]:
     from testbed.errors import BadInput
 
-    known: tuple[Engine, ...] = ("mininet", "sim", "vkernel")
-    found = [one for name in text.split(",") for one in known if one == name]
+    found = [name for name in text.split(",") if name in ENGINES]
     if len(found) != len(text.split(",")) or len(set(found)) != len(found):
-        raise BadInput(f"--engine {text}: should be {', '.join(known)}, or several of them, like mininet,vkernel")
+        raise BadInput(f"--engine {text}: should be {', '.join(ENGINES)}, or several of them, like mininet,vkernel")
     return found
 
 
@@ -166,7 +166,7 @@ def _print(found: Sequence[Judged], engine: str) -> None:
     for row in rows:
         cells = [f"{_cut(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
         print("  " + "  ".join(cells).rstrip())
-    if others or engine != "mininet":
+    if others or engine != DEFAULT:
         for name in (*others, engine):
             print(f"  {TITLES[name]}: {MODELS[name]}")
 

@@ -8,6 +8,7 @@ import typer
 
 from testbed.doctor.finding import Finding
 from testbed.errors import Exit
+from testbed.plan.engines import DEFAULT
 
 
 def register(app: typer.Typer) -> None:
@@ -24,11 +25,11 @@ def register(app: typer.Typer) -> None:
         for can't be built.
         """
         from testbed import engines
-        from testbed.doctor import lacking, make_ready, probe_all
+        from testbed.doctor import Need, lacking, make_ready, probe_all
         from testbed.runner.progress import Progress
 
         if fix:
-            make_ready(Progress(), "table")
+            make_ready(Progress(), engines.named(DEFAULT).needs() | {Need.MPTCP})
         not_built = _build() if build else None
         findings = probe_all()
         for finding in findings:

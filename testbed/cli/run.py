@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -23,26 +22,11 @@ from testbed.cli.outcome import to_verdict
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, Exit
 from testbed.plan.engines import DEFAULT, ENGINES
-from testbed.plan.occasion import occasion
-from testbed.plan.resolve import Choices, Plan
+from testbed.plan.resolve import Plan
 from testbed.plan.sent import traffic_of
 from testbed.plan.show import plan_text
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the command line asks beyond the scenario."""
-
-    runtime: Literal["docker", "process"]
-    link: Literal["auto", "netem", "relay"]
-    seed: int | None
-    quick: bool
-
-    def choices(self, middle: Literal["netem", "relay"]) -> Choices:
-        """With ``auto`` decided."""
-        return Choices(runtime=self.runtime, middle=middle, seed=self.seed, quick=self.quick, occasion=occasion())
 
 
 def register(app: typer.Typer) -> None:

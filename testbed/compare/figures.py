@@ -12,6 +12,7 @@ from testbed.checks.evidence import CannotJudge
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_json, read_verdict
 from testbed.figures import title_of, unit_of
+from testbed.plan.sent import sent_by
 from testbed.sweep.figures import JUDGED_PART, measure
 
 Better = Literal["higher", "lower"] | None
@@ -68,7 +69,7 @@ def measured(folder: Path) -> Measured:
     values: dict[str, float] = {**_of_verdict(folder), **_of_checks(verdict)}
     never: set[str] = set()
     why = verdict.broken or ""
-    if not why and plan.get("traffic", "ncp") == "ncp" and "carrier" not in plan["sessions"][0]:
+    if not why and sent_by(plan).windows:
         try:
             found = measure(plan, folder)
         except CannotJudge as error:

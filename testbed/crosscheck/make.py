@@ -25,6 +25,7 @@ from testbed.matrix.cells_asked import cells_asked
 from testbed.matrix.outcome import Outcome
 from testbed.plan.engines import ENGINES
 from testbed.plan.resolve import Choices
+from testbed.plan.sent import traffic_of
 from testbed.report.folder import ResultFolder, read_folder
 from testbed.runner.progress import Progress
 from testbed.scenario.files import is_table
@@ -167,7 +168,7 @@ def _read(folder: Path, loaded: LoadedScenario, asked: Asked) -> ResultFolder:
 def _of_runs(first: ResultFolder, second: ResultFolder) -> list[Difference]:
     assert first.evidence is not None
     assert second.evidence is not None
-    if first.plan["traffic"] != "ncp":
+    if not traffic_of(first.plan).windows:
         name = first.plan["scenario"]
         return list(compare_figures(name, first.verdict.figures, second.verdict.figures))
     return compare(first.evidence, second.evidence)
@@ -178,7 +179,7 @@ def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
     plan = next(iter(found.values())).plan
     evidence = {word: folder.evidence for word, folder in found.items() if folder.evidence}
     several = [s for s in plan["sessions"] if len(s.get("connections", ())) > 1]
-    return [share_plot(session, evidence) for session in several] if plan["traffic"] == "ncp" else []
+    return [share_plot(session, evidence) for session in several] if traffic_of(plan).windows else []
 
 
 def _of_table(name: str, asked: Asked) -> Compared:

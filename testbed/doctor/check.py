@@ -203,29 +203,19 @@ REQUIREMENTS = (
     Requirement("mptcp", "multipath TCP experiments", kernel.mptcp, EMULATION, level="fact"),
 )
 
-RUN_VERBS = ("run", "table", "all", "sweep", "bench")
-"""Verbs that build the programs and carry out runs."""
+OF_VERBS = {
+    # Test tools include the guest's kernel, where there can be one.
+    "test": frozenset(Need) - {Need.GUEST},
+    "up": frozenset({PYTHON, Need.DATABASE}),
+    "show": frozenset({PYTHON, BUILD}),
+    "interop": frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.PEERS}),
+}
+"""Verbs that make no runs of an engine's, which says itself what they need."""
 
 
-def needs(verb: str, runtime: str = "docker", engine: str = "mininet") -> frozenset[Need]:
-    """What a verb needs, with the runtime (``docker``, ``process``) and engine that it would use."""
-    if verb == "test":
-        return frozenset(Need) - {Need.GUEST}  # test tools include its kernel, where there can be one
-    if verb == "up":
-        return frozenset({PYTHON, Need.DATABASE})
-    if verb == "show":
-        return frozenset({PYTHON, BUILD})
-    if verb == "interop":
-        return frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.PEERS})
-    if verb not in RUN_VERBS:
-        return frozenset({PYTHON})
-    if engine == "vkernel":
-        return frozenset({PYTHON, BUILD, TOOLS, Need.GUEST})
-    if engine != "mininet":
-        return frozenset({PYTHON, BUILD})
-    containers = {Need.CONTAINERS} if runtime == "docker" else set()
-    mptcp = {Need.MPTCP} if verb == "table" else set()
-    return frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.DATABASE} | containers | mptcp)
+def needs(verb: str) -> frozenset[Need]:
+    """What a verb needs that makes no runs of an engine's."""
+    return OF_VERBS.get(verb, frozenset({PYTHON}))
 
 
 def probe_all() -> list[Finding]:

@@ -50,9 +50,7 @@ class SetupFailed(CannotRun):
         super().__init__(f'set-up failed at "{task}": {reason}', f"full log: {LOG}")
 
 
-def make_ready(
-    progress: Progress, wanted: str | frozenset[Need], runtime: str = "docker", engine: str = "mininet"
-) -> None:
+def make_ready(progress: Progress, wanted: str | frozenset[Need]) -> None:
     """Return when this machine has what is wanted, or all that a verb of that name needs, installing what a playbook
     can install.
 
@@ -62,7 +60,7 @@ def make_ready(
         CannotRun: names each missing thing and its fix.
         SetupFailed: a task of the playbook failed.
     """
-    needed = needs(wanted, runtime, engine) if isinstance(wanted, str) else wanted
+    needed = needs(wanted) if isinstance(wanted, str) else wanted
     lacking = missing(needed)
     if not lacking:
         return

@@ -30,13 +30,13 @@ class Matrix(Runs[Cell, Outcome]):
     def cell(self, key: Cell) -> study.Cell:
         """A repetition has the next seed."""
         contender = self.columns[key.column]
-        mptcp = contender.column.carrier == "mptcp"
         return study.Cell(
             key.key,
             scenario_of(self.loaded, self.rows[key.row], contender),
             replace(self.choices, seed=self.loaded.table.seed + key.repetition - 1),
             self.programs,
-            mptcp=contender.column.congestion_control if mptcp else None,
+            contender.column.carrier,
+            contender.column.congestion_control,
         )
 
     def place(self, key: Cell) -> Path:

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from testbed.checks.parameters import CheckName
 from testbed.figures import GOODPUT
+from testbed.plan.sent import TRAFFIC
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import CongestionControl, Name, Section
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
+
+
+CARRIERS = tuple(facts.name for facts in TRAFFIC.values() if facts.in_place_of_ncp)
+
+
+def _carrier(name: str) -> str:
+    if name not in CARRIERS:
+        raise ValueError(f"{name!r} does not take the place of NCP; should be {', '.join(CARRIERS)}")
+    return name
+
+
+Carrier = Annotated[str, AfterValidator(_carrier), Field(json_schema_extra={"enum": list(CARRIERS)})]
 
 
 class Row(Section):
@@ -33,18 +46,19 @@ class Column(Section):
 
     name: Name | None = None
     policies: Literal["all"] | None = None
-    carrier: Literal["mptcp"] | None = None
-    """What carries the transfer: the kernel's MPTCP with iperf3, or without it what the cells say."""
+    carrier: Carrier | None = None
+    """What carries the transfer in NCP's place (``mptcp``: the kernel's, with iperf3), or without it what the cells
+    say."""
     congestion_control: CongestionControl | None = None
-    """MPTCP's, on each subflow; without it the kernel's default."""
+    """The carrier's, of MPTCP on each subflow; without it the kernel's default."""
     set: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Column:
         if (self.name is None) == (self.policies is None):
             raise ValueError("give either name or policies: all")
-        if self.congestion_control and self.carrier != "mptcp":
-            raise ValueError("congestion_control is for carrier: mptcp; NCP has its policies")
+        if self.congestion_control and self.carrier is None:
+            raise ValueError(f"congestion_control is for carrier: {', '.join(CARRIERS)}; NCP has its policies")
         return self
 
 

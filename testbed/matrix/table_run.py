@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from testbed import engines, paths
+from testbed import engines, paths, traffic
 from testbed.checks import asked as plans
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_json
@@ -137,8 +137,10 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
 
 def _further(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     """What columns need of a machine whose own kernel carries the runs."""
-    mptcp = any(column.carrier == "mptcp" for column in loaded.table.columns)
-    return frozenset({Need.MPTCP}) if mptcp and not engine.facts.virtual_time else frozenset()
+    if engine.facts.virtual_time:
+        return frozenset()
+    carriers = {column.carrier for column in loaded.table.columns if column.carrier}
+    return frozenset[Need]().union(*(traffic.named(carrier).needs for carrier in carriers))
 
 
 def _matrix(loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs, progress: Progress) -> Matrix:
@@ -218,7 +220,7 @@ def write(
 def _ratios(loaded: LoadedTable, columns: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of columns to be compared: those of the checks, and each of NCP's with each of its peers."""
     pairs = [(c.column, c.over) for c in loaded.table.checks if isinstance(c, (DifferenceCheck, RatioCheck))]
-    peers = [str(c.name) for c in loaded.table.columns if c.carrier == "mptcp"]
+    peers = [str(c.name) for c in loaded.table.columns if c.carrier]
     pairs += [(column, peer) for peer in peers for column in columns if column not in peers]
     return [(a, b) for a, b in dict.fromkeys(pairs) if a in columns and b in columns]
 

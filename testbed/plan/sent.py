@@ -25,6 +25,8 @@ class TrafficFacts:
     """Its sessions are NCP's: they have windows, which are sampled and judged; else it brings figures of its own."""
     of_a_kernel: str = ""
     """What of a kernel it can't do without, beyond links."""
+    in_place_of_ncp: bool = False
+    """It carries an NCP session's bytes over the same links, as ``carrier`` of a table's column."""
     waits_in_sockets: bool = False
     """What is above a link's rate waits in the sender's socket, not in a queue of packets."""
 
@@ -35,7 +37,7 @@ TRAFFIC: Mapping[str, TrafficFacts] = {
         TrafficFacts("ncp", "NCP", "convergence", windows=True),
         TrafficFacts("tcp", "the kernel's TCP", "tcp", of_a_kernel="TCP"),
         TrafficFacts("ndn", "NDN", "ndn", of_a_kernel="sockets", waits_in_sockets=True),
-        TrafficFacts("mptcp", "the kernel's MPTCP", "tcp", of_a_kernel="MPTCP"),
+        TrafficFacts("mptcp", "the kernel's MPTCP", "tcp", of_a_kernel="MPTCP", in_place_of_ncp=True),
     )
 }
 DEFAULT = next(iter(TRAFFIC))

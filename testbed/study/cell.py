@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from testbed import engines
+from testbed import engines, traffic
 from testbed.engines import Programs, Run
 from testbed.plan.resolve import Choices, Plan
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario
 from testbed.study.place import folder_of
-from testbed.traffic.mptcp import mptcp_plan
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,10 @@ class Cell:
     loaded: LoadedScenario = field(compare=False)
     choices: Choices = field(compare=False)
     programs: Programs = field(compare=False)
-    mptcp: str | None = field(default=None, compare=False)
-    """The congestion control of the kernel's MPTCP, where that takes NCP's place."""
+    carrier: str | None = field(default=None, compare=False)
+    """The traffic that takes NCP's place, if any does."""
+    congestion_control: str | None = field(default=None, compare=False)
+    """The carrier's; None: the kernel's default."""
 
     @property
     def folder(self) -> Path:
@@ -45,4 +46,6 @@ class Cell:
         return replace(self, choices=replace(self.choices, seed=seed))
 
     def _changed(self, plan: Plan) -> Plan:
-        return plan if self.mptcp is None else mptcp_plan(plan, self.mptcp)
+        if self.carrier is None:
+            return plan
+        return traffic.named(self.carrier).in_place_of_ncp(plan, self.congestion_control)

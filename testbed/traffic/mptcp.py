@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.doctor.check import Need
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Plan
 from testbed.runner import iperf3
@@ -56,6 +57,7 @@ def why_unsupported() -> str | None:
 class Mptcp(Traffic):
     """iperf3 by MPTCP, between the hosts of the plan's session."""
 
+    needs = frozenset({Need.MPTCP})
     _started_unix_ns: int | None = None
 
     @classmethod
@@ -261,6 +263,3 @@ def _counters(namespace: str) -> dict[str, int]:
 
 
 TRAFFIC = Mptcp
-
-mptcp_plan = Mptcp.in_place_of_ncp
-"""By the name of before."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.doctor.check import Need
 from testbed.errors import BadInput
 from testbed.plan.resolve import Plan
 from testbed.runner.agents import Agent, AgentPlace
@@ -51,6 +52,9 @@ class Traffic(ABC):
 
     program: str = ""
     """What runs on the hosts, by its binary's and image's name; "" where the kernel itself sends."""
+
+    needs: frozenset[Need] = frozenset()
+    """What it needs of the machine beyond what all runs do."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

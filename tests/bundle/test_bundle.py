@@ -14,12 +14,12 @@ from testbed.bundle.pack import CRATE, DESCRIPTION, pack
 from testbed.bundle.signature import MANIFEST
 from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.cli.app import main
-from testbed.cli.simulate import prepare
 from testbed.errors import BadInput
 from testbed.matrix import load as tables
 from testbed.matrix import table_run
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from tests.ready import simulated as prepare
 
 OLD = Path(__file__).parent / "old"
 

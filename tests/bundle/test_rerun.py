@@ -11,7 +11,6 @@ import pytest
 
 from testbed.bundle import origin
 from testbed.bundle.kinds import verify_folder
-from testbed.cli.vkernel import prepare
 from testbed.matrix import load as tables
 from testbed.matrix import table_run
 from testbed.runner.progress import Progress
@@ -21,6 +20,7 @@ from testbed.sweep import load as sweeps
 from testbed.sweep import sweep_run
 from testbed.vkernel.kernel import Kernel
 from tests.bundle import made
+from tests.ready import in_a_guest as prepare
 
 
 @pytest.fixture(scope="module")

@@ -77,15 +77,15 @@ def test_a_probe_that_breaks_down_is_a_finding() -> None:
 
 def test_only_runs_need_root_links_and_containers() -> None:
     assert doctor.needs("list") == {doctor.Need.PYTHON}
-    assert doctor.Need.EMULATION not in doctor.needs("run", engine="sim")
-    assert doctor.Need.CONTAINERS in doctor.needs("run", "docker")
-    assert doctor.Need.CONTAINERS not in doctor.needs("run", "process")
+    assert doctor.Need.EMULATION not in engines.named("sim").needs()
+    assert doctor.Need.CONTAINERS in engines.named("mininet").needs("docker")
+    assert doctor.Need.CONTAINERS not in engines.named("mininet").needs("process")
     assert doctor.needs("test") == set(doctor.Need) - {doctor.Need.GUEST}
 
 
 def test_missing_programs_are_named_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    lacking = {f.name: f for f in doctor.missing(doctor.needs("run"))}
+    lacking = {f.name: f for f in doctor.missing(engines.named("mininet").needs())}
     assert {"iperf3", "ethtool", "tc", "ip", "nsenter", "socat", "mininet", "htb"} <= set(lacking)
     assert "system" in lacking["iperf3"].fix
     assert lacking["iperf3"].detail == "not in PATH"
@@ -97,7 +97,7 @@ def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch:
     monkeypatch.setenv("NCP_TESTBED_NO_SETUP", "1")
     told = Told()
     with pytest.raises(CannotRun) as raised:
-        doctor.make_ready(told, "run")
+        doctor.make_ready(told, engines.named("mininet").needs())
     assert raised.value.code == Exit.CANNOT_RUN
     for name in ("iperf3", "ethtool", "socat"):
         assert f"  {name}: not in PATH" in raised.value.message

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from testbed import paths
 from testbed.checks.evidence import Evidence
 from testbed.cli import cross_check
-from testbed.cli.simulate import prepare
 from testbed.crosscheck import result
 from testbed.crosscheck.compare import compare
 from testbed.crosscheck.plot import share_plot
@@ -18,6 +17,7 @@ from testbed.errors import CannotRun
 from testbed.report.folder import read_folder
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from tests.ready import simulated as prepare
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.cli.simulate import prepare
 from testbed.errors import CannotRun
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from tests.ready import simulated as prepare
 
 
 @pytest.fixture(autouse=True)

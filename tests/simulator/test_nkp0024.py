@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli.simulate import prepare
 from testbed.matrix import table_run
 from testbed.matrix.load import load as load_table
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from tests.ready import simulated as prepare
 
 
 @pytest.fixture(autouse=True)

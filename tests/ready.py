@@ -1,0 +1,26 @@
+"""Runs in virtual time that are ready to be made, for tests that look at more than their verdicts."""
+
+from pathlib import Path
+
+from testbed import engines
+from testbed.engines import Options
+from testbed.runner.progress import Progress
+from testbed.scenario.load import LoadedScenario
+from testbed.simulator.run import SimulatedRun
+from testbed.vkernel.run import GuestRun
+
+
+def simulated(loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool) -> SimulatedRun:
+    """In the simulator; raises CannotRun where that can't carry it."""
+    run = engines.named("sim").ready_run(loaded, Options(seed=seed, quick=quick), progress)
+    assert isinstance(run, SimulatedRun)
+    return run
+
+
+def in_a_guest(
+    loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool, results: Path | None = None
+) -> GuestRun:
+    """In a guest kernel; ``results`` is where its folder goes, if not to the scenario's results."""
+    run = engines.named("vkernel").ready_run(loaded, Options(seed=seed, quick=quick), progress, results)
+    assert isinstance(run, GuestRun)
+    return run
