@@ -13,10 +13,10 @@ import pytest
 from hypothesis import settings
 
 from testbed import influx
+from testbed.doctor import guest_kernel as kernel
+from testbed.doctor.guest_kernel import Kernel
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
-from testbed.vkernel import kernel
-from testbed.vkernel.kernel import Kernel
 from testbed.vkernel.run import GuestRun
 from tests.ready import in_a_guest as prepare
 from tests.silent_green import SilentGreen

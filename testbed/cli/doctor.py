@@ -58,10 +58,10 @@ def _build() -> str | None:
     """Build the Go programs and the guest kernel, installing what builds them; tells what a kernel lacks that can't
     be built."""
     from testbed.build import build_programs
+    from testbed.doctor import guest_kernel as kernel
     from testbed.doctor import make_ready
     from testbed.engines import named
     from testbed.runner.progress import Progress
-    from testbed.vkernel import kernel
     from testbed.vkernel.build import build as build_kernel
 
     progress = Progress()

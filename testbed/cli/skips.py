@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from testbed import browser, paths
+from testbed.doctor import guest_kernel as kernel
 from testbed.doctor import interop
 from testbed.doctor.kernel import can
-from testbed.vkernel import kernel
 
 
 @dataclass(frozen=True)

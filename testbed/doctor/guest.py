@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.finding import Probed
-from testbed.vkernel import kernel
 
 
 def any_kernel() -> Probed:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from testbed.doctor import Need
+from testbed.doctor import guest_kernel as kernel
+from testbed.doctor.guest_kernel import WHAT_STOCK_COSTS
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.errors import CannotRun
 from testbed.plan.engines import MODEL_OF_A_GUEST
@@ -12,9 +14,7 @@ from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices, Plan
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
-from testbed.vkernel import kernel
 from testbed.vkernel.build import ready_kernel
-from testbed.vkernel.kernel import WHAT_STOCK_COSTS
 from testbed.vkernel.refusals import refusals
 from testbed.vkernel.run import GuestRun, run_id
 

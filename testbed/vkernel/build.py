@@ -8,10 +8,10 @@ import subprocess
 import time
 from pathlib import Path
 
+from testbed.doctor import guest_kernel as kernel
+from testbed.doctor.guest_kernel import Kernel
 from testbed.errors import RunFailed
 from testbed.runner.progress import Progress
-from testbed.vkernel import kernel
-from testbed.vkernel.kernel import Kernel
 
 COMPILED = re.compile(r"^(\d+) of (\d+)$")
 

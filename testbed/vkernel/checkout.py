@@ -23,7 +23,8 @@ from importlib import metadata
 from pathlib import Path
 
 from testbed import paths
-from testbed.vkernel import guest, kernel
+from testbed.doctor import guest_kernel as kernel
+from testbed.vkernel import guest
 from testbed.vkernel.guest import Mount
 
 SOURCES = ("collectors", "testbed", "topologies")

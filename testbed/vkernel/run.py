@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.result import Trust
+from testbed.doctor.guest_kernel import Kernel
 from testbed.errors import RunFailed, Unsupported
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.resolve import Plan, expected_transfer_s, new_run_id
@@ -16,7 +17,6 @@ from testbed.scenario.load import LoadedScenario
 from testbed.simulator import virtual_run
 from testbed.simulator.virtual_run import VirtualRun
 from testbed.vkernel import checkout, guest, python_cache
-from testbed.vkernel.kernel import Kernel
 
 SOURCES = (
     "collectors",

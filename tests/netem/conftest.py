@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from testbed import build
+from testbed.doctor.guest_kernel import Kernel
 from testbed.vkernel import guest
-from testbed.vkernel.kernel import Kernel
 from tests.conftest import GUEST_LIMIT_S
 
 

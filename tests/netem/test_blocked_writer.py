@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from testbed import build, paths
+from testbed.doctor.guest_kernel import Kernel
 from testbed.vkernel import guest
 from testbed.vkernel.guest import Mount
-from testbed.vkernel.kernel import Kernel
 from tests.conftest import GUEST_LIMIT_S
 
 TEST = "TestBlockedWriterIsWokenAsTheModelHasIt"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cli.app import main
-from testbed.vkernel.kernel import Kernel
+from testbed.doctor.guest_kernel import Kernel
 
 TABLE = """\
 name: subflows

@@ -20,10 +20,9 @@ from typer.testing import CliRunner
 
 from testbed import doctor, engines, paths
 from testbed.cli.doctor import register
-from testbed.doctor import check, guest, kernel, machine, provisioning
+from testbed.doctor import check, guest, guest_kernel, kernel, machine, provisioning
 from testbed.doctor.finding import Probed
 from testbed.errors import CannotRun, Exit
-from testbed.vkernel import kernel as guest_kernel
 
 
 class Told:

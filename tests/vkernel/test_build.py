@@ -2,7 +2,8 @@
 
 import pytest
 
-from testbed.vkernel import build, kernel
+from testbed.doctor import guest_kernel as kernel
+from testbed.vkernel import build
 
 
 def test_where_it_can_not_be_built_tests_go_on_without(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.vkernel import checkout, kernel
+from testbed.doctor import guest_kernel as kernel
+from testbed.vkernel import checkout
 
 SITE = Path(".venv/lib") / checkout.site_packages().parts[-2] / "site-packages"
 FILES = {

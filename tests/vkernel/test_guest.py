@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from testbed.doctor import guest_kernel as kernel
+from testbed.doctor.guest_kernel import Kernel
 from testbed.errors import RunFailed
-from testbed.vkernel import guest, kernel
-from testbed.vkernel.kernel import Kernel
+from testbed.vkernel import guest
 from tests.conftest import GUEST_LIMIT_S
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
+from testbed.doctor.guest_kernel import Kernel
 from testbed.engines import Options
 from testbed.engines.vkernel import ENGINE
 from testbed.errors import CannotRun
-from testbed.vkernel.kernel import Kernel
 from testbed.vkernel.refusals import refusals
 from testbed.vkernel.run import GuestRun, run_id
 
