@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Change is a change of some properties; nil leaves a property as it is. Of rate_bps, rate_pps and trace_ms,
+// Change is a change of some properties; nil leaves a property as it is. Of rate_bps, frames_pps and trace_ms,
 // and of loss and gilbert_elliott, the one that is set replaces the others.
 type Change struct {
 	RateBPS         *float64        `json:"rate_bps,omitempty"`
-	RatePPS         *float64        `json:"rate_pps,omitempty"`
+	FramesPPS       *float64        `json:"frames_pps,omitempty"`
 	BurstBytes      *int            `json:"burst_bytes,omitempty"`
 	Trace           *Trace          `json:"trace_ms,omitempty"`
 	Queue           *Queue          `json:"queue,omitempty"`
@@ -73,7 +73,7 @@ func (c *Change) Validate() error {
 		max   float64
 	}{
 		{"rate_bps", c.RateBPS, 1e12},
-		{"rate_pps", c.RatePPS, 1e12},
+		{"frames_pps", c.FramesPPS, 1e12},
 		{"delay_ms", c.DelayMS, 3.6e6},
 		{"jitter_ms", c.JitterMS, 3.6e6},
 		{"loss", c.Loss, 1},
@@ -85,7 +85,7 @@ func (c *Change) Validate() error {
 			return fmt.Errorf("%s: %v, want a number from 0 to %g", p.name, *p.value, p.max)
 		}
 	}
-	for name, rate := range map[string]*float64{"rate_bps": c.RateBPS, "rate_pps": c.RatePPS} {
+	for name, rate := range map[string]*float64{"rate_bps": c.RateBPS, "frames_pps": c.FramesPPS} {
 		if rate != nil && *rate > 0 && *rate < minRate {
 			return fmt.Errorf("%s: %v, want 0 for no limit, or at least %g", name, *rate, minRate)
 		}
@@ -94,13 +94,13 @@ func (c *Change) Validate() error {
 		return fmt.Errorf("burst_bytes: %d, want 0 to %d", *c.BurstBytes, int(maxBurstBytes))
 	}
 	rates := 0
-	for _, set := range []bool{c.RateBPS != nil && *c.RateBPS > 0, c.RatePPS != nil && *c.RatePPS > 0, c.Trace != nil} {
+	for _, set := range []bool{c.RateBPS != nil && *c.RateBPS > 0, c.FramesPPS != nil && *c.FramesPPS > 0, c.Trace != nil} {
 		if set {
 			rates++
 		}
 	}
 	if rates > 1 {
-		return errors.New("rate_bps, rate_pps, trace_ms: want one of them")
+		return errors.New("rate_bps, frames_pps, trace_ms: want one of them")
 	}
 	if c.JitterSamplesMS != nil {
 		for i, ms := range *c.JitterSamplesMS {
@@ -132,11 +132,11 @@ func (c *Change) Validate() error {
 
 // Apply returns the properties after the change.
 func (p Properties) Apply(c *Change) Properties {
-	if c.RateBPS != nil || c.RatePPS != nil || c.Trace != nil {
-		p.RateBPS, p.RatePPS, p.Trace = 0, 0, Trace{}
+	if c.RateBPS != nil || c.FramesPPS != nil || c.Trace != nil {
+		p.RateBPS, p.FramesPPS, p.Trace = 0, 0, Trace{}
 	}
 	set(&p.RateBPS, c.RateBPS)
-	set(&p.RatePPS, c.RatePPS)
+	set(&p.FramesPPS, c.FramesPPS)
 	set(&p.Trace, c.Trace)
 	set(&p.BurstBytes, c.BurstBytes)
 	set(&p.Queue, c.Queue)

@@ -47,11 +47,11 @@ func TestLossGoesBackToZero(t *testing.T) {
 
 func TestChangeOfRateKeepsTheQueue(t *testing.T) {
 	// 100 frames of 10 ms each wait; after 205 ms, 20 and a half are sent, and the rest goes twice as fast.
-	d := NewDirection(Properties{RatePPS: 100}, 1, "k", "ab", 0, Hooks[int]{})
+	d := NewDirection(Properties{FramesPPS: 100}, 1, "k", "ab", 0, Hooks[int]{})
 	for i := range 100 {
 		d.Push(i, 1000, 0)
 	}
-	d.Set(205*ms, &Change{RatePPS: ptr(200.0)})
+	d.Set(205*ms, &Change{FramesPPS: ptr(200.0)})
 	var last Delivery[int]
 	n := 0
 	for f, ok := d.Pop(10_000 * ms); ok; f, ok = d.Pop(10_000 * ms) {
@@ -65,7 +65,7 @@ func TestChangeOfRateKeepsTheQueue(t *testing.T) {
 
 // Changes of something else, however frequent, cost a slow link none of its rate.
 func TestFrequentChangesCostNoRate(t *testing.T) {
-	d := NewDirection(Properties{RatePPS: 10}, 1, "k", "ab", 0, Hooks[int]{})
+	d := NewDirection(Properties{FramesPPS: 10}, 1, "k", "ab", 0, Hooks[int]{})
 	for i := range 11 {
 		d.Push(i, 1000, 0)
 	}
@@ -79,11 +79,11 @@ func TestFrequentChangesCostNoRate(t *testing.T) {
 }
 
 func TestTakingTheRateAwayEmptiesTheQueue(t *testing.T) {
-	d := NewDirection(Properties{RatePPS: 1}, 1, "k", "ab", 0, Hooks[int]{})
+	d := NewDirection(Properties{FramesPPS: 1}, 1, "k", "ab", 0, Hooks[int]{})
 	for i := range 10 {
 		d.Push(i, 1000, 0)
 	}
-	d.Set(100*ms, &Change{RatePPS: ptr(0.0)})
+	d.Set(100*ms, &Change{FramesPPS: ptr(0.0)})
 	for i := range 10 {
 		if f, ok := d.Pop(100 * ms); !ok || f.Frame != i || f.Due != 100*ms {
 			t.Fatalf("frame %d is not out at the time of the change: %+v", i, f)
@@ -93,8 +93,8 @@ func TestTakingTheRateAwayEmptiesTheQueue(t *testing.T) {
 
 func TestOneRateReplacesTheOther(t *testing.T) {
 	p := Properties{RateBPS: 1e6, Loss: 0.1}
-	p = p.Apply(&Change{RatePPS: ptr(5.0), GilbertElliott: &GilbertElliott{Enter: 0.1, Leave: 0.1, LossBad: 1}})
-	if p.RateBPS != 0 || p.RatePPS != 5 || p.Loss != 0 || p.MeanLoss() != 0.5 {
+	p = p.Apply(&Change{FramesPPS: ptr(5.0), GilbertElliott: &GilbertElliott{Enter: 0.1, Leave: 0.1, LossBad: 1}})
+	if p.RateBPS != 0 || p.FramesPPS != 5 || p.Loss != 0 || p.MeanLoss() != 0.5 {
 		t.Errorf("%+v: the rate in bits and the independent loss are still there", p)
 	}
 	if p = p.Apply(&Change{Loss: ptr(0.0)}); p.MeanLoss() != 0 {
@@ -108,7 +108,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 		`{"delay_ms": -1}`:                     "delay_ms: -1",
 		`{"loss": 1.5}`:                        "loss: 1.5",
 		`{"loss": "1%"}`:                       "loss",
-		`{"rate_bps": 1, "rate_pps": 1}`:       "rate_bps, rate_pps, trace_ms",
+		`{"rate_bps": 1, "frames_pps": 1}`:     "rate_bps, frames_pps, trace_ms",
 		`{"queue": {"mode": "red"}}`:           `queue.mode: "red"`,
 		`{"queue": {"packets": -1}}`:           "queue.packets",
 		`{"jitter": "pareto"}`:                 `jitter: "pareto"`,
@@ -118,7 +118,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 		`{"gilbert_elliott": {"enter": 2}}`:    "gilbert_elliott.enter",
 		`{"loss": 0.1, "gilbert_elliott": {}}`: "loss, gilbert_elliott",
 		`{"delay_ms": 1} {}`:                   "more than one",
-		`{"rate_pps": 1e-9}`:                   "rate_pps: 1e-09",
+		`{"frames_pps": 1e-9}`:                 "frames_pps: 1e-09",
 		`{"burst_bytes": -1}`:                  "burst_bytes",
 		`[]`:                                   "array",
 	} {
@@ -129,7 +129,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 }
 
 func FuzzParseChange(f *testing.F) {
-	f.Add([]byte(`{"rate_bps": 8790016, "delay_ms": 50, "loss": 0.01, "queue": {"mode": "codel", "bdp": 2}}`))
+	f.Add([]byte(`{"rate_bps": 8790016, "delay_ms": 50, "loss": 0.01, "queue": {"mode": "codel", "packets": 2}}`))
 	f.Add([]byte(`{"trace_ms": [1, 2, 2, 9], "jitter": "samples", "jitter_samples_ms": [0, 1.5]}`))
 	f.Add([]byte(`{"gilbert_elliott": {"enter": 0.1, "leave": 0.5, "loss_bad": 1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -194,9 +194,6 @@ func TestTrace(t *testing.T) {
 		if !slices.Equal(due, c.due) {
 			t.Errorf("%s: due at %v ms, want %v", name, due, c.due)
 		}
-	}
-	if mean := trace.MeanBPS(); mean != 4*1504*8*100 {
-		t.Errorf("mean rate %v", mean)
 	}
 }
 

@@ -2,11 +2,11 @@ package model
 
 import "math"
 
-// CoDel's defaults, RFC 8289 section 4.4, and the size below which a queue is never called standing.
+// CoDel's constants, RFC 8289 section 4.4, and the size below which a queue is never called standing.
 const (
-	codelTargetMS   = 5
-	codelIntervalMS = 100
-	codelMTUBytes   = 1514
+	codelTarget   Time = 5 * nsPerMs
+	codelInterval Time = 100 * nsPerMs
+	codelMTUBytes      = 1514
 )
 
 // codel decides at the head of the queue whether a frame is dropped (RFC 8289 section 5), one head at a time.
@@ -20,16 +20,9 @@ type codel struct {
 
 // drop decides on the head: now is when it would leave, sojourn how long it waited, queued the bytes that
 // wait, itself included.
-func (c *codel) drop(q *Queue, now, sojourn Time, queued int) bool {
-	target, interval := q.TargetMS, q.IntervalMS
-	if target == 0 {
-		target = codelTargetMS
-	}
-	if interval == 0 {
-		interval = codelIntervalMS
-	}
-	late := c.late(now, sojourn, queued, Time(target*nsPerMs), Time(interval*nsPerMs))
-	law := func(from Time) Time { return from + Time(interval*nsPerMs/math.Sqrt(float64(c.count))) }
+func (c *codel) drop(now, sojourn Time, queued int) bool {
+	late := c.late(now, sojourn, queued)
+	law := func(from Time) Time { return from + Time(float64(codelInterval)/math.Sqrt(float64(c.count))) }
 
 	if c.dropping {
 		if !late {
@@ -53,7 +46,7 @@ func (c *codel) drop(q *Queue, now, sojourn Time, queued int) bool {
 	// Drops that resume soon after they stopped start near the rate at which they stopped.
 	delta := c.count - c.lastCount
 	c.count = 1
-	if delta > 1 && now-c.dropNext < 16*Time(interval*nsPerMs) {
+	if delta > 1 && now-c.dropNext < 16*codelInterval {
 		c.count = delta
 	}
 	c.dropNext = law(now)
@@ -62,13 +55,13 @@ func (c *codel) drop(q *Queue, now, sojourn Time, queued int) bool {
 }
 
 // late tells whether frames have waited longer than the target for at least an interval.
-func (c *codel) late(now, sojourn Time, queued int, target, interval Time) bool {
-	if sojourn < target || queued <= codelMTUBytes {
+func (c *codel) late(now, sojourn Time, queued int) bool {
+	if sojourn < codelTarget || queued <= codelMTUBytes {
 		c.firstAbove = 0
 		return false
 	}
 	if c.firstAbove == 0 {
-		c.firstAbove = now + interval
+		c.firstAbove = now + codelInterval
 		return false
 	}
 	return now >= c.firstAbove

@@ -46,7 +46,7 @@ type Direction[T any] struct {
 	counts     Counts
 
 	queue  fifo[T]
-	limits limits
+	limit  int // of the queue, in packets; 0: none
 	codel  codel
 	pace   pace
 	meter  meter
@@ -96,7 +96,7 @@ func (d *Direction[T]) install(p Properties, now Time) {
 	d.properties = p
 	d.head.known = false
 	d.backPressure, d.codelling = p.Queue.Mode == QueueBackPressure, p.Queue.Mode == QueueCoDel
-	d.limits = newLimits(&p)
+	d.limit = p.Queue.Packets
 	d.pace = newPace(&p)
 	begun := now
 	if d.queue.count > 0 {
@@ -115,24 +115,19 @@ func sameTrace(a, b Trace) bool {
 	return len(a.at) == len(b.at) && len(a.at) > 0 && &a.at[0] == &b.at[0]
 }
 
-// Room tells whether Push would take a frame of the given size; always so without back-pressure.
-func (d *Direction[T]) Room(bytes int) bool {
-	return !d.backPressure || !d.queue.full(d.limits, bytes)
-}
+// Room tells whether Push would take a frame; always so without back-pressure.
+func (d *Direction[T]) Room() bool { return !d.backPressure || !d.queue.full(d.limit) }
 
 // Wakes tells whether a sender that found no room is woken now. Linux does so when what a socket has waiting is less
 // than half of its buffer, and a buffer for N frames is between N−1 and N of them, so that (N−1)/2 are left at most.
-func (d *Direction[T]) Wakes() bool {
-	l := d.limits
-	return (l.packets == 0 || d.queue.count <= (l.packets-1)/2) && (l.bytes == 0 || 2*d.queue.bytes < l.bytes)
-}
+func (d *Direction[T]) Wakes() bool { return d.limit == 0 || d.queue.count <= (d.limit-1)/2 }
 
 // Push takes a frame that arrived at the given time; false if back-pressure refuses it, and the frame stays
 // the caller's. An arrival before that of an earlier frame counts as simultaneous with it.
 func (d *Direction[T]) Push(frame T, bytes int, arrival Time) bool {
 	arrival = max(arrival, d.lastArrival)
 	d.advance(arrival)
-	if !d.Room(bytes) {
+	if !d.Room() {
 		d.counts.Refused++
 		return false
 	}
@@ -143,12 +138,12 @@ func (d *Direction[T]) Push(frame T, bytes int, arrival Time) bool {
 		d.enterLine(waiting[T]{frame, bytes, arrival}, arrival)
 		return true
 	}
-	if d.queue.full(d.limits, bytes) {
+	if d.queue.full(d.limit) {
 		if d.properties.Queue.Mode != QueueDropHead {
 			d.drop(frame, QueueFull)
 			return true
 		}
-		for d.queue.full(d.limits, bytes) {
+		for d.queue.full(d.limit) {
 			d.drop(d.dequeue().frame, QueueFull)
 		}
 	}
@@ -196,7 +191,7 @@ func (d *Direction[T]) advance(now Time) {
 		}
 		queued := d.queue.bytes
 		head := d.dequeue()
-		if d.codelling && d.codel.drop(&d.properties.Queue, served.leaves, served.leaves-head.arrival, queued) {
+		if d.codelling && d.codel.drop(served.leaves, served.leaves-head.arrival, queued) {
 			d.drop(head.frame, QueueDelayed)
 			continue
 		}

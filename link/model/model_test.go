@@ -82,13 +82,13 @@ func burstyArrivals(r *rand.Rand, n int, meanGap Time) []arrival {
 func randomProperties(r *rand.Rand) Properties {
 	p := Properties{DelayMS: float64(r.IntN(50)), Queue: Queue{
 		Mode:    []string{"", QueueDropTail, QueueDropHead, QueueCoDel, QueueBackPressure}[r.IntN(5)],
-		Packets: r.IntN(40), Bytes: r.IntN(3) * 20000, MS: float64(r.IntN(3) * 20), BDP: float64(r.IntN(3)),
+		Packets: r.IntN(40),
 	}}
 	switch r.IntN(4) {
 	case 0:
 		p.RateBPS, p.BurstBytes = 1e5+r.Float64()*1e7, r.IntN(2)*4000
 	case 1:
-		p.RatePPS = 10 + r.Float64()*2000
+		p.FramesPPS = 10 + r.Float64()*2000
 	case 2:
 		p.Trace = Trace{at: []Time{0, ms, ms, 7 * ms, 8 * ms}}
 	}
@@ -111,7 +111,7 @@ func randomChange(r *rand.Rand) Change {
 	case 0:
 		c.RateBPS = &p.RateBPS
 	case 1:
-		c.RatePPS = &p.RatePPS
+		c.FramesPPS = &p.FramesPPS
 	case 2:
 		if !p.Trace.IsZero() {
 			c.Trace = &p.Trace
@@ -193,7 +193,7 @@ func TestBackloggedLinkUsesAllOfItsRate(t *testing.T) {
 	for _, late := range []Time{0, 20 * ms} {
 		arrivals := slices.Repeat([]arrival{{0, 1073}}, 10_000)
 		for name, p := range map[string]Properties{
-			"bps": {RateBPS: 8790016, DelayMS: 50}, "pps": {RatePPS: 1024, DelayMS: 50},
+			"bps": {RateBPS: 8790016, DelayMS: 50}, "pps": {FramesPPS: 1024, DelayMS: 50},
 		} {
 			got := pass(p, 1, "k", arrivals, late, nil)
 			last := got.delivered[len(got.delivered)-1].Due

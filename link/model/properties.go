@@ -12,8 +12,8 @@ const (
 type Properties struct {
 	// RateBPS is in bits per second of the frames' bytes; 0 is no limit.
 	RateBPS float64 `json:"rate_bps,omitempty"`
-	// RatePPS is in frames per second, whatever their size; 0 is no limit.
-	RatePPS float64 `json:"rate_pps,omitempty"`
+	// FramesPPS is in frames per second, whatever their size; 0 is no limit.
+	FramesPPS float64 `json:"frames_pps,omitempty"`
 	// BurstBytes is the bucket of a token-bucket rate: what may leave at once after idling. 0 sends each
 	// frame in the time its bits take. For RateBPS only.
 	BurstBytes int `json:"burst_bytes,omitempty"`
@@ -48,4 +48,4 @@ type Properties struct {
 }
 
 // Limited tells whether frames wait for a rate.
-func (p *Properties) Limited() bool { return p.RateBPS > 0 || p.RatePPS > 0 || len(p.Trace.at) > 0 }
+func (p *Properties) Limited() bool { return p.RateBPS > 0 || p.FramesPPS > 0 || len(p.Trace.at) > 0 }

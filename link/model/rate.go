@@ -23,8 +23,8 @@ func newPace(p *Properties) pace {
 	case p.RateBPS > 0:
 		perByte := 8 * nsPerS / p.RateBPS
 		return pace{nsPerByte: perByte, burst: Time(min(perByte*float64(p.BurstBytes), maxBurst))}
-	case p.RatePPS > 0:
-		return pace{nsPerFrame: nsPerS / p.RatePPS}
+	case p.FramesPPS > 0:
+		return pace{nsPerFrame: nsPerS / p.FramesPPS}
 	}
 	return pace{}
 }

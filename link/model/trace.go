@@ -90,14 +90,6 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 // IsZero lets JSON leave out an empty trace.
 func (t Trace) IsZero() bool { return len(t.at) == 0 }
 
-// MeanBPS is the rate of the trace in the long run.
-func (t Trace) MeanBPS() float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return float64(len(t.at)) * TraceOpportunityBytes * 8 * nsPerS / float64(t.period())
-}
-
 func (t Trace) period() Time { return t.at[len(t.at)-1] }
 
 // traceCursor is the place in a repeating trace and what is left of the opportunity there.

@@ -125,11 +125,9 @@ func (l *Link) resolve(raw json.RawMessage, directory string) error {
 		return err
 	}
 	if l.ShapedAtHosts() {
-		both.RateBPS, both.RatePPS, both.BurstBytes, both.Queue = nil, nil, nil, nil
+		both.RateBPS, both.BurstBytes, both.Queue = nil, nil, nil
 	} else if both.Trace != nil {
-		both.RateBPS, both.RatePPS = nil, nil // for the probe and the reader: about what the trace gives
-	} else if both.RateBPS != nil {
-		both.RatePPS = nil // the same rate, in packets of frame_bytes
+		both.RateBPS = nil // for the probe and the reader: about what the trace gives
 	}
 	if both.Trace != nil && l.ShapedAtHosts() {
 		return fmt.Errorf("queue.mode: %q, want a queue in the middle, where the trace paces frames", l.Queue.Mode)

@@ -59,7 +59,7 @@ func TestBlockedWriterIsWokenAsTheModelHasIt(t *testing.T) {
 // heldAtModelsWake empties a full modelled queue until its sender is woken.
 func heldAtModelsWake(packets int) int {
 	queue := model.Queue{Mode: model.QueueBackPressure, Packets: packets}
-	d := model.NewDirection(model.Properties{RatePPS: 1000, Queue: queue}, 1, "link", "ab", 0, model.Hooks[int]{})
+	d := model.NewDirection(model.Properties{FramesPPS: 1000, Queue: queue}, 1, "link", "ab", 0, model.Hooks[int]{})
 	for i := range packets {
 		d.Push(i, 1000, 0)
 	}

@@ -110,11 +110,11 @@ func (p Parameters) generate() network {
 
 func (n *network) addRelay(p Parameters, number int, r *rand.Rand) {
 	name := fmt.Sprint("relay", number)
-	properties := model.Properties{RatePPS: p.Rate.draw(r), DelayMS: p.Delay.draw(r)}
-	packets := max(p.QueuePackets, int(properties.RatePPS*p.QueueMS/1e3))
+	properties := model.Properties{FramesPPS: p.Rate.draw(r), DelayMS: p.Delay.draw(r)}
+	packets := max(p.QueuePackets, int(properties.FramesPPS*p.QueueMS/1e3))
 	properties.Queue = model.Queue{Mode: model.QueueDropTail, Packets: packets}
 	n.run.Links = append(n.run.Links, sim.Link{Name: name, AB: properties, BA: properties})
-	n.relays = append(n.relays, relay{name: name, ratePPS: properties.RatePPS})
+	n.relays = append(n.relays, relay{name: name, ratePPS: properties.FramesPPS})
 	up := true
 	for at := 0.0; ; up = !up {
 		mean := p.UpS
@@ -134,7 +134,7 @@ func (n *network) addRelay(p Parameters, number int, r *rand.Rand) {
 func (n *network) addSession(p Parameters, number int, r *rand.Rand) {
 	name := fmt.Sprint("session", number)
 	out := model.Properties{
-		RatePPS: p.AccessPPS, DelayMS: p.AccessMS, Queue: model.Queue{Mode: model.QueueBackPressure, Packets: 16},
+		FramesPPS: p.AccessPPS, DelayMS: p.AccessMS, Queue: model.Queue{Mode: model.QueueBackPressure, Packets: 16},
 	}
 	in := out
 	in.Queue = model.Queue{Mode: model.QueueDropTail, Packets: 256}

@@ -208,7 +208,7 @@ func (n *network) touch(d *direction) {
 
 // room reports whether a frame may be sent into a direction now: a pulled plug
 // takes everything, and loses it.
-func (d *direction) room(bytes int) bool { return d.unplugged || d.Room(bytes) }
+func (d *direction) room() bool { return d.unplugged || d.Room() }
 
 // wakes reports whether a sender that found no room goes on.
 func (d *direction) wakes() bool { return d.unplugged || d.Wakes() }

@@ -13,7 +13,6 @@ type end struct {
 	world    *world
 	transfer int
 	which    int // 0 sends
-	largest  int // bytes of a full data packet
 	session  *session.Session
 	peer     *end
 	routes   [][]*direction // per connection, from here
@@ -23,10 +22,6 @@ type end struct {
 	waiting  int           // packets in held
 	stopped  []bool        // per connection: by a full queue, and not yet woken
 }
-
-// dataHeader is the most that NCP adds to a packet's data: two tags, a
-// sequence and a length.
-const dataHeader = 13
 
 // transfer is one session and its application.
 type transfer struct {
@@ -58,7 +53,7 @@ func (w *world) newTransfer(index int) (*transfer, error) {
 			return nil, err
 		}
 		t.ends[i] = &end{
-			world: w, transfer: index, which: i, session: s, largest: int(cfg.MTUBytes) + dataHeader,
+			world: w, transfer: index, which: i, session: s,
 			held: make([][]*packet, len(c.Paths)), pausedTo: make([]time.Duration, len(c.Paths)),
 			stopped: make([]bool, len(c.Paths)),
 		}
@@ -170,14 +165,13 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 
 // pump lets every connection send while its first link takes packets.
 func (e *end) pump(w *world) {
-	largest := e.largest + w.run.FrameBytes
 	for conn, route := range e.routes {
 		if e.stopped[conn] && !route[0].wakes() {
 			continue
 		}
 		e.stopped[conn] = false
 		for {
-			if !route[0].room(largest) {
+			if !route[0].room() {
 				e.stopped[conn] = true
 				break
 			}

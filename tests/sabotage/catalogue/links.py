@@ -46,7 +46,7 @@ ENTRIES = (
     _link(
         "queue-twice",
         "a buffer beyond the one that was asked for",
-        Swap("link/model/queue.go", "limits{packets: p.Queue.Packets,", "limits{packets: 2 * p.Queue.Packets,"),
+        Swap(_DIRECTION, "d.limit = p.Queue.Packets", "d.limit = 2 * p.Queue.Packets"),
     ),
     _link(
         "reordering",
