@@ -39,7 +39,7 @@ MAY_BE_EMPTY = {
     "convergence": {
         "Settled after",
         "Database is behind by",
-        "Largest error against the law",
+        "Largest error",
         "Ratio of the windows",
         "Checks that failed",
         "Checks",

@@ -109,7 +109,7 @@ def build() -> dict[str, Any]:
             "Packets sent again. On links without loss there should be none.",
             "packets/s",
             [_plot("resent", function="rate")],
-            soft_most=1,
+            soft_most=10,
             by_connection=False,
         ),
     ):

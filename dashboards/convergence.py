@@ -52,7 +52,7 @@ def _ratios() -> list[tuple[str, str]]:
         by=("session",),
         conditions=("\"connection\" = '1'",),
     )
-    return [*asked, (first, "$tag_session: connection 1 over the others")]
+    return [*asked, (first, "$tag_session/1 over the others")]
 
 
 def _of_session(name: str) -> tuple[str, str]:
@@ -87,8 +87,8 @@ def build() -> dict[str, Any]:
             nothing="not judged yet",
         ),
         panels.number(
-            "Largest error against the law",
-            "Share of the window, measured − law, of each connection in the time that "
+            "Largest error",
+            "Against the law: share of the window, measured − law, of each connection in the time that "
             "is judged. It should be below the check's tolerance, as a rule 3%.",
             "",
             select_of_run(named("law_worst"), _OF_CONNECTION, function="max", by=("session",)),
@@ -101,7 +101,7 @@ def build() -> dict[str, Any]:
             "Nothing where they did not.",
             "s",
             select_of_run(on_one_clock(named("settled_s")), _OF_SESSION),
-            nothing="not settled yet",
+            nothing="not settled",
         ),
         panels.number(
             "Goodput, mean of the run",
@@ -197,7 +197,7 @@ def build() -> dict[str, Any]:
             "Packets sent again. On links without loss there should be none.",
             "packets/s",
             [_plot("resent", function="rate")],
-            soft_most=1,
+            soft_most=10,
         ),
         panels.lines(
             "Goodput", "Payload that the receiver got, over the last second.", "bit/s", [_of_session("goodput_bps")]

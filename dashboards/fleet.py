@@ -16,7 +16,6 @@ NAME = "fleet"
 
 _OF_VARIANT = ("scenario", "policy", "engine", "variant")
 _BY = ("policy", "engine", "variant")
-_WHO = "$tag_scenario $tag_policy $tag_engine $tag_variant"
 
 _NONE = "No run of these has been judged in this span of time."
 
@@ -55,23 +54,16 @@ def build() -> dict[str, Any]:
         ),
         panels.lines(
             "Passed in a day",
-            "Of all chosen runs, by day in UTC; dashed how many there were. The two should be one.",
+            "Of all chosen runs of an engine, by day in UTC; dashed how many there were. The two should be one.",
             "runs",
             [
-                (select_dashboard(kept.DAILY_PASSED, _OF_VARIANT, function="sum", by=_BY, every="1d"), _WHO),
-                (select_dashboard(kept.DAILY_RUNS, _OF_VARIANT, function="sum", by=_BY, every="1d"), f"runs {_WHO}"),
+                (select_dashboard(kept.DAILY_PASSED, _OF_VARIANT, function="sum", every="1d"), "$tag_engine"),
+                (select_dashboard(kept.DAILY_RUNS, _OF_VARIANT, function="sum", every="1d"), "runs $tag_engine"),
             ],
             asked="/^runs/",
+            width=panels.FULL,
             points=True,
             nothing="Summed up by the hour: nothing yet.",
-        ),
-        panels.lines(
-            "Time of the transfer",
-            "A scenario's should stay the same.",
-            "s",
-            [(select_dashboard(kept.DURATION, _OF_VARIANT, by=_BY), _WHO)],
-            points=True,
-            nothing=_NONE,
         ),
         panels.rows(
             "History",
@@ -79,6 +71,17 @@ def build() -> dict[str, Any]:
             select_table(kept.VERDICTS, _OF_VARIANT, newest=500, in_span=True),
             height=10,
             units={"duration_s": "s"},
+            titles={"run_id": "run", "duration_s": "transfer"},
+            widths={
+                "Time": 170,
+                "scenario": 150,
+                "policy": 100,
+                "engine": 90,
+                "variant": 80,
+                "run_id": 190,
+                "verdict": 120,
+                "duration_s": 90,
+            },
             nothing=_NONE,
         ),
     ):
@@ -92,6 +95,8 @@ def build() -> dict[str, Any]:
             "nothing at all would be best): those stay below 100%, others near it.",
             "",
             [(of_expected, "$tag_figure, $tag_policy $tag_engine $tag_variant")],
+            width=panels.THIRD,
+            height=11,
             points=True,
             nothing=_NONE,
         )
@@ -107,6 +112,20 @@ def build() -> dict[str, Any]:
                     "$tag_session, $tag_policy $tag_engine $tag_variant",
                 )
             ],
+            width=panels.THIRD,
+            height=11,
+            points=True,
+            nothing=_NONE,
+        )
+    )
+    board.with_panel(
+        panels.lines(
+            "Time of the transfer of $scenario",
+            "From its start to the last packet. It should stay the same.",
+            "s",
+            [(select_dashboard(kept.DURATION, _OF_VARIANT, by=_BY), "$tag_policy $tag_engine $tag_variant")],
+            width=panels.THIRD,
+            height=11,
             points=True,
             nothing=_NONE,
         )

@@ -64,6 +64,18 @@ def build() -> dict[str, Any]:
                 "loss_asked": "percentunit",
                 "of_limit": "percentunit",
             },
+            widths={
+                "direction": 50,
+                "rate_bps": 105,
+                "rate_bps_asked": 105,
+                "rate_error": 105,
+                "delay_ms": 95,
+                "delay_ms_asked": 105,
+                "delay_error_ms": 110,
+                "loss": 80,
+                "loss_asked": 100,
+                "of_limit": 150,
+            },
             titles={
                 "rate_bps": "rate",
                 "rate_bps_asked": "asked rate",
@@ -86,8 +98,15 @@ def build() -> dict[str, Any]:
             hidden=("Time", "time"),
             width=panels.HALF,
             height=8,
+            widths={"direction": 50, "p99_ms": 90, "p99_limit_ms": 90, "max_ms": 90, "max_limit_ms": 90},
             units={"p99_ms": "ms", "p99_limit_ms": "ms", "max_ms": "ms", "max_limit_ms": "ms"},
-            titles={"p99_ms": "99%", "p99_limit_ms": "limit", "max_ms": "latest", "max_limit_ms": "its limit"},
+            titles={
+                "direction": "dir.",
+                "p99_ms": "99%",
+                "p99_limit_ms": "limit",
+                "max_ms": "latest",
+                "max_limit_ms": "its limit",
+            },
             nothing="Known when the run has ended, and only where the middle is the relay.",
         ),
         panels.lines(
@@ -155,7 +174,7 @@ def build() -> dict[str, Any]:
             "packets/s",
             [_plot("any_link_drops", function="rate")],
             width=panels.THIRD,
-            soft_most=1,
+            soft_most=10,
         ),
     ):
         board.with_panel(panel)

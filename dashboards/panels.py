@@ -273,6 +273,8 @@ def rows(
         .height(height)
         .show_header(True)
         .no_value(nothing)
+        # That is for a table without rows; a cell without a value has a dash.
+        .override_by_regexp("/.*/", [models.DynamicConfigValue("noValue", "–")])
     )
     for column, title_of in (titles or {}).items():
         panel.override_by_name(column, [models.DynamicConfigValue("displayName", title_of)])

@@ -68,6 +68,17 @@ def build() -> dict[str, Any]:
             of_run,
             height=10,
             hidden=("Time", "time", "position"),
+            widths={
+                "column": 210,
+                "figure": 150,
+                "median": 100,
+                "lowest": 100,
+                "highest": 100,
+                "n": 60,
+                "bound": 100,
+                "engine": 100,
+                "variant": 100,
+            },
             nothing=_NONE,
         ).transformations(by_row)
     )

@@ -80,7 +80,7 @@ def build() -> dict[str, Any]:
             "Segments sent again. Without loss there should be none.",
             "packets/s",
             [_plot("tcp_resent", function="rate")],
-            soft_most=1,
+            soft_most=10,
         ),
         panels.lines(
             "Held for lost",

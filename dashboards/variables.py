@@ -48,7 +48,8 @@ def run(*, several: bool = False) -> QueryVariable:
     """The runs, newest first by their time. The first choice is the latest run, whichever that is by now: a page that
     is open goes over to a new run unless one was chosen."""
     of_scenario = influxql.tag_matches_variable("scenario", "scenario")
-    latest = "" if several else f" OR {influxql.tag_is('run', LATEST)}"
+    # Of all scenarios is also the entry that stands for the latest run: no choice where several are named.
+    latest = f" AND {influxql.identifier('scenario')} != ''" if several else f" OR {influxql.tag_is('run', LATEST)}"
     query = f'SELECT "run_id" FROM {_RUNS} WHERE {of_scenario}{latest} ORDER BY time DESC LIMIT 1000'
     variable = _query("run", query).sort(VariableSort.DISABLED).multi(several)
     return variable if several else variable.current(VariableOption(True, LATEST, LATEST))

@@ -17,8 +17,8 @@ OF_EXPECTED = Series(
 GOODPUT = Series(
     "history_goodput_bps", _FIGURE, "measured", "session", "Goodput", "bit/s", (("figure", "goodput_bps"),), RETENTION
 )
-DAILY_PASSED = Series("daily_passed", "verdict_daily", "passed", "scenario", "Passed in a day", "runs", (), RETENTION)
-DAILY_RUNS = Series("daily_runs", "verdict_daily", "runs", "scenario", "Runs in a day", "runs", (), RETENTION)
+DAILY_PASSED = Series("daily_passed", "verdict_daily", "passed", "engine", "Passed in a day", "runs", (), RETENTION)
+DAILY_RUNS = Series("daily_runs", "verdict_daily", "runs", "engine", "Runs in a day", "runs", (), RETENTION)
 
 VERDICTS = Table(
     _VERDICT,

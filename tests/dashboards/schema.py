@@ -35,6 +35,7 @@ OVERRIDES = frozenset(
         "custom.fillOpacity",
         "custom.hideFrom",
         "custom.showPoints",
+        "noValue",
     }
 )
 

@@ -100,6 +100,13 @@ def test_the_latest_run_by_time_is_shown_whatever_its_name(empty, tmp_path):
     assert chosen.chosen["shown"] == "vk-1394"
 
 
+def test_compare_opens_at_the_latest_run(empty, tmp_path):
+    run = replay(empty, recorded("nkp24"), tmp_path)
+    now_ms = run.to_ms + HOUR_MS
+    assert opened(BOARDS["compare"], empty, now_ms).chosen["run"] == [run.plan["run"]]
+    assert all(page(BOARDS["compare"], empty, now_ms).values())
+
+
 @pytest.mark.parametrize("engine", ["mininet", "sim", "vkernel"])
 def test_one_run_alone_is_shown_whole_an_hour_later(empty, tmp_path, engine):
     run = replay(empty, renamed(recorded("nkp24"), "only", engine), tmp_path)
