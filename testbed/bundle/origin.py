@@ -22,6 +22,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Choices, Plan, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
+from testbed.scenario.files import LINKS
 from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
 from testbed.simulator import run as simulator
@@ -186,8 +187,7 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verified) -
     name, file = str(plan["scenario"]), folder / "scenario.yaml"
     if is_cell(folder) or not file.is_file():
         return
-    place = f"scenarios/{name}.yaml"
-    there = _git("show", f"{commit}:{place}")
+    place, there = _scenario_of(commit, name)
     if there is None:
         verified.unchecked.append(
             f"commit: {_short(commit)} has no {place}: the scenario is the user's own, or a table's"
@@ -202,6 +202,15 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verified) -
             )
 
 
+def _scenario_of(commit: str, name: str) -> tuple[str, bytes | None]:
+    """The place of a scenario in a commit, and its text there; None if it has none of the name."""
+    here = f"scenarios/{name}.yaml"
+    for place in (here, f"scenarios/{LINKS}/{name}.yaml"):
+        if (text := _git("show", f"{commit}:{place}")) is not None:
+            return place, text
+    return here, None
+
+
 def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -> None:
     """Whether a table is the one that the recorded commit has, with the overrides that are recorded."""
     commit = str(recorded.get("commit") or "")
@@ -209,8 +218,11 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -
         verified.unchecked.append(f"commit: {why}")
         return
     name = str(read_json(folder / "table.json")["name"])
-    place = f"scenarios/{name}.yaml" if is_repeated(folder) else f"scenarios/tables/{name}.yaml"
-    there = _git("show", f"{commit}:{place}")
+    if is_repeated(folder):
+        place, there = _scenario_of(commit, name)
+    else:
+        place = f"scenarios/tables/{name}.yaml"
+        there = _git("show", f"{commit}:{place}")
     if there is None:
         verified.unchecked.append(f"commit: {_short(commit)} has no {place}: it is the user's own")
         return

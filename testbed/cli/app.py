@@ -104,7 +104,7 @@ def with_verb(arguments: Sequence[str]) -> list[str]:
             return ["sweep", *rest]
     if first == "run":
         return list(arguments)
-    known = [path.stem for path in (*files.scenarios(), *files.tables(), *files.sweeps())]
+    known = [path.stem for path in (*files.scenarios(), *files.links(), *files.tables(), *files.sweeps())]
     near_verb = difflib.get_close_matches(first, VERBS, n=1, cutoff=0.75)
     near_scenario = difflib.get_close_matches(first, known, n=1, cutoff=0.75)
     if near_verb and not near_scenario and "/" not in first:

@@ -14,12 +14,13 @@ def register(app: typer.Typer) -> None:
     @app.command("list")
     def list_() -> None:
         """List the scenarios, tables and sweeps, a line each."""
-        for paths, kind in ((files.scenarios(), ""), (files.tables(), "  (table)"), (files.sweeps(), "  (sweep)")):
-            for path in paths:
+        shipped = {"": files.scenarios(), "link": files.links(), "table": files.tables(), "sweep": files.sweeps()}
+        for kind, found in shipped.items():
+            for path in found:
                 try:
                     heading = files.heading(path)
                 except BadInput as error:
                     print(f"{path.stem:<20} ({error.message})")
                     continue
                 source = f"  [{heading['source']}]" if heading.get("source") else ""
-                print(f"{path.stem:<20} {heading.get('title', '')}{source}{kind}")
+                print(f"{path.stem:<20} {heading.get('title', '')}{source}" + (f"  ({kind})" if kind else ""))

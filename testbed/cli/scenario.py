@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         set_: SetOption = [],  # noqa: B006
     ) -> None:
         """Check scenario files; a mistake is named with file, line, field, value and what would be right."""
-        everything = (*files.scenarios(), *files.tables(), *files.sweeps())
+        everything = (*files.scenarios(), *files.links(), *files.tables(), *files.sweeps())
         for name in scenarios or [str(path) for path in everything]:
             if files.is_table(name):
                 _validate_table(name, set_)

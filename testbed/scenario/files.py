@@ -19,6 +19,8 @@ from testbed import paths
 from testbed.errors import BadInput
 from testbed.scenario import bounded
 
+LINKS = "links"
+"""Of the scenarios' folder, where those are that show what a link can do."""
 TABLES = paths.SCENARIOS / "tables"
 SWEEPS = paths.SCENARIOS / "sweeps"
 
@@ -26,6 +28,11 @@ SWEEPS = paths.SCENARIOS / "sweeps"
 def scenarios() -> list[Path]:
     """The scenario files that the testbed ships, by name."""
     return sorted(paths.SCENARIOS.glob("*.yaml"))
+
+
+def links() -> list[Path]:
+    """Those that show what a link can do, one thing each."""
+    return sorted((paths.SCENARIOS / LINKS).glob("*.yaml"))
 
 
 def tables() -> list[Path]:

@@ -45,7 +45,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
 
 def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, CommentedMap, list[str]]:
     """A scenario's file, its document with ``quick`` and ``assignments`` applied, and what was applied."""
-    path = files.find(name, "scenario", files.scenarios())
+    path = files.find(name, "scenario", [*files.scenarios(), *files.links()])
     text = read(path)
     document = parse(path, text, "a scenario is a mapping with name, title, links, ncp and checks")
     applied: list[str] = []

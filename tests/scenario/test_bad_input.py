@@ -27,7 +27,9 @@ MOST_MEMORY_BYTES = 200 << 20
 STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()
 # Python of the user's own is theirs to get right; Mininet prints what it thinks of it.
 SCENARIOS = [
-    document for path in files.scenarios() if "file" not in str((document := mutations.plain(path))["topology"])
+    document
+    for path in [*files.scenarios(), *files.links()]
+    if "file" not in str((document := mutations.plain(path))["topology"])
 ]
 TABLES = [mutations.plain(path) for path in files.tables()]
 SWEEPS = [mutations.plain(path) for path in files.sweeps()]
@@ -205,5 +207,5 @@ def test_a_checks_name_can_be_a_tag(file: Path, name: str) -> None:
 
 
 def test_the_largest_of_our_own_is_well_within_the_bounds() -> None:
-    own = [*files.scenarios(), *files.tables(), *files.sweeps()]
+    own = [*files.scenarios(), *files.links(), *files.tables(), *files.sweeps()]
     assert max(len(path.read_text()) for path in own) * 2 < bounded.MOST_CHARACTERS

@@ -6,7 +6,7 @@ import pytest
 
 from testbed import paths
 from testbed.errors import BadInput, Exit
-from testbed.scenario.files import find, scenarios
+from testbed.scenario.files import find, links, scenarios
 from testbed.scenario.load import load
 
 STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()
@@ -28,7 +28,7 @@ def line_of(text: str, part: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), start=1) if part in line)
 
 
-@pytest.mark.parametrize("path", scenarios(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*scenarios(), *links()], ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_shipped_scenario_is_valid(path: Path, quick: bool) -> None:
     scenario = load(str(path), quick=quick).scenario

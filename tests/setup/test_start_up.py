@@ -89,7 +89,9 @@ def test_a_heading_is_the_plain_values_before_the_first_section(tmp_path) -> Non
     assert files.heading(file) == {}
 
 
-@pytest.mark.parametrize("path", [*files.scenarios(), *files.tables(), *files.sweeps()], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [*files.scenarios(), *files.links(), *files.tables(), *files.sweeps()], ids=lambda path: path.stem
+)
 def test_every_shipped_file_begins_with_its_name_and_title(path) -> None:
     assert files.heading(path)["name"] == path.stem
     assert files.heading(path)["title"]
