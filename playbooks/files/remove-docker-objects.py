@@ -8,7 +8,7 @@ SERVICES = "com.docker.compose.project=ncp-testbed"
 try:
     engine = docker.from_env(timeout=30)
     containers = engine.containers.list(all=True, filters={"label": "ncp-testbed.run"})
-    # InfluxDB and Grafana, of docker-compose.yml
+    # Grafana, of docker-compose.yml
     containers += engine.containers.list(all=True, filters={"label": SERVICES})
 except docker.errors.DockerException:
     raise SystemExit(0) from None  # no engine, so nothing of ours is in it

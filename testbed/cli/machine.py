@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
         """Start InfluxDB (a run does so by itself), and Grafana where its image can be had."""
         _need_root()
         make_ready(Progress(), "up")
-        endpoint = services.influxdb()
+        endpoint = server.ensure()
         print(f"InfluxDB at {endpoint.url}")
         try:
             print(f"Grafana at {services.start_grafana(endpoint)}")
@@ -33,11 +33,9 @@ def register(app: typer.Typer) -> None:
     def down() -> None:
         """Stop the testbed's InfluxDB and Grafana; their data stays."""
         _need_root()
-        in_container = bool(compose.containers("influxdb"))
-        if compose.containers("grafana"):
+        if compose.stop():
             print("Grafana stopped")
-        compose.stop()
-        print("InfluxDB stopped" if server.stop() or in_container else "InfluxDB was not running")
+        print("InfluxDB stopped" if server.stop() else "InfluxDB was not running")
 
 
 def _need_root() -> None:

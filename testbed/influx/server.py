@@ -76,7 +76,7 @@ def ensure() -> Endpoint:
         if process is not None and not _listens(process, port):
             _end(process)  # it runs on the port of an earlier setting
             process = None
-        if process is None and not _in_container(port):
+        if process is None:
             _check_port(port)
             _start(state, user)
         logins = state.logins()
@@ -114,8 +114,6 @@ def status() -> Status:
     process = _process(State.here())
     if process is not None and _listens(process, port):
         return Status("running", url, process.pid)
-    if _in_container(port):
-        return Status("running", url, detail="in a container")
     owner = _listener(port)
     if owner is not None:
         return Status("foreign", url, detail=owner)
@@ -170,15 +168,6 @@ def _listener(port: int) -> str | None:
         except psutil.NoSuchProcess:
             return f"pid {connection.pid}"
     return None
-
-
-def _in_container(port: int) -> bool:
-    """Whether what listens there is the service of docker-compose.yml."""
-    if _listener(port) is None:
-        return False
-    from testbed.services import compose
-
-    return bool(compose.containers("influxdb"))
 
 
 def _check_port(port: int) -> None:

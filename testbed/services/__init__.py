@@ -1,1 +1,1 @@
-"""InfluxDB and Grafana in containers (docker-compose.yml), where their images can be had."""
+"""Grafana in a container (docker-compose.yml), where its image can be had."""

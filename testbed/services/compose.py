@@ -1,4 +1,4 @@
-"""Runs the services of docker-compose.yml by ``docker compose`` or ``docker-compose``, whichever is there."""
+"""Runs Grafana, the service of docker-compose.yml, by ``docker compose`` or ``docker-compose``, whichever is there."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def command() -> list[str]:
     raise NoService("neither `docker compose` nor `docker-compose` is installed (Debian: docker-compose)")
 
 
-def have_image(service: str) -> None:
-    """Pull the service's image unless it is here; NoService if it can't be had."""
-    image = environment.image(service)
+def have_image() -> None:
+    """Pull Grafana's image unless it is here; NoService if it can't be had."""
+    image = environment.image()
     if subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False).returncode == 0:
         return
     print(f"pulling {image} …", flush=True)
@@ -45,29 +45,27 @@ def have_image(service: str) -> None:
         raise NoService(f"its image {image} can't be had: {why.rsplit(': ', 1)[-1]}")
 
 
-def start(service: str) -> None:
-    """Start one service; NoService if it can't be had or does not start."""
+def start() -> None:
+    """Start it; NoService if it can't be had or does not start."""
     compose = command()
-    have_image(service)
-    _compose([*compose, "up", "--detach", "--no-build", service], START_TIMEOUT_S)
+    have_image()
+    _compose([*compose, "up", "--detach", "--no-build"], START_TIMEOUT_S)
 
 
 def stop() -> bool:
-    """Stop and remove the services' containers, keeping their volumes; False when there were none."""
+    """Stop and remove its container, keeping its volume; False when there was none."""
     if not containers():
         return False
     _compose([*command(), "down"], START_TIMEOUT_S)
     return True
 
 
-def containers(service: str = "") -> list[str]:
-    """Names of the running containers of the project, or of one of its services."""
+def containers() -> list[str]:
+    """Names of the project's running containers."""
     if not shutil.which("docker"):
         return []
-    labels = [f"com.docker.compose.project={environment.PROJECT}"]
-    labels += [f"com.docker.compose.service={service}"] if service else []
-    filters = [part for label in labels for part in ("--filter", f"label={label}")]
-    asked = ["docker", "ps", "--format", "{{.Names}}", *filters]
+    label = f"label=com.docker.compose.project={environment.PROJECT}"
+    asked = ["docker", "ps", "--format", "{{.Names}}", "--filter", label]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     return done.stdout.split()
 

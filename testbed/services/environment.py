@@ -7,34 +7,29 @@ import secrets
 from pathlib import Path
 
 from testbed import paths
-from testbed.influx import state as influx_state
 from testbed.influx.endpoint import Login, Role
 from testbed.influx.state import State
 from testbed.services import grafana
 
 FILE = paths.CHECKOUT / ".env"
 
-IMAGES = {"influxdb": ("INFLUXDB_IMAGE", "influxdb:1.8.10"), "grafana": ("GRAFANA_IMAGE", "grafana/grafana:9.3.16")}
-"""Each service's variable and the image without it, as in docker-compose.yml."""
+IMAGE = "grafana/grafana:9.3.16"
+"""Grafana's where GRAFANA_IMAGE names no other, as in docker-compose.yml."""
 
 PROJECT = "ncp-testbed"
 
 
-def image(service: str) -> str:
-    """The image of a service."""
-    variable, default = IMAGES[service]
-    return os.environ.get(variable, "") or default
+def image() -> str:
+    """Grafana's image."""
+    return os.environ.get("GRAFANA_IMAGE", "") or IMAGE
 
 
 def write(influx_url: str, logins: dict[Role, Login]) -> None:
     """Write ``.env`` for its owner only."""
     values = {
         "COMPOSE_PROJECT_NAME": PROJECT,
-        **{variable: image(service) for service, (variable, _) in IMAGES.items()},
+        "GRAFANA_IMAGE": image(),
         "NCP_TESTBED_INFLUX_URL": influx_url,
-        "NCP_TESTBED_INFLUX_PORT": str(influx_state.port()),
-        "NCP_TESTBED_INFLUX_ADMIN": logins["admin"].username,
-        "NCP_TESTBED_INFLUX_ADMIN_PASSWORD": logins["admin"].password,
         "NCP_TESTBED_INFLUX_READER": logins["reader"].username,
         "NCP_TESTBED_INFLUX_READER_PASSWORD": logins["reader"].password,
         "NCP_TESTBED_GRAFANA_PORT": str(grafana.port()),

@@ -1,33 +1,17 @@
-"""What ``./run.sh up`` starts: InfluxDB, packaged or from an image, and Grafana where it can be had."""
+"""Starts Grafana and waits until it answers."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 
 import requests
 
 from testbed import paths
-from testbed.influx import server
-from testbed.influx import state as influx_state
-from testbed.influx.endpoint import Endpoint, external
+from testbed.influx.endpoint import Endpoint
 from testbed.influx.state import State
 from testbed.services import compose, environment, grafana
 
 HEALTHY_TIMEOUT_S = 90.0
-
-
-def influxdb() -> Endpoint:
-    """InfluxDB: the image that ``INFLUXDB_IMAGE`` names, else the machine's own package, else the default image."""
-    if external() is None and (os.environ.get("INFLUXDB_IMAGE") or not shutil.which("influxd")):
-        state, port = State.here(), influx_state.port()
-        state.prepare(port)
-        environment.write(f"http://127.0.0.1:{port}", state.logins())
-        compose.have_image("influxdb")
-        server.stop()
-        compose.start("influxdb")
-    return server.ensure()
 
 
 def start_grafana(endpoint: Endpoint) -> str:
@@ -35,7 +19,7 @@ def start_grafana(endpoint: Endpoint) -> str:
     State.here().folder.mkdir(parents=True, exist_ok=True)
     environment.write(endpoint.url, endpoint.logins)
     paths.results().mkdir(parents=True, exist_ok=True)
-    compose.start("grafana")
+    compose.start()
     deadline = time.monotonic() + HEALTHY_TIMEOUT_S
     while time.monotonic() < deadline:
         try:
