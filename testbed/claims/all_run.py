@@ -76,15 +76,9 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word,
     )
     progress.say(f"  {TITLES[asked.engine]}: {MODELS[asked.engine]}")
     start_s = time.monotonic()
-    made: dict[str, Made] = {}
-
-    def keep(so_far: dict[str, Made]) -> None:
-        made.update(so_far)
-        write(claims, asked, folder, run_id, made)
-
     go_on = f"To go on: the same command with --engine {asked.engine} --resume {run_id}"
     with kept_when_stopped(progress, go_on):
-        runs.run(list(claims.runs), keep)
+        made = runs.run(list(claims.runs), lambda so_far: write(claims, asked, folder, run_id, so_far))
     found = write(claims, asked, folder, run_id, made, complete=True)
     write_report(folder)
     progress.say(f"  {(time.monotonic() - start_s) / 60:.1f} min")
