@@ -15,10 +15,11 @@ from testbed.claims.evidence import judge
 from testbed.claims.execute import Made, Runs
 from testbed.claims.false_alarms import FalseAlarms
 from testbed.claims.judged import Judged
-from testbed.claims.model import Claims, Engine
+from testbed.claims.model import Claims
 from testbed.claims.report import write_report
 from testbed.engines import Options
 from testbed.judge import algebra
+from testbed.plan.engines import DEFAULT
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
 from testbed.study.bootstrap import ready
@@ -32,7 +33,7 @@ SCHEMA = 1
 class Asked:
     """What the command line asks."""
 
-    engine: Engine = "mininet"
+    engine: str = DEFAULT
     quick: bool = False
     only: tuple[str, ...] = ()
     resume: str = ""

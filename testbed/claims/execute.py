@@ -66,6 +66,10 @@ class Runs(Study[str, Made]):
     link: Literal["auto", "netem", "relay"] = "auto"
     """The middle of the links, on real packets."""
 
+    def engine_of(self, key: str) -> Engine:
+        """One for all."""
+        return self.engine
+
     def earlier(self, key: str) -> Made | None:
         """By its ``made.json``."""
         path = self._home(key) / "made.json"
@@ -119,7 +123,7 @@ class Runs(Study[str, Made]):
         self._home(key).mkdir(parents=True, exist_ok=True)
         write_json(self._home(key) / "made.json", asdict(found))
 
-    def untrusted(self, found: Made) -> bool:
+    def untrusted(self, key: str, found: Made) -> bool:
         """By the command's exit code."""
         return found.exit_code == Exit.UNTRUSTED
 

@@ -12,7 +12,6 @@ from testbed.plan.engines import named
 from testbed.scenario.section import Name, Section
 
 ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
-Engine = Literal["mininet", "sim", "vkernel"]
 
 TABLE_CHECK: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)
 

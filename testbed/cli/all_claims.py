@@ -14,7 +14,7 @@ from testbed.plan.engines import DEFAULT, ENGINES
 if TYPE_CHECKING:
     from testbed.claims.all_run import Asked
     from testbed.claims.judged import Judged
-    from testbed.claims.model import Claims, Engine
+    from testbed.claims.model import Claims
 
 
 def register(app: typer.Typer) -> None:
@@ -86,7 +86,7 @@ def register(app: typer.Typer) -> None:
         print(f"{shown(FOLDER / name)}: {len(copies)} files, {size / 1e6:.1f} MB")
 
 
-def _engines(text: str) -> list[Engine]:
+def _engines(text: str) -> list[str]:
     from testbed.errors import BadInput
 
     found = [name for name in text.split(",") if name in ENGINES]

@@ -21,7 +21,7 @@ from testbed.simulator.virtual_run import VirtualRun
 from testbed.study.carry_out import carry_out_without_pages
 from testbed.study.cell import Cell
 from testbed.study.programs import programs
-from testbed.study.runs import Runs
+from testbed.study.runs import Folders
 
 OCCASION = "compare"
 """So that what history keeps of scenarios is not mixed with trials of other versions."""
@@ -82,41 +82,20 @@ def choices_of(asked: Asked) -> Choices:
 
 
 @dataclass
-class Versions(Runs[tuple[str, int], Path]):
-    """What is found of a cell, a version and a repetition, is its run's folder."""
+class Versions(Folders):
+    """Each version with each seed."""
 
-    versions: Mapping[str, Version]
     machine_and_code: Mapping[str, Any]
     """For provenance, looked up once."""
 
-    def cell(self, key: tuple[str, int]) -> Cell:
-        """The version with the repetition's seed."""
-        return self.versions[key[0]].cell(key[1])
-
-    def alike(self, key: tuple[str, int]) -> str:
-        """The runs of a version are."""
-        return key[0]
-
-    def carry_out(self, cell: Cell, run: Run) -> None:
+    def carry_out(self, run: Run) -> None:
         """In virtual time without pages, as there are many."""
         if isinstance(run, VirtualRun):
             carry_out_without_pages(run, self.machine_and_code)
         else:
-            super().carry_out(cell, run)
+            super().carry_out(run)
 
-    def read(self, key: tuple[str, int], run: Path, attempts: int) -> Path:
-        """It is read when all are there."""
-        return run
-
-    def untrusted(self, found: Path) -> bool:
-        """By its verdict."""
-        return read_verdict(found).verdict == "untrusted"
-
-    def name(self, key: tuple[str, int]) -> str:
-        """The version and which of its seeds it is."""
-        return f"{key[0]} #{key[1] + 1}"
-
-    def told(self, key: tuple[str, int], found: Path) -> str:
+    def told(self, key: Cell, found: Path) -> str:
         """Only of one that broke down."""
         return read_verdict(found).broken or ""
 
@@ -124,8 +103,6 @@ class Versions(Runs[tuple[str, int], Path]):
 def make(found: Sequence[Version], asked: Asked, folder: Path, progress: Progress) -> list[Group]:
     """Run every version with every seed, the versions in turn, so that what changes on the machine meets all of them
     alike. Their result folders are ``<folder>/cells/<version>/<repetition>/<run>``."""
-    by_name = {version.name: version for version in found}
-    study = Versions(folder, engines.named(asked.engine), progress, by_name, provenance.of_machine_and_code())
-    keys = [(name, repetition) for repetition in range(asked.seeds) for name in by_name]
-    runs = study.run(keys)
-    return [Group(name, [read_run(runs[name, n]) for n in range(asked.seeds)]) for name in by_name]
+    cells = {(version.name, n): version.cell(n) for n in range(asked.seeds) for version in found}
+    runs = Versions(folder, progress, provenance.of_machine_and_code()).run(list(cells.values()))
+    return [Group(v.name, [read_run(runs[cells[v.name, n]]) for n in range(asked.seeds)]) for v in found]

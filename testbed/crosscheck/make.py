@@ -16,7 +16,7 @@ from testbed.crosscheck.compare import Difference, compare
 from testbed.crosscheck.figures import compare_figures, compare_tables
 from testbed.crosscheck.plot import share_plot
 from testbed.crosscheck.result import Compared
-from testbed.engines import Engine, Options, Programs
+from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.algebra import Part, Standing, worst
 from testbed.matrix import load as table_file
@@ -24,7 +24,6 @@ from testbed.matrix import table_run
 from testbed.matrix.cells_asked import cells_asked
 from testbed.matrix.outcome import Outcome
 from testbed.plan.engines import ENGINES
-from testbed.plan.resolve import Choices
 from testbed.plan.sent import traffic_of
 from testbed.report.folder import ResultFolder, read_folder
 from testbed.runner.progress import Progress
@@ -32,7 +31,7 @@ from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.bootstrap import ready
 from testbed.study.cell import Cell
-from testbed.study.runs import Runs
+from testbed.study.runs import Folders
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """The engines, as the page calls them."""
@@ -41,8 +40,6 @@ OF_THE_MACHINE = "limits."
 """Settings that say when a run is trusted, and change nothing of it."""
 
 Measured = TypeVar("Measured")
-Place = tuple[str, str]
-"""A cell: a scenario and an engine."""
 
 
 @dataclass(frozen=True)
@@ -63,41 +60,6 @@ class Asked:
         return Options(None if engine.facts.virtual_time else self.runtime, quick=self.quick)
 
 
-@dataclass
-class Scenarios(Runs[Place, Path]):
-    """What is found of a cell is its run's folder."""
-
-    scenarios: Mapping[str, LoadedScenario]
-    prepared: dict[str, tuple[Programs, Choices]]
-    """By engine."""
-
-    def cell(self, key: Place) -> Cell:
-        """The scenario with its own seed."""
-        loaded = self.scenarios[key[0]]
-        programs, choices = self.prepared[key[1]]
-        return Cell((loaded.scenario.name, key[1]), loaded, choices, programs)
-
-    def engine_of(self, key: Place) -> Engine:
-        """Each cell has its own."""
-        return engines.named(key[1])
-
-    def read(self, key: Place, run: Path, attempts: int) -> Path:
-        """It is read when the other engines' are there."""
-        return run
-
-    def untrusted(self, found: Path) -> bool:
-        """By its verdict."""
-        return read_verdict(found).verdict == "untrusted"
-
-    def name(self, key: Place) -> str:
-        """The scenario and what it is run on."""
-        return f"{self.scenarios[key[0]].scenario.name}, {WORDS[key[1]]}"
-
-    def told(self, key: Place, found: Path) -> str:
-        """The run's own verdict."""
-        return read_verdict(found).verdict
-
-
 def compare_all(
     names: Sequence[str], asked: Asked, folder: Path, each: Callable[[Compared], object], *, strict: bool
 ) -> dict[str, str]:
@@ -108,28 +70,30 @@ def compare_all(
     progress = Progress()
     tables = [name for name in names if is_table(name)]
     loaded = {name: load(name, asked.settings, quick=asked.quick) for name in names if name not in tables}
-    made = [engine for engine in asked.engines if engine not in asked.results]
-    study = Scenarios(folder, engines.named(asked.engines[0]), progress, loaded, {})
-    waiting, refused = list(loaded), dict[str, str]()
-    for name_of_engine in made if loaded else ():
-        if waiting:
-            engine = engines.named(name_of_engine)
-            options = asked.options(engine)
-            study.prepared[engine.name] = ready(engine, options, progress, "cross-check"), engine.choices(options)
-        for name in list(waiting):
-            if why := study.why_unsupported((name, name_of_engine)):
+    made = [engines.named(engine) for engine in asked.engines if engine not in asked.results]
+    study = Folders(folder, progress)
+    cells: dict[str, list[Cell]] = {name: [] for name in loaded}
+    refused: dict[str, str] = {}
+    for engine in made if loaded else ():
+        options = asked.options(engine)
+        programs, choices = ready(engine, options, progress, "cross-check"), engine.choices(options)
+        for name in [name for name in loaded if name not in refused]:
+            cells[name].append(Cell((loaded[name].scenario.name, engine.name), loaded[name], choices, programs))
+            if why := study.why_unsupported(cells[name][-1]):
                 if strict:
-                    raise CannotRun(f"{name}: {why}", f"Leave out {name_of_engine}.")
+                    raise CannotRun(f"{name}: {why}", f"Leave out {engine.name}.")
                 refused[name] = why
-                waiting.remove(name)
+        if len(refused) == len(loaded):
+            break
+    waiting = [name for name in loaded if name not in refused]
 
-    def judge(found: Mapping[Place, Path]) -> None:
-        for name in [name for name in waiting if all((name, engine) in found for engine in made)]:
+    def judge(found: Mapping[Cell, Path]) -> None:
+        for name in [name for name in waiting if all(cell in found for cell in cells[name])]:
             waiting.remove(name)
-            folders = {engine: asked.results.get(engine) or found[name, engine] for engine in asked.engines}
-            each(_of_scenario(loaded[name], folders, asked))
+            folders = {**asked.results, **{cell.engine.name: found[cell] for cell in cells[name]}}
+            each(_of_scenario(loaded[name], {engine: folders[engine] for engine in asked.engines}, asked))
 
-    judge(study.run([(name, engine) for name in waiting for engine in made], judge))
+    judge(study.run([cell for name in waiting for cell in cells[name]], judge))
     for name in tables:
         each(_of_table(name, asked))
     return {Path(name).stem: why for name, why in refused.items()}

@@ -170,6 +170,10 @@ class Cells(Study[Cell, CellResult]):
     results: list[CellResult]
     """Of all networks; those of this one are added as they are made."""
 
+    def engine_of(self, key: Cell) -> Engine:
+        """That of its network."""
+        return self.engine
+
     def make(self, key: Cell) -> CellResult:
         """A step of its own: a transfer's time limit counts from its beginning."""
         return run_cell(key, self.place, self.progress, Step(key.title))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.engines import Programs
 from testbed.figures import unit_of
-from testbed.matrix import outcome
-from testbed.matrix.load import Cell, Contender, LoadedTable, scenario_of
+from testbed.matrix import load, outcome
+from testbed.matrix.load import Contender, LoadedTable, scenario_of
 from testbed.matrix.model import Row
 from testbed.matrix.outcome import Outcome
 from testbed.plan.resolve import Choices
-from testbed.study import cell as study
+from testbed.study.cell import Cell
 from testbed.study.runs import Runs
 
 
 @dataclass
-class Matrix(Runs[Cell, Outcome]):
+class Matrix(Runs[Outcome]):
     """One table's runs on this machine. ``folder`` is the table's own result folder."""
 
     loaded: LoadedTable
@@ -27,41 +27,35 @@ class Matrix(Runs[Cell, Outcome]):
     programs: Programs
     choices: Choices
 
-    def cell(self, key: Cell) -> study.Cell:
-        """A repetition has the next seed."""
-        contender = self.columns[key.column]
-        return study.Cell(
-            key.key,
-            scenario_of(self.loaded, self.rows[key.row], contender),
-            replace(self.choices, seed=self.loaded.table.seed + key.repetition - 1),
-            self.programs,
-            contender.column.carrier,
-            contender.column.congestion_control,
-        )
-
-    def place(self, key: Cell) -> Path:
-        """Without reading the cell's scenario."""
-        return self.folder / key.folder
-
-    def alike(self, key: Cell) -> tuple[str, str]:
-        """Repetitions are."""
-        return key.row, key.column
+    def cells(self, places: Sequence[load.Cell]) -> list[Cell]:
+        """What is run in each place; repetitions have the next seeds."""
+        scenarios = {
+            (row, column): scenario_of(self.loaded, self.rows[row], self.columns[column])
+            for row, column in dict.fromkeys((place.row, place.column) for place in places)
+        }
+        return [
+            Cell(
+                place.key,
+                scenarios[place.row, place.column],
+                replace(self.choices, seed=self.loaded.table.seed + place.repetition - 1),
+                self.programs,
+                self.columns[place.column].column.carrier,
+                self.columns[place.column].column.congestion_control,
+            )
+            for place in places
+        ]
 
     def read(self, key: Cell, run: Path, attempts: int) -> Outcome:
         """Its verdict and figures."""
-        return outcome.read_outcome(key.row, key.column, key.repetition, run, attempts)
+        return outcome.read_outcome(*_place(key), run, attempts)
 
     def unsupported(self, key: Cell, why: str) -> Outcome:
         """It has no figures."""
-        return outcome.unsupported(key.row, key.column, key.repetition, why)
-
-    def untrusted(self, found: Outcome) -> bool:
-        """By the run's verdict."""
-        return found.verdict == "untrusted"
+        return outcome.unsupported(*_place(key), why)
 
     def name(self, key: Cell) -> str:
         """Its place in the table."""
-        return f"row {key.row} {key.column} #{key.repetition}"
+        return "row {} {} #{}".format(*key.key)
 
     def told(self, key: Cell, found: Outcome) -> str:
         """The headline figure and the verdict."""
@@ -70,3 +64,8 @@ class Matrix(Runs[Cell, Outcome]):
         again = f", {found.attempts} attempts" if found.attempts > 1 else ""
         why = f": {found.why[:160]}" if found.why else ""
         return f"{value}{found.verdict}{again}{why}"
+
+
+def _place(cell: Cell) -> tuple[str, str, int]:
+    row, column, repetition = cell.key
+    return row, column, int(repetition)

@@ -29,6 +29,7 @@ from testbed.plan.resolve import Plan, expected_transfer_s
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario.load import plain
+from testbed.study import cell as study
 from testbed.study.bootstrap import ready
 from testbed.study.folder import begin, kept_when_stopped, write_json
 
@@ -93,7 +94,8 @@ def plans_of(loaded: LoadedTable, asked: Asked) -> list[tuple[Cell, Plan]]:
     programs = engine.prepare_plans(progress)
     selection = select(loaded, asked, programs.policies)
     matrix = _matrix(loaded, asked, selection, programs, progress)
-    return [(cell, matrix.cell(cell).plan()) for cell in selection.cells()]
+    places = selection.cells()
+    return [(place, cell.plan()) for place, cell in zip(places, matrix.cells(places), strict=True)]
 
 
 def tell(loaded: LoadedTable, asked: Asked) -> None:
@@ -111,16 +113,14 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
     programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
     selection = select(loaded, asked, programs.policies)
     matrix = _matrix(loaded, asked, selection, programs, progress)
-    cells = selection.cells()
-    for cell in cells:
-        matrix.cell(cell).plan()  # what is wrong with any of them is told before anything is made
-    matrix.refuse_if_none_can_be_made(cells)
+    cells = matrix.cells(selection.cells())
+    matrix.refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
     bounds = _bounds(matrix, selection)
     matrix.folder = folder = folder_of(loaded, asked, selection)
-    how = engine.told(matrix.cell(cells[0]).plan(), asked.options)[0]
+    how = engine.told(cells[0].plan(), asked.options)[0]
     progress.say(f"{loaded.table.name} {folder.name}: {len(cells)} runs, {how}, results in {folder}")
 
-    def keep(found: Mapping[Cell, Outcome]) -> Verdict:
+    def keep(found: Mapping[study.Cell, Outcome]) -> Verdict:
         return write(loaded, asked, selection, bounds, folder, folder.name, list(found.values()))
 
     go_on = f"add --resume {folder.name} to the same command"
@@ -144,8 +144,8 @@ def _further(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
 
 
 def _matrix(loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs, progress: Progress) -> Matrix:
-    engine, rows, columns = engines.named(asked.engine), selection.rows, selection.columns
-    return Matrix(Path(), engine, progress, loaded, rows, columns, programs, engine.choices(asked.options))
+    choices = engines.named(asked.engine).choices(asked.options)
+    return Matrix(Path(), progress, loaded, selection.rows, selection.columns, programs, choices)
 
 
 def folder_of(loaded: LoadedTable, asked: Asked, selection: Selection) -> Path:
@@ -230,7 +230,7 @@ def _bounds(matrix: Matrix, selection: Selection) -> dict[str, dict[str, float]]
     first = next(iter(selection.columns))
     bounds = {}
     for row in selection.rows:
-        plan = matrix.cell(Cell(row, first, 1)).plan()
+        plan = matrix.cells([Cell(row, first, 1)])[0].plan()
         bound_bps = plans.bound_bps(plan, plan["sessions"][0])
         bounds[row] = {
             figure: round(bound_bps / GOODPUTS_BPS[figure], 6)

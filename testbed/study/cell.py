@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from testbed import engines, traffic
-from testbed.engines import Programs, Run
+from testbed.engines import Engine, Programs, Run
 from testbed.plan.resolve import Choices, Plan
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario
@@ -28,18 +28,27 @@ class Cell:
     """The carrier's; None: the kernel's default."""
 
     @property
+    def engine(self) -> Engine:
+        """What it is run on."""
+        return engines.named(self.choices.engine)
+
+    @property
     def folder(self) -> Path:
         """Where its runs go, in the study's result folder."""
         return folder_of(*self.key)
 
+    @property
+    def seed(self) -> int:
+        """As chosen, else the scenario's own."""
+        return self.loaded.scenario.seed if self.choices.seed is None else self.choices.seed
+
     def plan(self) -> Plan:
         """The plan of its next run; raises BadInput."""
-        return engines.named(self.choices.engine).plan(self.loaded, self.programs, self.choices, self._changed)
+        return self.engine.plan(self.loaded, self.programs, self.choices, self._changed)
 
     def run(self, results: Path) -> Run:
         """Its next run, not yet made, with its result folder in ``results``."""
-        plan = self.plan()
-        return engines.of(plan).run(plan, self.loaded, self.programs, QuietProgress(), results)
+        return self.engine.run(self.plan(), self.loaded, self.programs, QuietProgress(), results)
 
     def with_seed(self, seed: int) -> Cell:
         """Another run of it."""

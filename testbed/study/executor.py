@@ -29,8 +29,11 @@ class Study(ABC, Generic[Key, Found]):
     """What is asked of many cells. A judgement over many runs says here how one of its cells is made and read; how
     they are all made is the same for every study."""
 
-    engine: Engine
     progress: Progress
+
+    @abstractmethod
+    def engine_of(self, key: Key) -> Engine:
+        """What a cell is run on."""
 
     @abstractmethod
     def make(self, key: Key) -> Found:
@@ -48,13 +51,9 @@ class Study(ABC, Generic[Key, Found]):
         """What becomes of a cell that needs no run: it is left out, or can't be made here."""
         return None
 
-    def untrusted(self, found: Found) -> bool:
+    def untrusted(self, key: Key, found: Found) -> bool:
         """Whether another attempt is worth while."""
         return False
-
-    def engine_of(self, key: Key) -> Engine:
-        """What a cell is run on, where a study has several."""
-        return self.engine
 
     def attempts(self, key: Key) -> int:
         """How many there are at most."""
@@ -77,7 +76,7 @@ class Study(ABC, Generic[Key, Found]):
 
     def make_trusted(self, key: Key) -> Found:
         """A cell, again while it can't be trusted."""
-        return until_trusted(lambda: self.make(key), self.untrusted, self.attempts(key))
+        return until_trusted(lambda: self.make(key), lambda found: self.untrusted(key, found), self.attempts(key))
 
     def run(
         self, keys: Sequence[Key], done: Callable[[dict[Key, Found]], object] = lambda _so_far: None

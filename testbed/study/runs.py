@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed import engines
+from testbed.checks.verify import read_verdict
 from testbed.engines import Engine, Run
 from testbed.errors import Unsupported
 from testbed.plan.resolve import expected_transfer_s
@@ -15,87 +15,101 @@ from testbed.runner.progress import Progress
 from testbed.study import kept
 from testbed.study.carry_out import carry_out, note_code
 from testbed.study.cell import Cell
-from testbed.study.executor import USUAL_S, Found, Key, Study
+from testbed.study.executor import USUAL_S, Found, Study
 
 
 @dataclass
-class Runs(Study[Key, Found]):
+class Runs(Study[Cell, Found]):
     """``folder`` is the study's own result folder."""
 
     folder: Path
-    engine: Engine
     progress: Progress
-    _known: dict[Hashable, tuple[str | None, float]] = field(default_factory=dict, init=False)
+    _known: dict[Cell, tuple[str, float]] = field(default_factory=dict, init=False)
     """Why a cell can't be made here, and what its transfer takes in seconds."""
 
     @abstractmethod
-    def cell(self, key: Key) -> Cell:
-        """What is run."""
-
-    @abstractmethod
-    def read(self, key: Key, run: Path, attempts: int) -> Found:
+    def read(self, key: Cell, run: Path, attempts: int) -> Found:
         """What a finished run of a cell, by its result folder, says of it."""
 
-    def unsupported(self, key: Key, why: str) -> Found:
+    def unsupported(self, key: Cell, why: str) -> Found:
         """Of a cell that can't be made here; raises :class:`Unsupported` where a study has no word for it."""
         raise Unsupported(f"{self.name(key)}: {why}")
 
-    def alike(self, key: Key) -> Hashable:
-        """What cells have in common whose plans differ in the seed alone."""
-        return key
-
-    def place(self, key: Key) -> Path:
-        """The folder of a cell's runs."""
-        return self.folder / self.cell(key).folder
-
-    def make(self, key: Key) -> Found:
-        """A run, to its verdict."""
-        cell, place = self.cell(key), self.place(key)
-        run = cell.run(place)
-        self.carry_out(cell, run)
-        note_code(run.folder, cell.programs)
-        return self.read(key, run.folder, len(kept.finished(place)))
-
-    def carry_out(self, cell: Cell, run: Run) -> None:
+    def carry_out(self, run: Run) -> None:
         """With all that a run leaves."""
         carry_out(run, self.progress)
 
-    def earlier(self, key: Key) -> Found | None:
+    def engine_of(self, key: Cell) -> Engine:
+        """Each has its own."""
+        return key.engine
+
+    def make(self, key: Cell) -> Found:
+        """A run, to its verdict."""
+        place = self.folder / key.folder
+        run = key.run(place)
+        self.carry_out(run)
+        note_code(run.folder, key.programs)
+        return self.read(key, run.folder, len(kept.finished(place)))
+
+    def earlier(self, key: Cell) -> Found | None:
         """By the runs that were made of it before."""
-        runs = kept.finished(self.place(key))
+        runs = kept.finished(self.folder / key.folder)
         run = kept.standing(runs)
         return None if run is None else self.read(key, run, runs.index(run) + 1)
 
-    def wanted_again(self, key: Key, found: Found) -> bool:
+    def wanted_again(self, key: Cell, found: Found) -> bool:
         """By the run that it is judged by."""
-        run = kept.standing(kept.finished(self.place(key)))
-        return run is not None and kept.wanted_again(run, self.engine_of(key))
+        run = self._standing(key)
+        return run is not None and kept.wanted_again(run, key.engine)
 
-    def known(self, key: Key) -> Found | None:
+    def untrusted(self, key: Cell, found: Found) -> bool:
+        """By the run that it is judged by."""
+        run = self._standing(key)
+        return run is not None and read_verdict(run).verdict == "untrusted"
+
+    def known(self, key: Cell) -> Found | None:
         """Where it can't be made here."""
         why = self.why_unsupported(key)
-        return None if why is None else self.unsupported(key, why)
+        return self.unsupported(key, why) if why else None
 
-    def expected_s(self, key: Key) -> float:
+    def name(self, key: Cell) -> str:
+        """Its place in the study."""
+        return " ".join(key.key)
+
+    def expected_s(self, key: Cell) -> float:
         """In virtual time what a run transfers says little of how long it takes."""
-        return USUAL_S + (0.0 if self.engine_of(key).exact() else self._of(key)[1])
+        return USUAL_S + (0.0 if key.engine.exact() else self._of(key)[1])
 
-    def why_unsupported(self, key: Key) -> str | None:
-        """Why a cell can't be made here, as far as that is known before it is tried; or None."""
+    def why_unsupported(self, key: Cell) -> str:
+        """Why a cell can't be made here, as far as that is known before it is tried; "" where nothing is. Raises
+        :class:`BadInput` where there is no plan of it."""
         return self._of(key)[0]
 
-    def refuse_if_none_can_be_made(self, keys: Sequence[Key]) -> None:
-        """Raise :class:`Unsupported` where it is known of every cell that it can't be made here."""
-        reasons = {self.why_unsupported(key) for key in keys}
-        if reasons and None not in reasons:
-            raise Unsupported(
-                f"none of these can be run with --engine {self.engine.name}: "
-                + "; ".join(sorted(str(reason) for reason in reasons))
-            )
+    def refuse_if_none_can_be_made(self, keys: Sequence[Cell]) -> None:
+        """Raise :class:`Unsupported` where it is known of every cell that it can't be made here, and
+        :class:`BadInput` for what is wrong with any of them."""
+        reasons = {self.why_unsupported(key): key.engine.name for key in keys}
+        if reasons and "" not in reasons:
+            named = ", ".join(sorted(set(reasons.values())))
+            raise Unsupported(f"none of these can be run with --engine {named}: {'; '.join(sorted(reasons))}")
 
-    def _of(self, key: Key) -> tuple[str | None, float]:
-        alike = self.alike(key)
-        if alike not in self._known:
-            plan = self.cell(key).plan()
-            self._known[alike] = ("; ".join(engines.of(plan).refuses(plan)) or None, expected_transfer_s(plan))
-        return self._known[alike]
+    def _standing(self, key: Cell) -> Path | None:
+        return kept.standing(kept.finished(self.folder / key.folder))
+
+    def _of(self, key: Cell) -> tuple[str, float]:
+        if key not in self._known:
+            plan = key.plan()
+            self._known[key] = ("; ".join(key.engine.refuses(plan)), expected_transfer_s(plan))
+        return self._known[key]
+
+
+class Folders(Runs[Path]):
+    """What is found of a cell is the folder of the run that was made of it last."""
+
+    def read(self, key: Cell, run: Path, attempts: int) -> Path:
+        """It is read when others are there, too."""
+        return run
+
+    def told(self, key: Cell, found: Path) -> str:
+        """The run's own verdict."""
+        return read_verdict(found).verdict

@@ -41,6 +41,10 @@ class Runs(Study[Cell, Outcome]):
     file: Path
     finished: Mapping[str, Outcome]
 
+    def engine_of(self, key: Cell) -> Engine:
+        """One for all."""
+        return self.engine
+
     def earlier(self, key: Cell) -> Outcome | None:
         """By ``file``."""
         return self.finished.get(key.run)

@@ -65,7 +65,7 @@ def test_links_as_planned_are_not_named_and_real_ones_not_asked() -> None:
 def test_times_are_those_since_the_first_session_that_started() -> None:
     plan = small_plan(engine="sim", sessions=[small_session("never"), small_session("s2"), small_session("s1")])
     t = ticks(9)
-    known = {"rate": 8e6, "delay asked": lambda s: 50.0 if s >= 4 else 20.0}
+    known: Any = {"rate": 8e6, "delay asked": lambda s: 50.0 if s >= 4 else 20.0}
     plan["links"][0]["delay_ms"] = 20.0
     plan["timeline"] = [{"at_s": 4.0, "kind": "set", "link": "fast", "text": "", "properties": {"delay_ms": 50.0}}]
     read: Any = {(f"any_link_{FIELDS[name]}", to_the("ab")): {"fast": at(t, value)} for name, value in known.items()}

@@ -245,9 +245,8 @@ def test_a_column_or_a_line_that_decides(tmp_path: Path) -> None:
     column = judged(tmp_path, over(judge="row_ratio", row="far", over="near", columns=["previous"], min=1, max=3))
     assert (column.verdict, column.figures, column.n) == ("holds", {"previous": 2.0}, 2)
     three: dict[str, Any] = {**TWO_ROWS, "out": cells([], [9.0])}
-    write(
-        tmp_path, table=table_of(*GOOD, **{name: {**of, "rtt_ms": of["goodput_mib_s"]} for name, of in three.items()})
-    )
+    rows: Any = {name: {**of, "rtt_ms": of["goodput_mib_s"]} for name, of in three.items()}
+    write(tmp_path, table=table_of(*GOOD, **rows))
     line = judged(tmp_path, over(judge="slope", x="rtt_ms", columns=["nkp24", "previous"], min=0.5, max=1.5))
     assert (line.verdict, line.figures, line.n) == ("holds", {"measured": 1.0}, 1)
 

@@ -17,7 +17,6 @@ from testbed.errors import BadInput
 from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.cell import Cell
 from testbed.study.programs import of_sources, programs
 from tests.matrix.small_table import PROGRAMS, write_run
 
@@ -45,7 +44,7 @@ def compare(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Path) -> None:
     """Over ten pairs of three runs each; no two groups share a seed."""
     sources = tmp_path / "sources"
-    for part in ("ncp-agent", "link", "program", "telemetry", "collectors"):
+    for part in ("agents", "ncp-agent", "link", "program", "telemetry", "collectors"):
         shutil.copytree(paths.CHECKOUT / part, sources / part, ignore=shutil.ignore_patterns("*_test.go"))
     for file in ("go.mod", "go.sum"):
         shutil.copy(paths.CHECKOUT / file, sources / file)
@@ -144,18 +143,19 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
 ) -> None:
     words = ["untrusted", "pass"]
 
-    def carry_out(_study: Versions, _cell: Cell, run: Run) -> None:
+    def carry_out(_study: Versions, run: Run) -> None:
         write_run(run.folder.parent, run.folder.name, words.pop(0))
         (run.folder / "plan.json").write_text("{}")
 
     monkeypatch.setattr(Versions, "carry_out", carry_out)
-    monkeypatch.setattr(Versions, "why_unsupported", lambda _study, _key: None)
-    version = Version("new", load("startup"), PROGRAMS, Choices())
-    study = Versions(tmp_path, engines.named("mininet"), Progress(), {"new": version}, {})
-    (run,) = study.run([("new", 0)]).values()
+    monkeypatch.setattr(Versions, "why_unsupported", lambda _study, _key: "")
+    cell = Version("new", load("startup"), PROGRAMS, Choices()).cell(0)
+    (run,) = Versions(tmp_path, Progress(), {}).run([cell]).values()
     assert not words
     assert len(list((tmp_path / "cells" / "new" / "1").iterdir())) == 2
     assert read_verdict(run).verdict == "pass"
     # Whoever compares the folder later has that one, too.
-    monkeypatch.setattr("testbed.compare.groups.read_run", lambda folder: folder)
-    assert recorded("again", [str(tmp_path / "cells" / "new")]).runs == [run]
+    counted: list[Path] = []
+    monkeypatch.setattr("testbed.compare.groups.read_run", counted.append)
+    recorded("again", [str(tmp_path / "cells" / "new")])
+    assert counted == [run]

@@ -21,7 +21,7 @@ def lossless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
     (tmp_path / "lossless.py").write_text(file)
     monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(tmp_path)])
     own = eval(line, {"EngineFacts": facts.EngineFacts})
-    monkeypatch.setitem(facts.ENGINES, own.name, own)  # type: ignore[arg-type]
+    monkeypatch.setitem(facts.ENGINES, own.name, own)
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from testbed import engines
 from testbed.checks.result import Trust, Verdict
 from testbed.engines import Programs
 from testbed.matrix.execute import Matrix
@@ -42,7 +41,7 @@ def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False, e
     loaded = load(name, assignments, quick=quick)
     columns = {c.name: c for c in contenders(loaded.table, list(POLICIES))}
     rows = {row.name: row for row in loaded.table.rows}
-    return Matrix(folder, engines.named(engine), Progress(), loaded, rows, columns, PROGRAMS, Choices(quick=quick))
+    return Matrix(folder, Progress(), loaded, rows, columns, PROGRAMS, Choices(quick=quick, engine=engine))
 
 
 def write_run(folder: Path, name: str, verdict: Any, goodput_bps: float = 8 * 2**20) -> Path:

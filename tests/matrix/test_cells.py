@@ -35,7 +35,7 @@ def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool, t
     matrix = matrix_of(path.stem, tmp_path, quick=quick)
     for row in matrix.rows:
         for column in matrix.columns:
-            made = matrix.cell(Cell(row, column, 2))
+            made = matrix.cells([Cell(row, column, 2)])[0]
             plan, scenario = made.plan(), made.loaded
             assert plan["scenario"] == path.stem == scenario.scenario.name
             # In virtual time there may be no database.
@@ -51,7 +51,7 @@ def test_the_speed_table_is_the_proposals(tmp_path: Path) -> None:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert [row["row"] for row in rows] == list(matrix.rows)
     for row in rows:
-        plan = matrix.cell(Cell(row["row"], "nkp24", 1)).plan()
+        plan = matrix.cells([Cell(row["row"], "nkp24", 1)])[0].plan()
         links = [f"{x['rate_pps']:g}@{x['delay_ms']:g}:{x['loss']:g}" for x in plan["links"]]
         assert " ".join(links) == row["links"]
         assert plan["sessions"][0]["transfer_bytes"] == (80 if row["row"] == "6" else 8) << 20
@@ -65,17 +65,26 @@ def test_a_policy_that_the_agent_has_is_a_column(small: str, tmp_path: Path) -> 
 
 def test_what_is_set_for_all_cells_has_the_last_word(small: str, tmp_path: Path) -> None:
     matrix = matrix_of(small, tmp_path, "links.a.delay=7ms")
-    assert [matrix.cell(Cell(row, "nkp24", 1)).plan()["links"][0]["delay_ms"] for row in matrix.rows] == [7, 7]
-    assert expected_transfer_s(matrix_of(small, tmp_path, quick=True).cell(Cell("far", "nkp24", 1)).plan()) == 1
+    assert [matrix.cells([Cell(row, "nkp24", 1)])[0].plan()["links"][0]["delay_ms"] for row in matrix.rows] == [7, 7]
+    assert expected_transfer_s(matrix_of(small, tmp_path, quick=True).cells([Cell("far", "nkp24", 1)])[0].plan()) == 1
 
 
 def test_mptcp_gets_the_same_links_and_bytes(tmp_path: Path) -> None:
     matrix = matrix_of("speed-table", tmp_path)
-    ours, theirs = (matrix.cell(Cell("5", column, 1)).plan() for column in ("nkp24", "mptcp"))
+    ours, theirs = (matrix.cells([Cell("5", column, 1)])[0].plan() for column in ("nkp24", "mptcp"))
     assert theirs["links"] == ours["links"]
     assert theirs["sessions"][0]["transfer_bytes"] == ours["sessions"][0]["transfer_bytes"]
     assert theirs["sessions"][0]["congestion_control"] == "cubic"
     assert [check["judge"] for check in theirs["checks"]] == ["mptcp_carried", "points_stored"]
+
+
+def test_mptcp_without_a_congestion_control_has_the_kernels(small: str, tmp_path: Path) -> None:
+    Path(small).write_text(
+        Path(small).read_text().replace("  - policies: all\n", "  - {name: mptcp, carrier: mptcp}\n")
+    )
+    (cell,) = matrix_of(small, tmp_path).cells([Cell("near", "mptcp", 1)])
+    session = cell.plan()["sessions"][0]
+    assert (session["carrier"], session["congestion_control"]) == ("mptcp", None)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import pytest
 from testbed.errors import BadInput
 from testbed.matrix import table_run
 from testbed.matrix.load import KEPT_AS, Cell, load
-from testbed.matrix.outcome import Outcome, read_outcome
+from testbed.matrix.outcome import Outcome
 from testbed.matrix.table_run import Asked, select
 from testbed.runner.interrupts import Interrupted, interruptible
+from testbed.study import cell as study
 from tests.matrix.small_table import POLICIES, SMALL, matrix_of, write_run
 
 
@@ -49,11 +50,11 @@ def test_what_settles_a_cell_is_kept_and_what_does_not_is_made_again(
         if broken:
             change_verdict(run, broken="the relay ended", unsupported=verdict == "unsupported")
     (tmp_path / cell.folder / "2026-9").mkdir(parents=True)  # a run that was killed left no verdict
-    earlier = matrix.earlier(cell)
+    earlier = matrix.earlier(matrix.cells([cell])[0])
     assert (earlier.verdict if earlier else None) == found
     if earlier:
         assert earlier.attempts == attempts
-        assert matrix.wanted_again(cell, earlier) is again
+        assert matrix.wanted_again(matrix.cells([cell])[0], earlier) is again
 
 
 @pytest.mark.parametrize(("verdict", "again"), [("untrusted", False), ("broken", True)])
@@ -64,9 +65,9 @@ def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(
     run = write_run(tmp_path / cell.folder, "sim-1", "untrusted" if verdict == "untrusted" else "fail")
     if verdict == "broken":
         change_verdict(run, broken="the disk is full")
-    earlier = matrix.earlier(cell)
+    earlier = matrix.earlier(matrix.cells([cell])[0])
     assert earlier
-    assert matrix.wanted_again(cell, earlier) is again
+    assert matrix.wanted_again(matrix.cells([cell])[0], earlier) is again
 
 
 def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_path: Path) -> None:
@@ -76,31 +77,30 @@ def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_pa
         os.kill(os.getpid(), signal.SIGTERM)
     for broken, counts in (("the relay ended", True), (stopped.value.message, False)):
         change_verdict(run, broken=broken)
-        assert (matrix.earlier(cell) is not None) is counts
+        assert (matrix.earlier(matrix.cells([cell])[0]) is not None) is counts
 
 
 def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix = matrix_of(small, tmp_path)
-    late, broken, good, new = (Cell("near", "nkp24", number) for number in (1, 2, 3, 4))
+    cells = matrix.cells([Cell("near", "nkp24", number) for number in (1, 2, 3, 4)])
+    late, broken, good, new = cells
     for number in range(3):
         write_run(tmp_path / late.folder, f"2026-{number}", "untrusted")
     change_verdict(write_run(tmp_path / broken.folder, "2026-0", "fail"), broken="the relay ended")
     write_run(tmp_path / good.folder, "2026-0", "pass")
     # Of the cell that was late, two runs of these three are untrusted again.
-    came: dict[Cell, list[str]] = {late: ["untrusted", "untrusted", "pass"], broken: ["fail"], new: ["pass"]}
+    came = {late: ["untrusted", "untrusted", "pass"], broken: ["fail"], new: ["pass"]}
 
-    def attempt(cell: Cell) -> Outcome:
+    def attempt(cell: study.Cell) -> Outcome:
         run = write_run(tmp_path / cell.folder, f"2027-{len(came[cell])}", came[cell].pop(0))
-        return read_outcome(cell.row, cell.column, cell.repetition, run, len(list(run.parent.iterdir())))
+        return matrix.read(cell, run, len(list(run.parent.iterdir())))
 
     monkeypatch.setattr(matrix, "make", attempt)
-    monkeypatch.setattr(matrix, "why_unsupported", lambda _cell: None)
+    monkeypatch.setattr(matrix, "why_unsupported", lambda _cell: "")
     after_each: list[list[str]] = []
-    found = matrix.run(
-        [late, broken, good, new], lambda so_far: after_each.append([o.verdict for o in so_far.values()])
-    )
+    found = matrix.run(cells, lambda so_far: after_each.append([o.verdict for o in so_far.values()]))
 
     assert [(o.verdict, o.attempts) for o in found.values()] == [("pass", 6), ("fail", 2), ("pass", 1), ("pass", 1)]
     assert not any(came.values())

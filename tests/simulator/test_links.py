@@ -2,10 +2,10 @@
 
 import pytest
 
-from testbed.cli.simulate import prepare
 from testbed.runner.progress import Progress
 from testbed.scenario.files import links
 from testbed.scenario.load import load
+from tests.ready import simulated as prepare
 
 WITHOUT = {
     "links-burst-loss": ("links.bursts.burst_loss=null", "bursts are lost"),

@@ -1,5 +1,6 @@
 """What is sent, behind one type; and the one loop that watches it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ def test_what_takes_ncps_place_is_planned_as_ncp_is() -> None:
         traffic.of({"traffic": "quic", "sessions": [{}]})
 
 
+def _said(words: str | None) -> str | None:
+    return words
+
+
 class Looked:
     """A transfer that is over when it has been looked at so often."""
 
@@ -46,7 +51,7 @@ class Looked:
             lambda: self.left <= 0,
             Step("transfer"),
             look=self.look,
-            failures=[lambda said=said: said for said in failures],
+            failures=[partial(_said, said) for said in failures],
             limit_s=limit_s,
             too_long=lambda: "it takes too long",
             tell=self.tell,

@@ -44,7 +44,7 @@ def pings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[traffic.Traff
     (tmp_path / "pings.py").write_text(file)
     monkeypatch.setattr(traffic, "__path__", [*traffic.__path__, str(tmp_path)])
     own = eval(line, {"TrafficFacts": sent.TrafficFacts})
-    monkeypatch.setitem(sent.TRAFFIC, own.name, own)  # type: ignore[arg-type]
+    monkeypatch.setitem(sent.TRAFFIC, own.name, own)
     return traffic.of(PLAN)
 
 
