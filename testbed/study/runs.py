@@ -27,6 +27,10 @@ class Runs(Study[Cell, Found]):
     _known: dict[Cell, tuple[str, float]] = field(default_factory=dict, init=False)
     """Why a cell can't be made here, and what its transfer takes in seconds."""
 
+    def __getstate__(self) -> dict[str, object]:
+        """For other processes, which make one cell and need to know nothing of the others."""
+        return {**self.__dict__, "_known": {}}
+
     @abstractmethod
     def read(self, key: Cell, run: Path, attempts: int) -> Found:
         """What a finished run of a cell, by its result folder, says of it."""

@@ -78,15 +78,6 @@ def test_mptcp_gets_the_same_links_and_bytes(tmp_path: Path) -> None:
     assert [check["judge"] for check in theirs["checks"]] == ["mptcp_carried", "points_stored"]
 
 
-def test_mptcp_without_a_congestion_control_has_the_kernels(small: str, tmp_path: Path) -> None:
-    Path(small).write_text(
-        Path(small).read_text().replace("  - policies: all\n", "  - {name: mptcp, carrier: mptcp}\n")
-    )
-    (cell,) = matrix_of(small, tmp_path).cells([Cell("near", "mptcp", 1)])
-    session = cell.plan()["sessions"][0]
-    assert (session["carrier"], session["congestion_control"]) == ("mptcp", None)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
