@@ -96,6 +96,7 @@ PAYLOAD = {"judge": "payload_intact"}
 POINTS = {"judge": "points_stored"}
 MPTCP = {"judge": "mptcp_carried", "min_bytes": 1000}
 EDGES = {"judge": "window_edges", "count": 3, "min_rise": 2.0, "max_rise": 4.0}
+PACKETS = {"bytes": 5, "captured": {"payload_bytes": 5, "largest_window_bytes": 1}}
 BETWEEN = {"from_s": 9.97, "to_s": 10.02}
 CAPTURED = {"judge": "payload_captured"}
 
@@ -343,8 +344,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         PASSES,
         RATIO,
         evidence_of(
-            small_plan(),
-            {"window_packets": {"1": at(ticks(10), 3000), "2": at([s - 0.03 for s in ticks(10)], lambda _: 1000)}},
+            small_plan(), {"window_packets": {"1": at(ticks(10), 3000), "2": at([s - 0.03 for s in ticks(10)], 1000)}}
         ),
     ),
     "ratio: the run ends early": (
@@ -430,6 +430,23 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         PASSES,
         {**SETTLES, "session": "s2", "series": "delivered_pps"},
         evidence_of(small_plan(**TWO), later(pair("delivered_pps", 1000, 250)), events=S2_STARTS),
+    ),
+    "settles: nearly at the same time": (
+        PASSES,
+        SETTLES,
+        evidence_of(
+            small_plan(), {"window_packets": {"1": at(ticks(10), 4000), "2": at([s - 0.04 for s in ticks(10)], 1000)}}
+        ),
+    ),
+    "settles: every second sample is at the same time": (
+        PASSES,
+        SETTLES,
+        evidence_of(small_plan(), {"window_packets": {"1": at(ticks(10), 4000), "2": at(ticks(10, 0.2), 1000)}}),
+    ),
+    "settles: never, and rising": (
+        FAILS,
+        SETTLES,
+        evidence_of(small_plan(), pair("window_packets", lambda s: 1000 + 100 * s, 1000)),
     ),
     # A level.
     "level: at its ends": (PASSES, {**LEVEL, "from_s": 1, "to_s": 9}, rtts(100.0, 200.0)),
@@ -525,6 +542,15 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         {**GOODPUT, "session": "s2"},
         evidence_of(small_plan(**TWO), {}, results=ends({}, {"goodput_bps": 9e6}, "s2")),
     ),
+    "goodput: of the second session, which ended before": (
+        OPEN,
+        {**GOODPUT, "session": "s2", "from_s": 2, "to_s": 8},
+        evidence_of(
+            small_plan(**TWO),
+            later(pair("acked", lambda s: 1000 * s, lambda s: 250 * s)),
+            events=[event("transfer_start", 2.0, "s2"), event("transfer_end", 9.0, "s2")],
+        ),
+    ),
     # Round trips: 2 × 50 and 2 × 20 ms, and half of 50 ms.
     "round trip: at its most": (PASSES, ROUND_TRIP, rtts(187.5, 65.0)),
     "round trip: more": (FAILS, ROUND_TRIP, rtts(125.0, 97.6)),
@@ -540,6 +566,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         OPEN,
         ROUND_TRIP,
         evidence_of(small_plan(), without(pair("rtt_ms", 125.0, 65.0), 1.9, 8.1)),
+    ),
+    "round trip: the first connection says nothing there": (
+        OPEN,
+        ROUND_TRIP,
+        evidence_of(small_plan(), without(pair("rtt_ms", 125.0, 65.0), 1.9, 8.1, "1")),
     ),
     "round trip: no sample in a time that is shorter than an interval": (
         OPEN,
@@ -638,6 +669,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "captured: nothing": (FAILS, CAPTURED, captured(0, 0)),
     "captured: one byte": (PASSES, CAPTURED, captured(1, 1)),
     "captured: the sender counted less, and none arrived": (FAILS, CAPTURED, captured(2_000, 0, sent=999)),
+    "captured: in the second session": (
+        PASSES,
+        {**CAPTURED, "session": "s2"},
+        evidence_of(small_plan(**TWO), {}, results=ends({"bytes": 5}, PACKETS, "s2")),
+    ),
     "captured: no packets": (ERROR, CAPTURED, evidence_of(small_plan(), {}, results=ends({"bytes": 1}, {"bytes": 1}))),
     "captured: no sender": (
         ERROR,

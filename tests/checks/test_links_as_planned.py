@@ -109,7 +109,8 @@ LIMITS: dict[str, Any] = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
         ({"loss": 0.001}, "loss 0.10% of about 10,000 packets, asked 0.00%"),
         ({"loss": lambda s: 0.01 if s == 5 else 0.0}, "loss 0.01% of about 10,000 packets, asked 0.00%"),
         ({"loss": None}, None),
-        ({"drops": lambda s: s // 5}, "its queue dropped 2 packets that it should have held back"),
+        ({"drops": lambda s: 3.0 if s < 10 else 7.0}, "its queue dropped 4 packets that it should have held back"),
+        ({"drops": lambda s: 3.0 if s < 0.2 else 7.0}, "its queue dropped 4 packets that it should have held back"),
         ({"drops": 3.0}, None),
         ({"drops": None}, None),
         # 50 packets in the queue, 52.5 on the line, and four.
@@ -159,7 +160,7 @@ def test_a_burst_is_part_of_the_rate_only_where_the_link_has_one() -> None:
     plan = small_plan()["links"][0]
     del plan["burst_bytes"]
     assert off({"rate": 10_008_000.0}, links=[plan], **LIMITS) == []
-    assert off({"rate": 10_008_016.0}, links=[plan], **LIMITS) != []
+    assert off({"rate": 10_008_004.0}, links=[plan], **LIMITS) != []
 
 
 def test_a_queue_further_on_may_be_empty_between_two_samples() -> None:
@@ -265,10 +266,30 @@ def test_a_rate_is_that_of_whole_seconds() -> None:
     assert off(fast, to_s=0.875) == []
     assert len(off(fast, to_s=1.0)) == 1
     # With intervals of two seconds, each sample is one.
-    assert len(off(fast, interval_ms=2000, to_s=10.0)) == 1
+    assert len(off({"rate": lambda s: 20e6 if s % 4 else 0.0}, interval_ms=2000, **LIMITS)) == 1
 
     def one_less(name: str, found: Samples) -> Samples:
         return Samples(found.t_ns[1:], found.values[1:]) if name == "backlog" else found
 
     assert off({"rate": 5e6}) != []
     assert off({"rate": 5e6}, samples=one_less) == [], "backlog and rate are not of the same times"
+
+
+def test_figures_of_a_fast_link() -> None:
+    fast: Told = {"rate asked": 8e9, "backlog": 52.52e6}
+    link = {"rate_bps": 8_000_000_000}
+    assert off({**fast, "rate": 40e9}, link=link) == [
+        "link fast ab: rate 40000.000 Mbit/s is more than the asked 8000.000"
+    ]
+    assert off({**fast, "rate": 2e9}, link=link) == [
+        "link fast ab: rate 2000.000 Mbit/s, though packets wait, is less than the asked 8000.000"
+    ]
+
+
+def test_from_its_first_sample_on_a_link_says_what_it_was_told() -> None:
+    told: Told = {"loss asked": lambda s: 0.1 if s < 0.15 else 0.0}
+    assert off(told, interval_ms=100) == ["link fast ab: it was told loss 0.1, asked 0"]
+
+
+def test_a_short_time_before_a_change_is_passed_over_and_what_follows_is_not() -> None:
+    assert len(off({"delay": 70.0}, timeline=[setting(0.3, loss=0.0)])) == 1
