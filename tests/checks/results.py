@@ -123,9 +123,10 @@ def core(
     to_s: float = 10.0,
     from_s: float = 0.0,
     every_s: float = 0.1,
+    rate_pps: int = 1000,
 ) -> Evidence:
-    """Sessions, each from its own start on, that deliver so many packets/s of 1000 bytes over a link of 1000."""
-    link = {"name": "core", "rate_pps": 1000, "rate_bps": 8_000_000, "frame_bytes": 1000}
+    """Sessions, each from its own start on, that deliver so many packets/s of 1000 bytes over a link of so many."""
+    link = {"name": "core", "rate_pps": rate_pps, "rate_bps": 8000 * rate_pps, "frame_bytes": 1000}
     sessions = [
         small_session(name, connections=[{"index": 1, "link": "core"}, {"index": 2, "link": "edge", "path": ["edge"]}])
         for name in rates
@@ -450,6 +451,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     ),
     # A level.
     "level: at its ends": (PASSES, {**LEVEL, "from_s": 1, "to_s": 9}, rtts(100.0, 200.0)),
+    "level: at its lower end": (PASSES, {**LEVEL, "from_s": 1, "to_s": 9}, rtts(100.0, 150.0)),
     "level: below in one sample": (
         FAILS,
         {**LEVEL, "from_s": 1, "to_s": 9},
@@ -584,6 +586,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     ),
     # Shares of those who run at the same time.
     "fair share: equal": (PASSES, {**FAIR, "min": 1.0, "least": 1.0}, core({"s1": 100, "b": 100, "c": 100})),
+    "fair share: of 80 Gbit/s": (PASSES, FAIR, core({"s1": 1e7, "b": 1e7})),
     "fair share: one has it all": (FAILS, {**FAIR, "min": 0.51}, core({"s1": 100, "b": 0})),
     "fair share: at its least": (PASSES, {**FAIR, "min": 0.5}, core({"s1": 100, "b": 0})),
     "fair share: nobody has anything": (FAILS, FAIR, core({"s1": 0, "b": 0})),
@@ -603,6 +606,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     # A link that all share.
     "filled: at its least": (PASSES, FILLED, core({"s1": 300, "b": 200})),
     "filled: at its most": (PASSES, FILLED, core({"s1": 300, "b": 450})),
+    "filled: of 80 Gbit/s": (PASSES, FILLED, core({"s1": 3e6, "b": 2e6}, rate_pps=10_000_000)),
     "filled: less": (FAILS, FILLED, core({"s1": 300, "b": 199})),
     "filled: more": (FAILS, FILLED, core({"s1": 300, "b": 451})),
     "filled: with TCP's frames": (PASSES, FILLED, core({"s1": 300, "b": 100}, tcp_bps=1e6)),
