@@ -617,6 +617,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "payload: another hash": (FAILS, PAYLOAD, payload(b="b2" * 32)),
     "payload: a byte less arrived": (FAILS, PAYLOAD, payload(got=9_999_999)),
     "payload: more was sent, and all else too": (FAILS, PAYLOAD, payload(sent=10_000_001, got=10_000_001, b="b2" * 32)),
+    "payload: of the second session": (
+        PASSES,
+        {**PAYLOAD, "session": "s2"},
+        evidence_of(small_plan(**TWO), {}, results=ends(*[{"bytes": 10_000_000, "sha256": "c" * 64}] * 2, "s2")),
+    ),
     "payload: no result": (
         ERROR,
         PAYLOAD,
@@ -657,6 +662,13 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "mptcp: one did not": (FAILS, MPTCP, subflows(25_000, 999)),
     "mptcp: none": (FAILS, MPTCP, subflows(0, 0)),
     "mptcp: by default 10,000 bytes": (FAILS, {"judge": "mptcp_carried"}, subflows(10_000, 9_999)),
+    "mptcp: in the second session": (
+        PASSES,
+        {**MPTCP, "session": "s2"},
+        evidence_of(
+            small_plan(**TWO), {}, results=ends({"connections": [{"link": "x", "acked_bytes": 1000}]}, None, "s2")
+        ),
+    ),
     "mptcp: no result": (ERROR, MPTCP, evidence_of(small_plan(), {}, results=ends(None, {}))),
     "edges: each twice to four times": (PASSES, EDGES, edges(1000, 2000, 8000)),
     "edges: too far": (FAILS, EDGES, edges(1000, 2000, 8001)),
@@ -664,6 +676,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "edges: one less": (FAILS, EDGES, edges(1000, 2000)),
     "edges: one of one": (PASSES, {**EDGES, "count": 1}, edges(1234)),
     "edges: none of none": (PASSES, {**EDGES, "count": 0}, edges()),
+    "edges: in the second session": (
+        PASSES,
+        {**EDGES, "count": 1, "session": "s2"},
+        evidence_of(small_plan(**TWO), {}, results=ends({"edges_met_bytes": [1]}, None, "s2")),
+    ),
     "edges: not counted": (ERROR, EDGES, evidence_of(small_plan(), {}, results=ends({}, {"edges_met_bytes": [1]}))),
     "edges: no result": (ERROR, EDGES, evidence_of(small_plan(), {})),
     "captured: all": (PASSES, CAPTURED, captured(2_000, 2_000)),
