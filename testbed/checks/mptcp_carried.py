@@ -32,7 +32,8 @@ def mptcp_carried(parameters: MptcpCarried, evidence: Evidence) -> CheckResult:
     sender = evidence.result_of(session["name"], "sender")
     if sender is None:
         raise CannotJudge("there is no result of the sender")
-    acked = {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
+    acked = {c["link"]: 0 for c in session["connections"]}  # a link that the sender says nothing of carried nothing
+    acked |= {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
     idle = [link for link, count in acked.items() if count < parameters.min_bytes]
     each = ", ".join(f"{link} {count:,}" for link, count in acked.items())
     missing = f"Nothing to speak of over {', '.join(idle)}. " if idle else ""

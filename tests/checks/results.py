@@ -96,6 +96,7 @@ PAYLOAD = {"judge": "payload_intact"}
 POINTS = {"judge": "points_stored"}
 MPTCP = {"judge": "mptcp_carried", "min_bytes": 1000}
 EDGES = {"judge": "window_edges", "count": 3, "min_rise": 2.0, "max_rise": 4.0}
+CARRIED = [{"link": link, "acked_bytes": 1000} for link in ("fast", "slow")]
 PACKETS = {"bytes": 5, "captured": {"payload_bytes": 5, "largest_window_bytes": 1}}
 BETWEEN = {"from_s": 9.97, "to_s": 10.02}
 CAPTURED = {"judge": "payload_captured"}
@@ -665,9 +666,12 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "mptcp: in the second session": (
         PASSES,
         {**MPTCP, "session": "s2"},
-        evidence_of(
-            small_plan(**TWO), {}, results=ends({"connections": [{"link": "x", "acked_bytes": 1000}]}, None, "s2")
-        ),
+        evidence_of(small_plan(**TWO), {}, results=ends({"connections": CARRIED}, None, "s2")),
+    ),
+    "mptcp: a link that the sender says nothing of": (
+        FAILS,
+        MPTCP,
+        evidence_of(small_plan(), {}, results=ends({"connections": CARRIED[:1]}, None)),
     ),
     "mptcp: no result": (ERROR, MPTCP, evidence_of(small_plan(), {}, results=ends(None, {}))),
     "edges: each twice to four times": (PASSES, EDGES, edges(1000, 2000, 8000)),
