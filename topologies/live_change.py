@@ -13,6 +13,7 @@ from topologies.within import within
 
 FIRST_GROUP = 1000
 """Interface groups of links' ends, apart from group 0, which all others are in."""
+SPIN_S = 0.002
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class Applied:
     def uncertainty_ms(self) -> float:
         """How far apart they are."""
         return (self.to_unix_ns - self.from_unix_ns) / 1e6
+
+
+def wait_until(at_unix_ns: int) -> None:
+    """Sleep, and the last of it not: a sleep may end that much late. At once if the time has passed."""
+    time.sleep(max(0.0, (at_unix_ns - time.time_ns()) / 1e9 - SPIN_S))
+    while time.time_ns() < at_unix_ns:
+        pass
 
 
 def pair_ends(fabric: Fabric, links: Sequence[LinkPlan]) -> None:

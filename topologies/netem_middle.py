@@ -13,7 +13,7 @@ from topologies import netem_options, shaper
 from topologies.capabilities import netem_takes_seed
 from topologies.commands import CommandFailed
 from topologies.fabric import Fabric
-from topologies.live_change import Applied, pair_ends, set_carrier
+from topologies.live_change import Applied, pair_ends, set_carrier, wait_until
 from topologies.netem_options import DIRECTIONS, Properties
 
 
@@ -72,8 +72,9 @@ class NetemMiddle:
             near = across
         yield from _copy(near, far)
 
-    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any]) -> Applied:
-        """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both``, keeping what is queued.
+    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
+        """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has passed,
+        keeping what is queued.
 
         Raises :class:`ValueError` for what netem can't change, :class:`CommandFailed` if ``tc`` fails.
         """
@@ -97,6 +98,7 @@ class NetemMiddle:
             if netem_options.netem(before) != netem_options.netem(changed):
                 self._changes[link.name, way] += 1
                 lines.append(self._netem("change", link, way, changed))
+        wait_until(at_unix_ns)
         applied = self._tc(lines)
         self._live.update(after)
         return applied

@@ -81,12 +81,15 @@ class RelayMiddle:
             where = f"; see {self.log}" if self.log else ""
             raise CommandFailed(f"the link relay {end}{where}")
 
-    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any]) -> Applied:
-        """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both``, keeping what is queued.
+    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
+        """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has passed,
+        keeping what is queued. The relay keeps the time itself, between the frames before and after it.
 
         Raises :class:`ValueError` for what the relay refuses, :class:`CommandFailed` if it does not answer.
         """
-        query = urllib.parse.urlencode({"link": link.name, "direction": direction})
+        query = urllib.parse.urlencode(
+            {"link": link.name, "direction": direction} | ({"at_unix_ns": at_unix_ns} if at_unix_ns else {})
+        )
         answer = self._post(f"/set?{query}", dict(properties))
         applied_ns = int(answer["applied_unix_ns"])
         return Applied(applied_ns, applied_ns)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,9 +47,9 @@ func TestLiveControl(t *testing.T) {
 		{"/set?link=k&direction=ab", `{"dely_ms": 1}`, "dely_ms"},
 		{"/set?link=x&direction=ab", `{"delay_ms": 1}`, "link:"},
 		{"/set?link=k&direction=up", `{"delay_ms": 1}`, "direction:"},
-		{"/schedule", `[{"at_unix_ns": 1, "link": "k", "direction": "ab", "set": {"loss": 7}}]`, "[0].set: loss"},
-		{"/schedule", `[{"at_unix_ns": 1, "link": "x", "direction": "ab", "set": {}}]`, "[0].link"},
-		{"/schedule", `[{"at": 1}]`, "at"},
+		{"/set?link=k&direction=ab", `{"loss": 7}`, "loss: 7"},
+		{"/set?link=k&direction=ab&at_unix_ns=soon", `{"loss": 0}`, "at_unix_ns:"},
+		{"/set?link=k&direction=ab&at_unix_ns=-1", `{"loss": 0}`, "at_unix_ns:"},
 	} {
 		if code, text := r.post(t, bad.path, bad.body); code != 400 || !strings.Contains(text, bad.want) {
 			t.Errorf("%s %s: %d %s, want 400 and %q", bad.path, bad.body, code, text, bad.want)
@@ -56,17 +57,20 @@ func TestLiveControl(t *testing.T) {
 	}
 }
 
-// A break of 200 ms, scheduled, must lose what is sent in it and nothing else, by the frame.
-func TestScheduleFallsBetweenFrames(t *testing.T) {
+// A break of 200 ms, asked for ahead, must lose what is sent in it and nothing else, by the frame.
+func TestChangeFallsBetweenFrames(t *testing.T) {
 	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 5}})
 	from, to := r.udpPair(t, 1)
 	begin := time.Now().Add(200 * time.Millisecond)
 	end := begin.Add(200 * time.Millisecond)
-	code, text := r.post(t, "/schedule", fmt.Sprintf(`[
-		{"at_unix_ns": %d, "link": "k", "direction": "both", "set": {"loss": 0}},
-		{"at_unix_ns": %d, "link": "k", "direction": "both", "set": {"loss": 1}}]`, end.UnixNano(), begin.UnixNano()))
-	if code != 200 {
-		t.Fatal(text)
+	var asked sync.WaitGroup
+	for loss, at := range []time.Time{end, begin} { // each is answered when it is done
+		asked.Go(func() {
+			path := fmt.Sprintf("/set?link=k&direction=both&at_unix_ns=%d", at.UnixNano())
+			if code, text := r.post(t, path, fmt.Sprintf(`{"loss": %d}`, loss)); code != 200 || time.Now().Before(at) {
+				t.Errorf("%d %s, %v early", code, text, time.Until(at))
+			}
+		})
 	}
 	before, after := map[int]time.Time{}, map[int]time.Time{}
 	i := 0
@@ -95,6 +99,7 @@ func TestScheduleFallsBetweenFrames(t *testing.T) {
 			t.Errorf("packet %d, sent %v after the break began: arrived %v", n, before[n].Sub(begin), arrived[n])
 		}
 	}
+	asked.Wait()
 	changes := r.relay.Changes()
 	if len(changes) != 4 {
 		t.Fatalf("%d changes, want 2 for either direction", len(changes))

@@ -55,5 +55,6 @@ func (d *direction) applyUntil(until model.Time, wallNS int64) {
 		d.pending = d.pending[1:]
 		d.model.Set(change.at, &change.Set)
 		change.AppliedUnixNS = wallNS
+		change.applied()
 	}
 }

@@ -10,6 +10,7 @@ from testbed.errors import RunFailed
 from testbed.runner.agents import Agent, control
 from testbed.runner.host_rates import HostRates
 from testbed.runner.network import Network
+from topologies.live_change import wait_until
 
 
 class LiveTarget:
@@ -29,7 +30,7 @@ class LiveTarget:
         if self._rates is not None:
             self._rates.close()
 
-    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
+    def change(self, link: str, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> int:
         """Change properties of a link; the rate is at the hosts' egress where its queue pushes back."""
         plan = self._links[link]
         rest = dict(properties)
@@ -37,20 +38,23 @@ class LiveTarget:
         if plan.shaped_at_hosts and "rate_bps" in rest:
             assert self._rates is not None
             rate_bps = int(rest.pop("rate_bps"))
+            wait_until(at_unix_ns)
             for name, end in (("ab", plan.a), ("ba", plan.b)):
                 if direction in (name, "both"):
                     self._rates.set(plan, end, rate_bps)
             done_ns = time.time_ns()
         if rest:
-            done_ns = self._network.middle.change(plan, direction, rest).to_unix_ns
+            done_ns = self._network.middle.change(plan, direction, rest, at_unix_ns=at_unix_ns).to_unix_ns
         return done_ns
 
-    def carrier(self, link: str, *, up: bool) -> int:
+    def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
         """Pull a link's plug or put it back."""
+        wait_until(at_unix_ns)
         return self._network.middle.carrier(self._links[link], up=up).to_unix_ns
 
-    def pause_read(self, connection: int, for_s: float) -> int:
+    def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
         """Make the receiver stop reading from a connection's socket for a time."""
+        wait_until(at_unix_ns)
         for agent in self._agents:
             if agent.place.role == "receiver":
                 control(agent, "POST", f"/pause-read?connection={connection}&ms={for_s * 1000:.0f}")

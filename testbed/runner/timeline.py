@@ -15,12 +15,13 @@ from line_protocol_parser import parse_line
 
 from testbed.plan.resolve import Plan
 
-SPIN_S = 0.002
-"""The last stretch before an action is waited out without sleeping: a sleep may end that much late."""
+AHEAD_S = 0.05
+"""So long before its time an action is asked for, so that who carries it out can be ready, and keep the time itself."""
 
 
 class Target(Protocol):
-    """What actions are done to. Each tells when it took effect, in Unix nanoseconds."""
+    """What actions are done to, at a time or at once if that has passed. Each tells when it took effect. Times are in
+    Unix nanoseconds."""
 
     def prepare(self) -> None:
         """Called in the thread that will ask for the actions, before the transfer starts."""
@@ -28,13 +29,13 @@ class Target(Protocol):
     def close(self) -> None:
         """Called in that thread after the last action."""
 
-    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
+    def change(self, link: str, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> int:
         """Change properties of a link, keeping what is queued."""
 
-    def carrier(self, link: str, *, up: bool) -> int:
+    def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
         """Pull a link's plug or put it back."""
 
-    def pause_read(self, connection: int, for_s: float) -> int:
+    def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
         """Make the receiver stop reading from a connection for a time."""
 
 
@@ -83,10 +84,10 @@ class Timeline(threading.Thread):
             start_ns = self._started_unix_ns()
         for action in self._plan["timeline"]:
             due_ns = start_ns + round(action["at_s"] * 1e9)
-            if not self._sleep_until(due_ns):
+            if self._stopped.wait(max(0.0, (due_ns - time.time_ns()) / 1e9 - AHEAD_S)):
                 return
             try:
-                done_ns = self._carry_out(action)
+                done_ns = self._carry_out(action, due_ns)
             except Exception as error:  # the run ends with this message, whatever part could not do it
                 self._error = f"timeline at {action['at_s']:g} s ({action['text']}): {error}"
                 return
@@ -99,21 +100,14 @@ class Timeline(threading.Thread):
         if self.is_alive():
             self.join()
 
-    def _sleep_until(self, due_ns: int) -> bool:
-        if self._stopped.wait(max(0.0, (due_ns - time.time_ns()) / 1e9 - SPIN_S)):
-            return False
-        while time.time_ns() < due_ns:
-            pass
-        return True
-
-    def _carry_out(self, action: Mapping[str, Any]) -> int:
+    def _carry_out(self, action: Mapping[str, Any], at_unix_ns: int) -> int:
         match action["kind"]:
             case "set":
-                return self._target.change(action["link"], action["direction"], action["properties"])
+                return self._target.change(action["link"], action["direction"], action["properties"], at_unix_ns)
             case "carrier":
-                return self._target.carrier(action["link"], up=action["up"])
+                return self._target.carrier(action["link"], at_unix_ns, up=action["up"])
             case "pause_read":
-                return self._target.pause_read(action["connection"], action["for_s"])
+                return self._target.pause_read(action["connection"], action["for_s"], at_unix_ns)
         raise ValueError(f"there is no action {action['kind']!r}")
 
     def _record(self, done: Done) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from line_protocol_parser import parse_line
 
 from testbed.runner.timeline import Timeline, write_csv
+from topologies.live_change import wait_until
 
 
 class Recorder:
@@ -16,6 +17,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
+        self.times_ns: list[int] = []
         self.prepared = self.closed = False
 
     def prepare(self) -> None:
@@ -24,18 +26,21 @@ class Recorder:
     def close(self) -> None:
         self.closed = True
 
-    def change(self, link: str, direction: str, properties: Mapping[str, Any]) -> int:
+    def change(self, link: str, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> int:
         if "explode" in properties:
             raise RuntimeError("no such property")
-        self.calls.append(("change", (link, direction, dict(properties))))
-        return time.time_ns()
+        return self._called("change", at_unix_ns, link, direction, dict(properties))
 
-    def carrier(self, link: str, *, up: bool) -> int:
-        self.calls.append(("carrier", (link, up)))
-        return time.time_ns()
+    def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
+        return self._called("carrier", at_unix_ns, link, up)
 
-    def pause_read(self, connection: int, for_s: float) -> int:
-        self.calls.append(("pause_read", (connection, for_s)))
+    def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
+        return self._called("pause_read", at_unix_ns, connection, for_s)
+
+    def _called(self, what: str, at_unix_ns: int, *how: Any) -> int:
+        self.calls.append((what, how))
+        self.times_ns.append(at_unix_ns)
+        wait_until(at_unix_ns)
         return time.time_ns()
 
 
@@ -64,6 +69,7 @@ def test_actions_are_carried_out_in_order_and_recorded(tmp_path: Path) -> None:
     ]
     assert recorder.prepared
     assert recorder.closed
+    assert recorder.times_ns == [start_ns + ms * 1_000_000 for ms in (50, 100, 150)]
     assert all(done.at_s >= done.asked_s for done in timeline.done), "never early"
 
     points = [parse_line(line) for line in (tmp_path / "events.lp").read_text().splitlines()]
