@@ -101,10 +101,10 @@ def build() -> dict[str, Any]:
             "Nothing where they did not.",
             "s",
             select_of_run(on_one_clock(named("settled_s")), _OF_SESSION),
-            nothing="not settled",
+            nothing="not settled, or not asked",
         ),
         panels.number(
-            "Goodput, mean of the run",
+            "Mean goodput",
             "Payload that the receiver got, by session, over all of the transfer so far.",
             "bit/s",
             select_of_run(on_one_clock(named("goodput_bps")), _OF_SESSION, function="mean"),

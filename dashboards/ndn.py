@@ -57,7 +57,7 @@ def build() -> dict[str, Any]:
         ),
         panels.number("RTT", "Mean of all segments so far.", "ms", _total("ndn_rtt_ms", "mean"), nothing=_NONE),
         panels.number(
-            "Goodput, mean of the run",
+            "Mean goodput",
             "Content, over all of the fetch so far.",
             "bit/s",
             _total("ndn_goodput_bps", "mean"),

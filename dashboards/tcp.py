@@ -42,9 +42,14 @@ def build() -> dict[str, Any]:
             "packets",
             [_plot("tcp_cwnd_packets"), _plot("tcp_ssthresh_packets", "threshold")],
             asked="/^threshold/",
+            by_connection=False,
         ),
         panels.lines(
-            "In flight", "Unacknowledged, as the kernel counts it.", "packets", [_plot("tcp_in_flight_packets")]
+            "In flight",
+            "Unacknowledged, as the kernel counts it.",
+            "packets",
+            [_plot("tcp_in_flight_packets")],
+            by_connection=False,
         ),
         panels.lines(
             "RTT",
@@ -52,14 +57,18 @@ def build() -> dict[str, Any]:
             "ms",
             [_plot("tcp_rtt_ms"), _plot("tcp_min_rtt_ms", "least")],
             asked="/^least/",
+            by_connection=False,
         ),
-        panels.lines("RTO", "When the kernel takes a segment for lost.", "ms", [_plot("tcp_rto_ms")]),
+        panels.lines(
+            "RTO", "When the kernel takes a segment for lost.", "ms", [_plot("tcp_rto_ms")], by_connection=False
+        ),
         panels.lines(
             "Windows advertised",
             "By the other end; dashed what the end itself has room for (rcv_space).",
             "bytes",
             [_plot("tcp_peer_window_bytes"), _plot("tcp_receive_space_bytes", "space")],
             asked="/^space/",
+            by_connection=False,
         ),
         panels.lines(
             "Delivery rate",
@@ -67,6 +76,7 @@ def build() -> dict[str, Any]:
             "bit/s",
             [_plot("tcp_delivery_bps"), _plot("tcp_pacing_bps", "pacing")],
             asked="/^pacing/",
+            by_connection=False,
         ),
         panels.lines(
             "Goodput of iperf3",
@@ -74,6 +84,7 @@ def build() -> dict[str, Any]:
             "bit/s",
             [(iperf3, "iperf3-$tag_flow $tag_congestion_control")],
             nothing="No iperf3 ran beside this run.",
+            by_connection=False,
         ),
         panels.lines(
             "Resends",
@@ -81,6 +92,7 @@ def build() -> dict[str, Any]:
             "packets/s",
             [_plot("tcp_resent", function="rate")],
             soft_most=10,
+            by_connection=False,
         ),
         panels.lines(
             "Held for lost",
@@ -88,15 +100,21 @@ def build() -> dict[str, Any]:
             "packets",
             [_plot("tcp_lost_packets")],
             soft_most=1,
+            by_connection=False,
         ),
         panels.lines(
             "Send queues",
             "Bytes in the socket, sent or not, and not yet acknowledged.",
             "bytes",
             [_plot("socket_send_queue_bytes")],
+            by_connection=False,
         ),
         panels.lines(
-            "Receive queues", "Bytes that wait for the application.", "bytes", [_plot("socket_receive_queue_bytes")]
+            "Receive queues",
+            "Bytes that wait for the application.",
+            "bytes",
+            [_plot("socket_receive_queue_bytes")],
+            by_connection=False,
         ),
     ):
         board.with_panel(panel)
