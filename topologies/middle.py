@@ -22,8 +22,8 @@ class Middle(Protocol):
     def start(self, links: Sequence[LinkPlan]) -> None:
         """From here on frames cross the links; raises :class:`~topologies.commands.CommandFailed`."""
 
-    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any]) -> Applied:
-        """Change a live link's properties, keeping what is queued and on its way.
+    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
+        """Change a live link's properties at a time, or now if it has passed, keeping what is queued and on its way.
 
         ``direction`` is ``ab``, ``ba`` or ``both``; properties are named as in ``link/model``'s Change. Raises
         :class:`ValueError` for what the middle can't change,

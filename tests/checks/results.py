@@ -31,6 +31,7 @@ from tests.checks.in_memory import (
 RECORDED = Path(__file__).with_name("results.json")
 Groups = dict[str | tuple[str, Where], dict[str, Samples]]
 LATER_NS = START_NS + 2_000_000_000
+WHOLE = {"bytes": 10_000_000, "sha256": "c" * 64}
 TWO = {"sessions": [small_session("s1", policy="previous"), small_session("s2")]}
 S2_STARTS = [event("transfer_start", 2.0, "s2"), event("transfer_end", 12.0, "s2")]
 EQUAL = [{**link, "rate_pps": 250, "rate_bps": 2_000_000} for link in small_plan()["links"]]
@@ -621,7 +622,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "payload: of the second session": (
         PASSES,
         {**PAYLOAD, "session": "s2"},
-        evidence_of(small_plan(**TWO), {}, results=ends(*[{"bytes": 10_000_000, "sha256": "c" * 64}] * 2, "s2")),
+        evidence_of(small_plan(**TWO), {}, results=ends(WHOLE, WHOLE, "s2")),
     ),
     "payload: no result": (
         ERROR,
