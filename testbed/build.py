@@ -13,6 +13,7 @@ from typing import Any
 
 from testbed import paths
 from testbed.errors import CannotRun, RunFailed
+from testbed.plan.model import Policy
 
 PROGRAMS = {
     "ncp-collect": "./collectors/cmd/ncp-collect",
@@ -67,10 +68,11 @@ def build_programs(*names: str, source: Path = paths.CHECKOUT, into: Path = path
     return {name: into / name for name in chosen}
 
 
-def policy_facts(program: Path) -> dict[str, dict[str, Any]]:
+def policy_facts(program: Path) -> dict[str, Policy]:
     """The window policies by name, in the own words (start, cap, rule) of ``ncp-agent`` or ``ncp-sim``."""
     said = subprocess.run([str(program), "policies"], capture_output=True, text=True, check=True).stdout
-    return {policy["name"]: policy for policy in json.loads(said)}
+    policies: list[Policy] = json.loads(said)
+    return {policy["name"]: policy for policy in policies}
 
 
 def build_image(client: Any, agent: Path) -> str:

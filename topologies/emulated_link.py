@@ -17,7 +17,7 @@ from mininet.link import Intf, Link
 from mininet.log import info
 
 from testbed import paths
-from testbed.plan.links import LinkPlan, resolve_link
+from testbed.plan.links import LinkPlan, QueueMode, resolve_link
 from testbed.units import parse_delay_ms, parse_fraction, parse_queue, parse_rate
 from topologies.fabric import Fabric
 from topologies.middle import NetemMiddle, RelayMiddle, has_netem
@@ -43,7 +43,7 @@ class EmulatedLink(Link):
         delay: str = "50ms",
         loss: str | float = 0.0,
         queue: str = "1x bdp",
-        queue_mode: str = "backpressure",
+        queue_mode: QueueMode = "backpressure",
         index: int | None = None,
         name: str | None = None,
         port1: int | None = None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from testbed.bench.ends import Asked, Between, End, namespace
-from testbed.plan.links import LinkPlan, resolve_link
+from testbed.plan.links import LinkPlan, QueueMode, resolve_link
 from testbed.units import QueueLength, Rate
 from topologies.fabric import Fabric, namespace_of
 from topologies.middle import NetemMiddle, RelayMiddle
@@ -52,7 +52,7 @@ def hosts(fabric_name: str) -> Iterator[Hosts]:
             fabric.delete()
 
 
-def plan_of(index: int, asked: Asked, queue_mode: str = "backpressure", frame_bytes: int = 1073) -> LinkPlan:
+def plan_of(index: int, asked: Asked, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073) -> LinkPlan:
     """A link as a scenario would have it."""
     return resolve_link(
         index,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from testbed.bench import folder
 from testbed.bench.figures import Spread
@@ -20,6 +19,7 @@ from testbed.bench.result import Section, Target, all_met
 from testbed.engines import Options
 from testbed.engines.sim import ENGINE
 from testbed.plan.resolve import resolve
+from testbed.plan.sessions import PolicyFacts
 from testbed.scenario.load import load as load_scenario
 
 NAME = "bench-sim"
@@ -55,7 +55,7 @@ class Simulated:
         return self.packets / self.cpu_s
 
 
-def run(run_id: str, simulator: Path, policies: dict[str, Any], *, quick: bool, say: Callable[[str], None]) -> bool:
+def run(run_id: str, simulator: Path, policies: PolicyFacts, *, quick: bool, say: Callable[[str], None]) -> bool:
     """Measure, print and write the result folder; whether no target was missed."""
     begun = time.monotonic()
     load = HostLoad()
@@ -80,7 +80,7 @@ def run(run_id: str, simulator: Path, policies: dict[str, Any], *, quick: bool, 
     return all_met(sections)
 
 
-def _plan(place: Path, policies: dict[str, Any], mib: int) -> Path:
+def _plan(place: Path, policies: PolicyFacts, mib: int) -> Path:
     loaded = load_scenario("startup", [f"ncp.transfer={mib}MiB", f"limits.transfer_time={mib * 4}s"])
     choices = replace(ENGINE.choices(Options()), occasion="manual")
     file = place / f"plan-{mib}.json"

@@ -16,6 +16,7 @@ from testbed.checks.result import Verdict
 from testbed.emulation.life import EmulatedRun
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.plan.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named
@@ -89,7 +90,7 @@ class Loader(threading.Thread):
         return None
 
 
-def run(binaries: dict[str, Path], policies: dict[str, dict[str, object]], progress: Progress, *, quick: bool) -> bool:
+def run(binaries: dict[str, Path], policies: PolicyFacts, progress: Progress, *, quick: bool) -> bool:
     """Measure in one run, print and write into its result folder; whether no target was missed."""
     from testbed.runner.middle_choice import choose_middle
 

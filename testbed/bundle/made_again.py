@@ -14,11 +14,13 @@ from testbed.checks.derived import derived_lines
 from testbed.checks.evidence import agent_results
 from testbed.checks.history import history_lines
 from testbed.checks.result import Trust, Verdict
-from testbed.checks.verify import differences, read_json, read_verdict, text_differences, verify
+from testbed.checks.verify import differences, read_verdict, text_differences, verify
 from testbed.checks.windows_csv import write_windows_csv
+from testbed.documents import read_json
 from testbed.errors import BadInput, RunFailed
 from testbed.plan.engines import engine_of
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
+from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
 from testbed.runner import calibration, provenance, timeline
 from testbed.runner.calibrated import not_calibrated
@@ -37,7 +39,7 @@ def verify_run(folder: Path) -> Verified:
 
     Raises BadInput where what all else is made of is missing or broken, or the run broke down.
     """
-    plan, recorded = read_json(folder / "plan.json"), read_verdict(folder)
+    plan, recorded = read_plan(folder / "plan.json"), read_verdict(folder)
     if recorded.broken:
         raise BadInput(f"{folder}: there is no verdict to verify: the run broke down: {recorded.broken}")
     return _MadeAgain(folder, plan, recorded).verified

@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 from testbed import build, traffic
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import differences, read_json
+from testbed.checks.verify import differences
+from testbed.documents import read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.history import git
 from testbed.matrix.verify import asked_by, is_repeated
 from testbed.plan.engines import engine_of
-from testbed.plan.resolve import Choices, Plan, resolve
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
 from testbed.scenario.files import LINKS
@@ -28,10 +30,8 @@ from testbed.scenario.model import Scenario
 from testbed.simulator import run as simulator
 from testbed.simulator import virtual_run
 
-PATHS = ("jitter_file", "trace_file")
+PATHS: tuple[Literal["jitter_file", "trace_file"], ...] = ("jitter_file", "trace_file")
 """Keys of a link that name a file of the machine."""
-CHOSEN = ("run", "namespace")
-"""Keys of a plan that are a run's own: nothing else says what they should be."""
 
 
 def provenance_of(folder: Path) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
 def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, LoadedScenario] | None:
     """The plan by the scenario in the folder, its overrides and what was chosen, compared with the recorded one field
     by field; None where it can't be made again, which ``verified`` tells."""
-    if plan.get("topology", {}).get("file"):
+    if plan["topology"].get("file"):
         verified.unchecked.append(
             "plan.json: the topology is a program of the user's own, which is not run to check it"
         )
@@ -111,14 +111,15 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
     own = plan["sessions"][0]
     if "carrier" in own:  # a table's column chooses it
         again = traffic.of(plan).in_place_of_ncp(again, own.get("congestion_control"))
-    return again | {key: plan[key] for key in CHOSEN}
+    return again | {"run": plan["run"], "namespace": plan["namespace"]}
 
 
 def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verified) -> PolicyFacts:
     """What the policies say of themselves: by the program of this checkout, and where that can't be asked by the plan
     itself, which ``verified`` tells."""
-    by_plan = {str(s["policy"]): dict(s.get("policy_facts") or {}) for s in plan["sessions"]}
-    by_plan |= {str(name): {} for check in plan["checks"] for name in check.get("policy") or ()}
+    named = {name for check in plan["checks"] for name in check.get("policy", ())}
+    by_plan: PolicyFacts = {name: {"name": name} for name in named}
+    by_plan |= {session["policy"]: session["policy_facts"] for session in plan["sessions"]}
     if recorded.get("of_commit"):
         why = f"the agent was built from commit {_short(str(recorded.get('commit')))}"
     else:
@@ -138,13 +139,13 @@ def policies_here() -> PolicyFacts:
 
 def paths_of(plan: Plan) -> list[str]:
     """The files of the machine that a plan names."""
-    return [str(link[key]) for link in plan["links"] for key in PATHS if key in link]
+    return [link[key] for link in plan["links"] for key in PATHS if key in link]
 
 
-def _named_files(plan: Plan) -> Plan:
+def _named_files(plan: Plan) -> dict[str, Any]:
     """With files of the machine by their names alone."""
     links = [
-        {key: PurePosixPath(value).name if key in PATHS else value for key, value in link.items()}
+        {key: PurePosixPath(str(value)).name if key in PATHS else value for key, value in link.items()}
         for link in plan["links"]
     ]
     return {**plan, "links": links}

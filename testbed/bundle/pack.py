@@ -13,7 +13,7 @@ from typing import Any
 from testbed import paths
 from testbed.bundle.kinds import kind_of, runs_in
 from testbed.bundle.signature import MANIFEST, SIGNATURE, sign
-from testbed.checks.verify import read_json
+from testbed.documents import read_json
 from testbed.errors import BadInput
 
 SCHEMA = 1

@@ -11,10 +11,11 @@ from typing import Any
 from testbed import engines
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import read_json, read_verdict, recorded_database_points
+from testbed.checks.verify import read_verdict, recorded_database_points
 from testbed.errors import TestbedError
 from testbed.plan.engines import engine_of
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
+from testbed.plan.read import read_plan
 from testbed.repeatable.same_bytes import Repetition, digests
 from testbed.runner.progress import Progress, QuietProgress
 from testbed.scenario.load import LoadedScenario
@@ -32,14 +33,14 @@ PLAN = "plan.json"
 
 def prepare(runs: Sequence[Path], progress: Progress) -> None:
     """Build what the runs need, once; raises :class:`CannotRun` where this machine can't make them."""
-    for facts in dict.fromkeys(engine_of(read_json(run / PLAN)) for run in runs):
+    for facts in dict.fromkeys(engine_of(read_plan(run / PLAN)) for run in runs):
         if facts.virtual_time:
             engines.named(facts.name).prepare(progress)
 
 
 def rerun(folder: Path, verified: Verified) -> None:
     """Make the run again and compare; what differs, and what may, is told in ``verified``."""
-    plan, recorded = read_json(folder / PLAN), origin.provenance_of(folder)
+    plan, recorded = read_plan(folder / PLAN), origin.provenance_of(folder)
     if why := _why_not(plan, recorded):
         verified.unchecked.append(f"rerun: {why}")
         return

@@ -6,44 +6,42 @@ The plan is the JSON document that a run was made from (``plan.json``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Sequence
 
-Plan = Mapping[str, Any]
+from testbed.plan.model import Connection, Link, Plan, Session
 
 
 class NoSuchSession(ValueError):
     """A check names a session that the plan does not have."""
 
 
-def session_of(plan: Plan, name: str | None) -> Mapping[str, Any]:
+def session_of(plan: Plan, name: str | None) -> Session:
     """The session of that name; without a name the plan's only or first one."""
-    sessions: list[Mapping[str, Any]] = plan["sessions"]
-    for session in sessions:
+    for session in plan["sessions"]:
         if name in (None, session["name"]):
             return session
-    known = ", ".join(session["name"] for session in sessions)
+    known = ", ".join(session["name"] for session in plan["sessions"])
     raise NoSuchSession(f"the plan has no session {name!r}; it has {known}")
 
 
-def session_window_packets(session: Mapping[str, Any]) -> float:
+def session_window_packets(session: Session) -> float:
     """The session's whole window W in packets: send window / MTU, seldom a whole number, as agents (and ncp-go) take
     it. What telemetry calls ``window_packets`` is a connection's part of it."""
     return float(session["send_window_bytes"] / session["mtu_bytes"])
 
 
-def connections(session: Mapping[str, Any]) -> list[str]:
+def connections(session: Session) -> list[str]:
     """The connections' indices as their ``connection`` tags have them."""
     return [str(connection["index"]) for connection in session["connections"]]
 
 
-def link_of(plan: Plan, session: Mapping[str, Any], connection: str) -> Mapping[str, Any]:
+def link_of(plan: Plan, session: Session, connection: str) -> Link:
     """The link that a connection runs over."""
     name = next(c["link"] for c in session["connections"] if str(c["index"]) == connection)
     return next(link for link in plan["links"] if link["name"] == name)
 
 
-def rates_pps(plan: Plan, session: Mapping[str, Any]) -> dict[str, float]:
+def rates_pps(plan: Plan, session: Session) -> dict[str, float]:
     """Each connection's rate in full-size packets per second: the least on its path, where a link that several of
     the session's connections cross is shared evenly."""
     rates = {link["name"]: float(link["rate_pps"]) for link in plan["links"]}
@@ -51,18 +49,17 @@ def rates_pps(plan: Plan, session: Mapping[str, Any]) -> dict[str, float]:
     return {str(c["index"]): min(rates[x] / over[x] for x in path_of(c)) for c in session["connections"]}
 
 
-def path_of(connection: Mapping[str, Any]) -> list[str]:
+def path_of(connection: Connection) -> list[str]:
     """The names of the links that a connection's packets cross, in order."""
-    path: list[str] = connection.get("path", [connection["link"]])
-    return path
+    return connection.get("path", [connection["link"]])
 
 
-def connections_over(session: Mapping[str, Any]) -> Counter[str]:
+def connections_over(session: Session) -> Counter[str]:
     """How many of a session's connections cross each link, by its name."""
     return Counter(name for connection in session["connections"] for name in path_of(connection))
 
 
-def bound_bps(plan: Plan, session: Mapping[str, Any], links: Collection[str] | None = None) -> float:
+def bound_bps(plan: Plan, session: Session, links: Collection[str] | None = None) -> float:
     """Payload bits/s that a session's links (or only ``links``) carry at their rates, less what they lose."""
     used = {link["name"]: link for c in connections(session) for link in [link_of(plan, session, c)]}
     pps = sum(x["rate_pps"] * (1 - x["loss"]) for x in used.values() if links is None or x["name"] in links)
@@ -70,16 +67,10 @@ def bound_bps(plan: Plan, session: Mapping[str, Any], links: Collection[str] | N
     return float(pps * payload_bytes * 8)
 
 
-def initial_windows(session: Mapping[str, Any]) -> dict[str, float]:
+def initial_windows(session: Session) -> dict[str, float]:
     """Each connection's initial window in packets; equal parts of W where the plan says nothing."""
     indices = connections(session)
-    asked = session.get("initial_windows") or [session_window_packets(session) / len(indices)] * len(indices)
+    asked: Sequence[float] = session.get("initial_windows") or [session_window_packets(session) / len(indices)] * len(
+        indices
+    )
     return {index: float(window) for index, window in zip(indices, asked, strict=True)}
-
-
-def policy_facts(plan: Plan, session: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the session's policy says of itself (``name``, ``cap_packets``, ``rule``); may be empty."""
-    if session.get("policy_facts"):
-        facts: Mapping[str, Any] = session["policy_facts"]
-        return facts
-    return next((facts for facts in plan.get("policies", []) if facts.get("name") == session["policy"]), {})

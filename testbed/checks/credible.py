@@ -8,7 +8,6 @@ Where they were not, nothing is proven, good or bad: each reason is one for the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.links_as_planned import links_off
 from testbed.plan.engines import engine_of
+from testbed.plan.model import Link, Plan, Session
 from testbed.plan.sent import traffic_of
 
 MOST_GAP_S = 1.0
@@ -62,7 +62,7 @@ def _of_others(evidence: Evidence) -> Iterator[str]:
         yield f"telemetry: has points of run {', '.join(sorted(others))}, and this is run {evidence.plan['run']}"
 
 
-def _of_session(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+def _of_session(evidence: Evidence, session: Session) -> Iterator[str]:
     name = session["name"]
     end_s = _end_s(evidence, session)
     if end_s is None:
@@ -79,7 +79,7 @@ def _of_session(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]
     yield from _arrivals(evidence, session)
 
 
-def _end_s(evidence: Evidence, session: Mapping[str, Any]) -> float | None:
+def _end_s(evidence: Evidence, session: Session) -> float | None:
     if not any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events):
         return None
     return evidence.end_s(session["name"])
@@ -105,7 +105,7 @@ def _times(evidence: Evidence, what: str, samples: Timed | None, end_s: float) -
         yield f"{what}: {close} samples follow another within half an interval"
 
 
-def _windows(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+def _windows(evidence: Evidence, session: Session) -> Iterator[str]:
     """Shares are the windows over their sum; windows that the policy normalises have the session's window as sum."""
     windows, shares = (_together(evidence.samples(s, session["name"])) for s in ("window_packets", "window_share"))
     if windows is None or shares is None or windows.shape != shares.shape:
@@ -114,7 +114,7 @@ def _windows(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
     off = np.abs(shares - windows / np.where(total > 0, total, np.nan))
     if np.nanmax(off) > SHARE_OFF:
         yield f"session {session['name']}: a window's share is {np.nanmax(off):.3f} off the window over the sum of all"
-    if not asked.policy_facts(evidence.plan, session).get("normalised"):
+    if not session["policy_facts"].get("normalised"):
         return
     whole = asked.session_window_packets(session)
     largest = float(np.median(total))
@@ -122,7 +122,7 @@ def _windows(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
         yield f"session {session['name']}: its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}"
 
 
-def _rates(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+def _rates(evidence: Evidence, session: Session) -> Iterator[str]:
     """What is acknowledged in a second is what the counter of acknowledged packets rose by; and of the receiver's
     deliveries there are in all as many as it got."""
     rates, counts = (evidence.samples(s, session["name"]) for s in ("acknowledged_pps", "acked"))
@@ -148,7 +148,7 @@ def _rates(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
             yield f"{who}: its delivery rates sum to {brought:,.0f} packets, it got {told['delivered']:,}"
 
 
-def _rtts(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+def _rtts(evidence: Evidence, session: Session) -> Iterator[str]:
     """No packet is faster than the delays of its path, at their least in the whole run."""
     delays = {link["name"]: _least_delay_ms(evidence.plan, link) for link in evidence.plan["links"]}
     for connection in session["connections"]:
@@ -162,12 +162,12 @@ def _rtts(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
             yield f"{who}: its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take"
 
 
-def _arrivals(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
+def _arrivals(evidence: Evidence, session: Session) -> Iterator[str]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
     ends = [evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver")]
     sent, received = ({told["index"]: told for told in end.get("connections", [])} for end in ends)
     copying = {link["name"] for link in evidence.plan["links"] if link.get("duplicate")}
-    copying |= {str(a["link"]) for a in evidence.plan["timeline"] if "duplicate" in a.get("properties", {})}
+    copying |= {a["link"] for a in evidence.plan["timeline"] if a["kind"] == "set" and "duplicate" in a["properties"]}
     for connection in session["connections"]:
         index = connection["index"]
         if index not in sent or index not in received or copying & set(asked.path_of(connection)):
@@ -177,7 +177,7 @@ def _arrivals(evidence: Evidence, session: Mapping[str, Any]) -> Iterator[str]:
             yield f"session {session['name']} connection {index}: {came:,} packets arrived, and {left:,} were sent"
 
 
-def _least_delay_ms(plan: asked.Plan, link: Mapping[str, Any]) -> float:
+def _least_delay_ms(plan: Plan, link: Link) -> float:
     if link.get("jitter_ms") or link.get("jitter_file") or link.get("reorder"):
         return 0.0
     changed = [

@@ -13,12 +13,13 @@ from testbed.checks.expected import law_for
 from testbed.checks.follows_law import FollowsLaw
 from testbed.checks.registry import parameters_in_plan
 from testbed.checks.result import Verdict
+from testbed.plan.model import Plan
 from testbed.series import Reader, named
 from testbed.series.reader import end_of, start_of
 from testbed.series.tables import AFTER_MS, BEFORE_MS
 
 
-def derived_lines(plan: asked.Plan, reader: Reader, verdict: Verdict) -> str:
+def derived_lines(plan: Plan, reader: Reader, verdict: Verdict) -> str:
     """Line protocol of the measurements ``law`` and ``verdict`` (nanoseconds), a line each, "" without any.
 
     ``law`` (tags run, scenario, session, connection, check; fields expected_share, error = measured − law)
@@ -35,12 +36,12 @@ def derived_lines(plan: asked.Plan, reader: Reader, verdict: Verdict) -> str:
     return str(make_lines({"points": points})) if points else ""
 
 
-def broken_lines(plan: asked.Plan, verdict: Verdict, at_ns: int) -> str:
+def broken_lines(plan: Plan, verdict: Verdict, at_ns: int) -> str:
     """Line protocol of the verdict on a run that broke down at ``at_ns``."""
     return str(make_lines({"points": list(verdict_points(plan, verdict, at_ns, at_ns))}))
 
 
-def _law_points(plan: asked.Plan, evidence: Evidence) -> Iterator[dict[str, Any]]:
+def _law_points(plan: Plan, evidence: Evidence) -> Iterator[dict[str, Any]]:
     for check in parameters_in_plan(plan["checks"]):
         if not isinstance(check, FollowsLaw):
             continue
@@ -66,9 +67,7 @@ def _law_points(plan: asked.Plan, evidence: Evidence) -> Iterator[dict[str, Any]
                     }
 
 
-def _worst_points(
-    plan: asked.Plan, evidence: Evidence, law: list[dict[str, Any]], end_ns: int
-) -> Iterator[dict[str, Any]]:
+def _worst_points(plan: Plan, evidence: Evidence, law: list[dict[str, Any]], end_ns: int) -> Iterator[dict[str, Any]]:
     judged = {c.name: c for c in parameters_in_plan(plan["checks"]) if isinstance(c, FollowsLaw)}
     worst: dict[tuple[str, str, str], float] = {}
     for point in law:
@@ -84,7 +83,7 @@ def _worst_points(
         yield {"measurement": "law_worst", "tags": tags, "fields": {"error": error}, "time": end_ns}
 
 
-def marks(plan: asked.Plan, verdict: Verdict, start_ns: int) -> list[str]:
+def marks(plan: Plan, verdict: Verdict, start_ns: int) -> list[str]:
     """Events that only judging tells, as line protocol: when the windows had settled (kind ``settled``)."""
     in_plan = {check["name"]: check for check in plan["checks"]}
     points = [
@@ -103,7 +102,7 @@ def marks(plan: asked.Plan, verdict: Verdict, start_ns: int) -> list[str]:
     return str(make_lines({"points": points})).splitlines() if points else []
 
 
-def verdict_points(plan: asked.Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[dict[str, Any]]:
+def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[dict[str, Any]]:
     """The measurement ``verdict`` (tags run, scenario, policy, occasion) at ``end_ns``.
 
     One point for the run (fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, from_ms, to_ms:
@@ -158,10 +157,10 @@ def verdict_points(plan: asked.Plan, verdict: Verdict, start_ns: int, end_ns: in
         }
 
 
-def occasion(plan: asked.Plan) -> str:
+def occasion(plan: Plan) -> str:
     """What the run was started for: ``manual``, or ``nightly`` for what alerts watch."""
     return str(plan.get("occasion", "manual"))
 
 
-def _run_tags(plan: asked.Plan) -> dict[str, str]:
+def _run_tags(plan: Plan) -> dict[str, str]:
     return {"run": plan["run"], "scenario": plan["scenario"]}

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.checks.asked import Plan
 from testbed.errors import BadInput
+from testbed.plan.model import Plan
 from testbed.series import Event, Reader, Samples, named
 from testbed.series.reader import end_of, start_of
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
+from testbed.plan.model import Session
 
 _SLOW_LINK = 0.9  # a link that delivers less than this part of its rate is worth a sentence
 
 
-def windows_and_links(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> str:
+def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> str:
     """Sentences about pinned windows and underused links in ``from_s``..``to_s``, each after a space; "" if there
     are none."""
     pinned = _pinned_windows(evidence, session, from_s, to_s)
     return "".join(f" {sentence}" for sentence in [*pinned, *_underused_links(evidence, session, from_s, to_s)])
 
 
-def _pinned_windows(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> list[str]:
+def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[str]:
     pinned: dict[str, tuple[float, float]] = {}
     for connection, samples in evidence.samples("window_packets", session["name"]).items():
         since = _constant_since(samples.between(0.0, to_s))
@@ -29,7 +27,7 @@ def _pinned_windows(evidence: Evidence, session: Mapping[str, Any], from_s: floa
             pinned[connection] = since
     if not pinned:
         return []
-    facts = asked.policy_facts(evidence.plan, session)
+    facts = session["policy_facts"]
     cap = facts.get("cap_packets")
     values = {round(value, 3) for _, value in pinned.values()}
     everywhere = set(pinned) == set(asked.connections(session))
@@ -64,7 +62,7 @@ def _constant_since(samples: Timed) -> tuple[float, float] | None:
     return float(samples.t_s[first]), last
 
 
-def _underused_links(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> list[str]:
+def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[str]:
     sentences = []
     rates = asked.rates_pps(evidence.plan, session)
     for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
@@ -76,7 +74,7 @@ def _underused_links(evidence: Evidence, session: Mapping[str, Any], from_s: flo
     return sentences
 
 
-def acknowledged_pps(evidence: Evidence, session: Mapping[str, Any], from_s: float, to_s: float) -> dict[str, float]:
+def acknowledged_pps(evidence: Evidence, session: Session, from_s: float, to_s: float) -> dict[str, float]:
     """Mean acknowledged packets per second by connection over the samples between ``from_s`` and ``to_s``.
 
     Taken from the cumulative counters; connections with fewer than two samples there are left out.

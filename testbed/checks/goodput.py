@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -12,6 +11,7 @@ from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
+from testbed.plan.model import Session
 
 
 class Goodput(CheckParameters):
@@ -80,7 +80,7 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
     )
 
 
-def goodput_bps(evidence: Evidence, session: Mapping[str, Any]) -> float:
+def goodput_bps(evidence: Evidence, session: Session) -> float:
     """Payload bits per second from the session's start to the last byte at the receiver."""
     result = evidence.result_of(session["name"], "receiver")
     if result is None:

@@ -11,13 +11,13 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from testbed.checks import asked
 from testbed.checks.derived import occasion, verdict_points
 from testbed.checks.result import Verdict
+from testbed.plan.model import Plan
 
 
 def history_lines(
-    plan: asked.Plan, verdict: Verdict, results: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int
+    plan: Plan, verdict: Verdict, results: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int
 ) -> str:
     """Line protocol of ``run_verdict`` and ``key_figure`` (docs/contracts.md) at ``end_ns`` (Unix nanoseconds).
 

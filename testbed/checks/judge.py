@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.checks.asked import NoSuchSession, Plan, session_of
+from testbed.checks.asked import NoSuchSession, session_of
 from testbed.checks.credible import reasons_not_to
 from testbed.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.checks.figures import figures_of
 from testbed.checks.registry import JUDGEMENTS, Parameters, parameters_in_plan
 from testbed.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.algebra import Word, summary_of, verdict_of
+from testbed.plan.model import Plan
 from testbed.series import Reader
 from testbed.series.reader import end_of, start_of
 

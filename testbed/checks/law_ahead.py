@@ -17,6 +17,7 @@ from testbed.checks.follows_law import FollowsLaw
 from testbed.checks.ratio import Ratio
 from testbed.checks.registry import parameters_in_plan
 from testbed.checks.settles import Settles
+from testbed.plan.model import Plan, Session
 from testbed.series.one_clock import PREFIX, ZERO_NS
 from testbed.series.run_list import expected_s
 
@@ -25,7 +26,7 @@ POINTS_MAX = 2000
 """Of a connection; a longer run has them farther apart."""
 
 
-def law_ahead(plan: asked.Plan) -> list[str]:
+def law_ahead(plan: Plan) -> list[str]:
     """Line protocol, on the common clock, of the measurements
 
     - ``t0_law_ahead`` (tags run, scenario, policy, session, connection; fields expected, lower, upper: shares) for
@@ -52,7 +53,7 @@ def law_ahead(plan: asked.Plan) -> list[str]:
 
 
 def _law(
-    plan: asked.Plan, session: Mapping[str, Any], checks: list[FollowsLaw], t_s: np.typing.NDArray[np.float64]
+    plan: Plan, session: Session, checks: list[FollowsLaw], t_s: np.typing.NDArray[np.float64]
 ) -> Iterator[dict[str, Any]]:
     """Where two checks follow each other, each counts from its own beginning on."""
     if not checks:
@@ -70,7 +71,7 @@ def _law(
 
 
 def _ratio(
-    plan: asked.Plan, session: Mapping[str, Any], checks: list[Settles | Ratio], t_s: np.typing.NDArray[np.float64]
+    plan: Plan, session: Session, checks: list[Settles | Ratio], t_s: np.typing.NDArray[np.float64]
 ) -> Iterator[dict[str, Any]]:
     indices = asked.connections(session)
     check = next((c for c in checks if c.series == "window_packets" and c.connections == indices), None)
@@ -89,12 +90,7 @@ def _ratio(
 
 
 def _point(
-    plan: asked.Plan,
-    session: Mapping[str, Any],
-    measurement: str,
-    connection: str,
-    fields: Mapping[str, float],
-    t_s: float,
+    plan: Plan, session: Session, measurement: str, connection: str, fields: Mapping[str, float], t_s: float
 ) -> dict[str, Any]:
     start_s = float(session.get("start_s", 0.0))
     return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import Evidence, Timed
 from testbed.plan.engines import engine_of
+from testbed.plan.model import Action, Limits, Link, Plan, Session
 from testbed.series import named
 
 Array = NDArray[np.float64]
@@ -64,18 +65,18 @@ def links_off(evidence: Evidence) -> list[str]:
     return found
 
 
-def _started(evidence: Evidence, session: Mapping[str, Any]) -> bool:
+def _started(evidence: Evidence, session: Session) -> bool:
     return any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events)
 
 
-def _direction(
-    evidence: Evidence, link: Mapping[str, Any], direction: str, found: Mapping[str, Timed]
-) -> Iterator[str]:
+def _direction(evidence: Evidence, link: Link, direction: str, found: Mapping[str, Timed]) -> Iterator[str]:
     limits, plan = evidence.plan["limits"], evidence.plan
     actions = [
         a
         for a in plan["timeline"]
-        if a.get("link") == link["name"] and a.get("direction", "both") in ("both", direction)
+        if a["kind"] != "pause_read"
+        and a["link"] == link["name"]
+        and (a["kind"] == "carrier" or a["direction"] in ("both", direction))
     ]
     for begin_s, end_s, asked in _spans(link, actions):
         if any(asked.get(key) for key in UNKEPT) or asked["unplugged"]:
@@ -96,7 +97,7 @@ def _direction(
         yield from _queue(asked, part)
 
 
-def _spans(link: Mapping[str, Any], actions: list[Mapping[str, Any]]) -> Iterator[tuple[float, float, dict[str, Any]]]:
+def _spans(link: Link, actions: Sequence[Action]) -> Iterator[tuple[float, float, dict[str, Any]]]:
     """Times from–to of constant properties, and those."""
     now: dict[str, Any] = {**link, "unplugged": False}
     begin_s = 0.0
@@ -112,7 +113,7 @@ def _spans(link: Mapping[str, Any], actions: list[Mapping[str, Any]]) -> Iterato
     yield begin_s, math.inf, now
 
 
-def _held_back(plan: Mapping[str, Any], link: Mapping[str, Any]) -> bool:
+def _held_back(plan: Plan, link: Link) -> bool:
     """Whether its queue is kept filled by senders that wait for it. A queue further on may be empty between two
     samples, though there are packets in it at both."""
     paths = [path_of(c) for session in plan["sessions"] for c in session["connections"]]
@@ -129,7 +130,7 @@ def _configured(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator
 
 
 def _rate(
-    asked: Mapping[str, Any], limits: Mapping[str, Any], rates: Array, interval_s: float, backlog: Array | None
+    asked: Mapping[str, Any], limits: Limits, rates: Array, interval_s: float, backlog: Array | None
 ) -> Iterator[str]:
     """No second carries more than the rate and a burst; and one in which packets wait all the time, no less."""
     steps = max(1, round(1 / interval_s))

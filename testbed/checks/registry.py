@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -69,7 +69,7 @@ FACTS: frozenset[str] = frozenset(
 _ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
 
 
-def parameters_in_plan(checks: list[Mapping[str, Any]]) -> list[Parameters]:
+def parameters_in_plan(checks: Sequence[Mapping[str, Any]]) -> list[Parameters]:
     """The checks of a plan, validated; BadInput names the check and the parameter that is wrong."""
     return [_parameters(check) for check in checks]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -13,6 +12,7 @@ from testbed.checks.evidence import Evidence
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, Status, rounded
+from testbed.plan.model import Plan, Session
 
 
 class RoundTrip(CheckParameters):
@@ -76,7 +76,7 @@ def round_trip(parameters: RoundTrip, evidence: Evidence) -> CheckResult:
     )
 
 
-def base_rtt_ms(plan: asked.Plan, session: Mapping[str, Any], connection: str) -> float:
+def base_rtt_ms(plan: Plan, session: Session, connection: str) -> float:
     """A connection's mean RTT without a queue, in ms."""
     delays_ms = {link["name"]: float(link["delay_ms"]) for link in plan["links"]}
     path = next(asked.path_of(c) for c in session["connections"] if str(c["index"]) == connection)

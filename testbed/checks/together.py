@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.plan.model import Link
 from testbed.series import Samples, named
 
 FRAME_OF_SEGMENT = 1514 / 1448
@@ -60,7 +58,7 @@ def wire_rates_bps(evidence: Evidence, link: str, from_s: float, to_s: float) ->
     return rates
 
 
-def _link(evidence: Evidence, name: str) -> Mapping[str, Any]:
+def _link(evidence: Evidence, name: str) -> Link:
     return next(link for link in evidence.plan["links"] if link["name"] == name)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -14,7 +13,9 @@ from pydantic import ValidationError
 
 from testbed.checks.judge import judge
 from testbed.checks.result import Trust, Verdict
+from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.plan.read import read_plan
 from testbed.series import FromFile, Reader
 
 NOT_RECORDED = "is not recorded"
@@ -31,26 +32,13 @@ def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None =
     recorded = read_verdict(result_dir)
     reader = reader or FromFile(result_dir / "telemetry.lp")
     return judge(
-        read_json(result_dir / "plan.json"),
+        read_plan(result_dir / "plan.json"),
         reader,
         result_dir / "agents",
         trust or recorded.trust,
         file_points=reader.count_points(),
         database_points=recorded_database_points(recorded),
     )
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; BadInput says what is wrong."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{path}: there is no such file; a result folder has one") from None
-    except ValueError as error:
-        raise BadInput(f"{path}: not JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise BadInput(f"{path}: should be a JSON object")
-    return document
 
 
 def read_verdict(result_dir: Path) -> Verdict:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import read_json
 from testbed.claims.judged import Judged, write_csv
+from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.plan.engines import ENGINES
 from testbed.report import words

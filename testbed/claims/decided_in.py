@@ -10,7 +10,8 @@ from testbed.claims.model import Claim, Claims, RunSpec
 from testbed.claims.setups import OfRows, differing, unnamed
 from testbed.matrix import load as tables
 from testbed.matrix.model import Row, Table, TableCheck
-from testbed.plan.resolve import Choices, Plan, resolve
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
 from testbed.sweep import load as sweeps

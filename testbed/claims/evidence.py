@@ -8,10 +8,11 @@ from typing import Any
 
 from testbed.checks.registry import FACTS
 from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
 from testbed.claims.execute import Made
 from testbed.claims.judged import WORD_OF_STANDING, Judged, Word
 from testbed.claims.model import Claim
+from testbed.documents import read_json
 from testbed.judge.algebra import BEST_FIRST, Standing
 from testbed.matrix import load as table_file
 from testbed.matrix import report as table_report

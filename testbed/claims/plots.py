@@ -11,10 +11,12 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
 from testbed.claims.judged import Judged
+from testbed.documents import read_json
 from testbed.matrix import report as table_report
 from testbed.matrix.repeated import first_run
+from testbed.plan.read import read_plan
 from testbed.report import style
 from testbed.report.plots import Plot
 from testbed.report.published_shares import PublishedShare, published_shares
@@ -71,7 +73,7 @@ def of_run(name: str, folder: Path) -> list[Plot]:
 
 
 def _shares(name: str, folder: Path) -> Plot | None:
-    plan, verdict = read_json(folder / "plan.json"), read_verdict(folder)
+    plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
     lines = _read_shares(folder / "windows.csv")
     if len(lines) < 2:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from testbed import paths
-from testbed.checks.verify import read_json
+from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.matrix.repeated import first_run
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from testbed.checks.verify import read_json
 from testbed.claims import plots
 from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.judged import Judged
+from testbed.documents import read_json
 from testbed.report import style, words
 from testbed.report.page_templates import page_templates
 

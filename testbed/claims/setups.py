@@ -11,9 +11,8 @@ from typing import Any
 from pydantic import Field
 
 from testbed import paths
+from testbed.plan.model import Plan
 from testbed.scenario.section import Name, Section
-
-Plan = Mapping[str, Any]
 
 
 class Difference(Section):

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import differences, read_json, text_differences
+from testbed.checks.verify import differences, text_differences
 from testbed.claims import judged as table
 from testbed.claims.evidence import judge
 from testbed.claims.execute import Made
 from testbed.claims.judged import Judged
 from testbed.claims.load import load
+from testbed.documents import read_json
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked
 

@@ -22,7 +22,7 @@ from testbed.cli.outcome import to_verdict
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, Exit
 from testbed.plan.engines import DEFAULT, ENGINES
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
 from testbed.plan.show import plan_text
 from testbed.runner.progress import Progress

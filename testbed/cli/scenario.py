@@ -9,7 +9,8 @@ import typer
 from testbed import engines
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
 from testbed.plan.engines import DEFAULT
-from testbed.plan.resolve import Choices, Plan, new_run_id, resolve
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, new_run_id, resolve
 from testbed.plan.show import plan_text
 from testbed.runner.progress import Progress
 from testbed.scenario import files

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from testbed.checks.verify import read_json
 from testbed.compare.groups import Group, RunOf
+from testbed.documents import read_json
 
 SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime", "quick", "kernel", "host")
 """In this order."""

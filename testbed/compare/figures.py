@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from testbed.checks.evidence import CannotJudge
 from testbed.checks.result import Verdict
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
 from testbed.figures import title_of, unit_of
+from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
 from testbed.sweep.figures import JUDGED_PART, measure
 
@@ -65,7 +66,7 @@ def figure_of(name: str) -> Figure:
 
 def measured(folder: Path) -> Measured:
     """A run's figures from its result folder; BadInput where a file is missing or broken."""
-    plan, verdict = read_json(folder / "plan.json"), read_verdict(folder)
+    plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
     values: dict[str, float] = {**_of_verdict(folder), **_of_checks(verdict)}
     never: set[str] = set()
     why = verdict.broken or ""

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from testbed.checks.standing import standing_of
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
 from testbed.compare.figures import Measured, measured
+from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.algebra import Part, Standing, worst
 from testbed.matrix.cells_asked import cells_asked
+from testbed.plan.model import Plan
+from testbed.plan.read import read_plan
 from testbed.study.kept import finished, standing
 from testbed.study.place import CELLS
 
@@ -32,9 +34,9 @@ class RunOf:
     """Its standing, where its folder is not here."""
 
     @cached_property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """Its plan."""
-        return read_json(self.folder / "plan.json")
+        return read_plan(self.folder / "plan.json")
 
     @cached_property
     def standing(self) -> Standing:
@@ -77,7 +79,7 @@ class Group:
 
 def read_run(folder: Path, case: str = "") -> RunOf:
     """A run from its result folder; BadInput where a file is missing or broken."""
-    plan, verdict = read_json(folder / "plan.json"), read_verdict(folder)
+    plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
     return RunOf(folder, case or str(plan["scenario"]), int(plan["seed"]), verdict.trust.trusted, measured(folder))
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.verify import differences as document_differences
-from testbed.checks.verify import read_json
 from testbed.compare.difference import differences
 from testbed.compare.groups import Group, RunOf, read_run
 from testbed.compare.result import Comparison, write
+from testbed.documents import read_json
 from testbed.study.again import Again, Asked
 
 

@@ -13,6 +13,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.checks.ratio import quotients
 from testbed.checks.settles import settled_s
+from testbed.plan.model import Session
 
 SHARE_TOLERANCE = 0.03
 GOODPUT_TOLERANCE = 0.03
@@ -60,7 +61,7 @@ def compare(first: Evidence, second: Evidence) -> list[Difference]:
     return found
 
 
-def _over_the_same_links(session: Mapping[str, Any]) -> list[list[str]]:
+def _over_the_same_links(session: Session) -> list[list[str]]:
     """Connections, those together that share a link. What such a link carries is divided by the order in which their
     packets come to it, and a microsecond of delay changes that: only what they have together is the same."""
     groups: list[tuple[set[str], list[str]]] = []
@@ -84,7 +85,9 @@ def _sum(connections: Sequence[Timed]) -> Timed:
 def _seconds(run: Evidence) -> dict[int, float]:
     """Whole seconds, and when to look: where the timeline acts a sample's interval earlier, as windows jump there, and
     which run took its sample after the jump says nothing."""
-    acts = {a["at_s"] + later for a in run.plan["timeline"] for later in (0, a.get("for_s") or 0)}
+    acts = {
+        a["at_s"] + later for a in run.plan["timeline"] for later in (0, a["for_s"] if a["kind"] == "pause_read" else 0)
+    }
     last_s = int(max((run.end_s(s["name"]) or 0.0 for s in run.plan["sessions"]), default=0.0))
     return {t_s: t_s - run.interval_s if t_s in acts else t_s for t_s in range(1, last_s + 1)}
 
@@ -106,7 +109,7 @@ def _shares(
     return Difference(session, f"window share {'+'.join(connections)}", a, b, off, SHARE_TOLERANCE, text)
 
 
-def _goodput(session: Mapping[str, Any], first: Evidence, second: Evidence) -> Difference:
+def _goodput(session: Session, first: Evidence, second: Evidence) -> Difference:
     name = session["name"]
     ends = [run.end_s(name) for run in (first, second)]
     if None in ends:
@@ -116,7 +119,7 @@ def _goodput(session: Mapping[str, Any], first: Evidence, second: Evidence) -> D
     return Difference(name, "goodput", a, b, abs(b / a - 1), GOODPUT_TOLERANCE, text)
 
 
-def _convergence(session: Mapping[str, Any], first: Evidence, second: Evidence) -> Difference:
+def _convergence(session: Session, first: Evidence, second: Evidence) -> Difference:
     a, b = (_converged_s(session, run) for run in (first, second))
     if a is None or b is None:
         off = 0.0 if a is b else math.inf
@@ -128,7 +131,7 @@ def _convergence(session: Mapping[str, Any], first: Evidence, second: Evidence) 
     return Difference(session["name"], "convergence", a, b, off, CONVERGENCE_TOLERANCE, text)
 
 
-def _converged_s(session: Mapping[str, Any], run: Evidence) -> float | None:
+def _converged_s(session: Session, run: Evidence) -> float | None:
     """When the last connection's window came to its ratio to the first's."""
     windows = run.samples("window_packets", session["name"])
     rates = asked.rates_pps(run.plan, session)

@@ -11,11 +11,12 @@ from typing import Any, Literal, TypeVar
 
 from testbed import engines, paths
 from testbed.checks.standing import standing_of, standing_of_cell
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
 from testbed.crosscheck.compare import Difference, compare
 from testbed.crosscheck.figures import compare_figures, compare_tables
 from testbed.crosscheck.plot import share_plot
 from testbed.crosscheck.result import Compared
+from testbed.documents import read_json
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.algebra import Part, Standing, worst

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from testbed.checks.evidence import Evidence
 from testbed.crosscheck.compare import SHARE_TOLERANCE
+from testbed.plan.model import Session
 from testbed.report import style
 from testbed.report.plot import Plot
 
@@ -14,7 +14,7 @@ _MARKERS = (".", "x", "+")
 """Of the engines after the first."""
 
 
-def share_plot(session: Mapping[str, Any], engines: Mapping[str, Evidence]) -> Plot:
+def share_plot(session: Session, engines: Mapping[str, Evidence]) -> Plot:
     """Window shares of a session: the first engine's as lines with what is allowed, each other one's as marks."""
     name = f"{session['name']}-window-share"
     description = f"Window shares of session {session['name']} on {' and '.join(engines)}"

@@ -19,7 +19,7 @@ from testbed.errors import RunFailed, TestbedError, Unsupported
 from testbed.influx import server
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
 from testbed.runner.collectors import Collectors
 from testbed.runner.cross_traffic import Iperf3

@@ -17,7 +17,8 @@ from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
-from testbed.plan.resolve import Choices, Plan, new_run_id, resolve
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.plan.traffic import runtime_of
 from testbed.runner.progress import Progress

@@ -7,8 +7,9 @@ from pathlib import Path
 from testbed.doctor import Need
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.errors import CannotRun
+from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
-from testbed.plan.resolve import Choices, Plan
+from testbed.plan.resolve import Choices
 from testbed.plan.sent import TRAFFIC
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario

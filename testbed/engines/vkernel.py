@@ -10,8 +10,9 @@ from testbed.doctor.guest_kernel import WHAT_STOCK_COSTS
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.errors import CannotRun
 from testbed.plan.engines import MODEL_OF_A_GUEST
+from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
-from testbed.plan.resolve import Choices, Plan
+from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.vkernel.build import ready_kernel

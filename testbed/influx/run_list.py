@@ -14,6 +14,7 @@ from influxdb.line_protocol import make_lines
 
 from testbed import paths
 from testbed.influx.client import Client
+from testbed.plan.model import Plan
 from testbed.series import influxql
 from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of, expected_s
 
@@ -24,8 +25,6 @@ _LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
 
 BROKE_DOWN = "broke down"
 """The state of a run that could not be judged; else it is ``on`` or the verdict."""
-
-Plan = Mapping[str, Any]
 
 
 def begin(client: Client, plan: Plan, folder: Path, now_ns: int) -> None:

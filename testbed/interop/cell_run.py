@@ -16,7 +16,7 @@ from testbed.errors import RunFailed
 from testbed.interop.cells import OURS, PEERS, Cell
 from testbed.interop.judge import ENDS, Evidence, Judgement, judge
 from testbed.interop.plans import FOLDER, CellPlans, cell_plans
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan, host_of
 from testbed.runner.agents import AgentPlace, ProcessAgent
 from testbed.runner.network import Network
 from testbed.runner.packets import SETTLE_S, Capture
@@ -123,7 +123,7 @@ def _ends(cell: Cell, plans: CellPlans, own: Path, folder: Path) -> dict[str, Ag
     ends = {}
     for end, file in zip(ENDS, plans.write(folder), strict=True):
         ends[end] = AgentPlace(
-            host=session[f"{end}_host"],
+            host=host_of(session, "sender" if end == "sender" else "receiver"),
             role=end,
             session=cell.session,
             plan=file,

@@ -23,7 +23,7 @@ from testbed.interop.cells import Cell, loss_words
 from testbed.interop.facts import versions
 from testbed.interop.report import write_report
 from testbed.interop.verdict import MARKS, Outcome
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner import calibration, live, provenance
 from testbed.runner.interrupts import interruptible, uninterruptible
 from testbed.runner.network import Network, relay_middle

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.interop.cells import Cell
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.scenario.load import LoadedScenario, load
 
 FOLDER = paths.CHECKOUT / "interop"

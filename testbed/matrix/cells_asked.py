@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from testbed.checks.verify import read_json
+from testbed.documents import read_json
 from testbed.matrix import load as table_file
 from testbed.matrix.load import KEPT_AS, Cell
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from testbed import intervals
 from testbed.checks.evidence import agent_results
 from testbed.checks.figures import figures_of
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
+from testbed.documents import read_json
 from testbed.intervals import Interval
 from testbed.judge.algebra import Standing
 from testbed.study import kept

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from testbed.checks.verify import read_json
+from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.matrix.load import Cell, LoadedTable
 from testbed.matrix.model import Table

@@ -10,7 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from testbed import intervals
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
+from testbed.documents import read_json
 from testbed.figures import with_unit
 from testbed.matrix import gains, lines, picture
 from testbed.matrix.document import current

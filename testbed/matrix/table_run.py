@@ -11,8 +11,8 @@ from typing import Literal
 from testbed import engines, paths, traffic
 from testbed.checks import asked as plans
 from testbed.checks.result import Verdict
-from testbed.checks.verify import read_json
 from testbed.doctor import Need
+from testbed.documents import read_json
 from testbed.engines import Engine, Options, Programs
 from testbed.figures import GOODPUT
 from testbed.matrix import load as table_file
@@ -25,7 +25,8 @@ from testbed.matrix.outcome import Outcome, missing
 from testbed.matrix.report import write_report
 from testbed.matrix.summary import summarise, write_csv
 from testbed.plan.engines import DEFAULT
-from testbed.plan.resolve import Plan, expected_transfer_s
+from testbed.plan.model import Plan
+from testbed.plan.resolve import expected_transfer_s
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario.load import plain

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import differences, read_json, read_verdict, text_differences
+from testbed.checks.verify import differences, read_verdict, text_differences
+from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.matrix import load as table_file
 from testbed.matrix import outcome, table_run

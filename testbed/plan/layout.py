@@ -6,11 +6,14 @@ Standard library only, so that ``mn --custom`` gets the same shapes, addresses a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 from testbed.plan.links import end_address, interface_name
+
+if TYPE_CHECKING:
+    from testbed.plan import model
 
 
 class Ambiguous(ValueError):
@@ -43,9 +46,9 @@ class Route:
     via: str
     interface: str
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> model.Route:
         """The route's entry in ``plan.json``."""
-        return asdict(self)
+        return {"host": self.host, "to": self.to, "via": self.via, "interface": self.interface}
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from testbed.units import QueueLength, Rate
+
+if TYPE_CHECKING:
+    from testbed.plan.model import GilbertElliott, Link, Queue
 
 ETHERNET_IPV4_UDP_BYTES = 14 + 20 + 8
 NCP_DATA_HEADER_BYTES = 7
 """protobuf: tag and 3-byte varint of sequence_id (16,384 to 2,097,151), tag and 2-byte length of data."""
 
 
+QueueMode = Literal["backpressure", "droptail", "drophead", "codel"]
 ONE_BDP = QueueLength(bdp=1.0)
 SHAPER_LATENESS_S = 0.003
 """How late the shaper's timer may be without loss of capacity: the bucket holds what the rate sends in that
@@ -42,7 +46,7 @@ class Impairments:
     jitter_file: str = ""
     """Samples of jitter in milliseconds, one per line, drawn with replacement; absolute path."""
     jitter_reorders: bool = False
-    gilbert_elliott: dict[str, float] | None = None
+    gilbert_elliott: GilbertElliott | None = None
     """Bursty loss: ``enter`` and ``leave`` the bad state, ``loss_good`` and ``loss_bad``, all fractions."""
     reorder: float = 0.0
     duplicate: float = 0.0
@@ -65,7 +69,7 @@ class LinkPlan:
     """Full-size frames (``frame_bytes``) per second."""
     frame_bytes: int
     burst_bytes: int
-    queue: dict[str, Any]
+    queue: Queue
     delay_ms: float
     loss: float
     seed: int
@@ -74,34 +78,37 @@ class LinkPlan:
     @property
     def queue_packets(self) -> int:
         """Full-size packets that the queue holds before a write blocks or a packet is dropped."""
-        return int(self.queue["packets"])
+        return self.queue["packets"]
 
     @property
     def shaped_at_hosts(self) -> bool:
         """Whether rate and queue are at the hosts' egress (back-pressure), hence not in the middle."""
-        return bool(self.queue["mode"] == "backpressure")
+        return self.queue["mode"] == "backpressure"
 
     def burst_bytes_at(self, rate_bps: float) -> int:
         """What the shaper may send at once when its rate is changed: what the rate needs, or what was asked beyond."""
         beyond = self.burst_bytes > bucket_bytes(self.rate_bps, self.frame_bytes)
         return max(bucket_bytes(rate_bps, self.frame_bytes), self.burst_bytes if beyond else 0)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Link:
         """The link's entry in ``plan.json``: the impairments that are set stand beside the other keys."""
-        document = asdict(self)
-        impairments = document.pop("impairments")
+        document: dict[str, Any] = asdict(self)
+        impairments: dict[str, Any] = document.pop("impairments")
         nothing = asdict(Impairments())
-        return document | {key: value for key, value in impairments.items() if value != nothing[key]}
+        link: Link = document | {k: v for k, v in impairments.items() if v != nothing[k]}  # type: ignore[assignment]
+        return link
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> LinkPlan:
+    def from_json(cls, document: Link) -> LinkPlan:
         """Reads an entry of ``plan.json``."""
-        own = {field.name for field in fields(cls)} - {"impairments"}
+        values: Mapping[str, Any] = document
+        own = {field.name for field in fields(cls)} - {"a", "b", "impairments"}
         impairments = {field.name for field in fields(Impairments)}
         return cls(
-            **{key: value for key, value in document.items() if key in own}
-            | {end: LinkEnd(**document[end]) for end in ("a", "b")},
-            impairments=Impairments(**{key: document[key] for key in impairments if key in document}),
+            **{key: value for key, value in values.items() if key in own},
+            a=LinkEnd(**document["a"]),
+            b=LinkEnd(**document["b"]),
+            impairments=Impairments(**{key: values[key] for key in impairments if key in values}),
         )
 
 
@@ -136,7 +143,7 @@ def resolve_link(
     loss: float = 0.0,
     queue: QueueLength = ONE_BDP,
     frame_bytes: int = ncp_frame_bytes(1024),
-    queue_mode: str = "backpressure",
+    queue_mode: QueueMode = "backpressure",
     seed: int = 1,
     impairments: Impairments = NO_IMPAIRMENTS,
     least_burst_bytes: int = 0,

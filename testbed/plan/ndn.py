@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from testbed.plan.links import LinkPlan
+from testbed.plan import model
+from testbed.plan.links import LinkEnd, LinkPlan
+from testbed.plan.model import Face, NdnNode, Plan, Session
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import connection_of
 from testbed.scenario.ndn import Ndn
@@ -23,8 +24,6 @@ with the name's length."""
 START_UP_S = 1.0
 """What a fetch takes beside the time at the bottleneck's full rate, about."""
 
-Node = dict[str, Any]
-
 
 def wire_bytes(segment_bytes: int, transport: str) -> float:
     """A Data packet with that much content on the wire, as Ethernet frames without FCS."""
@@ -38,7 +37,7 @@ def wire_bytes(segment_bytes: int, transport: str) -> float:
     return data_bytes * (MTU_BYTES + ETHERNET_BYTES) / per_segment_bytes
 
 
-def session_of(ndn: Ndn, topology: Topology) -> dict[str, Any]:
+def session_of(ndn: Ndn, topology: Topology) -> Session:
     """The plan's one session: the producer sends, the consumer receives."""
     path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (PORT, PORT))
@@ -77,13 +76,13 @@ def _marking_in_words(ndn: Ndn) -> str:
     return f"mode {mode}, above {ndn.threshold_bytes:,} bytes of backlog"
 
 
-def section_of(ndn: Ndn, topology: Topology) -> dict[str, Any]:
+def section_of(ndn: Ndn, topology: Topology) -> model.Ndn:
     """The plan's ``ndn``: a node for each host of the chain, the consumer's first."""
     hosts = topology.layout.hosts
-    nodes: list[Node] = []
+    nodes: list[NdnNode] = []
     for place, host in enumerate(hosts):
         faces = list(_faces(ndn, topology.links, place))
-        node: Node = {"host": host, "role": "forwarder", "faces": faces}
+        node: NdnNode = {"host": host, "role": "forwarder", "faces": faces}
         if place == 0:
             node |= {"role": "consumer", "consumer": _consumer(ndn)}
         elif place == len(hosts) - 1:
@@ -105,17 +104,21 @@ def section_of(ndn: Ndn, topology: Topology) -> dict[str, Any]:
     }
 
 
-def _faces(ndn: Ndn, links: list[LinkPlan], place: int) -> Iterator[Node]:
+def _faces(ndn: Ndn, links: list[LinkPlan], place: int) -> Iterator[Face]:
     """Of the host at ``place``: to the host before it, then to the one after it. The side that Data comes from
     listens, so that the kernel's choices for accepted connections are those for Data."""
-    sides = [(links[place - 1], "b", "a", True)] if place else []
-    sides += [(links[place], "a", "b", False)] if place < len(links) else []
+    sides: list[tuple[LinkEnd, LinkEnd, bool]] = []
+    if place:
+        sides.append((links[place - 1].b, links[place - 1].a, True))
+    if place < len(links):
+        sides.append((links[place].a, links[place].b, False))
     # The kernel doubles what a program asks for.
-    buffer = {} if ndn.send_buffer_bytes is None else {"send_buffer_bytes": ndn.send_buffer_bytes // 2}
+    buffers: model.Buffers = {}
+    if ndn.send_buffer_bytes is not None:
+        buffers["send_buffer_bytes"] = ndn.send_buffer_bytes // 2
     if ndn.send_queue_bytes is not None:
-        buffer["send_queue_bytes"] = ndn.send_queue_bytes
-    for link, near, far, listens in sides:
-        here, there = getattr(link, near), getattr(link, far)
+        buffers["send_queue_bytes"] = ndn.send_queue_bytes
+    for here, there, listens in sides:
         yield {
             "name": f"{here.host}-{there.host}",
             "transport": ndn.transport,
@@ -123,11 +126,11 @@ def _faces(ndn: Ndn, links: list[LinkPlan], place: int) -> Iterator[Node]:
             "remote": f"{there.address}:{PORT}",
             "listen": listens,
             "mtu_bytes": FACE_MTU_BYTES,
-            **buffer,
+            **buffers,
         }
 
 
-def _consumer(ndn: Ndn) -> dict[str, Any]:
+def _consumer(ndn: Ndn) -> model.Consumer:
     asked = ndn.consumer
     return {
         "algorithm": asked.algorithm,
@@ -139,17 +142,17 @@ def _consumer(ndn: Ndn) -> dict[str, Any]:
     }
 
 
-def _marking(ndn: Ndn) -> dict[str, Any]:
+def _marking(ndn: Ndn) -> model.Marking:
     asked = ndn.marking
     if asked.mode == "off":
         return {"mode": "off"}
-    common = {"mode": asked.mode, "threshold_bytes": ndn.threshold_bytes}
+    common: model.Marking = {"mode": asked.mode, "threshold_bytes": ndn.threshold_bytes}
     if asked.mode == "nfd":
         return {**common, "interval_ms": asked.interval_ms}
     return {**common, "tcp_queue_packets": asked.tcp_queue_packets}
 
 
-def sockets(plan: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def sockets(plan: Plan) -> Iterator[dict[str, str]]:
     """The faces' sockets as ``ncp-collect`` looks for them: of each link, the side that sends Data and the other."""
     for node in plan["ndn"]["nodes"]:
         for face in node["faces"]:

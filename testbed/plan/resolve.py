@@ -6,15 +6,16 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from testbed.errors import BadInput
-from testbed.plan import traffic
+from testbed.plan import model, traffic
 from testbed.plan.engines import DEFAULT
 from testbed.plan.links import LinkPlan
+from testbed.plan.model import Action, Middle, Plan, Runtime, Session
+from testbed.plan.read import valid
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import PolicyFacts, cross_traffic_of
-from testbed.plan.timeline import Action, NoSuchTarget, unfold
+from testbed.plan.timeline import NoSuchTarget, unfold
 from testbed.plan.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
@@ -24,15 +25,13 @@ TELEMETRY_INTERVAL_MS = 100
 MANAGEMENT_URL = "http://198.19.0.1:8086"
 """InfluxDB as the agents see it: the gateway on the run's management network."""
 
-Plan = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Choices:
     """What the command line decides beyond the scenario."""
 
-    runtime: Literal["docker", "process", "virtual"] = "docker"
-    middle: Literal["netem", "relay", "model"] = "relay"
+    runtime: Runtime = "docker"
+    middle: Middle = "relay"
     seed: int | None = None
     quick: bool = False
     occasion: str = "manual"
@@ -58,7 +57,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     _refuse_unknown_policies(loaded, policies)
     limit_s = transfer_limit_s(scenario, sessions, topology.links)
     _refuse_events_after(limit_s, loaded)
-    return {
+    plan: Plan = {
         "schema": 1,
         "run": run,
         "scenario": scenario.name,
@@ -89,8 +88,9 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "cross_traffic": cross_traffic_of(scenario, topology),
         "telemetry": {"interval_ms": TELEMETRY_INTERVAL_MS, "url": MANAGEMENT_URL, "database": DATABASE},
         "checks": [check.model_dump(mode="json") for check in scenario.checks],
-        "limits": scenario.limits.model_dump(mode="json") | {"transfer_s": limit_s},
+        "limits": _limits(scenario, limit_s),
     }
+    return valid(plan, str(loaded.path))
 
 
 def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
@@ -112,12 +112,25 @@ def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> N
                 )
 
 
-def _topology(loaded: LoadedScenario) -> dict[str, Any]:
+def _topology(loaded: LoadedScenario) -> model.Topology:
     asked = loaded.scenario.topology
-    if asked.file is None:
+    if asked.file is None or asked.class_name is None:
         return {"name": asked.kind}
     file = str((loaded.path.parent / asked.file).resolve())
     return {"name": asked.kind, "file": file, "class": asked.class_name, "options": asked.options}
+
+
+def _limits(scenario: Scenario, transfer_s: float) -> model.Limits:
+    asked = scenario.limits
+    return {
+        "rate_error": asked.rate_error,
+        "delay_error_ms": asked.delay_error_ms,
+        "lateness_p99_ms": asked.lateness_p99_ms,
+        "lateness_max_ms": asked.lateness_max_ms,
+        "cpu_idle": asked.cpu_idle,
+        "cpu_busy_s": asked.cpu_busy_s,
+        "transfer_s": transfer_s,
+    }
 
 
 def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> list[Action]:
@@ -133,7 +146,7 @@ def expected_transfer_s(plan: Plan) -> float:
     return _at_full_rate_s(plan["sessions"], rate_pps)
 
 
-def transfer_limit_s(scenario: Scenario, sessions: Sequence[Mapping[str, Any]], links: Sequence[LinkPlan]) -> float:
+def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[LinkPlan]) -> float:
     """Seconds after which a transfer is given up."""
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
@@ -142,7 +155,7 @@ def transfer_limit_s(scenario: Scenario, sessions: Sequence[Mapping[str, Any]], 
     return round(3 * at_full_rate_s + beside_s + 30, 1)
 
 
-def _at_full_rate_s(sessions: Sequence[Mapping[str, Any]], rate_pps: Mapping[str, float]) -> float:
+def _at_full_rate_s(sessions: Sequence[Session], rate_pps: Mapping[str, float]) -> float:
     """Seconds until the last session's end, if all that share a link fill it."""
     return max(
         float(session["expected_s"])
@@ -152,11 +165,11 @@ def _at_full_rate_s(sessions: Sequence[Mapping[str, Any]], rate_pps: Mapping[str
     )
 
 
-def _packets_beside(session: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> float:
+def _packets_beside(session: Session, sessions: Sequence[Session]) -> float:
     """Packets of a session and of those that it shares a link with."""
     shared = [other for other in sessions if _links(other) & _links(session)]
     return sum(float(other["transfer_bytes"] / other["mtu_bytes"]) for other in shared)
 
 
-def _links(session: Mapping[str, Any]) -> set[str]:
+def _links(session: Session) -> set[str]:
     return {connection["link"] for connection in session["connections"]}

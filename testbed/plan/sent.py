@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from testbed.errors import BadInput
+from testbed.plan.model import Plan
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ DEFAULT = next(iter(TRAFFIC))
 """Of plans from when there was no other."""
 
 
-def traffic_of(plan: Mapping[str, Any]) -> TrafficFacts:
+def traffic_of(plan: Plan) -> TrafficFacts:
     """What a plan's sessions were planned as; raises :class:`BadInput` where there is no such traffic."""
     return named(str(plan.get("traffic", DEFAULT)))
 
 
-def sent_by(plan: Mapping[str, Any]) -> TrafficFacts:
+def sent_by(plan: Plan) -> TrafficFacts:
     """What carries their bytes: the same, or what takes its place over the same links (a session's ``carrier``)."""
     return named(str(plan["sessions"][0].get("carrier") or plan.get("traffic", DEFAULT)))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from testbed.errors import BadInput
+from testbed.plan import model
 from testbed.plan.layout import Path
+from testbed.plan.model import Connection, Policy
 from testbed.plan.resolved import Topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import NcpSession, Scenario
@@ -14,15 +15,15 @@ from testbed.scenario.sessions import Session
 
 FIRST_PORT = 30001
 
-PolicyFacts = dict[str, dict[str, Any]]
+PolicyFacts = dict[str, Policy]
 
 
-def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[dict[str, Any]]:
+def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:
     """The plan's sessions; raises :class:`BadInput` for an unknown policy."""
     scenario = loaded.scenario
     entries = scenario.sessions or [Session.model_validate({"name": "s1"})]
     port = FIRST_PORT
-    sessions = []
+    sessions: list[model.Session] = []
     for place, (entry, paths) in enumerate(zip(entries, topology.sessions, strict=True)):
         session = _session(loaded, entry, topology, paths, policies, port)
         # A payload of its own, so that one session's bytes are not taken for another's.
@@ -31,9 +32,9 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFact
     return sessions
 
 
-def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[dict[str, Any]]:
+def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.CrossTraffic]:
     """The plan's other traffic, numbered from 1."""
-    found = []
+    found: list[model.CrossTraffic] = []
     for number, (asked, path) in enumerate(zip(scenario.cross_traffic, topology.cross_traffic, strict=True), start=1):
         client, server = topology.layout.ends(path)
         found.append(
@@ -58,7 +59,7 @@ def _parameters(ncp: NcpSession, entry: Session) -> NcpSession:
     return ncp.model_copy(update={key: own for key in keys if (own := getattr(entry, key)) is not None})
 
 
-def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> dict[str, Any]:
+def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> Policy:
     ncp = loaded.scenario.ncp
     assert ncp is not None
     name = entry.policy or ncp.policy
@@ -78,11 +79,11 @@ def _session(
     paths: list[Path],
     policies: PolicyFacts,
     first_port: int,
-) -> dict[str, Any]:
+) -> model.Session:
     facts = _policy(loaded, entry, policies)
     assert loaded.scenario.ncp is not None
     ncp = _parameters(loaded.scenario.ncp, entry)
-    return {
+    session: model.Session = {
         "name": entry.name,
         "start_s": entry.start_s,
         "sender_host": paths[0].sender,
@@ -90,7 +91,7 @@ def _session(
         "policy": ncp.policy,
         "policy_facts": facts,
         "transport": ncp.transport,
-        **({"congestion_control": ncp.congestion_control} if ncp.transport == "tcp" else {}),
+        "congestion_control": ncp.congestion_control,
         "transfer_bytes": ncp.transfer_bytes,
         "send_window_bytes": ncp.send_window_bytes,
         "mtu_bytes": ncp.mtu_bytes,
@@ -105,9 +106,12 @@ def _session(
             for number, path in enumerate(paths, start=1)
         ],
     }
+    if ncp.transport != "tcp":
+        del session["congestion_control"]
+    return session
 
 
-def connection_of(topology: Topology, path: Path, number: int, ports: Sequence[int]) -> dict[str, Any]:
+def connection_of(topology: Topology, path: Path, number: int, ports: Sequence[int]) -> Connection:
     """A connection's entry in the plan; ``ports`` are the sender's and the receiver's."""
     crossed = [topology.links[topology.layout.index(name) - 1] for name in path.edges]
     sender, receiver = topology.layout.ends(path)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from testbed.plan.resolve import Plan, expected_transfer_s
+from testbed.plan.model import Link, Plan, Session
+from testbed.plan.resolve import expected_transfer_s
 
 
 def plan_text(plan: Plan) -> str:
@@ -39,7 +38,7 @@ def _pairs(plan: Plan) -> str:
     return ", ".join(f"{session['sender_host']} → {session['receiver_host']}" for session in plan["sessions"])
 
 
-def _link(plan: Plan, link: dict[str, Any]) -> str:
+def _link(plan: Plan, link: Link) -> str:
     # With its ends, where they are not the same for all links.
     ends = f" ({link['a']['host']}–{link['b']['host']})" if plan["nodes"] else ""
     mode = link["queue"]["mode"]
@@ -51,12 +50,12 @@ def _link(plan: Plan, link: dict[str, Any]) -> str:
     )
 
 
-def _transport(session: dict[str, Any]) -> str:
+def _transport(session: Session) -> str:
     chosen = session.get("congestion_control")
     return str(session["transport"]).upper() + (f" ({chosen})" if chosen else "")
 
 
-def _session(plan: Plan, session: dict[str, Any]) -> str:
+def _session(plan: Plan, session: Session) -> str:
     if "in_words" in session:
         return str(session["in_words"])
     if "does" in session:

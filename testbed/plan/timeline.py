@@ -8,13 +8,22 @@ unfolded into them here, so that whoever carries them out needs no state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from testbed.plan.links import LinkPlan
+from testbed.plan.model import Action, CarrierAction, Directions, Properties, SetAction
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
 from testbed.units import Rate
 
-Action = dict[str, Any]
+_NUMBERS: tuple[Literal["delay_ms", "jitter_ms", "loss", "reorder", "duplicate", "corrupt"], ...] = (
+    "delay_ms",
+    "jitter_ms",
+    "loss",
+    "reorder",
+    "duplicate",
+    "corrupt",
+)
+"""Properties that a plan has as the event does."""
 
 
 class NoSuchTarget(ValueError):
@@ -49,27 +58,34 @@ def unfold(
                 f"{where}.connection: there is no connection {event.connection}; there are 1 to {connections}"
             )
         for action in _actions(event, link, losses):
-            actions += _over_hops(action, (hops or {}).get(action.get("link", ""), ()))
+            crossed = () if action["kind"] == "pause_read" else (hops or {}).get(action["link"], ())
+            actions += _over_hops(action, crossed)
     # A sort that keeps the file's order at equal times.
-    return sorted(actions, key=lambda action: float(action["at_s"]))
+    return sorted(actions, key=lambda action: action["at_s"])
 
 
-def _actions(event: TimelineEvent, link: LinkPlan | None, losses: dict[str, dict[str, Any]]) -> Iterable[Action]:
+def _actions(event: TimelineEvent, link: LinkPlan | None, losses: dict[str, Properties]) -> Iterable[Action]:
     if isinstance(event, PauseRead):
         text = f"reader of connection {event.connection} paused for {event.for_s:g} s"
-        return [_at(event.at_s, "pause_read", text, connection=event.connection, for_s=event.for_s)]
+        at_s = _rounded(event.at_s)
+        return [
+            {"at_s": at_s, "kind": "pause_read", "text": text, "connection": event.connection, "for_s": event.for_s}
+        ]
     assert link is not None
     match event:
         case SetLink():
             properties = _properties(event, link)
-            losses[link.name] |= {k: v for k, v in properties.items() if k in ("loss", "gilbert_elliott")}
+            if "loss" in properties:
+                losses[link.name]["loss"] = properties["loss"]
+            if "gilbert_elliott" in properties:
+                losses[link.name]["gilbert_elliott"] = properties["gilbert_elliott"]
             return [_set(event.at_s, link, event.direction, properties)]
         case Carrier():
             return [_carrier(event.at_s, link, up=event.do == "up")]
         case Flap():
             return _flap(event, link)
         case Blackhole():
-            return _blackhole(event, link, dict(losses[link.name]))
+            return _blackhole(event, link, losses[link.name].copy())
         case Ramp():
             return _ramp(event, link)
 
@@ -77,57 +93,63 @@ def _actions(event: TimelineEvent, link: LinkPlan | None, losses: dict[str, dict
 def _over_hops(action: Action, hops: Sequence[LinkPlan]) -> Iterator[Action]:
     """What an action on a path is on each of its links: the rate is every hop's, the delay is shared evenly,
     impairments and the plug are the first hop's."""
-    if not hops:
+    if not hops or action["kind"] == "pause_read":
         yield action
     elif action["kind"] == "carrier":
         yield _carrier(action["at_s"], hops[0], up=action["up"])
     else:
         for number, hop in enumerate(hops):
-            own = {
-                name: value / len(hops) if name == "delay_ms" else value
-                for name, value in action["properties"].items()
-                if number == 0 or name in ("rate_bps", "delay_ms")
-            }
+            asked = action["properties"]
+            own = asked.copy() if number == 0 else Properties()
+            if "delay_ms" in asked:
+                own["delay_ms"] = asked["delay_ms"] / len(hops)
+            if "rate_bps" in asked:
+                own["rate_bps"] = asked["rate_bps"]
             if own:
                 yield _set(action["at_s"], hop, action["direction"], own)
 
 
-def _losses(link: LinkPlan) -> dict[str, Any]:
+def _losses(link: LinkPlan) -> Properties:
     bursts = link.impairments.gilbert_elliott
     return {"gilbert_elliott": bursts} if bursts else {"loss": link.loss}
 
 
-def _at(at_s: float, kind: str, text: str, **more: Any) -> Action:
-    # Rounded to the microsecond: a ramp's steps are sums of decimal fractions.
-    return {"at_s": round(at_s, 6), "kind": kind, "text": text, **more}
+def _rounded(at_s: float) -> float:
+    # To the microsecond: a ramp's steps are sums of decimal fractions.
+    return round(at_s, 6)
 
 
-def _set(at_s: float, link: LinkPlan, direction: str, properties: Mapping[str, Any]) -> Action:
-    what = ", ".join(f"{name} {_short(value)}" for name, value in properties.items() if name != "burst_bytes")
+def _set(at_s: float, link: LinkPlan, direction: Directions, properties: Properties) -> SetAction:
+    what = ", ".join(f"{name} {_short(value)}" for name, value in properties.items())
     way = "" if direction == "both" else f" {direction}"
-    return _at(
-        at_s, "set", f"link {link.name}{way}: {what}", link=link.name, direction=direction, properties=dict(properties)
-    )
+    return {
+        "at_s": _rounded(at_s),
+        "kind": "set",
+        "text": f"link {link.name}{way}: {what}",
+        "link": link.name,
+        "direction": direction,
+        "properties": properties.copy(),
+    }
 
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
-def _carrier(at_s: float, link: LinkPlan, *, up: bool) -> Action:
-    return _at(at_s, "carrier", f"link {link.name} {'up' if up else 'down'}", link=link.name, up=up)
+def _carrier(at_s: float, link: LinkPlan, *, up: bool) -> CarrierAction:
+    text = f"link {link.name} {'up' if up else 'down'}"
+    return {"at_s": _rounded(at_s), "kind": "carrier", "text": text, "link": link.name, "up": up}
 
 
-def _properties(event: SetLink, link: LinkPlan) -> dict[str, Any]:
-    asked: dict[str, Any] = {
-        name: getattr(event, name)
-        for name in ("delay_ms", "jitter_ms", "loss", "reorder", "duplicate", "corrupt")
-        if getattr(event, name) is not None
-    }
+def _properties(event: SetLink, link: LinkPlan) -> Properties:
+    asked = Properties()
+    for name in _NUMBERS:
+        if (value := getattr(event, name)) is not None:
+            asked[name] = value
     if event.rate is not None:
         asked["rate_bps"] = _bps(event.rate, link)
     if event.burst_loss is not None:
-        asked["gilbert_elliott"] = event.burst_loss.model_dump()
+        asked["gilbert_elliott"] = event.burst_loss.as_planned()
     return asked
 
 
@@ -142,8 +164,8 @@ def _flap(event: Flap, link: LinkPlan) -> Iterator[Action]:
         yield _carrier(start_s + event.down_s, link, up=True)
 
 
-def _blackhole(event: Blackhole, link: LinkPlan, losses: Mapping[str, Any]) -> Iterator[Action]:
-    everything: dict[str, Any] = {"loss": 1.0}
+def _blackhole(event: Blackhole, link: LinkPlan, losses: Properties) -> Iterator[Action]:
+    everything: Properties = {"loss": 1.0}
     if "gilbert_elliott" in losses:  # which counts instead of loss
         everything = {"gilbert_elliott": {"enter": 0.0, "leave": 1.0, "loss_good": 1.0, "loss_bad": 1.0}}
     yield _set(event.at_s, link, "both", everything)
@@ -151,15 +173,18 @@ def _blackhole(event: Blackhole, link: LinkPlan, losses: Mapping[str, Any]) -> I
 
 
 def _ramp(event: Ramp, link: LinkPlan) -> Iterator[Action]:
-    if event.rate is not None:
-        name, first, last = "rate_bps", *(float(_bps(rate, link)) for rate in event.rate)
-    elif event.delay_ms is not None:
-        name, first, last = "delay_ms", *event.delay_ms
-    else:
-        assert event.loss is not None
-        name, first, last = "loss", *event.loss
     steps = max(1, round(event.over_s / event.step_s))
     for step in range(steps + 1):
-        value = first + (last - first) * step / steps
-        shown: float | int = round(value) if name == "rate_bps" else round(value, 9)
-        yield _set(event.at_s + event.over_s * step / steps, link, event.direction, {name: shown})
+        properties = Properties()
+        if event.rate is not None:
+            first, last = (float(_bps(rate, link)) for rate in event.rate)
+            properties["rate_bps"] = round(_between(first, last, step, steps))
+        if event.delay_ms is not None:
+            properties["delay_ms"] = round(_between(*event.delay_ms, step, steps), 9)
+        if event.loss is not None:
+            properties["loss"] = round(_between(*event.loss, step, steps), 9)
+        yield _set(event.at_s + event.over_s * step / steps, link, event.direction, properties)
+
+
+def _between(first: float, last: float, step: int, steps: int) -> float:
+    return first + (last - first) * step / steps

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
+from testbed.plan import model
 from testbed.plan import ndn as ndn_plan
 from testbed.plan.layout import Path
 from testbed.plan.links import ncp_frame_bytes
+from testbed.plan.model import Runtime, Sections
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import PolicyFacts, connection_of, sessions_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Session
-from testbed.scenario.tcp import Role
 
 TCP_FRAME_BYTES = 14 + 1500
 """A full segment as an Ethernet frame without FCS."""
 TCP_SEGMENT_BYTES = 1500 - 20 - 32
 """Payload of it: less IPv4's and TCP's header with its timestamps."""
-
-Runtime = Literal["docker", "process", "virtual"]
 
 
 def frame_bytes(scenario: Scenario) -> int:
@@ -32,7 +29,7 @@ def runtime_of(scenario: Scenario, asked: Runtime) -> Runtime:
     return "process" if scenario.tcp is not None and asked == "docker" else asked
 
 
-def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[dict[str, Any]]:
+def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:
     """The plan's ``sessions``; raises :class:`BadInput` for an unknown policy."""
     if loaded.scenario.tcp is not None:
         return [_tcp_session(loaded.scenario, topology)]
@@ -41,24 +38,25 @@ def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFa
     return sessions_of(loaded, topology, policies, seed)
 
 
-def section_of(scenario: Scenario, topology: Topology) -> dict[str, Any]:
+def section_of(scenario: Scenario, topology: Topology) -> Sections:
     """The plan's keys that only this traffic has: ``tcp``, as the scenario's section was understood; ``ndn``, with
     a node for each host."""
     if scenario.ndn is not None:
         return {"ndn": ndn_plan.section_of(scenario.ndn, topology)}
-    return {"tcp": scenario.tcp.model_dump(mode="json")} if scenario.tcp is not None else {}
+    if scenario.tcp is None:
+        return {}
+    tcp: model.Tcp = scenario.tcp.model_dump(mode="json")  # type: ignore[assignment]  # as the plan's validation finds
+    return {"tcp": tcp}
 
 
-def _tcp_session(scenario: Scenario, topology: Topology) -> dict[str, Any]:
+def _tcp_session(scenario: Scenario, topology: Topology) -> model.Session:
     tcp, entry = scenario.tcp, (scenario.sessions or [Session.model_validate({"name": "s1"})])[0]
     assert tcp is not None
     path: Path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (tcp.sender_port, tcp.receiver_port))
     links = {link.name: link for link in topology.links}
     rtt_s = 2 * sum(links[name].delay_ms for name in path.edges) / 1000
-    roles: tuple[Role, ...] = ("sender", "receiver")
-    asked_bytes = tcp.transfer_bytes()
-    return {
+    session: model.Session = {
         "name": entry.name,
         "start_s": 0.0,
         "sender_host": path.sender,
@@ -68,9 +66,11 @@ def _tcp_session(scenario: Scenario, topology: Topology) -> dict[str, Any]:
         "policy_facts": {"name": tcp.congestion_control, "rule": "the kernel's congestion control"},
         "transport": "tcp",
         "segment_bytes": TCP_SEGMENT_BYTES,
-        **({} if asked_bytes is None else {"transfer_bytes": asked_bytes}),
-        "sysctls": {role: tcp.sysctls_of(role) for role in roles},
+        "sysctls": {"sender": tcp.sysctls_of("sender"), "receiver": tcp.sysctls_of("receiver")},
         "expected_s": round(tcp.expected_s(rtt_s, links[connection["link"]].rate_bps), 3),
         "does": tcp.does(),
         "connections": [connection],
     }
+    if (asked_bytes := tcp.transfer_bytes()) is not None:
+        session["transfer_bytes"] = asked_bytes
+    return session

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from testbed import engines
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
+from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.matrix import load as tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.errors import BadInput
+from testbed.plan.model import Limits
 from testbed.report import words
 from testbed.report.folder import ResultFolder
 
@@ -31,12 +32,12 @@ def calibration_rows(folder: ResultFolder) -> list[LinkRow]:
     """A row per row of ``links.csv``; BadInput if a column lacks or is no number."""
     ends = {link["name"]: (link["a"]["host"], link["b"]["host"]) for link in folder.plan["links"]}
     try:
-        return [_row(row, ends, folder.plan.get("limits", {})) for row in folder.links]
+        return [_row(row, ends, folder.plan["limits"]) for row in folder.links]
     except (KeyError, ValueError) as error:
         raise BadInput(f"{folder.path / 'links.csv'}: a column is missing or not a number: {error}") from error
 
 
-def _row(row: dict[str, str], ends: dict[str, tuple[str, str]], limits: dict[str, float]) -> LinkRow:
+def _row(row: dict[str, str], ends: dict[str, tuple[str, str]], limits: Limits) -> LinkRow:
     rate, rate_asked = float(row["rate_bps"]), float(row["rate_bps_asked"])
     delay, delay_asked = float(row["delay_ms"]), float(row["delay_ms_asked"])
     rate_error, delay_error = rate / rate_asked - 1, delay - delay_asked
@@ -46,11 +47,11 @@ def _row(row: dict[str, str], ends: dict[str, tuple[str, str]], limits: dict[str
         rate_asked=words.bits_per_second(rate_asked),
         rate=words.bits_per_second(rate),
         rate_error=f"{rate_error:+.2%}",
-        rate_off=abs(rate_error) > limits.get("rate_error", float("inf")),
+        rate_off=abs(rate_error) > limits["rate_error"],
         delay_asked=f"{delay_asked:g} ms",
         delay=f"{delay:.2f} ms",
         delay_p99=f"{float(row['delay_p99_ms']):.2f} ms",
-        delay_off=abs(delay_error) > limits.get("delay_error_ms", float("inf")),
+        delay_off=abs(delay_error) > limits["delay_error_ms"],
         loss_asked=f"{float(row['loss_asked']):.2%}",
         loss=f"{float(row['loss']):.2%}",
         probes=f"{int(row['received']):,} of {int(row['sent']):,}",

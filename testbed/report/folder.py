@@ -11,8 +11,11 @@ from typing import Any
 from testbed.checks.evidence import Evidence, agent_results
 from testbed.checks.registry import Parameters, parameters_in_plan
 from testbed.checks.result import Verdict
-from testbed.checks.verify import read_json, read_verdict
+from testbed.checks.verify import read_verdict
+from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.plan.model import Plan, Session
+from testbed.plan.read import read_plan
 from testbed.series import FromFile
 
 
@@ -21,7 +24,7 @@ class ResultFolder:
     """What a result folder holds; ``evidence`` is None where a broken run left no telemetry."""
 
     path: Path
-    plan: dict[str, Any]
+    plan: Plan
     verdict: Verdict
     checks: list[Parameters]
     evidence: Evidence | None
@@ -30,15 +33,14 @@ class ResultFolder:
     provenance: dict[str, Any]
 
     @property
-    def sessions(self) -> list[dict[str, Any]]:
+    def sessions(self) -> list[Session]:
         """The plan's sessions."""
-        sessions: list[dict[str, Any]] = self.plan["sessions"]
-        return sessions
+        return self.plan["sessions"]
 
 
 def read_folder(path: Path) -> ResultFolder:
     """The folder's contents; BadInput names the file that is missing or broken."""
-    plan = read_json(path / "plan.json")
+    plan = read_plan(path / "plan.json")
     telemetry, provenance = path / "telemetry.lp", path / "provenance.json"
     evidence = None
     if telemetry.exists():

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from testbed.checks.evidence import Evidence
+from testbed.plan.model import Plan
 from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.report.plot import Plot
@@ -108,7 +109,7 @@ def _lines(
         return Plot(name, description, style.to_svg(figure, name, description))
 
 
-def _backlog(plan: Mapping[str, Any], evidence: Evidence, session: str) -> Plot | None:
+def _backlog(plan: Plan, evidence: Evidence, session: str) -> Plot | None:
     """Of the forwarder's face to the consumer, with the threshold above which it marks."""
     forwarder = plan["ndn"]["nodes"][1]
     face = forwarder["faces"][0]["name"]

@@ -12,6 +12,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.expected import law_for
 from testbed.checks.follows_law import FollowsLaw
+from testbed.plan.model import Session
 from testbed.plan.sent import traffic_of
 from testbed.report import style
 from testbed.report.folder import ResultFolder
@@ -45,9 +46,7 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
     return plots
 
 
-def _session_plots(
-    folder: ResultFolder, evidence: Evidence, session: Mapping[str, Any], prefix: str
-) -> list[Plot | None]:
+def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session, prefix: str) -> list[Plot | None]:
     law_check = next((c for c in folder.checks if isinstance(c, FollowsLaw) and _is_of(c, session)), None)
     rates = asked.rates_pps(folder.plan, session)
 
@@ -120,7 +119,7 @@ def _session_plots(
     ]
 
 
-def _is_of(check: FollowsLaw, session: Mapping[str, Any]) -> bool:
+def _is_of(check: FollowsLaw, session: Session) -> bool:
     """Whether the check is about this session and the policy that it had."""
     return check.session in (None, session["name"]) and (not check.policy or session["policy"] in check.policy)
 
@@ -129,7 +128,7 @@ def _colour(number: int) -> str:
     return style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
 
 
-def _draw_lines(axes: Axes, session: Mapping[str, Any], samples: dict[str, Timed]) -> None:
+def _draw_lines(axes: Axes, session: Session, samples: dict[str, Timed]) -> None:
     links = {str(connection["index"]): connection["link"] for connection in session["connections"]}
     for number, (connection, s) in enumerate(samples.items()):
         label = f"{connection} ({links[connection]})" if connection in links else connection
@@ -137,9 +136,7 @@ def _draw_lines(axes: Axes, session: Mapping[str, Any], samples: dict[str, Timed
         axes.plot(s.t_s, s.values, color=_colour(number), linestyle=line_style, label=label)
 
 
-def _draw_law(
-    axes: Axes, evidence: Evidence, session: Mapping[str, Any], check: FollowsLaw, samples: dict[str, Timed]
-) -> None:
+def _draw_law(axes: Axes, evidence: Evidence, session: Session, check: FollowsLaw, samples: dict[str, Timed]) -> None:
     law = law_for(evidence, session, check.start_s, check.rates)
     end = max((float(s.t_s[-1]) for s in samples.values() if s.t_s.size), default=0.0)
     t_s = np.linspace(0, end, 400)

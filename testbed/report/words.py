@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from testbed.checks import asked
+from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by, traffic_of
 
 
-def the_links(plan: Mapping[str, Any]) -> list[str]:
+def the_links(plan: Plan) -> list[str]:
     """One sentence per link."""
     sentences = []
     for link in plan["links"]:
@@ -25,7 +25,7 @@ def the_links(plan: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
+def the_session(plan: Plan, session: Session) -> str:
     """What a session sends, with which windows."""
     if "in_words" in session:
         return str(session["in_words"])
@@ -37,7 +37,7 @@ def the_session(plan: Mapping[str, Any], session: Mapping[str, Any]) -> str:
     links = [connection["link"] for connection in session["connections"]]
     window = asked.session_window_packets(session)
     start = " / ".join(f"{w:g}" for w in asked.initial_windows(session).values())
-    facts = asked.policy_facts(plan, session)
+    facts = session["policy_facts"]
     rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
     over = "one connection"
     if len(set(links)) == 1 < len(links):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner.endings import Ending
 from testbed.runner.ledger import RUN_LABEL
 from testbed.runner.live import ledger_of

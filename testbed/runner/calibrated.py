@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from testbed.plan.engines import engine_of
+from testbed.plan.model import Plan
 
 LOSING = ("loss", "gilbert_elliott", "corrupt")
 """Properties by which a link loses packets that the probe sends."""
 MOST_LOST = 1
 """Of a link that is to lose none the machine may lose so many."""
 REAL_MIDDLES = ("netem", "relay")
-ASKED = {"rate_bps_asked": "rate_bps", "delay_ms_asked": "delay_ms", "loss_asked": "loss"}
+ASKED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
+    "rate_bps_asked": "rate_bps",
+    "delay_ms_asked": "delay_ms",
+    "loss_asked": "loss",
+}
 """What the table of readings says was asked, and the plan's own word for it."""
 
 
-def not_calibrated(plan: Mapping[str, Any], table: Path) -> list[str]:
+def not_calibrated(plan: Plan, table: Path) -> list[str]:
     """Which link was not, a line each, by ``links.csv``; none in virtual time without packets."""
     if not engine_of(plan).kernel or plan.get("middle") not in REAL_MIDDLES:
         return []

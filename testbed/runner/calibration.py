@@ -15,7 +15,7 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Limits, Link, Plan
 from topologies.commands import dies_with_us
 
 PROBE = "probe.json"
@@ -123,7 +123,7 @@ def readings_of(plan: Plan, said: Mapping[str, Any]) -> list[LinkReading]:
     return [_reading(asked[measured["link"]], measured) for measured in said["links"]]
 
 
-def _reading(link: dict[str, Any], measured: dict[str, Any]) -> LinkReading:
+def _reading(link: Link, measured: dict[str, Any]) -> LinkReading:
     if measured["delay_ms"] is None or measured["rate_bps"] is None:
         raise RunFailed(
             f"link {link['name']} {measured['direction']}: too little came through to measure it "
@@ -144,7 +144,7 @@ def _reading(link: dict[str, Any], measured: dict[str, Any]) -> LinkReading:
     )
 
 
-def off_limits(readings: list[LinkReading], limits: Mapping[str, Any]) -> list[str]:
+def off_limits(readings: list[LinkReading], limits: Limits) -> list[str]:
     """Where a link is not what was asked, a line each; empty when all links can be trusted."""
     reasons = []
     for reading in readings:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.host_load import HostLoad
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner.network import Network
 from testbed.runner.processes import Supervised
 from testbed.runner.watch import watch_list

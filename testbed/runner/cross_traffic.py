@@ -13,7 +13,7 @@ from influxdb.line_protocol import make_lines
 
 from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Plan
+from testbed.plan.model import CrossTraffic, Plan
 from testbed.runner import iperf3
 from testbed.runner.processes import Supervised
 from topologies.commands import dies_with_us, in_namespace
@@ -32,7 +32,7 @@ class Iperf3(threading.Thread):
     def __init__(
         self,
         plan: Plan,
-        flow: Mapping[str, Any],
+        flow: CrossTraffic,
         namespaces: Mapping[str, str],
         folder: Path,
         started_unix_ns: Callable[[], int | None],
@@ -141,12 +141,12 @@ class Iperf3(threading.Thread):
             process.wait()
 
 
-def server_port(flow: Mapping[str, Any]) -> int:
+def server_port(flow: CrossTraffic) -> int:
     """The port of a flow's server; one of its own, even where two have one host."""
     return iperf3.PORT + int(flow["number"]) - 1
 
 
-def client_port(flow: Mapping[str, Any]) -> int:
+def client_port(flow: CrossTraffic) -> int:
     """The port that a flow's data comes from (iperf3's control connection has another)."""
     return iperf3.CLIENT_PORT + int(flow["number"]) - 1
 
@@ -173,12 +173,12 @@ def sockets(plan: Plan) -> Iterator[dict[str, str]]:
             }
 
 
-def _server_command(flow: Mapping[str, Any]) -> list[str]:
+def _server_command(flow: CrossTraffic) -> list[str]:
     shown = ("--interval", str(INTERVAL_S), "--format", "k", "--forceflush")
     return iperf3.server(server_port(flow), "--bind", flow["server"], *shown)
 
 
-def _client_command(flow: Mapping[str, Any]) -> list[str]:
+def _client_command(flow: CrossTraffic) -> list[str]:
     return iperf3.client(
         flow["server"],
         server_port(flow),

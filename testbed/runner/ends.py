@@ -9,7 +9,7 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 
 Point = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from testbed.checks.windows_csv import write_windows_csv
 from testbed.influx import comparison, retention, run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
 from testbed.runner.calibrated import not_calibrated
 from testbed.runner.telemetry import Counts

@@ -11,7 +11,7 @@ from typing import Any
 
 from testbed.plan.layout import Route
 from testbed.plan.links import LinkPlan
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner.endings import Ending
 from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from testbed.checks.law_ahead import law_ahead
 from testbed.influx import run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
+from testbed.plan.model import Plan
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.series.run_list import expected_s
 
@@ -22,7 +22,7 @@ BEYOND = 1.25
 """A run that takes longer than expected is shown as this much longer, again and again."""
 
 
-def announce(endpoint: Endpoint, plan: dict[str, Any], folder: Path) -> None:
+def announce(endpoint: Endpoint, plan: Plan, folder: Path) -> None:
     """Enter the run into the list and write what its windows are to do; where the database does not take it, the run
     goes on without."""
     with suppress(QueryFailed), Client(endpoint, "admin") as writer:
@@ -36,9 +36,7 @@ class OnOneClock(threading.Thread):
     When it is judged everything is written once more, so a point that is missed here is not missing for long.
     """
 
-    def __init__(
-        self, endpoint: Endpoint, plan: dict[str, Any], spools: Path, started_unix_ns: Callable[[], int | None]
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, plan: Plan, spools: Path, started_unix_ns: Callable[[], int | None]) -> None:
         super().__init__(name="on-one-clock", daemon=True)
         self._endpoint, self._plan, self._spools = endpoint, plan, spools
         self._started_unix_ns = started_unix_ns

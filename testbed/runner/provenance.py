@@ -16,7 +16,7 @@ from typing import Any
 from testbed import paths
 from testbed.doctor import kernel_facts
 from testbed.history import git
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from topologies.commands import CommandFailed, in_namespace, run
 
 SCHEMA = 2

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from influxdb.line_protocol import make_lines
 
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
+from testbed.plan.model import Plan
 from testbed.series import influxql, named
 
 INTERVAL_S = 2.0
@@ -23,7 +22,7 @@ class TelemetryLag(threading.Thread):
     While the database is away there is nothing to write to; the first point after it came back tells.
     """
 
-    def __init__(self, endpoint: Endpoint, plan: Mapping[str, Any]) -> None:
+    def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
         super().__init__(name="telemetry-lag", daemon=True)
         self._endpoint, self._run = endpoint, str(plan["run"])
         self._tags = {"run": plan["run"], "scenario": plan["scenario"], "policy": plan["sessions"][0]["policy"]}

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from influxdb.line_protocol import make_lines
 from line_protocol_parser import parse_line
 
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Action, Plan
 
 AHEAD_S = 0.05
 """So long before its time an action is asked for, so that who carries it out can be ready, and keep the time itself."""
@@ -100,7 +100,7 @@ class Timeline(threading.Thread):
         if self.is_alive():
             self.join()
 
-    def _carry_out(self, action: Mapping[str, Any], at_unix_ns: int) -> int:
+    def _carry_out(self, action: Action, at_unix_ns: int) -> int:
         match action["kind"]:
             case "set":
                 return self._target.change(action["link"], action["direction"], action["properties"], at_unix_ns)

@@ -13,6 +13,7 @@ from influxdb.line_protocol import make_lines
 
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
 from testbed.checks.result import Trust
+from testbed.plan.model import Limits, Plan
 
 FABRIC = "fabric"
 """Where :meth:`testbed.runner.network.Network.qdiscs` says that a link's middle is."""
@@ -23,13 +24,14 @@ HOST_LOAD = "host_load.csv"
 Spans = Sequence[tuple[float, float]]
 
 
-def lossy_interfaces(plan: Mapping[str, Any]) -> set[str]:
+def lossy_interfaces(plan: Plan) -> set[str]:
     """The middle's interfaces at which frames are to be lost at some time in the run, by a link's own loss or by
     the timeline."""
     acted_on = {
         action["link"]
         for action in plan["timeline"]
-        if action["kind"] == "carrier" or not LOSSES.isdisjoint(action.get("properties", ()))
+        if action["kind"] != "pause_read"
+        and (action["kind"] == "carrier" or not LOSSES.isdisjoint(action["properties"]))
     }
     return {
         link[end]["middle_interface"]
@@ -48,7 +50,7 @@ def _may_drop(qdisc: Mapping[str, Any], lossy: Collection[str]) -> bool:
 
 
 def judge_trust(
-    limits: Mapping[str, Any],
+    limits: Limits,
     *,
     relay: Mapping[str, Any] | None,
     idle: Sequence[float],
@@ -98,7 +100,7 @@ def judge_trust(
     return Trust(trusted=not reasons, reasons=reasons)
 
 
-def lateness_lines(plan: Mapping[str, Any], relay_file: Path, at_ns: int) -> list[str]:
+def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
     """The relay's lateness over all of the run, as :func:`judge_trust` looks at it: points of the measurement
     ``lateness`` (tags run, scenario, link, direction; fields p99_ms, p99_limit_ms, max_ms, max_limit_ms). None where
     there was no relay."""
@@ -128,7 +130,7 @@ def lateness_lines(plan: Mapping[str, Any], relay_file: Path, at_ns: int) -> lis
 
 
 def trust_of_run(
-    plan: Mapping[str, Any], relay: Mapping[str, Any] | None, qdiscs: Sequence[Mapping[str, Any]], spans: Spans
+    plan: Plan, relay: Mapping[str, Any] | None, qdiscs: Sequence[Mapping[str, Any]], spans: Spans
 ) -> Trust:
     """By what a run leaves in its result folder: the relay's result (None with netem), the qdiscs' counters at the
     transfer's end, and of each sample of the host its seconds and their idle part."""

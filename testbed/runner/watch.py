@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from testbed.plan.links import LinkPlan
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner import cross_traffic
 from topologies.netem_middle import shaping_interface
 

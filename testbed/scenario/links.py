@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from testbed.plan.links import Impairments
+from testbed.plan.links import Impairments, QueueMode
+from testbed.plan.model import GilbertElliott
 from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes
 from testbed.scenario.section import Name, Section
 from testbed.units import QueueLength
@@ -18,7 +19,7 @@ class Queue(Section):
     proposal's own link model); the others: in the middle of the link, where a full queue drops."""
 
     limit: QueueLimit = QueueLength(bdp=1.0)
-    mode: Literal["backpressure", "droptail", "drophead", "codel"] = "backpressure"
+    mode: QueueMode = "backpressure"
 
 
 class Jitter(Section):
@@ -54,6 +55,10 @@ class BurstLoss(Section):
             raise ValueError("0 would never leave the bad state; use more than 0%")
         return leave
 
+    def as_planned(self) -> GilbertElliott:
+        """As the plan has it."""
+        return {"enter": self.enter, "leave": self.leave, "loss_good": self.loss_good, "loss_bad": self.loss_bad}
+
 
 class Link(Section):
     """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
@@ -76,12 +81,12 @@ class Link(Section):
     trace: Path | None = None
     """Delivery opportunities in mahimahi's format, in place of the constant rate (a queue in the middle only)."""
 
-    @field_validator("queue", mode="before")
+    @field_validator("queue", mode="before", json_schema_input_type=QueueLimit | Queue)
     @classmethod
     def _just_a_limit(cls, queue: Any) -> Any:
         return {"limit": queue} if isinstance(queue, str) else queue
 
-    @field_validator("jitter", mode="before")
+    @field_validator("jitter", mode="before", json_schema_input_type=DelayMilliseconds | Jitter | None)
     @classmethod
     def _just_a_width(cls, jitter: Any) -> Any:
         return {"uniform": jitter} if isinstance(jitter, str) else jitter
@@ -120,7 +125,7 @@ class Link(Section):
             jitter="samples" if jitter and jitter.file else kind,
             jitter_file=str((folder / jitter.file).resolve()) if jitter and jitter.file else "",
             jitter_reorders=bool(jitter and jitter.reorders),
-            gilbert_elliott=self.burst_loss.model_dump() if self.burst_loss else None,
+            gilbert_elliott=self.burst_loss.as_planned() if self.burst_loss else None,
             reorder=self.reorder,
             duplicate=self.duplicate,
             corrupt=self.corrupt,

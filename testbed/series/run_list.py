@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from testbed.plan.engines import engine_of
+from testbed.plan.model import Plan
 from testbed.plan.sent import sent_by
 
 MEASUREMENT = "runs"
@@ -17,7 +15,7 @@ BOARDS = ("convergence", "ndn", "tcp", "links")
 """Dashboards that show one run; the first that a run has something for is where its name leads."""
 
 
-def dashboards_of(plan: Mapping[str, Any]) -> list[str]:
+def dashboards_of(plan: Plan) -> list[str]:
     """The dashboards, of :data:`BOARDS`, that have something to show of the run."""
     shown = {sent_by(plan).board, "links"}
     if engine_of(plan).kernel and (plan["sessions"][0].get("transport") == "tcp" or plan.get("cross_traffic")):
@@ -25,7 +23,7 @@ def dashboards_of(plan: Mapping[str, Any]) -> list[str]:
     return [board for board in BOARDS if board in shown]
 
 
-def expected_s(plan: Mapping[str, Any]) -> float:
+def expected_s(plan: Plan) -> float:
     """About how long the transfer takes, in seconds: all that is sent, at what its slowest links carry."""
     links = {link["name"]: link for link in plan["links"]}
     lasts = [1.0]

@@ -10,7 +10,7 @@ from pathlib import Path
 from testbed.checks.law_ahead import law_ahead
 from testbed.errors import TestbedError
 from testbed.influx import Client, Endpoint, run_list, running
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner.judging import Judged, store_judged
 from testbed.series import FromInflux
 from testbed.series.one_clock import RETENTION

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by
 
 UNKEPT = ("loss", "gilbert_elliott", "jitter_ms", "jitter_file", "reorder", "duplicate", "corrupt")
@@ -30,7 +27,7 @@ def refusals(plan: Plan) -> list[str]:
     return found
 
 
-def _what_tcp_would_repair(plan: Plan, session: Mapping[str, Any]) -> str | None:
+def _what_tcp_would_repair(plan: Plan, session: Session) -> str | None:
     """What may happen to a packet on the session's way that TCP's own rules would answer; None if nothing."""
     links = {link["name"]: link for link in plan["links"]}
     crossed = {name for connection in session["connections"] for name in connection["path"]}
@@ -41,6 +38,8 @@ def _what_tcp_would_repair(plan: Plan, session: Mapping[str, Any]) -> str | None
         if found := [key for key in UNKEPT if link.get(key)]:
             return f"link {name} has {found[0]}"
     for action in plan["timeline"]:
-        if action.get("link") in crossed and (action["kind"] == "carrier" or set(action["properties"]) & set(UNKEPT)):
+        if action["kind"] == "pause_read" or action["link"] not in crossed:
+            continue
+        if action["kind"] == "carrier" or set(action["properties"]) & set(UNKEPT):
             return f"the timeline has “{action['text']}”"
     return None

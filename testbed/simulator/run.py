@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.checks.result import Trust
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.simulator import virtual_run

@@ -14,7 +14,7 @@ from typing import Any
 from testbed import paths
 from testbed.checks.result import Trust, Verdict
 from testbed.errors import TestbedError, Unsupported
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.report import write_report
 from testbed.runner import provenance
 from testbed.runner.interrupts import Interrupted

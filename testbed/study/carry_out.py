@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import read_json
+from testbed.documents import read_json
 from testbed.engines import Programs, Run
 from testbed.errors import CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.runner import provenance

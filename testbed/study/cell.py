@@ -7,7 +7,8 @@ from pathlib import Path
 
 from testbed import engines, traffic
 from testbed.engines import Engine, Programs, Run
-from testbed.plan.resolve import Choices, Plan
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario
 from testbed.study.place import folder_of

@@ -13,7 +13,7 @@ from testbed import engines
 from testbed.checks.evidence import CannotJudge
 from testbed.engines import Engine
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.simulator.run import simulate
 from testbed.study.executor import Study

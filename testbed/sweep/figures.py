@@ -20,7 +20,7 @@ from testbed.checks.quantities import RESOLVED
 from testbed.checks.ratio import Ratio, ratio
 from testbed.checks.result import rounded
 from testbed.checks.settles import Settles, settled_s, settles
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan, Session
 from testbed.series import FromFile
 
 
@@ -91,7 +91,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     }
 
 
-def _settled(evidence: Evidence, session: Mapping[str, Any], duration_s: float) -> dict[str, float | None]:
+def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[str, float | None]:
     """Until the first connection's window is in the links' ratio to each other one's, and when the law says so."""
     law = law_for(evidence, session, 0.0, "plan")
     found: dict[str, float | None] = {"settled_s": None, "tau_s": rounded(law.time_constant_s), "law_settled_s": None}
@@ -124,7 +124,7 @@ def _latest(times_s: list[Any]) -> float | None:
     return rounded(max(numbers)) if len(numbers) == len(times_s) else None
 
 
-def _delivered_ratio(evidence: Evidence, session: Mapping[str, Any]) -> float | None:
+def _delivered_ratio(evidence: Evidence, session: Session) -> float | None:
     first, *others = asked.connections(session)
     if not others:
         return None

@@ -11,7 +11,8 @@ from typing import Any
 
 from testbed.checks import asked
 from testbed.errors import BadInput
-from testbed.plan.resolve import Choices, Plan, resolve
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios

@@ -11,7 +11,8 @@ from testbed import engines, paths
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.engines import Options
 from testbed.judge.algebra import summary_of, verdict_of
-from testbed.plan.resolve import Plan, expected_transfer_s
+from testbed.plan.model import Plan
+from testbed.plan.resolve import expected_transfer_s
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
 from testbed.runner.progress import Progress

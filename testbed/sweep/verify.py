@@ -11,7 +11,8 @@ from typing import Any
 
 from testbed import engines
 from testbed.checks.result import Verdict
-from testbed.checks.verify import differences, read_json, read_verdict, text_differences
+from testbed.checks.verify import differences, read_verdict, text_differences
+from testbed.documents import read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.files import read

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import Any
 
 from testbed.plan import sent
+from testbed.plan.model import Plan
 from testbed.traffic.traffic import Site, Traffic
 
 __all__ = ["Site", "Traffic", "named", "of"]
@@ -19,6 +18,6 @@ def named(name: str) -> type[Traffic]:
     return found
 
 
-def of(plan: Mapping[str, Any]) -> type[Traffic]:
+def of(plan: Plan) -> type[Traffic]:
     """What sends a plan's bytes."""
     return named(sent.sent_by(plan).name)

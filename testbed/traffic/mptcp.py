@@ -17,7 +17,7 @@ from typing import Any
 
 from testbed.doctor.check import Need
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runner import iperf3
 from testbed.runner.agents import Agent
 from testbed.runner.ends import write_events, write_result
@@ -69,11 +69,11 @@ class Mptcp(Traffic):
         """The same links and bytes, checks of its own."""
         own = plan["sessions"][0]
         # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
-        connections = [
+        connections: list[Connection] = [
             {**connection, "receiver": f"{connection['receiver'].rsplit(':', 1)[0]}:{iperf3.PORT}"}
             for connection in own["connections"]
         ]
-        session = {
+        session: Session = {
             **own,
             "policy": "mptcp",
             "policy_facts": {"name": "mptcp", "cap_packets": None, "rule": RULE},
@@ -89,7 +89,7 @@ class Mptcp(Traffic):
         return {**plan, "runtime": "process", "sessions": [session], "checks": checks}
 
     @classmethod
-    def ends_of(cls, session: Mapping[str, Any], connection: Mapping[str, Any]) -> tuple[str, str]:
+    def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
         sender, receiver = super().ends_of(session, connection)
         return from_any_port(sender), receiver
 
@@ -99,9 +99,8 @@ class Mptcp(Traffic):
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         session, provenance = self.site.session, self.site.provenance
-        hosts = {role: session[f"{role}_host"] for role in ("sender", "receiver")}
         namespaces = network.namespaces()
-        client, server = namespaces[hosts["sender"]], namespaces[hosts["receiver"]]
+        client, server = namespaces[session["sender_host"]], namespaces[session["receiver_host"]]
         provenance["mptcp"] = _prepare(client, server, session)
         said = self._iperf3(client, server, failures, step)
         results = _results(session, *said)
@@ -157,11 +156,11 @@ class Mptcp(Traffic):
         return iperf3.read_result(server_json), subflows, started_ns
 
 
-def _address(session: Mapping[str, Any], role: str, connection: int = 0) -> str:
+def _address(session: Session, role: Role, connection: int = 0) -> str:
     return str(session["connections"][connection][role]).rsplit(":", 1)[0]
 
 
-def _prepare(client: str, server: str, session: Mapping[str, Any]) -> dict[str, Any]:
+def _prepare(client: str, server: str, session: Session) -> dict[str, Any]:
     """Buffers, path manager and announced addresses; returns what the kernel will use."""
     others = len(session["connections"]) - 1
     if others >= MOST_LINKS:
@@ -218,7 +217,7 @@ def completion_s(intervals: Sequence[Mapping[str, Any]], wanted_bytes: int) -> f
 
 
 def _results(
-    session: Mapping[str, Any], said: Mapping[str, Any], subflows: Mapping[str, Mapping[str, Any]], started_ns: int
+    session: Session, said: Mapping[str, Any], subflows: Mapping[str, Mapping[str, Any]], started_ns: int
 ) -> dict[str, dict[str, Any]]:
     """What agents would have left: by role."""
     wanted = int(session["transfer_bytes"])

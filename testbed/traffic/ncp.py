@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Connection, Plan, Role, Session, host_of
 from testbed.runner.agents import Agent, AgentPlace, agent_name
 from testbed.runner.host_settings import DEFAULTS
 from testbed.runner.network import HostsTcp, Network
@@ -24,7 +23,7 @@ class Ncp(Traffic):
     program = "ncp-agent"
 
     @classmethod
-    def ends_of(cls, session: Mapping[str, Any], connection: Mapping[str, Any]) -> tuple[str, str]:
+    def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
         sender, receiver = super().ends_of(session, connection)
         return (from_any_port(sender) if _over_tcp(session) else sender), receiver
 
@@ -48,10 +47,11 @@ class Ncp(Traffic):
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
         places = []
         for session in self.site.plan["sessions"]:
-            for role in ("receiver", "sender"):
+            roles: tuple[Role, ...] = ("receiver", "sender")
+            for role in roles:
                 name = agent_name(session["name"], role)
                 place = AgentPlace(
-                    host=session[f"{role}_host"],
+                    host=host_of(session, role),
                     role=role,
                     session=session["name"],
                     plan=self.site.plan_file,
@@ -76,7 +76,7 @@ class Ncp(Traffic):
                 seen = congestion_controls(self.site.spools, session["name"])
                 noted = self.site.provenance.setdefault("congestion_control_of_the_sockets", {})
                 noted[session["name"]] = sorted(seen)
-                assert_sent_with(session["congestion_control"], seen)
+                assert_sent_with(str(session["congestion_control"]), seen)
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:
         """As the agents left them."""
@@ -86,7 +86,7 @@ class Ncp(Traffic):
                 shutil.copyfile(result, self.site.folder / "agents" / f"{place.name}.json")
 
 
-def _over_tcp(session: Mapping[str, Any]) -> bool:
+def _over_tcp(session: Session) -> bool:
     return bool(session["transport"] == "tcp")
 
 

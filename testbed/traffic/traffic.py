@@ -10,7 +10,7 @@ from typing import Any
 
 from testbed.doctor.check import Need
 from testbed.errors import BadInput
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Connection, Plan, Session
 from testbed.runner.agents import Agent, AgentPlace
 from testbed.runner.network import HostsTcp, Network
 from testbed.runner.progress import Progress, Step
@@ -28,10 +28,9 @@ class Site:
     provenance: dict[str, Any]
 
     @property
-    def session(self) -> Mapping[str, Any]:
+    def session(self) -> Session:
         """The plan's first session; most kinds have one only."""
-        session: Mapping[str, Any] = self.plan["sessions"][0]
-        return session
+        return self.plan["sessions"][0]
 
     @property
     def plan_file(self) -> Path:
@@ -86,8 +85,8 @@ class Traffic(ABC):
     @classmethod
     def ends_of(
         cls,
-        session: Mapping[str, Any],  # noqa: ARG003 (of its transport some ask)
-        connection: Mapping[str, Any],
+        session: Session,  # noqa: ARG003 (of its transport some ask)
+        connection: Connection,
     ) -> tuple[str, str]:
         """A connection's addresses with ports, the sender's first."""
         return connection["sender"], connection["receiver"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 
 OF_THE_CPU = ("host_cpu",)
 """Series that tell of the machine and not of the network."""

@@ -11,7 +11,8 @@ from testbed.checks.result import Trust
 from testbed.doctor.guest_kernel import Kernel
 from testbed.errors import RunFailed, Unsupported
 from testbed.plan.engines import MODEL_OF_A_GUEST
-from testbed.plan.resolve import Plan, expected_transfer_s, new_run_id
+from testbed.plan.model import Plan
+from testbed.plan.resolve import expected_transfer_s, new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.simulator import virtual_run
@@ -124,7 +125,8 @@ class GuestRun(VirtualRun):
 def _folders_in(plan: Plan) -> list[guest.Mount]:
     """Folders of files that the plan names by their paths, where the guest would not have them."""
     files = [plan["topology"].get("file")]
-    files += [link.get(key) for link in plan["links"] for key in ("jitter_file", "trace_file")]
+    for link in plan["links"]:
+        files += [link.get("jitter_file"), link.get("trace_file")]
     folders = sorted({Path(file).parent for file in files if file})
     return [guest.Mount(folder, folder) for folder in folders if not _is_programs(folder)]
 

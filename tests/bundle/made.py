@@ -91,12 +91,12 @@ def emulated(place: Path) -> Path:
     return folder
 
 
-def write_provenance(folder: Path, plan: dict[str, Any], facts: dict[str, Any]) -> None:
+def write_provenance(folder: Path, plan: Any, facts: dict[str, Any]) -> None:
     document = {**provenance.of_machine_and_code(), "run": provenance.of_plan(plan), **facts}
     (folder / "provenance.json").write_text(json.dumps(document, indent=1))
 
 
-def add_host(telemetry: Path, plan: dict[str, Any], spans: list[tuple[float, float]]) -> None:
+def add_host(telemetry: Path, plan: Any, spans: list[tuple[float, float]]) -> None:
     """The host's samples, at the end of the telemetry."""
     lines = telemetry.read_text().splitlines()
     last_ns = int(lines[-1].rsplit(" ", 1)[1])
@@ -112,7 +112,7 @@ def add_host(telemetry: Path, plan: dict[str, Any], spans: list[tuple[float, flo
     telemetry.write_text("\n".join(lines) + "\n" + str(make_lines({"points": points})))
 
 
-def _probed(link: dict[str, Any], direction: str) -> dict[str, Any]:
+def _probed(link: Any, direction: str) -> dict[str, Any]:
     return {
         "link": link["name"],
         "direction": direction,
@@ -125,7 +125,7 @@ def _probed(link: dict[str, Any], direction: str) -> dict[str, Any]:
     }
 
 
-def _relayed(link: dict[str, Any], direction: str) -> dict[str, Any]:
+def _relayed(link: Any, direction: str) -> dict[str, Any]:
     return {
         "link": link["name"],
         "direction": direction,

@@ -18,7 +18,7 @@ from testbed.matrix.repeated import repeated
 
 HEAD = git("rev-parse", "HEAD").stdout.decode().strip()
 AT_HEAD = {"commit": HEAD, "uncommitted_changes": False}
-PLAN: dict[str, Any] = {"scenario": "startup", "title": "Any", "engine": "mininet", "run": "r"}
+PLAN: Any = {"scenario": "startup", "title": "Any", "engine": "mininet", "run": "r"}
 
 pytestmark = pytest.mark.skipif(not HEAD, reason="this checkout has no history")
 

@@ -23,10 +23,10 @@ _POLICIES = {
 
 
 def make_plan(
-    policy: str = "nkp24", *, transfer_mib: int = 48, quick: bool = False, initial: list[float] | None = None
-) -> dict[str, Any]:
+    policy: str = "nkp24", *, transfer_mib: int = 48, quick: bool = False, initial: list[int] | None = None
+) -> Any:
     """A plan of the startup experiment: 1024 and 128 packets/s, 50 ms one-way."""
-    start = 16.0 if policy == "previous" else 2048.0
+    start = 16 if policy == "previous" else 2048
     rates = {"fast": 1024.0, "slow": 128.0}
     return {
         "schema": 1,
@@ -40,10 +40,19 @@ def make_plan(
         "runtime": "docker",
         "middle": "relay",
         "quick": quick,
+        "occasion": "manual",
         "overrides": [],
+        "variant": "quick" if quick else "full",
         "topology": {"name": "parallel"},
+        "traffic": "ncp",
+        "namespace": "ncp-3f9a",
         "timeline": [],
-        "hosts": [{"name": "h1"}, {"name": "h2"}],
+        "hosts": [
+            {"name": name, "management_address": f"198.19.0.1{number}"} for number, name in ((1, "h1"), (2, "h2"))
+        ],
+        "nodes": [],
+        "routes": [],
+        "cross_traffic": [],
         "links": [
             {
                 "name": name,
@@ -56,14 +65,24 @@ def make_plan(
                 "loss": 0.0,
                 "seed": 17 + index,
                 "queue": {"mode": "backpressure", "packets": int(rate * 0.1)},
-                "a": {"host": "h1", "interface": f"h1-eth{index}", "address": f"198.18.{index}.1"},
-                "b": {"host": "h2", "interface": f"h2-eth{index}", "address": f"198.18.{index}.2"},
+                **{
+                    end: {
+                        "host": f"h{number}",
+                        "interface": f"h{number}-eth{index}",
+                        "address": f"198.18.{index}.{number}",
+                        "prefix": 30,
+                        "mac": f"02:4e:43:50:0{index}:0{number}",
+                        "middle_interface": f"l{index}{end}",
+                    }
+                    for number, end in ((1, "a"), (2, "b"))
+                },
             }
             for index, (name, rate) in enumerate(rates.items(), start=1)
         ],
         "sessions": [
             {
                 "name": "s1",
+                "start_s": 0.0,
                 "sender_host": "h1",
                 "receiver_host": "h2",
                 "policy": policy,
@@ -75,9 +94,20 @@ def make_plan(
                 "initial_windows": initial or [start, start],
                 "ack_interval_ms": 50,
                 "max_ack_ranges": 32,
+                "ack_repeats": 0,
                 "timeout_check_ms": 50,
                 "linger_ms": 1000,
-                "connections": [{"index": 1, "link": "fast"}, {"index": 2, "link": "slow"}],
+                "connections": [
+                    {
+                        "index": index,
+                        "link": name,
+                        "path": [name],
+                        "send_buffer_packets": int(rate * 0.1),
+                        "sender": f"198.18.{index}.1:{30000 + index}",
+                        "receiver": f"198.18.{index}.2:{30000 + index}",
+                    }
+                    for index, (name, rate) in enumerate(rates.items(), start=1)
+                ],
             }
         ],
         "telemetry": {"interval_ms": 100, "url": "http://198.19.0.1:8086", "database": "ncp_testbed"},
@@ -111,11 +141,18 @@ def make_plan(
             {"name": "payload", "judge": "payload_intact"},
             {"name": "database", "judge": "points_stored"},
         ],
-        "limits": {"rate_error": 0.02, "delay_error_ms": 1.0, "lateness_p99_ms": 2.0},
+        "limits": {
+            "rate_error": 0.02,
+            "delay_error_ms": 1.0,
+            "lateness_p99_ms": 2.0,
+            "cpu_idle": 0.05,
+            "cpu_busy_s": 2.0,
+            "transfer_s": 158.0,
+        },
     }
 
 
-def telemetry(plan: dict[str, Any], *, noise: float = 0.0, seconds: float | None = None) -> list[str]:
+def telemetry(plan: Any, *, noise: float = 0.0, seconds: float | None = None) -> list[str]:
     """The run's lines, in time order; ``noise`` shakes RTTs and lateness, ``seconds`` cuts the run short."""
     session = plan["sessions"][0]
     rates = [link["rate_pps"] for link in plan["links"]]
@@ -143,7 +180,7 @@ def telemetry(plan: dict[str, Any], *, noise: float = 0.0, seconds: float | None
     return lines
 
 
-def write_result(folder: Path, plan: dict[str, Any], lines: list[str]) -> None:
+def write_result(folder: Path, plan: Any, lines: list[str]) -> None:
     """A result folder as a run leaves it, judged and with every file the report reads."""
     (folder / "agents").mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps(plan, indent=2))

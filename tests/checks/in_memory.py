@@ -66,7 +66,7 @@ class InMemory:
         return 7
 
 
-def small_plan(**changes: Any) -> dict[str, Any]:
+def small_plan(**changes: Any) -> Any:
     """Two connections of 1000 and 250 packets/s that share a window of 4000 packets of 1000 bytes: their windows go
     to 0.8 and 0.2 of it, in 3.2 s to 1/e of the way that is left."""
     links = [
@@ -97,7 +97,7 @@ def small_plan(**changes: Any) -> dict[str, Any]:
     }
 
 
-def small_session(name: str = "s1", **changes: Any) -> dict[str, Any]:
+def small_session(name: str = "s1", **changes: Any) -> Any:
     return {
         "name": name,
         "policy": "nkp24",
@@ -111,7 +111,7 @@ def small_session(name: str = "s1", **changes: Any) -> dict[str, Any]:
 
 
 def evidence_of(
-    plan: Mapping[str, Any],
+    plan: Any,
     samples: Mapping[str | tuple[str, Where], Mapping[str, Samples]],
     *,
     end_s: float | None = 10.0,

@@ -1,5 +1,7 @@
 """What a plan asked for, as judgements read it."""
 
+from typing import Any
+
 import pytest
 
 from testbed.checks import asked
@@ -8,7 +10,7 @@ from testbed.checks import asked
 @pytest.mark.parametrize(("mtu_bytes", "packets"), [(1024, 4096.0), (1000, 4194.304)])
 def test_the_sessions_window_is_not_rounded(mtu_bytes: int, packets: float) -> None:
     """As the agents divide (ncp-agent/session/handshake_test.go)."""
-    session = {"send_window_bytes": 4 << 20, "mtu_bytes": mtu_bytes, "connections": [{"index": 1}, {"index": 2}]}
+    session: Any = {"send_window_bytes": 4 << 20, "mtu_bytes": mtu_bytes, "connections": [{"index": 1}, {"index": 2}]}
     assert asked.session_window_packets(session) == packets
     assert asked.initial_windows(session) == {"1": packets / 2, "2": packets / 2}
     assert asked.initial_windows(session | {"initial_windows": [7, 1]}) == {"1": 7, "2": 1}

@@ -55,7 +55,7 @@ SHARES: Groups = {
 WATCHED = {"name": "law", **LAW, "from_s": 2, "to_s": 3}
 
 
-def derived_of(plan: dict[str, Any], samples: Groups, judged: Verdict, **of: Any) -> str:
+def derived_of(plan: Any, samples: Groups, judged: Verdict, **of: Any) -> str:
     return derived.derived_lines(plan, evidence_of(plan, samples, **of).reader, judged)
 
 
@@ -184,7 +184,7 @@ def test_a_run_that_broke_down_has_its_verdict_and_no_checks() -> None:
     ((_, fields, time),) = points(derived.broken_lines(small_plan(), broken, END_NS), "verdict")
     assert (time, fields["broken"], fields["not_passed"], fields["passed"]) == (END_NS, 1, 0, 0)
     assert fields["from_ms"] == END_NS // 1_000_000 - 10_000
-    without_checks = {key: value for key, value in small_plan().items() if key != "checks"}
+    without_checks: Any = {key: value for key, value in small_plan().items() if key != "checks"}
     assert len(points(derived.broken_lines(without_checks, JUDGED, END_NS), "verdict")) == 5
 
 
@@ -224,7 +224,7 @@ def test_the_history_has_no_tag_that_grows_with_the_runs() -> None:
     assert "duration_s" not in parse_line(point)["fields"]
 
 
-def ahead(plan: dict[str, Any], measurement: str) -> dict[tuple[str, str], list[tuple[float, dict[str, float]]]]:
+def ahead(plan: Any, measurement: str) -> dict[tuple[str, str], list[tuple[float, dict[str, float]]]]:
     found: dict[tuple[str, str], list[tuple[float, dict[str, float]]]] = {}
     for tags, fields, time in points(law_ahead(plan), measurement):
         assert {key: tags[key] for key in ("run", "scenario", "policy")} == {**RUN, "policy": "nkp24"}

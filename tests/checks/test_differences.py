@@ -12,14 +12,8 @@ import pytest
 from testbed.checks import at_a_glance
 from testbed.checks.evidence import Timed, agent_results
 from testbed.checks.result import CheckResult, Trust, Verdict
-from testbed.checks.verify import (
-    differences,
-    read_json,
-    read_verdict,
-    recorded_database_points,
-    text_differences,
-    verify,
-)
+from testbed.checks.verify import differences, read_verdict, recorded_database_points, text_differences, verify
+from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.series import Samples
 from tests.checks.in_memory import InMemory, at, event, evidence_of, small_plan, ticks

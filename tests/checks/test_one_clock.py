@@ -25,7 +25,7 @@ def database(influx):
     return influx
 
 
-def entered(influx: Client, plan: dict[str, Any], tmp_path: Path, at_ns: int) -> None:
+def entered(influx: Client, plan: Any, tmp_path: Path, at_ns: int) -> None:
     run_list.begin(influx, plan, tmp_path / plan["scenario"] / plan["run"], at_ns)
 
 
@@ -155,4 +155,5 @@ def test_a_report_elsewhere_says_so(database, tmp_path, monkeypatch):
     ],
 )
 def test_a_run_is_shown_by_the_dashboards_that_have_something_of_it(change, boards):
-    assert dashboards_of({"engine": "mininet", "sessions": [{}], **change}) == boards
+    plan: Any = {"engine": "mininet", "sessions": [{}], **change}
+    assert dashboards_of(plan) == boards

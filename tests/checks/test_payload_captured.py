@@ -11,7 +11,7 @@ import pytest
 from testbed.checks import Trust, judge
 from testbed.series import FromFile
 
-PLAN = {
+PLAN: Any = {
     "scenario": "window",
     "run": "20261122-000000-abcd",
     "quick": False,

@@ -22,7 +22,7 @@ RATES = {"1": 1024.0, "2": 1024.0}
 PAUSE = [{"at_s": 5.0, "kind": "pause_read", "connection": 2, "for_s": 1.0, "text": "paused"}]
 
 
-def equal_plan(timeline: list[dict[str, Any]], policy: str = "nkp24") -> dict[str, Any]:
+def equal_plan(timeline: list[dict[str, Any]], policy: str = "nkp24") -> Any:
     plan = make_plan(policy)
     plan["links"][1]["rate_pps"] = 1024.0
     plan["links"][1]["rate_bps"] = plan["links"][0]["rate_bps"]
@@ -51,7 +51,7 @@ def rule(
     return samples
 
 
-def lines_of(plan: dict[str, Any], samples: list[tuple[float, Any, list[int]]]) -> list[str]:
+def lines_of(plan: Any, samples: list[tuple[float, Any, list[int]]]) -> list[str]:
     run = f"run={plan['run']},scenario={plan['scenario']},session=s1"
     lines = [f'event,{run},kind=transfer_start at_s=0,text="" {START_NS}']
     for t_s, windows, acked in samples:
@@ -64,7 +64,7 @@ def lines_of(plan: dict[str, Any], samples: list[tuple[float, Any, list[int]]]) 
     return [*lines, f'event,{run},kind=transfer_end at_s={samples[-1][0]},text="" {at}']
 
 
-def judged(folder: Path, plan: dict[str, Any], samples: list[Any], *checks: dict[str, Any]) -> list[CheckResult]:
+def judged(folder: Path, plan: Any, samples: list[Any], *checks: dict[str, Any]) -> list[CheckResult]:
     plan = {**plan, "checks": [{"name": f"c{i}", **check} for i, check in enumerate(checks)]}
     write_result(folder, plan, lines_of(plan, samples))
     return judge(plan, FromFile(folder / "telemetry.lp"), folder / "agents", Trust(trusted=True)).checks

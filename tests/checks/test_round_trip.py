@@ -16,14 +16,14 @@ from testbed.series import FromFile
 ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
 START_NS = 1_795_000_000_000_000_000
 SHORT = {"judge": "round_trip", "max": 1.5, "from_s": 3.0, "to_s": 8.0}
-SESSION = {
+SESSION: Any = {
     "name": "s",
     "policy": "delivery-rate",
     "transfer_bytes": 1,
     "ack_interval_ms": 50,
     "connections": [{"index": 1, "link": "near"}, {"index": 2, "link": "far", "path": ["access", "far"]}],
 }
-LINKS = [
+LINKS: Any = [
     {"name": "near", "rate_pps": 1024, "rate_bps": 8_790_016, "delay_ms": 50.0},
     {"name": "access", "rate_pps": 1024, "rate_bps": 8_790_016, "delay_ms": 5.0},
     {"name": "far", "rate_pps": 128, "rate_bps": 1_098_752, "delay_ms": 500.0},
@@ -32,7 +32,7 @@ LINKS = [
 
 def judged(folder: Path, rtts_ms: dict[int, float], *, early_ms: float = 0.0, until_s: float = 10.0) -> CheckResult:
     """Connections with these RTTs from 3 s on, before that ``early_ms`` more."""
-    plan: dict[str, Any] = {
+    plan: Any = {
         "scenario": "s",
         "run": "r",
         "links": LINKS,
@@ -55,7 +55,7 @@ def judged(folder: Path, rtts_ms: dict[int, float], *, early_ms: float = 0.0, un
 
 
 def test_without_a_queue_it_is_both_delays_and_half_an_ack_interval() -> None:
-    plan = {"links": LINKS}
+    plan: Any = {"links": LINKS}
     assert base_rtt_ms(plan, SESSION, "1") == 125
     assert base_rtt_ms(plan, SESSION, "2") == 1035
 

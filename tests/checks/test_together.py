@@ -35,7 +35,7 @@ def judged(
     """A check of sessions that each deliver so many packets a second for ten seconds, over a link of 512."""
     starts_s = starts_s or {}
     link = {"name": "core", "rate_bps": 512 * FRAME_BYTES * 8, "rate_pps": 512, "frame_bytes": FRAME_BYTES}
-    plan = {
+    plan: Any = {
         "scenario": "s",
         "run": "r",
         "links": [link, {**link, "name": "other"}],

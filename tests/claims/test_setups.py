@@ -87,7 +87,7 @@ def test_a_difference_that_is_not_named_any_more_is_found_and_one_that_is_none()
 
 def test_a_row_that_is_not_published_differs_in_all_that_its_file_gives() -> None:
     setup = CLAIMS.setups["cs244-segments"]
-    plan = {"tcp": {"objects_bytes": [4500]}}
+    plan: Any = {"tcp": {"objects_bytes": [4500]}}
     asked = setup.model_copy(update={"given": {}, "columns": {}})
     assert differing(asked, plan, "a", "3") == {}
     assert differing(asked, plan, "a", "4") == {"tcp.objects_bytes": "[4500], the source has [6000.0]"}

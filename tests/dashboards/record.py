@@ -14,7 +14,7 @@ from pathlib import Path
 from influxdb.line_protocol import make_lines
 
 from testbed.checks.evidence import agent_results
-from testbed.checks.verify import read_json
+from testbed.documents import read_json
 from testbed.influx import server
 from testbed.influx.client import Client
 from testbed.series import influxql

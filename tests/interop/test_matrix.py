@@ -13,10 +13,11 @@ from testbed.interop.judge import ENDS, Evidence, Judgement
 from testbed.interop.plans import cell_plans, load_network
 from testbed.interop.report import write_report
 from testbed.interop.verdict import Outcome
+from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, resolve
 from testbed.runner.packets import dropped
 
-POLICIES = {"nkp24": {"name": "nkp24"}}
+POLICIES: Any = {"nkp24": {"name": "nkp24"}}
 
 
 def test_every_peer_is_met_both_ways() -> None:
@@ -50,7 +51,7 @@ def test_peers_that_there_are_not() -> None:
         chosen_peers(["1.1"])
 
 
-def network(loss: float = 0.01) -> dict[str, Any]:
+def network(loss: float = 0.01) -> Plan:
     loaded = load_network([], loss=loss, quick=True)
     return resolve(loaded, POLICIES, Choices("process"), "20261121-000000-abcd")
 

@@ -13,7 +13,9 @@ from testbed.matrix.load import contenders, load
 from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 
-POLICIES = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")}
+POLICIES: Any = {
+    name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")
+}
 PROGRAMS = Programs({}, POLICIES)
 
 SMALL = """\

@@ -206,7 +206,7 @@ def test_runs_of_which_one_is_not_asked_are_judged_by_the_others() -> None:
 def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
     table = repeated("startup", ["policy=previous"], quick=True, repeat=4, seed=7)
     assert (table.table.repeat, table.table.seed) == (4, 7)
-    selection = select(table, Asked(), {"previous": {}})
+    selection = select(table, Asked(), {"previous": {"name": "previous"}})
     (row,), (column,) = selection.rows.values(), selection.columns.values()
     scenario = scenario_of(table, row, column).scenario
     assert scenario.ncp is not None

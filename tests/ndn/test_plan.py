@@ -4,8 +4,9 @@ import pytest
 
 from testbed import engines
 from testbed.errors import BadInput
+from testbed.plan.model import Plan
 from testbed.plan.ndn import wire_bytes
-from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id, resolve
+from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ndn import Ndn
@@ -37,7 +38,7 @@ def test_every_host_has_a_node_and_faces_meet() -> None:
         [{"prefix": "/ncp-testbed/file", "face": "h2-h3"}],
         [{"prefix": "/ncp-testbed/file", "face": "h3-h4"}],
     ]
-    assert plan["routes"] == plan["nodes"] == []
+    assert (plan["routes"], plan["nodes"]) == ([], [])
     assert [host["name"] for host in plan["hosts"]] == ["h1", "h2", "h3", "h4"]
 
 
@@ -113,7 +114,7 @@ def test_what_does_not_fit_is_refused_by_name(assignments: list[str], says: str)
 
 
 def test_virtual_time_has_no_sockets() -> None:
-    plan = {**plan_of(), "engine": "sim"}
+    plan = plan_of() | {"engine": "sim"}
     assert engines.of(plan).refuses(plan) == ["ndn: it needs a kernel's sockets, which the simulator has not"]
 
 

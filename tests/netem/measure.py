@@ -11,6 +11,7 @@ from typing import Any
 
 from testbed import paths
 from testbed.plan.links import Impairments, LinkPlan, resolve_link
+from testbed.plan.model import GilbertElliott
 from testbed.units import QueueLength, Rate
 from tests.netem.lab import Lab, flow, lab
 from topologies.relay_middle import links_only_plan
@@ -24,7 +25,7 @@ def all_links(directory: Path) -> dict[str, LinkPlan]:
     """One link for each thing to be measured."""
     samples = directory / "samples.txt"
     samples.write_text("".join(f"{ms}\n" for ms in SAMPLES_MS))
-    bursts = {"enter": 0.02, "leave": 0.25, "loss_good": 0.0, "loss_bad": 1.0}
+    bursts: GilbertElliott = {"enter": 0.02, "leave": 0.25, "loss_good": 0.0, "loss_bad": 1.0}
     asked: dict[str, dict[str, Any]] = {
         "plain": {"rate": Rate(pps=512), "delay_ms": 20},
         "lossy": {"rate": Rate(pps=128), "delay_ms": 10, "loss": 0.05},

@@ -16,7 +16,7 @@ from tests.plan.test_resolve import POLICIES
 def actions_of(tmp_path: Path):
     """The plan's actions for the events of a timeline, written as in a scenario."""
 
-    def unfolded(*events: str, link: str = "") -> list[dict[str, Any]]:
+    def unfolded(*events: str, link: str = "") -> list[Any]:
         text = (paths.SCENARIOS / "startup.yaml").read_text()
         text = text.replace("rate: 128pps, delay: 50ms", f"rate: 128pps, delay: 50ms{link}")
         file = tmp_path / "scenario.yaml"

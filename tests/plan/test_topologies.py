@@ -12,7 +12,8 @@ from testbed import paths
 from testbed.errors import BadInput
 from testbed.plan import layout
 from testbed.plan.layout import Ambiguous, Edge, Layout
-from testbed.plan.resolve import Choices, Plan, expected_transfer_s, new_run_id, resolve
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario.load import load
 
@@ -59,7 +60,7 @@ def assert_routed(plan: Plan) -> None:
 
 def test_parallel_links_are_paths_of_one_link() -> None:
     plan = plan_of("startup")
-    assert plan["nodes"] == plan["routes"] == []
+    assert (plan["nodes"], plan["routes"]) == ([], [])
     assert [c["path"] for c in plan["sessions"][0]["connections"]] == [["fast"], ["slow"]]
     assert_routed(plan)
 
@@ -109,7 +110,7 @@ def test_a_trace_on_a_relayed_path() -> None:
 def actions(folder: Path, event: str) -> list[dict[str, Any]]:
     scenario = folder / "scenario.yaml"
     scenario.write_text((paths.SCENARIOS / "relays.yaml").read_text() + f"timeline: [{event}]\n")
-    found = plan_of(str(scenario))["timeline"]
+    found: list[Any] = list(plan_of(str(scenario))["timeline"])
     return [{k: a[k] for k in ("link", "properties", "up") if k in a} for a in found]
 
 

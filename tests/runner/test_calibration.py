@@ -7,7 +7,7 @@ from line_protocol_parser import parse_line
 
 from testbed.runner.calibration import LinkReading, lines
 
-PLAN = {
+PLAN: Any = {
     "run": "20261121-035200-3f9a",
     "scenario": "startup",
     "sessions": [{"policy": "nkp24"}],
@@ -51,7 +51,7 @@ def test_the_larger_error_is_told_in_parts_of_its_limit(changes, of_limit):
 
 
 def test_where_nothing_is_allowed_any_error_is_many_limits():
-    plan = {**PLAN, "limits": {"rate_error": 0.0, "delay_error_ms": 0.0}}
+    plan: Any = {**PLAN, "limits": {"rate_error": 0.0, "delay_error_ms": 0.0}}
     exact, off = (parse_line(line) for line in lines(plan, [reading(), reading(link="slow", delay_ms=50.1)], 17))
     assert exact["fields"]["of_limit"] == 0
     assert off["fields"]["of_limit"] == 1e6

@@ -15,7 +15,7 @@ from topologies.commands import in_namespace, run
 
 pytestmark = pytest.mark.emulation
 
-PLAN = {"run": "r", "scenario": "s"}
+PLAN: Any = {"run": "r", "scenario": "s"}
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def namespaces() -> Iterator[dict[str, str]]:
 def flow(folder: Path, namespaces: dict[str, str], started_s: float | None, **changed: Any) -> Iperf3:
     for name in ("logs", "spools"):
         (folder / name).mkdir()
-    asked = {
+    asked: Any = {
         "number": 1,
         "congestion_control": "cubic",
         "client_host": "a",

@@ -44,7 +44,7 @@ class Recorder:
         return time.time_ns()
 
 
-def plan(*actions: dict[str, Any]) -> dict[str, Any]:
+def plan(*actions: dict[str, Any]) -> Any:
     return {"run": "r", "scenario": "s", "sessions": [{"name": "s1"}], "timeline": list(actions)}
 
 

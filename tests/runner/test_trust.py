@@ -12,7 +12,7 @@ from testbed.checks.result import Trust
 from testbed.runner.calibration import LinkReading, off_limits
 from testbed.runner.trust import judge_trust, lossy_interfaces
 
-LIMITS = {
+LIMITS: Any = {
     "rate_error": 0.02,
     "delay_error_ms": 1.0,
     "lateness_p99_ms": 2.0,
@@ -162,4 +162,5 @@ def test_interfaces_are_lossy_by_the_links_loss_or_the_timeline() -> None:
         {"kind": "pause_read", "connection": 1},
     ]
     wanted = {f"l{number}{end}" for number in (2, 3, 4, 5) for end in "ab"}
-    assert lossy_interfaces({"links": links, "timeline": timeline}) == wanted
+    plan: Any = {"links": links, "timeline": timeline}
+    assert lossy_interfaces(plan) == wanted

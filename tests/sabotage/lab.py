@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from testbed import build, paths
-from testbed.checks.verify import read_json
 from testbed.cli import app as cli
+from testbed.documents import read_json
 from testbed.runner import judging, provenance
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
@@ -188,7 +188,7 @@ class Lab:
         return said.code, said.last_line
 
 
-def _left_again(made: Path, folder: Path, plan: dict[str, Any]) -> dict[str, Any]:
+def _left_again(made: Path, folder: Path, plan: Any) -> dict[str, Any]:
     """What the simulator left of the same plan, under the names of this run."""
     before = read_json(made / "plan.json")
     text = (made / "telemetry.lp").read_text()

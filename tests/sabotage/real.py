@@ -25,7 +25,7 @@ the plan's rate it was asked about; ``relay``: its result; ``host``: seconds and
 counters at the transfer's end."""
 
 
-def as_real(plan: dict[str, Any], folder: Path, change: Callable[[Told], None]) -> tuple[Trust, dict[str, Any]]:
+def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Trust, dict[str, Any]]:
     """``change`` makes of an honest machine a dishonest one. Returns the trust and what provenance tells."""
     plan |= {"engine": "mininet", "middle": "relay", "runtime": "process"}
     (folder / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
@@ -38,7 +38,7 @@ def as_real(plan: dict[str, Any], folder: Path, change: Callable[[Told], None]) 
         # Asked for a part of the rate, where the readings are of another day.
         asked = [{**link, "rate_bps": int(link["rate_bps"] * told["of_the_rate"])} for link in plan["links"]]
         readings = calibrate(
-            {**plan, "links": asked},
+            plan | {"links": asked},
             folder / "plan.json",
             _probe(told["probe"], folder),
             {},
@@ -58,7 +58,7 @@ def as_real(plan: dict[str, Any], folder: Path, change: Callable[[Told], None]) 
     return trust, facts
 
 
-def _honest(plan: dict[str, Any]) -> Told:
+def _honest(plan: Any) -> Told:
     ways = [(link, direction) for link in plan["links"] for direction in ("ab", "ba")]
     return {
         "probe": [
@@ -100,7 +100,7 @@ def _probe(links: list[dict[str, Any]], folder: Path) -> Path:
     return program
 
 
-def _write_host(spans: list[tuple[float, float]], plan: dict[str, Any], folder: Path) -> None:
+def _write_host(spans: list[tuple[float, float]], plan: Any, folder: Path) -> None:
     """The host's samples, in a file of their own and in the telemetry."""
     with (folder / "host_load.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -1,6 +1,7 @@
 """What is sent: one section of a scenario, its mistakes, and its place in the plan."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from testbed.scenario.load import load
 from testbed.traffic.ncp import Ncp
 from testbed.traffic.tcp import Tcp
 
-POLICIES = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("nkp24", "previous")}
+POLICIES: Any = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("nkp24", "previous")}
 WINDOW = """\
 name: window
 title: A window

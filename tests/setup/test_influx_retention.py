@@ -1,6 +1,7 @@
 """How long points are kept, and what becomes of the history: on a real InfluxDB."""
 
 import time
+from typing import Any
 
 import pytest
 from influxdb import InfluxDBClient
@@ -128,7 +129,8 @@ def test_a_run_can_be_deleted_beside_the_history(endpoint: influx.Endpoint) -> N
         duration_s=1.0,
         policy="nkp24",
     )
-    kept = history_lines({"run": "r", "scenario": "s", "engine": "sim", "variant": "full"}, verdict, [], now, now)
+    plan: Any = {"run": "r", "scenario": "s", "engine": "sim", "variant": "full"}
+    kept = history_lines(plan, verdict, [], now, now)
     with influx.Client(endpoint, "admin") as admin:
         admin.write([f"link,run=r x=1 {now}"])
         admin.write(kept.splitlines(), retention.HISTORY)

@@ -1,6 +1,7 @@
 """Which runs a sweep file stands for, and what is told of one that is wrong."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from testbed.errors import BadInput
 from testbed.scenario.files import is_sweep, sweeps
 from testbed.sweep.load import load, plan_of, points
 
-POLICIES = {name: {"name": name} for name in ("previous", "nkp24")}
+POLICIES: Any = {name: {"name": name} for name in ("previous", "nkp24")}
 
 TEXT = """\
 name: tiny

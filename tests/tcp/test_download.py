@@ -73,7 +73,7 @@ def plan(tmp_path: Path) -> dict[str, Any]:
     return read_back
 
 
-def make_folder(folder: Path, plan: dict[str, Any], *, got: str = "same") -> Path:
+def make_folder(folder: Path, plan: Any, *, got: str = "same") -> Path:
     """A result folder up to judging: 4,000 bytes may be sent at first, 12,000 after a round trip, then all."""
     folder.mkdir()
     ends = Ends({"client": 2**32 - 9, "server": 5}, {"client": 0, "server": 0}, server=("10.0.0.2", download.PORT))
@@ -103,7 +103,7 @@ def make_folder(folder: Path, plan: dict[str, Any], *, got: str = "same") -> Pat
     return folder
 
 
-def measure(folder: Path, plan: dict[str, Any]) -> Measured:
+def measure(folder: Path, plan: Any) -> Measured:
     transfer = DownloadTransfer(Stage(plan, {}, folder, {}))
     transfer._kernel = {"asked_bytes": 212_992, "offered_bytes": 196_488, "limited": False}
     return transfer.measured()
@@ -157,7 +157,7 @@ def test_a_kernel_that_limits_is_no_failure_but_can_not_do_the_case(tmp_path, pl
         DownloadTransfer(Stage(plan, {}, tmp_path, {})).start_server()
 
 
-def judged(folder: Path, plan: dict[str, Any]) -> Verdict:
+def judged(folder: Path, plan: Any) -> Verdict:
     """As a run has it: results of both ends, events, verdict."""
     measured = measure(folder, plan)
     (folder / "agents").mkdir()

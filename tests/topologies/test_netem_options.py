@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.plan.links import Impairments, LinkPlan, resolve_link
+from testbed.plan.links import Impairments, LinkPlan, QueueMode, resolve_link
+from testbed.plan.model import GilbertElliott
 from testbed.units import QueueLength, Rate
 from topologies import netem_options, shaper
 from topologies.netem_options import Properties
 
 
 def link(
-    mode: str = "droptail", impairments: Impairments | None = None, *, delay_ms: float = 0.0, loss: float = 0.0
+    mode: QueueMode = "droptail", impairments: Impairments | None = None, *, delay_ms: float = 0.0, loss: float = 0.0
 ) -> LinkPlan:
     return resolve_link(
         1,
@@ -58,7 +59,7 @@ def test_order_is_kept_by_a_rate_that_takes_no_time() -> None:
 
 
 def test_bursty_loss_in_the_order_of_tc() -> None:
-    bursts = {"enter": 0.01, "leave": 0.2, "loss_good": 0.001, "loss_bad": 0.9}
+    bursts: GilbertElliott = {"enter": 0.01, "leave": 0.2, "loss_good": 0.001, "loss_bad": 0.9}
     options = netem_options.netem(Properties.of(link(impairments=Impairments(gilbert_elliott=bursts))))
     at = options.index("gemodel")
     # p, r, 1-h (lost in the bad state), 1-k (lost in the good state)
@@ -115,7 +116,7 @@ def test_the_rates_bucket_is_that_of_a_token_bucket_filter() -> None:
 
 
 @pytest.mark.parametrize(("mode", "kind"), [("droptail", "pfifo"), ("drophead", "pfifo_head_drop"), ("codel", "codel")])
-def test_each_queue_has_its_discipline(mode: str, kind: str) -> None:
+def test_each_queue_has_its_discipline(mode: QueueMode, kind: str) -> None:
     options = netem_options.queue(Properties.of(link(mode)))
     assert options[:3] == [kind, "limit", "40"]
 

@@ -6,11 +6,11 @@ from testbed import traffic
 from testbed.runner.network import HostsTcp
 
 
-def hosts_tcp(plan: dict[str, Any]) -> HostsTcp:
+def hosts_tcp(plan: Any) -> HostsTcp:
     return traffic.of(plan).hosts_tcp(plan)
 
 
-def plan(**session: Any) -> dict[str, Any]:
+def plan(**session: Any) -> Any:
     return {"traffic": "ncp", "sessions": [{"name": "s1", "send_window_bytes": 4 << 20, **session}]}
 
 

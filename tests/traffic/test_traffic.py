@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from testbed.runner.until_over import watch_until
 
 def test_each_has_a_file_of_its_name() -> None:
     for name in TRAFFIC:
-        found = traffic.of({"sessions": [{"carrier": name}]})
+        plan: Any = {"sessions": [{"carrier": name}]}
+        found = traffic.of(plan)
         assert found.__module__ == f"testbed.traffic.{name}"
         assert issubclass(found, traffic.Traffic)
     files = {path.stem for path in Path(traffic.__file__).parent.iterdir()} - {"__init__", "__pycache__", "traffic"}
@@ -22,12 +24,13 @@ def test_each_has_a_file_of_its_name() -> None:
 
 
 def test_what_takes_ncps_place_is_planned_as_ncp_is() -> None:
-    plan = {"traffic": "ncp", "sessions": [{"carrier": "mptcp"}]}
+    plan: Any = {"traffic": "ncp", "sessions": [{"carrier": "mptcp"}]}
     assert traffic_of(plan).windows
     assert not sent_by(plan).windows
-    assert sent_by({"sessions": [{}]}).name == "ncp", "in plans from when there was no other"
+    before: Any = {"sessions": [{}]}
+    assert sent_by(before).name == "ncp", "in plans from when there was no other"
     with pytest.raises(BadInput, match="traffic 'quic': should be ncp, tcp, ndn, mptcp"):
-        traffic.of({"traffic": "quic", "sessions": [{}]})
+        traffic.of(before | {"traffic": "quic"})
 
 
 def _said(words: str | None) -> str | None:

@@ -16,7 +16,7 @@ from testbed.runner.progress import QuietProgress, Step
 from topologies.commands import in_namespace, run
 
 PAGE = paths.CHECKOUT / "docs" / "engines.md"
-PLAN: dict[str, Any] = {
+PLAN: Any = {
     "run": "r",
     "scenario": "s",
     "engine": "sim",

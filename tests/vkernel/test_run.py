@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,13 +53,13 @@ def test_the_same_bytes_each_time(guest_run: Callable[..., GuestRun]) -> None:
 
 
 def test_another_kernel_is_another_run(tmp_path: Path) -> None:
-    plan = {"run": "x", "namespace": "y", "seed": 1}
+    plan: Any = {"run": "x", "namespace": "y", "seed": 1}
     kernels = []
     for name in ("one", "two"):
         (tmp_path / name).write_text(name)
         kernels.append(Kernel(tmp_path / name, exact=True))
     first, second = (run_id(plan, kernel) for kernel in kernels)
-    assert first == run_id({**plan, "run": "z"}, kernels[0])
+    assert first == run_id(plan | {"run": "z"}, kernels[0])
     assert first != second
     real = Kernel(tmp_path / "one", exact=False)
     assert run_id(plan, real) != run_id(plan, real), "where time is real no run is another one's repetition"
@@ -67,7 +68,8 @@ def test_another_kernel_is_another_run(tmp_path: Path) -> None:
 def test_what_has_no_end_where_the_cpu_is_free_is_refused() -> None:
     links = [{"name": "fast", "rate_bps": 0}, {"name": "slow", "rate_bps": 8}]
     checks = [{"name": "idle", "series": "host_cpu"}, {"name": "windows", "series": "window_packets"}]
-    assert refusals({"links": links, "checks": checks}) == [
+    plan: Any = {"links": links, "checks": checks}
+    assert refusals(plan) == [
         "links.fast: it has no rate, and where the CPU is free it would be infinitely fast",
         "checks.idle: series host_cpu, and the CPU is free in the guest",
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.plan import ndn as ndn_plan
-from testbed.plan.resolve import Plan
+from testbed.plan.model import Plan
 from testbed.runner.agents import Agent, AgentPlace, agent_name, control, why_it_ended
 from testbed.runner.ends import write_result
 from testbed.runner.host_settings import prepare_host

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from testbed.plan.model import Plan
 
-def as_session_results(plan: Mapping[str, Any], by_host: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+
+def as_session_results(plan: Plan, by_host: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Results by file name without suffix, from those of the agents by host.
 
     The consumer is the session's receiver and the producer its sender; every result keeps what its agent said, with

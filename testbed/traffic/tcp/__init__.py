@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from testbed.errors import Exit, RunFailed, Unsupported
+from testbed.plan.model import host_of
 from testbed.runner.agents import Agent
 from testbed.runner.ends import write_events, write_result
 from testbed.runner.host_settings import prepare_host
@@ -35,8 +36,9 @@ class Tcp(Traffic):
         asked, session = self.site.plan["tcp"], self.site.session
         ways: tuple[tuple[Role, Role], ...] = (("sender", "receiver"), ("receiver", "sender"))
         for role, peer in ways:
-            self.site.provenance.setdefault("hosts", {})[session[f"{role}_host"]] = prepare_host(
-                network.namespaces()[session[f"{role}_host"]],
+            host = host_of(session, role)
+            self.site.provenance.setdefault("hosts", {})[host] = prepare_host(
+                network.namespaces()[host],
                 address_of(session, peer),
                 session["sysctls"][role],
                 asked["routes"][role],
@@ -75,7 +77,7 @@ class Tcp(Traffic):
 
     def _stage(self, network: Network) -> Stage:
         session, namespaces = self.site.session, network.namespaces()
-        by_role: dict[Role, str] = {role: namespaces[session[f"{role}_host"]] for role in ROLES}
+        by_role: dict[Role, str] = {role: namespaces[host_of(session, role)] for role in ROLES}
         return Stage(self.site.plan, by_role, self.site.folder, self.site.binaries)
 
     def _start_captures(self, stage: Stage) -> dict[Role, Capture]:

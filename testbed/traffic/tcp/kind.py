@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from testbed.plan.model import Plan, Session, Tcp, host_of
 from testbed.runner import live
 from testbed.runner.listening import await_listening
 from testbed.runner.processes import Supervised
@@ -18,23 +19,21 @@ from testbed.scenario.tcp import Role
 class Stage:
     """Two prepared hosts and the run's folder."""
 
-    plan: Mapping[str, Any]
+    plan: Plan
     namespaces: Mapping[Role, str]
     """Path of each host's network namespace."""
     folder: Path
     binaries: Mapping[str, Path]
 
     @property
-    def session(self) -> Mapping[str, Any]:
+    def session(self) -> Session:
         """The plan's one session."""
-        session: Mapping[str, Any] = self.plan["sessions"][0]
-        return session
+        return self.plan["sessions"][0]
 
     @property
-    def asked(self) -> Mapping[str, Any]:
+    def asked(self) -> Tcp:
         """The scenario's ``tcp`` section as the plan has it."""
-        asked: Mapping[str, Any] = self.plan["tcp"]
-        return asked
+        return self.plan["tcp"]
 
     def address(self, role: Role) -> str:
         """A host's address on the path."""
@@ -44,7 +43,7 @@ class Stage:
         """The host's interface on the path."""
         name = self.session["connections"][0]["path"][0 if role == "sender" else -1]
         link = next(link for link in self.plan["links"] if link["name"] == name)
-        end = next(link[end] for end in ("a", "b") if link[end]["host"] == self.session[f"{role}_host"])
+        end = next(link[end] for end in ("a", "b") if link[end]["host"] == host_of(self.session, role))
         return str(end["interface"])
 
     @property
@@ -80,7 +79,7 @@ class Stage:
         await_listening(self.namespaces[role], port, server)
 
 
-def address_of(session: Mapping[str, Any], role: Role) -> str:
+def address_of(session: Session, role: Role) -> str:
     """A host's address on the path of the plan's session."""
     return str(session["connections"][0][role]).rsplit(":", 1)[0]
 

@@ -1,0 +1,398 @@
+"""The plan's types: what ``plan.json`` holds, key by key, for mypy, pydantic and ``schemas/plan.schema.json``.
+
+A plan is plain JSON data: its types say which keys a dictionary has, and nothing is converted. A key that only some
+traffic, topologies or impairments have is ``NotRequired``. Readers ignore keys that they do not know.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+from typing_extensions import NotRequired, TypedDict
+
+from testbed.plan.links import QueueMode
+
+Runtime: TypeAlias = Literal["docker", "process", "virtual"]
+Middle: TypeAlias = Literal["netem", "relay", "model"]
+Traffic: TypeAlias = Literal["ncp", "tcp", "ndn"]
+Role: TypeAlias = Literal["sender", "receiver"]
+Direction: TypeAlias = Literal["ab", "ba"]
+Directions: TypeAlias = Literal["ab", "ba", "both"]
+
+# "class" is a keyword of Python's.
+Topology = TypedDict(
+    "Topology",
+    {"name": str, "file": NotRequired[str], "class": NotRequired[str], "options": NotRequired[dict[str, Any]]},
+)
+"""The topology's name; of a Mininet topology of the user's own also its file, its class and that one's arguments."""
+
+
+class Host(TypedDict):
+    """A host with an agent."""
+
+    name: str
+    management_address: str
+
+
+class Node(TypedDict):
+    """A host without an agent and without a management address; ``forwards`` makes it a router."""
+
+    name: str
+    forwards: bool
+
+
+class Route(TypedDict):
+    """An entry of a host's routing table."""
+
+    host: str
+    to: str
+    via: str
+    interface: str
+
+
+class Queue(TypedDict):
+    """What waits for a link's rate: at the sender (``backpressure``), else in the middle."""
+
+    mode: QueueMode
+    packets: int
+
+
+class GilbertElliott(TypedDict):
+    """Bursty loss by two states; all fractions."""
+
+    enter: float
+    leave: float
+    loss_good: float
+    loss_bad: float
+
+
+class LinkEnd(TypedDict):
+    """A link's end: the host's interface and the interface of the middle that it is wired to."""
+
+    host: str
+    interface: str
+    address: str
+    prefix: int
+    mac: str
+    middle_interface: str
+
+
+class Link(TypedDict):
+    """A link, the same in both directions, with the impairments that are set; the delay is one-way."""
+
+    name: str
+    index: int
+    a: LinkEnd
+    b: LinkEnd
+    rate_bps: int
+    rate_pps: float
+    frame_bytes: int
+    burst_bytes: int
+    queue: Queue
+    delay_ms: float
+    loss: float
+    seed: int
+    jitter_ms: NotRequired[float]
+    jitter: NotRequired[Literal["uniform", "normal", "samples"]]
+    jitter_file: NotRequired[str]
+    jitter_reorders: NotRequired[bool]
+    gilbert_elliott: NotRequired[GilbertElliott]
+    reorder: NotRequired[float]
+    duplicate: NotRequired[float]
+    corrupt: NotRequired[float]
+    trace_file: NotRequired[str]
+
+
+class Properties(TypedDict, total=False):
+    """What an action sets of a link; named as in ``link/model``."""
+
+    rate_bps: int
+    delay_ms: float
+    jitter_ms: float
+    loss: float
+    gilbert_elliott: GilbertElliott
+    reorder: float
+    duplicate: float
+    corrupt: float
+
+
+class SetAction(TypedDict):
+    """Change a link's properties, in seconds since ``transfer_start``."""
+
+    at_s: float
+    kind: Literal["set"]
+    text: str
+    link: str
+    direction: Directions
+    properties: Properties
+
+
+class CarrierAction(TypedDict):
+    """Pull a link's plug, or put it back."""
+
+    at_s: float
+    kind: Literal["carrier"]
+    text: str
+    link: str
+    up: bool
+
+
+class PauseReadAction(TypedDict):
+    """Stop reading from a connection's socket at the receiver for a time."""
+
+    at_s: float
+    kind: Literal["pause_read"]
+    text: str
+    connection: int
+    for_s: float
+
+
+Action: TypeAlias = Annotated[SetAction | CarrierAction | PauseReadAction, Field(discriminator="kind")]
+
+
+class Policy(TypedDict):
+    """What a window policy says of itself; of other traffic, what stands for it."""
+
+    name: str
+    rule: NotRequired[str]
+    cap_packets: NotRequired[int | None]
+    """The largest window of a connection; null: none."""
+    min_packets: NotRequired[int]
+    initial: NotRequired[str]
+    normalised: NotRequired[bool]
+    source: NotRequired[str]
+
+
+class Connection(TypedDict):
+    """One path of a session: a socket at each end, ``address:port``."""
+
+    index: int
+    """From 1."""
+    link: str
+    """The one that limits its rate."""
+    path: list[str]
+    """The links that it crosses, from sender to receiver."""
+    send_buffer_packets: int
+    sender: str
+    receiver: str
+
+
+class SysctlsOfHosts(TypedDict):
+    """Kernel settings by name, of the sender's host and of the receiver's."""
+
+    sender: dict[str, str]
+    receiver: dict[str, str]
+
+
+class Session(TypedDict):
+    """What is sent from one host to another; NCP's keys are absent where other traffic is."""
+
+    name: str
+    start_s: float
+    """After the run's first."""
+    sender_host: str
+    receiver_host: str
+    policy: str
+    policy_facts: Policy
+    transport: Literal["udp", "tcp"]
+    connections: list[Connection]
+    transfer_bytes: NotRequired[int]
+    congestion_control: NotRequired[str | None]
+    """Of TCP connections."""
+    expected_s: NotRequired[float]
+    """How long it takes if all goes well, where rate and size don't tell."""
+    send_window_bytes: NotRequired[int]
+    mtu_bytes: NotRequired[int]
+    initial_windows: NotRequired[list[int] | None]
+    """Packets; null: the policy's own."""
+    ack_interval_ms: NotRequired[float]
+    max_ack_ranges: NotRequired[int]
+    ack_repeats: NotRequired[int]
+    timeout_check_ms: NotRequired[float]
+    linger_ms: NotRequired[float]
+    payload_seed: NotRequired[int]
+    carrier: NotRequired[str]
+    """What sends it in NCP's place, of :data:`testbed.plan.sent.TRAFFIC`."""
+    segment_bytes: NotRequired[float]
+    """TCP's and NDN's payload of a full frame."""
+    sysctls: NotRequired[SysctlsOfHosts]
+    does: NotRequired[str]
+    """What TCP's sender does, in words."""
+    in_words: NotRequired[str]
+    """What an NDN fetch does."""
+
+
+class Tcp(TypedDict):
+    """The scenario's ``tcp`` section as it was understood: what all kinds have, and each kind's keys."""
+
+    kind: Literal["download", "fetch", "iperf3"]
+    congestion_control: str
+    sysctls: SysctlsOfHosts
+    routes: SysctlsOfHosts
+    capture: Literal["sender", "receiver", "both"] | None
+    object_bytes: NotRequired[int]
+    receive_buffer_bytes: NotRequired[int | None]
+    unlimited_window: NotRequired[bool]
+    published: NotRequired[Literal["limited", "unlimited"] | None]
+    objects_bytes: NotRequired[list[int]]
+    parallel: NotRequired[bool]
+    header_apart: NotRequired[bool]
+    rounds: NotRequired[int]
+    window_bytes: NotRequired[int | None]
+    window_scaling: NotRequired[bool]
+    for_s: NotRequired[float]
+
+
+class Buffers(TypedDict, total=False):
+    """What a face may hold, where the scenario says it."""
+
+    send_buffer_bytes: int
+    send_queue_bytes: int
+
+
+class Face(Buffers):
+    """A face of an NDN node: a socket to its neighbour's."""
+
+    name: str
+    transport: Literal["udp", "tcp"]
+    local: str
+    remote: str
+    listen: bool
+    mtu_bytes: int
+
+
+class NdnRoute(TypedDict):
+    """Where a forwarder sends Interests under a prefix."""
+
+    prefix: str
+    face: str
+
+
+class Marking(TypedDict):
+    """When a forwarder marks; a key that is absent has the mode's own value."""
+
+    mode: Literal["hackathon", "nfd", "off"]
+    threshold_bytes: NotRequired[int]
+    tcp_queue_packets: NotRequired[int]
+    interval_ms: NotRequired[float]
+
+
+class Consumer(TypedDict):
+    """How an NDN consumer asks."""
+
+    algorithm: Literal["aimd", "cubic"]
+    ignore_marks: bool
+    rto_min_ms: float
+    initial_cwnd: float
+    aimd_step: float
+    aimd_beta: float
+    max_retries: NotRequired[int]
+    interest_lifetime_ms: NotRequired[float]
+
+
+class NdnNode(TypedDict):
+    """The NDN agent of a host."""
+
+    host: str
+    role: Literal["consumer", "forwarder", "producer"]
+    faces: list[Face]
+    consumer: NotRequired[Consumer]
+    routes: NotRequired[list[NdnRoute]]
+    content_store_packets: NotRequired[int]
+    marking: NotRequired[Marking]
+
+
+class Ndn(TypedDict):
+    """What NDN fetches, and a node for each host of the chain, the consumer's first."""
+
+    prefix: str
+    object_bytes: int
+    segment_bytes: int
+    transport: Literal["udp", "tcp"]
+    congestion_control: str
+    nodes: list[NdnNode]
+    freshness_ms: NotRequired[float]
+
+
+class CrossTraffic(TypedDict):
+    """A flow of another program beside the sessions."""
+
+    number: int
+    """From 1."""
+    tool: Literal["iperf3"]
+    congestion_control: str
+    client_host: str
+    server_host: str
+    client: str
+    server: str
+    path: list[str]
+    from_s: float
+    for_s: float
+
+
+class Telemetry(TypedDict):
+    """How often is sampled, and where points go."""
+
+    interval_ms: float
+    url: str
+    database: str
+
+
+class Limits(TypedDict):
+    """What a run may deviate or take before its result is no longer trusted or it is stopped."""
+
+    rate_error: float
+    delay_error_ms: float
+    lateness_p99_ms: float
+    lateness_max_ms: NotRequired[float]
+    """Not in plans of before."""
+    cpu_idle: float
+    cpu_busy_s: float
+    transfer_s: float
+
+
+class Sections(TypedDict, total=False):
+    """What only some traffic has in a plan."""
+
+    tcp: Tcp
+    ndn: Ndn
+
+
+class Plan(Sections):
+    """All that a run does: the scenario, what was chosen on the command line and the machine, resolved."""
+
+    schema: Literal[1]
+    run: str
+    scenario: str
+    title: str
+    source: str
+    description: str
+    seed: int
+    engine: str
+    """One of :data:`testbed.plan.engines.ENGINES`."""
+    runtime: Runtime
+    middle: Middle
+    quick: bool
+    occasion: str
+    overrides: list[str]
+    variant: Literal["full", "quick", "changed"]
+    topology: Topology
+    traffic: Traffic
+    namespace: str
+    hosts: list[Host]
+    nodes: list[Node]
+    links: list[Link]
+    routes: list[Route]
+    timeline: list[Action]
+    sessions: list[Session]
+    cross_traffic: list[CrossTraffic]
+    telemetry: Telemetry
+    checks: list[dict[str, Any]]
+    """Each check's parameters as :mod:`testbed.checks` has them; the judgement's own by ``judge``."""
+    limits: Limits
+
+
+def host_of(session: Session, role: Role) -> str:
+    """The host at an end of a session."""
+    return session["sender_host"] if role == "sender" else session["receiver_host"]
