@@ -70,7 +70,6 @@ def bound_bps(plan: Plan, session: Session, links: Collection[str] | None = None
 def initial_windows(session: Session) -> dict[str, float]:
     """Each connection's initial window in packets; equal parts of W where the plan says nothing."""
     indices = connections(session)
-    asked: Sequence[float] = session.get("initial_windows") or [session_window_packets(session) / len(indices)] * len(
-        indices
-    )
+    equal = [session_window_packets(session) / len(indices)] * len(indices)
+    asked: Sequence[float] = session.get("initial_windows") or equal
     return {index: float(window) for index, window in zip(indices, asked, strict=True)}

@@ -31,7 +31,7 @@ class CheckParameters(BaseModel):
     """Whether it is about a fact, not a number: it then has to hold in every run, whatever an interval says."""
 
     name: CheckName
-    policy: Annotated[list[str], BeforeValidator(_one_or_more)] = []
+    policy: Annotated[list[str], BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])] = []
 
     def asked(self) -> str:
         """What the check asks, in words."""
@@ -47,5 +47,7 @@ def _index_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-ConnectionIndex = Annotated[str, BeforeValidator(_index_text), Field(pattern=r"^[0-9]+$")]
+ConnectionIndex = Annotated[
+    str, BeforeValidator(_index_text, json_schema_input_type=str | int), Field(pattern=r"^[0-9]+$")
+]
 """A connection's index from 1, as its ``connection`` tags have it."""

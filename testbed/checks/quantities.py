@@ -23,7 +23,9 @@ Seconds = Annotated[
     float,
     Field(ge=0),
     BeforeValidator(_seconds),
-    WithJsonSchema({"type": "string", "description": "a duration with its unit", "examples": ["1s", "500ms"]}),
+    WithJsonSchema(
+        {"type": ["string", "number"], "description": "a duration with its unit, or 0", "examples": ["1s", "500ms", 0]}
+    ),
 ]
 """A duration: ``1s`` or ``500ms`` in a scenario, seconds in a plan."""
 

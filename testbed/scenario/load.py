@@ -20,6 +20,9 @@ from testbed.scenario.overrides import apply_override, split_assignment
 
 Model = TypeVar("Model", bound=BaseModel)
 
+WITH_PARTS = {"$ref", "properties", "items", "discriminator"}
+"""Keywords of a JSON Schema of what has keys or items."""
+
 
 @dataclass(frozen=True)
 class LoadedScenario:
@@ -153,8 +156,8 @@ def _sibling_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]
 
     def resolve(candidate: dict[str, Any]) -> dict[str, Any]:
         while True:
-            # Of an optional section, what it is where it is given.
-            given = [option for option in candidate.get("anyOf", ()) if option.get("type") != "null"]
+            # Of a section that is optional or has a short form, what has parts.
+            given = [option for option in candidate.get("anyOf", ()) if option.keys() & WITH_PARTS]
             if "$ref" in candidate:
                 candidate = definitions[candidate["$ref"].rsplit("/", 1)[-1]]
             elif len(given) == 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from testbed import units
 
@@ -18,10 +18,27 @@ def _whole(seconds: float) -> float:
     return seconds
 
 
-DurationSeconds = Annotated[float, BeforeValidator(units.parse_duration_s)]
-Iperf3Seconds = Annotated[DurationSeconds, AfterValidator(_whole)]
-DelayMilliseconds = Annotated[float, BeforeValidator(units.parse_delay_ms)]
-SizeBytes = Annotated[int, BeforeValidator(units.parse_size_bytes)]
-Fraction = Annotated[float, BeforeValidator(units.parse_fraction)]
-LinkRate = Annotated[units.Rate, BeforeValidator(units.parse_rate)]
-QueueLimit = Annotated[units.QueueLength, BeforeValidator(units.parse_queue)]
+def written(what: str, *examples: str | float) -> WithJsonSchema:
+    """How a quantity is written, for the schemas."""
+    types = ["string", "number"] if any(isinstance(example, (int, float)) for example in examples) else "string"
+    return WithJsonSchema({"type": types, "description": what, "examples": list(examples)})
+
+
+DURATION = written("a duration with its unit, or 0", "50ms", "2s", "1min", 0)
+
+DurationSeconds = Annotated[float, BeforeValidator(units.parse_duration_s), DURATION]
+Iperf3Seconds = Annotated[float, BeforeValidator(units.parse_duration_s), AfterValidator(_whole), DURATION]
+DelayMilliseconds = Annotated[float, BeforeValidator(units.parse_delay_ms), DURATION]
+SizeBytes = Annotated[
+    int, BeforeValidator(units.parse_size_bytes), written("a size with its unit", "48MiB", "64KiB", "1024B")
+]
+Fraction = Annotated[
+    float, BeforeValidator(units.parse_fraction), written("a fraction, in percent or from 0 to 1", "1%", 0.01)
+]
+LinkRate = Annotated[
+    units.Rate,
+    BeforeValidator(units.parse_rate),
+    written("a rate in full-size packets or in bits per second", "1024pps", "8mbit"),
+]
+QUEUE = written("a queue's limit", "100 packets", "64KiB", "20ms", "1x bdp")
+QueueLimit = Annotated[units.QueueLength, BeforeValidator(units.parse_queue), QUEUE]

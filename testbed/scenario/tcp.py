@@ -33,7 +33,11 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Setting = Annotated[str, BeforeValidator(_text), Field(pattern=r"^[A-Za-z0-9._-]+( [A-Za-z0-9._-]+)*$")]
+Setting = Annotated[
+    str,
+    BeforeValidator(_text, json_schema_input_type=str | int),
+    Field(pattern=r"^[A-Za-z0-9._-]+( [A-Za-z0-9._-]+)*$"),
+]
 
 
 class OfHosts(Section):
@@ -47,7 +51,10 @@ def which_host(value: Any) -> Any:
     return {True: "receiver", False: None}.get(value, value) if isinstance(value, bool) else value
 
 
-Where = Annotated[Literal["sender", "receiver", "both"] | None, BeforeValidator(which_host)]
+Where = Annotated[
+    Literal["sender", "receiver", "both"] | None,
+    BeforeValidator(which_host, json_schema_input_type=Literal["sender", "receiver", "both"] | bool | None),
+]
 
 
 class TcpSection(Section):
@@ -181,7 +188,7 @@ class Download(TcpSection):
 
     sender_port: ClassVar[int] = 5080
 
-    @field_validator("capture", mode="before")
+    @field_validator("capture", mode="before", json_schema_input_type=Literal["sender", "both"])
     @classmethod
     def _at_the_sender(cls, capture: Any) -> Any:
         if which_host(capture) not in ("sender", "both"):

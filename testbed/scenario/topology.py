@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from testbed.scenario.section import Section
 
@@ -29,6 +31,14 @@ class Topology(Section):
     class_name: str | None = Field(None, alias="class")
     options: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the class."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """A name alone, or a mapping without ``kind``."""
+        mapping = handler.resolve_ref_schema(handler(schema))
+        kind = mapping["properties"].pop("kind")
+        own = {**mapping, "required": ["file", "class"]}
+        return {"anyOf": [{"enum": [name for name in kind["enum"] if name != "custom"]}, own]}
 
     @model_validator(mode="before")
     @classmethod

@@ -1,0 +1,73 @@
+"""JSON Schemas of the plan and of what users write: ``python -m testbed.schemas`` makes ``schemas/``, and with
+``--check`` tells whether it is current."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from testbed import paths
+from testbed.checks.parameters import CheckParameters
+from testbed.scenario.section import Section
+
+FOLDER = paths.CHECKOUT / "schemas"
+
+
+class _AsWritten(GenerateJsonSchema):
+    """Without the defaults that nobody may write: of a quantity, a number in the model's unit; of a section, what the
+    model makes of nothing. Without titles, which say a key again."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        if "examples" in made or isinstance(made.get("default"), dict):
+            made.pop("default", None)
+        return made
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """Each schema by its name."""
+    # What stands below a key becomes its description. Runs don't wait for that: it is asked for before the models are
+    # made, which is why they are imported here.
+    Section.model_config["use_attribute_docstrings"] = True
+    CheckParameters.model_config["use_attribute_docstrings"] = True
+    from testbed.claims.model import Claims
+    from testbed.matrix.model import Table
+    from testbed.plan.model import Plan
+    from testbed.scenario.model import Scenario
+    from testbed.sweep.model import Sweep
+
+    kinds: dict[str, Any] = {"plan": Plan, "scenario": Scenario, "table": Table, "sweep": Sweep, "claims": Claims}
+    return {name: _schema(kind) for name, kind in kinds.items()}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    made = TypeAdapter(kind).json_schema(schema_generator=_AsWritten)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def main() -> int:
+    """Write the files, or with ``--check`` name those that are not current; returns the exit code."""
+    texts = {
+        FOLDER / f"{name}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+        for name, schema in documents().items()
+    }
+    if sys.argv[1:] == ["--check"]:
+        old = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+        print(*(f"{path}: is not current; python -m testbed.schemas makes it" for path in old), sep="\n", end="")
+        return bool(old)
+    FOLDER.mkdir(exist_ok=True)
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""The committed JSON Schemas: those of the models; what is shipped keeps to them, and what is wrong does not."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from testbed import paths
+from testbed.plan.resolve import Choices, resolve
+from testbed.scenario import bounded
+from testbed.scenario.files import scenarios
+from testbed.scenario.load import load
+from testbed.schemas import FOLDER
+from tests.plan.test_resolve import POLICIES
+
+SHIPPED = {
+    "scenario": [
+        *paths.SCENARIOS.glob("*.yaml"),
+        *paths.SCENARIOS.glob("links/*.yaml"),
+        paths.CHECKOUT / "interop" / "network.yaml",
+    ],
+    "table": list(paths.SCENARIOS.glob("tables/*.yaml")),
+    "sweep": list(paths.SCENARIOS.glob("sweeps/*.yaml")),
+    "claims": [paths.CHECKOUT / "published" / "claims.yaml"],
+}
+
+
+def schema_of(kind: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads((FOLDER / f"{kind}.schema.json").read_text()))
+
+
+def document_of(path: Path) -> Any:
+    return bounded.load(path.read_text(), most_characters=1 << 18)
+
+
+def test_the_committed_schemas_are_those_of_the_models() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "testbed.schemas", "--check"], cwd=paths.CHECKOUT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_schema_that_is_not_current_is_named(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from testbed import schemas; schemas.FOLDER = Path(sys.argv.pop()); "
+    done = subprocess.run(
+        [sys.executable, "-c", code + "sys.exit(schemas.main())", "--check", str(tmp_path)],
+        cwd=paths.CHECKOUT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert f"{tmp_path}/plan.schema.json: is not current" in done.stdout
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_shipped_files_name_their_schema_and_keep_to_it(kind: str) -> None:
+    validator = schema_of(kind)
+    validator.check_schema(validator.schema)
+    assert SHIPPED[kind]
+    for path in SHIPPED[kind]:
+        mark, _, named = path.read_text().split("\n", 1)[0].partition("$schema=")
+        assert mark == "# yaml-language-server: "
+        assert (path.parent / named).resolve() == FOLDER / f"{kind}.schema.json"
+        assert [
+            f"{path}: {error.json_path}: {error.message}" for error in validator.iter_errors(document_of(path))
+        ] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "edit"),
+    [
+        ("scenario", lambda d: d.update(titel=d.pop("title"))),
+        ("scenario", lambda d: d["links"][0].update(rate=1024)),
+        ("scenario", lambda d: d["links"][0].update(queue={"mode": "red"})),
+        ("scenario", lambda d: d["checks"][0].update(judge="follows_the_law")),
+        ("scenario", lambda d: d.update(topology="ring")),
+        ("scenario", lambda d: d["ncp"].update(mtu=9000)),
+        ("table", lambda d: d.pop("cells")),
+        ("table", lambda d: d["rows"][0].update(repeat=0)),
+        ("sweep", lambda d: d.update(seeds="many")),
+        ("claims", lambda d: next(iter(d["claims"].values())).update(kind="rumour")),
+    ],
+)
+def test_what_is_wrong_does_not_keep_to_its_schema(kind: str, edit: Callable[[Any], object]) -> None:
+    path = next(path for path in SHIPPED[kind] if kind != "scenario" or path.stem == "startup")
+    document = document_of(path)
+    edit(document)
+    assert not schema_of(kind).is_valid(document)
+
+
+def test_plans_keep_to_their_schema_and_have_no_key_beside_it() -> None:
+    schema = json.loads((FOLDER / "plan.schema.json").read_text())
+    for part in (schema, *schema["$defs"].values()):
+        part.setdefault("additionalProperties", "properties" not in part)
+    validator = Draft202012Validator(schema)
+    resolved = 0
+    for path in scenarios():
+        loaded = load(str(path))
+        if loaded.scenario.topology.file or (loaded.scenario.ncp and loaded.scenario.ncp.policy not in POLICIES):
+            continue
+        plan = json.loads(json.dumps(resolve(loaded, POLICIES, Choices(), "20261122-000000-abcd")))
+        assert [f"{path}: {error.json_path}: {error.message}" for error in validator.iter_errors(plan)] == []
+        resolved += 1
+    assert resolved >= 10
