@@ -38,11 +38,14 @@ func (c Config) Validate(file string) error {
 	return nil
 }
 
+// planned is what a plan has of it.
+type planned struct {
+	Telemetry Config `json:"telemetry"`
+}
+
 // ReadPlan reads the telemetry part of a plan. Errors name file, field and value.
 func ReadPlan(file string) (Config, error) {
-	var plan struct {
-		Telemetry Config `json:"telemetry"`
-	}
+	var plan planned
 	if err := readJSON(file, &plan); err != nil {
 		return Config{}, err
 	}

@@ -90,18 +90,21 @@ func transfers(all []*plan.Plan) []sim.Transfer {
 // for 4 MiB, of which a small datagram takes about 2304 bytes of kernel memory.
 const receiveBufferPackets = 4 << 20 / 2304
 
+// document is what a plan says of the time that a run takes.
+type document struct {
+	Timeline []action `json:"timeline"`
+	Limits   struct {
+		TransferS float64 `json:"transfer_s"`
+	} `json:"limits"`
+}
+
 // readTimeline reads the plan's timeline, and how long the transfers may take.
 func readTimeline(file string) ([]action, time.Duration, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, 0, err
 	}
-	var p struct {
-		Timeline []action `json:"timeline"`
-		Limits   struct {
-			TransferS float64 `json:"transfer_s"`
-		} `json:"limits"`
-	}
+	var p document
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, 0, fmt.Errorf("%s: timeline or limits: %w", file, err)
 	}

@@ -27,7 +27,7 @@ SHELL_SCRIPTS = (
     "images/vkernel/kernel/build.sh",
 )
 
-GO_FOLDERS = ("agents", "collectors", "link", "ncp-agent", "ndn-agent", "program", "tcp", "telemetry")
+GO_FOLDERS = ("agents", "collectors", "link", "ncp-agent", "ndn-agent", "program", "schemas", "tcp", "telemetry")
 
 REAL_TIME = "emulation"
 """Tests by their marker (pyproject.toml): of networks on this machine, which is disturbed if it is busy."""

@@ -1,0 +1,17 @@
+package plan
+
+import (
+	"testing"
+
+	"ncp-testbed/link/model"
+	"ncp-testbed/schemas"
+)
+
+func TestTheSchemaHasWhatIsRead(t *testing.T) {
+	schemas.CheckPlan(t, "", Plan{})
+	schemas.CheckPlan(t, "Link", files{})
+	// A trace and samples of jitter are in files of their own, and what a rate is in frames is rate_bps to a link.
+	schemas.CheckPlan(t, "Link", model.Change{}, "frames_pps", "trace_ms", "jitter_samples_ms")
+	schemas.CheckPlan(t, "Properties", model.Change{},
+		"frames_pps", "burst_bytes", "trace_ms", "queue", "jitter", "jitter_samples_ms", "jitter_reorders")
+}
