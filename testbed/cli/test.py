@@ -69,6 +69,7 @@ def suites() -> list[Suite]:
             "mypy dashboards",
             (f"{tool}/mypy", "--python-version", "3.11", *_python_files("dashboards", "tests/dashboards")),
         ),
+        Suite("imports", (f"{tool}/lint-imports", "--no-cache")),
         Suite("shellcheck", (f"{tool}/shellcheck", *shell)),
         Suite("ansible-lint", (f"{tool}/ansible-lint", "--offline", "playbooks")),
         Suite(

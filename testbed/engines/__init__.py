@@ -6,6 +6,8 @@ Others ask an engine; nobody asks which one it is.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from typing import Any
 
 from testbed.engines.engine import Engine, Options, Programs, Run
 from testbed.plan import engines as facts
