@@ -240,6 +240,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         {**LAW, "session": "s2"},
         evidence_of(small_plan(**TWO), later(windows()), events=S2_STARTS),
     ),
+    "law: the first connection says nothing there": (
+        OPEN,
+        LAW,
+        evidence_of(small_plan(), without(windows(), 0.9, 8.1, "1")),
+    ),
     "law: no sample in a time that is shorter than an interval": (
         OPEN,
         {**LAW, **BETWEEN},
@@ -347,7 +352,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         PASSES,
         RATIO,
         evidence_of(
-            small_plan(), {"window_packets": {"1": at(ticks(10), 3000), "2": at([s - 0.03 for s in ticks(10)], 1000)}}
+            small_plan(), {"window_packets": {"1": at(ticks(10), 3000), "2": at([s - 0.04 for s in ticks(10)], 1000)}}
         ),
     ),
     "ratio: the run ends early": (
