@@ -159,7 +159,14 @@ def test_a_gap_is_three_intervals_where_those_are_long(interval_s: float, gap_s:
 
 @pytest.mark.parametrize(
     ("to_s", "more", "apart_s", "close"),
-    [(10.0, 2, 0.049, 0), (10.0, 3, 0.049, 3), (20.0, 4, 0.04, 0), (20.0, 5, 0.04, 5)],
+    [
+        (5.0, 2, 0.049, 0),
+        (5.0, 3, 0.049, 3),
+        (10.0, 2, 0.049, 0),
+        (10.0, 3, 0.049, 3),
+        (20.0, 4, 0.04, 0),
+        (20.0, 5, 0.04, 5),
+    ],
 )
 def test_samples_too_close_to_each_other(to_s: float, more: int, apart_s: float, close: int) -> None:
     t = sorted([*ticks(to_s), *(2.0 + k + apart_s for k in range(more))])
@@ -229,6 +236,25 @@ def test_a_rate_counts_over_a_second_and_in_its_median() -> None:
         )
         == []
     )
+
+
+def test_a_connection_without_a_counter_hides_no_other() -> None:
+    wrong = changed(sound(), "acknowledged_pps", "2", lambda _: 100.0)
+    assert reasons({**wrong, "acked": {"2": wrong["acked"]["2"]}}) == [
+        "session s1 connection 2: its rate is 150 packets/s off its own counter"
+    ]
+
+
+def test_a_rate_is_per_second_where_samples_do_not_fall_on_seconds() -> None:
+    assert reasons(sound(20.0, 0.4), small_plan(telemetry={"interval_ms": 400}), end_s=20.0, results=[]) == []
+
+
+def test_a_slow_rate_may_be_a_twentieth_of_a_packet_a_second_off() -> None:
+    samples, plan = EXACT
+    slow = changed(changed(samples, "acked", "2", lambda t: t), "acknowledged_pps", "2", lambda _: 0.925)
+    assert reasons(slow, plan) == ["session s1 connection 2: its rate is 0 packets/s off its own counter"]
+    near = changed(slow, "acknowledged_pps", "2", lambda _: 0.96875)
+    assert reasons(near, plan) == []
 
 
 @pytest.mark.parametrize(("n", "found"), [(19, 0), (20, 1)])
