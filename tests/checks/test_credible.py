@@ -190,7 +190,7 @@ def test_shares_without_windows_say_nothing() -> None:
     assert reasons({**sound(), "window_share": {}}) == []
     odd = keep(sound(), "window_share", "2", lambda t: t != 5)
     assert reasons(changed(odd, "window_share", "1", lambda _: 0.1)) == [], "not at the same times"
-    shifted = {c: Samples(s.t_ns + (1000 if c == "2" else 0), s.values) for c, s in sound()["window_share"].items()}
+    shifted = {c: Samples(s.t_ns - (1000 if c == "2" else 0), s.values) for c, s in sound()["window_share"].items()}
     assert reasons({**sound(), "window_share": {"1": at(t, 0.1), "2": shifted["2"]}}) == []
 
 

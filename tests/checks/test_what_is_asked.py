@@ -202,7 +202,7 @@ def test_sessions_and_their_parts_of_the_plan() -> None:
     with pytest.raises(asked.NoSuchSession, match=r"^the plan has no session 'x'; it has s1, s2$"):
         asked.session_of(plan, "x")
     first, second = plan["sessions"]
-    assert [asked.session_window_packets(s) for s in (first, second)] == [4000.0, 1.0]
+    assert [asked.session_window_packets(s) for s in (first, second)] == [4000.0, 1.999]
     assert asked.initial_windows(first) == {"1": 2000.0, "2": 2000.0}
     assert asked.initial_windows(second) == {"1": 1.0, "2": 2.0}
     with pytest.raises(ValueError, match="shorter"):
