@@ -18,17 +18,6 @@ from testbed.report import words
 TOLERANCE = 0.05
 """Of a figure, as a part of the first engine's; of one in percent, as a part of a hundred."""
 _DECIDED: tuple[Status, ...] = ("pass", "fail", "error", "missing", "untrusted")
-_WORDS: Mapping[Status, str] = {
-    "pass": "holds",
-    "fail": "fails",
-    "error": "can't be judged",
-    "undecided": "undecided",
-    "not-covered": "not covered",
-    "not-asked": "not asked",
-    "unsupported": "can't be made here",
-    "missing": "is missing",
-    "untrusted": "not to be trusted",
-}
 
 
 def compare_figures(place: str, first: Mapping[str, float], second: Mapping[str, float]) -> Iterator[Difference]:
@@ -84,5 +73,5 @@ def _statuses(table: Table, document: Mapping[str, Any], rows: list[str], column
 def _check(name: str, first: Status, second: Status) -> Difference:
     """What both decide, they must decide alike; few runs leave open what more decide."""
     differ = first in _DECIDED and second in _DECIDED and first != second
-    text = f"“{name}” {_WORDS[first]} and {_WORDS[second]}"
+    text = f"“{name}” {words.STATUS[first]} and {words.STATUS[second]}"
     return Difference(name, "check", None, None, float(differ), 0.0, text)

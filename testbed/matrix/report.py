@@ -57,14 +57,7 @@ def write_report(folder: Path) -> Path:
                 for p in plots
             },
             findings=[filled_in(text, summaries) for text in document["findings"]],
-            words={
-                "pass": "holds",
-                "fail": "fails",
-                "not-covered": "not covered",
-                "not-asked": "not asked",
-                "undecided": "undecided",
-                "error": "can't be judged",
-            },
+            words=words.STATUS,
         ),
         encoding="utf-8",
     )

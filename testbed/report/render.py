@@ -55,13 +55,7 @@ def _page(folder: ResultFolder, plots: list[Plot]) -> str:
         timeline=_timeline(folder),
         agents={host: _table_and_rest(result) for host, result in folder.agents.items()},
         provenance=_table_and_rest(folder.provenance),
-        words={
-            "pass": "holds",
-            "fail": "fails",
-            "not-covered": "not covered",
-            "not-asked": "not asked",
-            "error": "can't be judged",
-        },
+        words=words.STATUS,
     )
 
 

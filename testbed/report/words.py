@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from testbed.checks import asked
+from testbed.judge.algebra import Part
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by, traffic_of
+
+STATUS: Mapping[Part, str] = {
+    "pass": "holds",
+    "undecided": "undecided",
+    "not-covered": "not covered",
+    "unsupported": "can't be made here",
+    "missing": "is missing",
+    "error": "can't be judged",
+    "fail": "fails",
+    "untrusted": "not to be trusted",
+    "not-asked": "not asked",
+}
+"""What came of a check, as every page and table says it."""
 
 
 def the_links(plan: Plan) -> list[str]:

@@ -48,7 +48,7 @@ def write_report(
                 }
                 for p in plots
             ],
-            words={"pass": "holds", "fail": "fails", "not-covered": "not covered"},
+            words=words.STATUS,
         ),
         encoding="utf-8",
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import escape
 
 from testbed.checks.result import Verdict
 from testbed.errors import BadInput
@@ -20,6 +21,7 @@ from testbed.matrix.model import BoundCheck, KnownCheck, RatioCheck
 from testbed.matrix.outcome import Outcome, Spread
 from testbed.matrix.report import filled_in, write_report
 from testbed.matrix.summary import KnownValue, RowSummary, read_known, summarise, write_csv
+from testbed.report import words
 
 
 @given(st.lists(st.floats(0.01, 100), max_size=9))
@@ -176,6 +178,10 @@ def test_the_report_is_made_from_the_folder_alone(small: str, tmp_path: Path) ->
     assert "1.12" in text  # 0.9 / 0.8
     assert "<svg" in text
     assert write_report(tmp_path).read_text() == text
+    for status in words.STATUS:  # a check may come to any of them
+        checks = [check.model_copy(update={"status": status}) for check in verdict.checks]
+        (tmp_path / "verdict.json").write_text(json.dumps(verdict.model_copy(update={"checks": checks}).to_json()))
+        assert f'class="status {status}">{escape(words.STATUS[status])}<' in write_report(tmp_path).read_text()
     write_csv(summaries, ["previous", "nkp24"], tmp_path / "table.csv")
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))

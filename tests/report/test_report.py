@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from testbed.errors import BadInput
-from testbed.report import style, write_report
+from testbed.judge.algebra import BEST_FIRST
+from testbed.report import style, words, write_report
 from testbed.report.published_shares import published_shares
 from testbed.report.words import bits_per_second, figure, size
 from tests.checks.generate import START_NS, make_plan, telemetry, write_result
@@ -201,3 +202,7 @@ def test_numbers_as_people_read_them():
         "50,331,648",
         "7 to 9",
     ]
+
+
+def test_whatever_comes_of_a_check_has_a_word() -> None:
+    assert set(words.STATUS) == {*BEST_FIRST, "not-asked"}
