@@ -13,12 +13,13 @@ const module = "ncp-testbed/"
 // below lists which rooms a room may import besides itself. Those that are not named import any.
 var below = map[string][]string{
 	"agents":    {"program"},
-	"ncp-agent": {"agents", "link", "program", "telemetry"},
-	"ndn-agent": {"agents", "program", "telemetry"},
-	"link":      {"program", "telemetry"},
+	"ncp-agent": {"agents", "link", "program", "schemas", "telemetry"},
+	"ndn-agent": {"agents", "program", "schemas", "telemetry"},
+	"link":      {"program", "schemas", "telemetry"},
 	"program":   {},
+	"schemas":   {},
 	"tcp":       {"agents", "program"},
-	"telemetry": {"program"},
+	"telemetry": {"program", "schemas"},
 }
 
 // upward finds imports of rooms that a room must not know, in lines of a package and what it and its tests import.

@@ -85,7 +85,8 @@ def _direction(evidence: Evidence, link: Link, direction: str, found: Mapping[st
         told = {name: samples.between(from_s, to_s).values for name, samples in found.items()}
         yield from _configured(asked, told)
         settled_s = begin_s + (0.0 if begin_s == 0 else 0.3 + 4 * asked["delay_ms"] / 1000)
-        part = {name: samples.between(settled_s, end_s - 0.05).values for name, samples in found.items()}
+        settled = {name: samples.between(settled_s, end_s - 0.05) for name, samples in found.items()}
+        part = {name: samples.values for name, samples in settled.items()}
         if part.get("rate", np.empty(0)).size < 5:
             continue
         backlog = part.get("backlog") if _held_back(plan, link) else None
@@ -93,7 +94,7 @@ def _direction(evidence: Evidence, link: Link, direction: str, found: Mapping[st
         delays = part.get("delay", np.empty(0))
         if delays.size and abs(off := float(np.median(delays)) - asked["delay_ms"]) > limits["delay_error_ms"]:
             yield f"delay {asked['delay_ms'] + off:.2f} ms is {off:+.2f} ms off the asked {asked['delay_ms']:g}"
-        yield from _loss(asked, part, evidence.interval_s)
+        yield from _loss(asked, settled, evidence.interval_s)
         yield from _queue(asked, part)
 
 
@@ -151,12 +152,18 @@ def _rate(
         yield f"rate {slow / 1e6:.3f} Mbit/s, though packets wait, is less than the asked {wanted / 1e6:.3f}"
 
 
-def _loss(asked: Mapping[str, Any], part: Mapping[str, Array], interval_s: float) -> Iterator[str]:
-    losses, rates = part.get("loss", np.empty(0)), part["rate"]
-    if not losses.size or asked["loss"] >= 1:
+def _loss(asked: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: float) -> Iterator[str]:
+    losses, rates = settled.get("loss"), settled["rate"]
+    if losses is None or not losses.t_s.size or asked["loss"] >= 1:
         return
-    packets = max(1.0, float(rates.sum()) * interval_s / (8 * float(asked["frame_bytes"])))
-    wanted, lost = float(asked["loss"]), float(losses.mean())
+    left = rates.values * interval_s / (8 * float(asked["frame_bytes"]))
+    packets = max(1.0, float(left.sum()))
+    # An interval's part of what was lost counts by the packets that entered in it: they are those that left a delay
+    # later, and the lost ones; where none was left of them, at least one.
+    later = np.searchsorted(rates.t_s, losses.t_s + asked["delay_ms"] / 1000 - interval_s / 2)
+    kept = 1 - losses.values
+    entered = np.maximum(1.0, left[np.minimum(later, left.size - 1)] / np.where(kept > 0, kept, np.inf))
+    wanted, lost = float(asked["loss"]), float(np.average(losses.values, weights=entered))
     allowed = 2 * CHANCE * math.sqrt(wanted * (1 - wanted) / packets) + 2 / packets if wanted else 0.0
     if abs(lost - wanted) > allowed:
         yield f"loss {lost:.2%} of about {packets:,.0f} packets, asked {wanted:.2%}"

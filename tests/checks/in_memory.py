@@ -101,6 +101,7 @@ def small_session(name: str = "s1", **changes: Any) -> Any:
     return {
         "name": name,
         "policy": "nkp24",
+        "policy_facts": {},
         "transfer_bytes": 10_000_000,
         "send_window_bytes": 4_000_000,
         "mtu_bytes": 1000,

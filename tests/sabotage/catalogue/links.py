@@ -64,8 +64,8 @@ ENTRIES = (
         *_ONE_WAY,
         Swap(
             _DIRECTION,
-            "\tif d.queue.full(d.limits, bytes) {\n\t\tif d.properties",
-            "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(frame, QueueFull)\n\t\treturn true\n\t}\n\tif d.queue.full(d.limits, bytes) {\n\t\tif d.properties",
+            "\tif d.queue.full(d.limit) {\n\t\tif d.properties",
+            "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(frame, QueueFull)\n\t\treturn true\n\t}\n\tif d.queue.full(d.limit) {\n\t\tif d.properties",
         ),
     ),
 )
