@@ -27,6 +27,12 @@ BROKE_DOWN = "broke down"
 """The state of a run that could not be judged; else it is ``on`` or the verdict."""
 
 
+def before_the_first() -> list[str]:
+    """What the list has before there is a run: the entry of a run without a name, so that a dashboard's plots have a
+    length, and say in words that there is none yet."""
+    return _lines({}, {"length_s": 10.0}, _LAST_OF_ALL_NS)
+
+
 def begin(client: Client, plan: Plan, folder: Path, now_ns: int) -> None:
     """Enter a run that begins now and leaves its results in ``folder``. The client's role is ``admin``."""
     facts = {**_facts(plan), **_report(folder), "state": "on", "length_s": expected_s(plan)}

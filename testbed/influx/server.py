@@ -22,7 +22,7 @@ from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
 
 from testbed.errors import CannotRun
-from testbed.influx import retention
+from testbed.influx import retention, run_list
 from testbed.influx import state as influx_state
 from testbed.influx.endpoint import DATABASE, Endpoint, Login, Role, external
 from testbed.influx.state import State
@@ -235,11 +235,16 @@ def _make_users(state: State, endpoint: Endpoint) -> None:
             client.create_user(admin.username, admin.password, admin=True)
             names = {admin.username}
         client.create_database(endpoint.database)
-        retention.set_up(client, endpoint.database, shorten=True)
+        _furnish(client, endpoint.database, shorten=True)
         for login, privilege in ((agent, "write"), (reader, "read")):
             if login.username not in names:
                 client.create_user(login.username, login.password)
             client.grant_privilege(privilege, endpoint.database, login.username)
+
+
+def _furnish(client: InfluxDBClient, database: str, *, shorten: bool) -> None:
+    retention.set_up(client, database, shorten=shorten)
+    client.write_points(run_list.before_the_first(), database=database, protocol="line")
 
 
 def _check_login(endpoint: Endpoint, names: str) -> None:
@@ -250,7 +255,7 @@ def _check_login(endpoint: Endpoint, names: str) -> None:
             present = {database["name"] for database in client.get_list_database()}
             if endpoint.database not in present:
                 client.create_database(endpoint.database)
-            retention.set_up(client, endpoint.database, shorten=endpoint.database not in present)
+            _furnish(client, endpoint.database, shorten=endpoint.database not in present)
     except (InfluxDBClientError, InfluxDBServerError) as error:
         raise InfluxUnavailable(f"{endpoint.url} refuses: {error}", f"check {names}") from error
     except requests.RequestException as error:

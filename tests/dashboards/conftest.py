@@ -61,9 +61,10 @@ def runs(influx, tmp_path_factory):
 
 
 def policies(influx: Client) -> None:
-    """The retention policies that a server of the testbed has."""
+    """The retention policies that a server of the testbed has, and its list of no runs."""
     for policy in (retention.HISTORY, ONE_CLOCK):
         influx.execute(f'CREATE RETENTION POLICY "{policy}" ON "{DATABASE}" DURATION INF REPLICATION 1')
+    influx.write(run_list.before_the_first())
 
 
 def recorded(name: str) -> dict[str, Any]:

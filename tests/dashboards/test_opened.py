@@ -144,6 +144,8 @@ def test_nothing_at_all_is_no_error_and_is_said_in_words(empty, name):
     answered = page(BOARDS[name], empty, 1_795_000_000_000)
     assert answered
     assert not any(answered.values())
+    chosen = opened(BOARDS[name], empty, 1_795_000_000_000).chosen
+    assert all(chosen[span] for span in ("length", "ago") if span in chosen), "Grafana refuses a plot without a span"
     words = {panel["fieldConfig"]["defaults"]["noValue"] for panel in BOARDS[name]["panels"] if panel["type"] != "row"}
     assert "There is no run yet: ./run.sh run startup makes one." in words
 
