@@ -109,6 +109,7 @@ def test_stop_and_restart_keep_data_and_passwords(endpoint: influx.Endpoint) -> 
 def test_a_killed_server_is_started_again(endpoint: influx.Endpoint) -> None:
     process = server_process()
     process.kill()
+    process.wait(10)  # until then its port is held by nobody who can be seen
     influx.ensure()
     assert server_process().pid != process.pid
 
