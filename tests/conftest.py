@@ -15,9 +15,9 @@ from hypothesis import settings
 from testbed import influx
 from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.guest_kernel import Kernel
+from testbed.engines.vkernel.run import GuestRun
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
-from testbed.vkernel.run import GuestRun
 from tests.ready import in_a_guest as prepare
 from tests.silent_green import SilentGreen
 

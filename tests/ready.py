@@ -4,10 +4,10 @@ from pathlib import Path
 
 from testbed import engines
 from testbed.engines import Options
+from testbed.engines.sim.run import SimulatedRun
+from testbed.engines.vkernel.run import GuestRun
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
-from testbed.simulator.run import SimulatedRun
-from testbed.vkernel.run import GuestRun
 
 
 def simulated(loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool) -> SimulatedRun:

@@ -17,7 +17,7 @@ from testbed.bench.figures import Spread
 from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, Target, all_met
 from testbed.engines import Options
-from testbed.engines.sim import ENGINE
+from testbed.engines.sim.engine import ENGINE
 from testbed.plan.resolve import resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario.load import load as load_scenario

@@ -13,7 +13,7 @@ from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, Target, all_met
 from testbed.bench.telemetry_load import Load
 from testbed.checks.result import Verdict
-from testbed.emulation.life import EmulatedRun
+from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import RunFailed
 from testbed.plan.resolve import Choices, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts

@@ -16,6 +16,8 @@ from testbed import build, traffic
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences
 from testbed.documents import read_json
+from testbed.engines import virtual_run
+from testbed.engines.sim import run as simulator
 from testbed.errors import BadInput, TestbedError
 from testbed.history import git
 from testbed.matrix.verify import asked_by, is_repeated
@@ -27,8 +29,6 @@ from testbed.runner import provenance
 from testbed.scenario.files import LINKS
 from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
-from testbed.simulator import run as simulator
-from testbed.simulator import virtual_run
 
 PATHS: tuple[Literal["jitter_file", "trace_file"], ...] = ("jitter_file", "trace_file")
 """Keys of a link that name a file of the machine."""
@@ -170,7 +170,7 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
             )
 
 
-RULE_OF_NAMES = ("testbed/simulator/virtual_run.py", "testbed/simulator/run.py")
+RULE_OF_NAMES = ("testbed/engines/virtual_run.py", "testbed/engines/sim/run.py")
 
 
 def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> str | None:
@@ -279,7 +279,7 @@ def _schema_at(commit: str) -> int:
 
 @cache
 def _sources_at(commit: str) -> bytes | None:
-    """As :func:`testbed.simulator.virtual_run.texts` gives them of the checkout; None where the commit lacks some."""
+    """As :func:`testbed.engines.virtual_run.texts` gives them of the checkout; None where the commit lacks some."""
     archive = _git("archive", "--format=tar", commit, "--", *simulator.SOURCES)
     if archive is None:
         return None

@@ -12,6 +12,12 @@ from testbed import engines
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import read_verdict, recorded_database_points
+from testbed.engines.sim.run import run_id as simulated_run_id
+from testbed.engines.virtual_run import VirtualRun
+from testbed.engines.vkernel import checkout
+from testbed.engines.vkernel import run as guest_run
+from testbed.engines.vkernel.run import GuestRun
+from testbed.engines.vkernel.run import run_id as guest_run_id
 from testbed.errors import TestbedError
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
@@ -19,12 +25,6 @@ from testbed.plan.read import read_plan
 from testbed.repeatable.same_bytes import Repetition, digests
 from testbed.runner.progress import Progress, QuietProgress
 from testbed.scenario.load import LoadedScenario
-from testbed.simulator.run import run_id as simulated_run_id
-from testbed.simulator.virtual_run import VirtualRun
-from testbed.vkernel import checkout
-from testbed.vkernel import run as guest_run
-from testbed.vkernel.run import GuestRun
-from testbed.vkernel.run import run_id as guest_run_id
 
 SOURCES = (*guest_run.SOURCES, *checkout.SOURCES)
 """What of the checkout gives a guest's run its name."""

@@ -73,7 +73,7 @@ def _telemetry(*, quick: bool) -> bool:
     """A run of its own, with all that belongs to a run."""
     _needs_root()
     from testbed.bench import telemetry
-    from testbed.engines.mininet import ENGINE
+    from testbed.engines.mininet.engine import ENGINE
     from testbed.runner.progress import Progress
 
     progress = Progress()
@@ -86,7 +86,7 @@ def _virtual(what: str, *, quick: bool) -> bool:
     """A benchmark of the simulator: nothing of the machine is touched."""
     from testbed import paths
     from testbed.bench import overlay, simulator
-    from testbed.engines.sim import ENGINE
+    from testbed.engines.sim.engine import ENGINE
     from testbed.plan.resolve import new_run_id
     from testbed.runner.progress import Progress
 
@@ -115,7 +115,7 @@ def _needs_root() -> None:
 def _measure(name: str, measure: Measure) -> bool:
     _needs_root()
     from testbed import paths
-    from testbed.engines.mininet import ENGINE
+    from testbed.engines.mininet.engine import ENGINE
     from testbed.plan.resolve import new_run_id
     from testbed.runner import live
     from testbed.runner.interrupts import interruptible

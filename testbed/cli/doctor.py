@@ -61,8 +61,8 @@ def _build() -> str | None:
     from testbed.doctor import guest_kernel as kernel
     from testbed.doctor import make_ready
     from testbed.engines import named
+    from testbed.engines.vkernel.build import build as build_kernel
     from testbed.runner.progress import Progress
-    from testbed.vkernel.build import build as build_kernel
 
     progress = Progress()
     make_ready(progress, "show")

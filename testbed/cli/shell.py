@@ -18,8 +18,8 @@ def register(app: typer.Typer) -> None:
         command: Annotated[str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")] = "",
     ) -> None:
         """Root's shell in a guest kernel; what it writes outside of /out (a folder in /tmp) is gone with it."""
+        from testbed.engines.vkernel.build import ready_kernel
+        from testbed.engines.vkernel.shell import open_shell
         from testbed.runner.progress import Progress
-        from testbed.vkernel.build import ready_kernel
-        from testbed.vkernel.shell import open_shell
 
         raise typer.Exit(open_shell(ready_kernel(Progress()), command))

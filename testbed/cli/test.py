@@ -79,7 +79,7 @@ def suites() -> list[Suite]:
         Suite("staticcheck", (go, "tool", "staticcheck", "./...")),
         Suite("go test -race", (go, "test", "-race", "-json", "./..."), run=go_tests.run),
         # Built once, for minutes, and with nothing beside it that keeps real time.
-        Suite("guest kernel", (sys.executable, "-m", "testbed.vkernel.build")),
+        Suite("guest kernel", (sys.executable, "-m", "testbed.engines.vkernel.build")),
         Suite(
             "pytest",
             (sys.executable, "-m", "pytest", "-m", f"not {REAL_TIME}", "-n", "logical", "--dist", "loadgroup", "tests"),

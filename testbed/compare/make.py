@@ -12,12 +12,12 @@ from testbed import engines
 from testbed.checks.verify import read_verdict
 from testbed.compare.groups import Group, Variant, read_run
 from testbed.engines import Options, Programs, Run
+from testbed.engines.virtual_run import VirtualRun
 from testbed.errors import BadInput
 from testbed.plan.resolve import Choices
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
-from testbed.simulator.virtual_run import VirtualRun
 from testbed.study.carry_out import carry_out_without_pages
 from testbed.study.cell import Cell
 from testbed.study.programs import programs

@@ -16,11 +16,11 @@ __all__ = ["Engine", "Options", "Programs", "Run", "every", "named", "of"]
 
 
 def named(name: str) -> Engine:
-    """The engine in the file of that name; raises :class:`BadInput` where there is none.
+    """The engine in the folder of that name; raises :class:`BadInput` where there is none.
 
     Loaded when it is asked for: an engine loads what makes its runs, and most commands need one engine, or none.
     """
-    engine: Engine = importlib.import_module(f"testbed.engines.{facts.named(name).name}").ENGINE
+    engine: Engine = importlib.import_module(f"testbed.engines.{facts.named(name).name}.engine").ENGINE
     return engine
 
 

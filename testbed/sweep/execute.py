@@ -12,10 +12,10 @@ from typing import Any
 from testbed import engines
 from testbed.checks.evidence import CannotJudge
 from testbed.engines import Engine
+from testbed.engines.sim.run import simulate
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
-from testbed.simulator.run import simulate
 from testbed.study.executor import Study
 from testbed.sweep.figures import measure, rules
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks import asked
+from testbed.engines.sim.refusals import refusals
+from testbed.engines.sim.run import run_id
 from testbed.errors import BadInput
 from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, resolve
@@ -17,8 +19,6 @@ from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import parse, plain, validated
-from testbed.simulator.refusals import refusals
-from testbed.simulator.run import run_id
 from testbed.sweep.model import Setting, Sweep, shown
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed import build
+from testbed.engines.sim.run import SimulatedRun, run_id, simulate
 from testbed.plan.resolve import Choices, new_run_id, resolve
 from testbed.report import write_report
 from testbed.runner import calibration, provenance, timeline
@@ -17,7 +18,6 @@ from testbed.runner.progress import QuietProgress
 from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.load import LoadedScenario, load
 from testbed.series import FromFile
-from testbed.simulator.run import SimulatedRun, run_id, simulate
 
 SCENARIO = """\
 name: forged

@@ -10,7 +10,7 @@ from testbed import paths
 from testbed.plan.engines import ENGINES
 from testbed.plan.sent import TRAFFIC
 
-OWN = ("engines", "traffic", "simulator", "vkernel")
+OWN = ("engines", "traffic")
 """Folders of the testbed's that are engines or traffic."""
 OF_SOMETHING_ELSE = {"cli/bench.py": "a benchmark", "scenario/model.py": "a scenario's own sections"}
 """Files in which the names are other things'."""

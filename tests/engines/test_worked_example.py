@@ -18,7 +18,8 @@ PAGE = paths.CHECKOUT / "docs" / "engines.md"
 def lossless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
     example = PAGE.read_text().split("### A new engine\n")[1].split("\n## ")[0]
     file, line = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
-    (tmp_path / "lossless.py").write_text(file)
+    (tmp_path / "lossless").mkdir()
+    (tmp_path / "lossless" / "engine.py").write_text(file)
     monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(tmp_path)])
     own = eval(line, {"EngineFacts": facts.EngineFacts})
     monkeypatch.setitem(facts.ENGINES, own.name, own)

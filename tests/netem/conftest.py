@@ -9,7 +9,7 @@ import pytest
 
 from testbed import build
 from testbed.doctor.guest_kernel import Kernel
-from testbed.vkernel import guest
+from testbed.engines.vkernel import guest
 from tests.conftest import GUEST_LIMIT_S
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from testbed import build, paths
 from testbed.doctor.guest_kernel import Kernel
-from testbed.vkernel import guest
-from testbed.vkernel.guest import Mount
+from testbed.engines.vkernel import guest
+from testbed.engines.vkernel.guest import Mount
 from tests.conftest import GUEST_LIMIT_S
 
 TEST = "TestBlockedWriterIsWokenAsTheModelHasIt"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.vkernel.run import GuestRun
+from testbed.engines.vkernel.run import GuestRun
 from tests.emulation.points import points_of
 
 Run = Callable[..., GuestRun]

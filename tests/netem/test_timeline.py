@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.vkernel.run import GuestRun
+from testbed.engines.vkernel.run import GuestRun
 from tests.netem.live_changes import SCENARIO, assert_events_show_in_the_data
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from testbed.engines.vkernel.run import GuestRun
 from testbed.series import FromFile, named
-from testbed.vkernel.run import GuestRun
 from tests.emulation.points import points_of
 
 Run = Callable[..., GuestRun]

@@ -29,7 +29,7 @@ from tests.sabotage.real import AllStored, as_real
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
-    "testbed.simulator.virtual_run.write_report",
+    "testbed.engines.virtual_run.write_report",
     "testbed.runner.judging._write_report",
     "testbed.matrix.table_run.write_report",
     "testbed.claims.all_run.write_report",
@@ -133,7 +133,8 @@ class Lab:
         return (self.results / name / "latest").resolve()
 
     def _engine(self) -> None:
-        from testbed.simulator import run, virtual_run
+        from testbed.engines import virtual_run
+        from testbed.engines.sim import run
 
         simulate = run.simulate
 
@@ -164,7 +165,7 @@ class Lab:
 
         self.patch.setattr(run.SimulatedRun, "carry_out", told)
         if self.entry.real:
-            self.patch.setattr("testbed.simulator.virtual_run.Database", AllStored)
+            self.patch.setattr("testbed.engines.virtual_run.Database", AllStored)
             broken = judging.write_broken
 
             def with_reasons(plan: Any, folder: Path, endpoint: Any, message: str, _: Any, **more: Any) -> None:

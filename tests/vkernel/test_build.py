@@ -3,7 +3,7 @@
 import pytest
 
 from testbed.doctor import guest_kernel as kernel
-from testbed.vkernel import build
+from testbed.engines.vkernel import build
 
 
 def test_where_it_can_not_be_built_tests_go_on_without(

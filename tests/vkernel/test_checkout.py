@@ -7,7 +7,7 @@ import pytest
 
 from testbed import paths
 from testbed.doctor import guest_kernel as kernel
-from testbed.vkernel import checkout
+from testbed.engines.vkernel import checkout
 
 SITE = Path(".venv/lib") / checkout.site_packages().parts[-2] / "site-packages"
 FILES = {

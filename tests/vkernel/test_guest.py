@@ -6,8 +6,8 @@ import pytest
 
 from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.guest_kernel import Kernel
+from testbed.engines.vkernel import guest
 from testbed.errors import RunFailed
-from testbed.vkernel import guest
 from tests.conftest import GUEST_LIMIT_S
 
 

@@ -15,10 +15,10 @@ import pytest
 from testbed import paths
 from testbed.doctor.guest_kernel import Kernel
 from testbed.engines import Options
-from testbed.engines.vkernel import ENGINE
+from testbed.engines.vkernel.engine import ENGINE
+from testbed.engines.vkernel.refusals import refusals
+from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun
-from testbed.vkernel.refusals import refusals
-from testbed.vkernel.run import GuestRun, run_id
 
 
 @contextmanager

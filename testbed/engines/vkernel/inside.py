@@ -1,6 +1,6 @@
 """The guest's side of a run: the same runner, without a database and without the verdict, which is left to the host.
 
-``python -m testbed.vkernel.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
+``python -m testbed.engines.vkernel.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from testbed import build, paths
 from testbed.doctor.kernel import kernel_facts
-from testbed.emulation.life import EmulatedRun
+from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
 from testbed.plan.sent import TRAFFIC
 from testbed.runner.progress import Progress

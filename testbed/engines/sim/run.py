@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.result import Trust
+from testbed.engines import virtual_run
+from testbed.engines.virtual_run import VirtualRun
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
-from testbed.simulator import virtual_run
-from testbed.simulator.virtual_run import VirtualRun
 
 SOURCES = ("ncp-agent", "link/model", "link/plan", "link/record", "program", "telemetry", "go.mod")
 """What of the checkout a simulation's result can depend on."""

@@ -9,15 +9,15 @@ from typing import Any
 
 from testbed.checks.result import Trust
 from testbed.doctor.guest_kernel import Kernel
+from testbed.engines import virtual_run
+from testbed.engines.virtual_run import VirtualRun
+from testbed.engines.vkernel import checkout, guest, python_cache
 from testbed.errors import RunFailed, Unsupported
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
 from testbed.plan.resolve import expected_transfer_s, new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
-from testbed.simulator import virtual_run
-from testbed.simulator.virtual_run import VirtualRun
-from testbed.vkernel import checkout, guest, python_cache
 
 SOURCES = (
     "collectors",
@@ -37,7 +37,7 @@ LIMIT_S = 3600.0
 
 COMMAND = (
     f"{guest.ENVIRONMENT} PYTHONPYCACHEPREFIX={python_cache.INSIDE}"
-    + " /checkout/.venv/bin/python -m testbed.vkernel.inside"
+    + " /checkout/.venv/bin/python -m testbed.engines.vkernel.inside"
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from testbed import paths
 from testbed.checks.result import Trust, Verdict
+from testbed.engines.virtual_database import Database
 from testbed.errors import TestbedError, Unsupported
 from testbed.plan.model import Plan
 from testbed.report import write_report
@@ -22,7 +23,6 @@ from testbed.runner.judging import judge_from, write_broken
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.series import FromFile
-from testbed.simulator.database import Database
 
 NOT_OF_THE_QUESTION = ("run", "namespace")
 """Keys of a plan that differ between two runs of one question."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from testbed.doctor import Need
 from testbed.engines.engine import Engine, Options, Programs
+from testbed.engines.sim.refusals import refusals
+from testbed.engines.sim.run import SimulatedRun, run_id
 from testbed.errors import CannotRun
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
@@ -13,8 +15,6 @@ from testbed.plan.resolve import Choices
 from testbed.plan.sent import TRAFFIC
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
-from testbed.simulator.refusals import refusals
-from testbed.simulator.run import SimulatedRun, run_id
 
 
 class Simulator(Engine):

@@ -52,7 +52,7 @@ def build(progress: Progress) -> Path:
 
 
 def main() -> None:
-    """``python -m testbed.vkernel.build``: for tests, where it can be built; they are skipped elsewhere."""
+    """``python -m testbed.engines.vkernel.build``: for tests, where it can be built; they are skipped elsewhere."""
     if kernel.built() is None and (lacking := kernel.why_not_buildable()):
         print(f"not built: tests that need it are skipped. {lacking}")
         return

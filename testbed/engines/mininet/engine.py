@@ -9,8 +9,8 @@ from typing import Literal
 
 from testbed import traffic
 from testbed.doctor import Need, make_ready
-from testbed.emulation.life import EmulatedRun
 from testbed.engines.engine import Engine, Options, Programs
+from testbed.engines.mininet.life import EmulatedRun
 from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.model import Plan

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from testbed.doctor.guest_kernel import Kernel
+from testbed.engines.vkernel import checkout, guest
 from testbed.errors import RunFailed
-from testbed.vkernel import checkout, guest
 
 INSIDE = Path("/pycache")
 LIMIT_S = 600.0
@@ -29,7 +29,7 @@ def _compile(chosen: Kernel, out: Path) -> None:
     job.mkdir()
     command = (
         f"{guest.ENVIRONMENT} PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=/out "
-        "/checkout/.venv/bin/python -c 'from testbed.vkernel import inside; inside.preload()'"
+        "/checkout/.venv/bin/python -c 'from testbed.engines.vkernel import inside; inside.preload()'"
     )
     ended = guest.boot(chosen, job, command, out=out, seed=1, limit_s=LIMIT_S, checkout=checkout.mounts())
     if ended.code:

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from testbed.doctor.guest_kernel import Kernel
+from testbed.engines.vkernel import guest
 from testbed.errors import BadInput, RunFailed
-from testbed.vkernel import guest
 
 SEED = 1
 LIMIT_S = 24 * 3600.0

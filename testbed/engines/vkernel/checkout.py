@@ -24,8 +24,8 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.doctor import guest_kernel as kernel
-from testbed.vkernel import guest
-from testbed.vkernel.guest import Mount
+from testbed.engines.vkernel import guest
+from testbed.engines.vkernel.guest import Mount
 
 SOURCES = ("collectors", "testbed", "topologies")
 LOCK = paths.CHECKOUT / "requirements.lock"

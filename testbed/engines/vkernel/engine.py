@@ -8,6 +8,9 @@ from testbed.doctor import Need
 from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.guest_kernel import WHAT_STOCK_COSTS
 from testbed.engines.engine import Engine, Options, Programs
+from testbed.engines.vkernel.build import ready_kernel
+from testbed.engines.vkernel.refusals import refusals
+from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
@@ -15,9 +18,6 @@ from testbed.plan.occasion import occasion
 from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
-from testbed.vkernel.build import ready_kernel
-from testbed.vkernel.refusals import refusals
-from testbed.vkernel.run import GuestRun, run_id
 
 
 class GuestKernel(Engine):

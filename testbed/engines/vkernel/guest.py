@@ -16,8 +16,8 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.doctor.guest_kernel import Kernel
+from testbed.engines.vkernel.cores import own_core
 from testbed.errors import RunFailed
-from testbed.vkernel.cores import own_core
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
 MEMORY = "2G"
