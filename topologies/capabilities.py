@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from testbed.plan.links import LinkPlan
 from topologies import netem_options
 from topologies.commands import CommandFailed, run
+from topologies.link import LinkPlan
 
 RELAY_FRAMES = 1 << 17
 """Frames that ``ncp-link relay`` can hold, all links together (``link/relay``, ``poolFrames``)."""

@@ -11,10 +11,10 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from testbed.plan.layout import Edge, Layout, Node
-from testbed.plan.layout import Path as LayoutPath
 from topologies.emulated_link import EmulatedLink
 from topologies.hosts import RoutedHost
+from topologies.layout import Edge, Layout, Node
+from topologies.layout import Path as LayoutPath
 
 
 class TopoError(ValueError):
@@ -58,7 +58,7 @@ def route(topo: Topo, *paths: Sequence[str]) -> None:
 
     A path is a host and the keys of the links from there, in order. Emulated links get their numbers, hence
     addresses, in the order of ``topo.links()``. Raises :class:`ValueError` for other links, and
-    :class:`~testbed.plan.layout.Ambiguous`.
+    :class:`~topologies.layout.Ambiguous`.
     """
     links = topo.links(withKeys=True, withInfo=True)
     edges = tuple(Edge(str(key), a, b) for a, b, key, _ in links)

@@ -19,7 +19,7 @@ _CHECKOUT = Path(inspect.getfile(inspect.currentframe())).resolve().parent.paren
 if str(_CHECKOUT) not in sys.path:
     sys.path.insert(0, str(_CHECKOUT))
 
-from testbed.plan.layout import dumbbell  # noqa: E402
+from topologies.layout import dumbbell  # noqa: E402
 from topologies.planned import add_layout  # noqa: E402
 
 

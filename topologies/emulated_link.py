@@ -11,16 +11,18 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mininet.link import Intf, Link
 from mininet.log import info
 
-from testbed import paths
-from testbed.plan.links import LinkPlan, QueueMode, resolve_link
-from testbed.units import parse_delay_ms, parse_fraction, parse_queue, parse_rate
 from topologies.fabric import Fabric
+from topologies.link import LinkPlan, QueueMode, resolve_link
 from topologies.middle import NetemMiddle, RelayMiddle, has_netem
+from topologies.units import parse_delay_ms, parse_fraction, parse_queue, parse_rate
+
+RELAY = Path(__file__).resolve().parent.parent / ".build" / "bin" / "ncp-link"
 
 
 class EmulatedLink(Link):
@@ -117,7 +119,7 @@ class _Interactive:
             self.make_middle = lambda: NetemMiddle(self.fabric)
         else:
             info("(no netem in this kernel: delay by ncp-link relay) ")
-            self.make_middle = lambda: RelayMiddle(self.fabric, paths.BINARIES / "ncp-link")
+            self.make_middle = lambda: RelayMiddle(self.fabric, RELAY)
         self.middles: list[NetemMiddle | RelayMiddle] = []
         atexit.register(self.close)
 

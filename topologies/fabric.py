@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from testbed.plan.links import LinkEnd, LinkPlan
 from topologies import shaper
 from topologies.commands import batch, in_namespace, run
+from topologies.link import LinkEnd, LinkPlan
 from topologies.offloads import plain_frames
 from topologies.within import within
 

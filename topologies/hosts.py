@@ -8,9 +8,9 @@ from typing import Any
 
 from mininet.node import Host
 
-from testbed.plan.layout import Route
 from topologies.commands import CommandFailed, in_namespace, run
 from topologies.fabric import namespace_of
+from topologies.layout import Route
 
 PROMPT = chr(127)
 """What Mininet makes its shells print when they are ready."""

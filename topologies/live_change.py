@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from testbed.plan.links import LinkPlan
 from topologies.commands import batch
 from topologies.fabric import Fabric
+from topologies.link import LinkPlan
 from topologies.within import within
 
 FIRST_GROUP = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from testbed.plan.links import LinkPlan
 from topologies.capabilities import has_netem, refusals
+from topologies.link import LinkPlan
 from topologies.live_change import Applied
 from topologies.netem_middle import NetemMiddle
 from topologies.relay_middle import RelayMiddle

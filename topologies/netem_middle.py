@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.plan.links import LinkPlan
 from topologies import netem_options, shaper
 from topologies.capabilities import netem_takes_seed
 from topologies.commands import CommandFailed
 from topologies.fabric import Fabric
+from topologies.link import LinkPlan
 from topologies.live_change import Applied, pair_ends, set_carrier, wait_until
 from topologies.netem_options import DIRECTIONS, Properties
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from testbed.plan.links import LinkPlan
+from topologies.link import LinkPlan
 
 DIRECTIONS = ("ab", "ba")
 

@@ -8,11 +8,11 @@ from typing import Any
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from testbed.plan.layout import Layout
-from testbed.plan.links import LinkPlan
 from topologies.emulated_link import EmulatedLink
 from topologies.fabric import Fabric
 from topologies.hosts import RoutedHost
+from topologies.layout import Layout
+from topologies.link import LinkPlan
 
 
 class Planned(Topo):

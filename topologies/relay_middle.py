@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from testbed.plan.links import LinkPlan
 from topologies.commands import CommandFailed, dies_with_us, in_namespace
 from topologies.fabric import Fabric
+from topologies.link import LinkPlan
 from topologies.live_change import Applied, pair_ends, set_carrier
 
 

@@ -19,9 +19,9 @@ _CHECKOUT = Path(inspect.getfile(inspect.currentframe())).resolve().parent.paren
 if str(_CHECKOUT) not in sys.path:
     sys.path.insert(0, str(_CHECKOUT))
 
-from testbed.plan.layout import relays  # noqa: E402
-from testbed.units import parse_delay_ms  # noqa: E402
+from topologies.layout import relays  # noqa: E402
 from topologies.planned import add_layout  # noqa: E402
+from topologies.units import parse_delay_ms  # noqa: E402
 
 
 class Relays(Topo):

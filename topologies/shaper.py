@@ -6,7 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
-from testbed.plan.links import LinkPlan
+from topologies.link import LinkPlan
 
 ROOT_HANDLE, CLASS_HANDLE = 0x10000, 0x10001
 """``1:``, the HTB, and ``1:1``, its class that has the rate."""

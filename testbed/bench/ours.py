@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from testbed.bench.ends import Asked, Between, End, namespace
-from testbed.plan.links import LinkPlan, QueueMode, resolve_link
-from testbed.units import QueueLength, Rate
 from topologies.fabric import Fabric, namespace_of
+from topologies.link import LinkPlan, QueueMode, resolve_link
 from topologies.middle import NetemMiddle, RelayMiddle
+from topologies.units import QueueLength, Rate
 
 UNSHAPED_BPS = 1e9
 """A link plan has a rate; where none is asked for it is not applied."""

@@ -13,7 +13,7 @@ from testbed.bench.ends import Asked
 from testbed.bench.figures import Spread
 from testbed.bench.ours import Hosts, hosts, plan_of
 from testbed.bench.result import Section, Target
-from testbed.plan.links import LinkPlan
+from topologies.link import LinkPlan
 from topologies.middle import RelayMiddle
 
 LINKS = 64

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
-from testbed import series, units
+from testbed import series
+from topologies import units
 
 RESOLVED = {"resolved": True}
 """The validation context for parameters that come from a plan, where durations are numbers of seconds."""

@@ -12,7 +12,7 @@ from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun
 from testbed.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
 from testbed.interop.plans import load_network
-from testbed.units import UnitError, parse_fraction
+from topologies.units import UnitError, parse_fraction
 
 
 def register(app: typer.Typer) -> None:

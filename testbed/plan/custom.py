@@ -8,11 +8,11 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from testbed.errors import BadInput, CannotRun
-from testbed.plan.layout import Ambiguous, Edge, Layout, Node, Path
-from testbed.plan.links import interface_name
 from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.links import Link
 from testbed.scenario.model import Scenario
+from topologies.layout import Ambiguous, Edge, Layout, Node, Path
+from topologies.link import interface_name
 
 if TYPE_CHECKING:
     from topologies.custom import Graph

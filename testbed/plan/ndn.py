@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 
 from testbed.plan import model
-from testbed.plan.links import LinkEnd, LinkPlan
 from testbed.plan.model import Face, NdnNode, Plan, Session
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import connection_of
 from testbed.scenario.ndn import Ndn
+from topologies.link import LinkEnd, LinkPlan
 
 PORT = 6363
 """NDN's, for UDP and TCP (registered with IANA)."""

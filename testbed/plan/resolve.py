@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from testbed.errors import BadInput
 from testbed.plan import model, traffic
 from testbed.plan.engines import DEFAULT
-from testbed.plan.links import LinkPlan
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session
 from testbed.plan.read import valid
 from testbed.plan.resolved import Topology
@@ -19,6 +18,7 @@ from testbed.plan.timeline import NoSuchTarget, unfold
 from testbed.plan.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
+from topologies.link import LinkPlan
 
 DATABASE = "ncp_testbed"
 TELEMETRY_INTERVAL_MS = 100

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
 from testbed.errors import BadInput
-from testbed.plan.layout import Edge, Layout, Path
-from testbed.plan.links import LinkPlan, resolve_link
 from testbed.scenario.links import Link
-from testbed.units import MOST_QUEUED_PACKETS
+from topologies.layout import Edge, Layout, Path
+from topologies.link import LinkPlan, resolve_link
+from topologies.units import MOST_QUEUED_PACKETS
 
 
 @dataclass(frozen=True)

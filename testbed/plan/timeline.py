@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from testbed.plan.links import LinkPlan
 from testbed.plan.model import Action, CarrierAction, Directions, Properties, SetAction
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
-from testbed.units import Rate
+from topologies.link import LinkPlan
+from topologies.units import Rate
 
 _NUMBERS: tuple[Literal["delay_ms", "jitter_ms", "loss", "reorder", "duplicate", "corrupt"], ...] = (
     "delay_ms",

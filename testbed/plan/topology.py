@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 
 from testbed.errors import BadInput
-from testbed.plan import layout
 from testbed.plan.custom import custom
-from testbed.plan.layout import Layout, Path
-from testbed.plan.links import NO_IMPAIRMENTS, LinkPlan, resolve_link
 from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Access
-from testbed.units import QueueLength, Rate
+from topologies import layout
+from topologies.layout import Layout, Path
+from topologies.link import NO_IMPAIRMENTS, LinkPlan, resolve_link
+from topologies.units import QueueLength, Rate
 
 
 def resolve_topology(scenario: Scenario, file: FilePath, seed: int, frame_bytes: int) -> Topology:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from testbed.plan import model
 from testbed.plan import ndn as ndn_plan
-from testbed.plan.layout import Path
-from testbed.plan.links import ncp_frame_bytes
 from testbed.plan.model import Runtime, Sections
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import PolicyFacts, connection_of, sessions_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Session
+from topologies.layout import Path
+from topologies.link import ncp_frame_bytes
 
 TCP_FRAME_BYTES = 14 + 1500
 """A full segment as an Ethernet frame without FCS."""

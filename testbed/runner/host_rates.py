@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pyroute2 import NetNS
 
-from testbed.plan.links import LinkEnd, LinkPlan
 from topologies import shaper
+from topologies.link import LinkEnd, LinkPlan
 
 
 class HostRates:

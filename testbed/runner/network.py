@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from testbed.plan.layout import Route
-from testbed.plan.links import LinkPlan
 from testbed.plan.model import Plan
 from testbed.runner.endings import Ending
 from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
+from topologies.layout import Route
+from topologies.link import LinkPlan
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
 
 log = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from testbed.plan.links import LinkPlan
 from testbed.plan.model import Plan
 from testbed.runner import cross_traffic
+from topologies.link import LinkPlan
 from topologies.netem_middle import shaping_interface
 
 FABRIC = "fabric"

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from testbed.plan.links import Impairments, QueueMode
 from testbed.plan.model import GilbertElliott
 from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes
 from testbed.scenario.section import Name, Section
-from testbed.units import QueueLength
+from topologies.link import Impairments, QueueMode
+from topologies.units import QueueLength
 
 
 class Queue(Section):

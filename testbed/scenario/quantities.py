@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from testbed import units
+from topologies import units
 
 
 def _whole(seconds: float) -> float:

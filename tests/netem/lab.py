@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.plan.links import LinkPlan
 from topologies.commands import run
 from topologies.fabric import Fabric, namespace_of
+from topologies.link import LinkPlan
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
 
 PORT = 9

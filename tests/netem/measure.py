@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.plan.links import Impairments, LinkPlan, resolve_link
 from testbed.plan.model import GilbertElliott
-from testbed.units import QueueLength, Rate
 from tests.netem.lab import Lab, flow, lab
+from topologies.link import Impairments, LinkPlan, resolve_link
 from topologies.relay_middle import links_only_plan
+from topologies.units import QueueLength, Rate
 
 SAMPLES_MS = (0.0, 4.0, 12.0)
 WIDE = Rate(bps=40e6)

@@ -11,10 +11,10 @@ from testbed import paths
 from testbed.bench.ends import Between, End
 from testbed.bench.instrument import Instrument
 from testbed.bench.ours import hosts
-from testbed.plan.links import LinkPlan, resolve_link
 from testbed.runner.host_rates import HostRates
-from testbed.units import QueueLength, Rate
+from topologies.link import LinkPlan, resolve_link
 from topologies.middle import NetemMiddle
+from topologies.units import QueueLength, Rate
 
 STEP_S, STEPS = 0.1, 10
 SECONDS = 5.0

@@ -2,11 +2,11 @@
 
 import pytest
 
-from testbed.plan.links import resolve_link
-from testbed.units import Rate
 from topologies import netem_middle
 from topologies.fabric import Fabric
+from topologies.link import resolve_link
 from topologies.netem_middle import NetemMiddle
+from topologies.units import Rate
 
 
 @pytest.mark.parametrize(("seeded", "reason"), [(True, ""), (False, "before 6.6")])

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from testbed.errors import BadInput
-from testbed.plan.links import link_seed, resolve_link
 from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.plan.show import plan_text
 from testbed.runner.network import links_of
 from testbed.scenario.load import load
-from testbed.units import Rate
+from topologies.link import link_seed, resolve_link
+from topologies.units import Rate
 
 POLICIES: PolicyFacts = {
     "nkp24": {"name": "nkp24", "cap_packets": None, "initial": "W/n"},

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.plan import layout
-from testbed.plan.layout import Ambiguous, Edge, Layout
 from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario.load import load
+from topologies import layout
+from topologies.layout import Ambiguous, Edge, Layout
 
 POLICIES: PolicyFacts = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24")}
 

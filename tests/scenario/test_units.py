@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.units import (
+from topologies.units import (
     LONGEST_S,
     QueueLength,
     UnitError,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.plan.links import Impairments, LinkPlan, resolve_link
-from testbed.units import QueueLength, Rate
 from topologies.capabilities import RELAY_FRAMES, refusals
+from topologies.link import Impairments, LinkPlan, resolve_link
 from topologies.netem_options import TABLE_SAMPLES
+from topologies.units import QueueLength, Rate
 
 
 def link(impairments: Impairments, name: str = "k", delay_ms: float = 0.0) -> list[LinkPlan]:

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from testbed.plan.links import LinkPlan, resolve_link
-from testbed.units import QueueLength, Rate
 from topologies import netem_middle
 from topologies.fabric import Fabric
+from topologies.link import LinkPlan, resolve_link
 from topologies.netem_middle import NetemMiddle
+from topologies.units import QueueLength, Rate
 
 
 class Told:

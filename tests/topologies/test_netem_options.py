@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.plan.links import Impairments, LinkPlan, QueueMode, resolve_link
 from testbed.plan.model import GilbertElliott
-from testbed.units import QueueLength, Rate
 from topologies import netem_options, shaper
+from topologies.link import Impairments, LinkPlan, QueueMode, resolve_link
 from topologies.netem_options import Properties
+from topologies.units import QueueLength, Rate
 
 
 def link(

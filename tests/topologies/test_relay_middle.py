@@ -5,11 +5,11 @@ import statistics
 import pytest
 
 from testbed import build
-from testbed.plan.links import resolve_link
-from testbed.units import Rate
 from tests.netem.lab import Lab, flow, lab
 from topologies.commands import CommandFailed
+from topologies.link import resolve_link
 from topologies.relay_middle import RelayMiddle
+from topologies.units import Rate
 
 pytestmark = pytest.mark.emulation
 

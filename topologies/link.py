@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from testbed.units import QueueLength, Rate
+from topologies.units import QueueLength, Rate
 
 if TYPE_CHECKING:
     from testbed.plan.model import GilbertElliott, Link, Queue

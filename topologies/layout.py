@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from testbed.plan.links import end_address, interface_name
+from topologies.link import end_address, interface_name
 
 if TYPE_CHECKING:
     from testbed.plan import model
