@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from testbed.claims import plots
 from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.judged import Judged
 from testbed.documents import read_json
-from testbed.report import style, words
-from testbed.report.page_templates import page_templates
+from testbed.report import words
+from testbed.report.page_templates import page_templates, write_page
 
 _HERE = Path(__file__).parent / "templates"
 _KINDS = {"claim": "claim", "changed": "changed set-up", "correction": "correction", "beyond": "beyond the source"}
@@ -28,48 +26,28 @@ def write_report(folder: Path) -> Path:
     for name, run in document["runs"].items():
         if run["folder"]:
             drawn += plots.of_run(name, folder / run["folder"])
-    (folder / "plots").mkdir(exist_ok=True)
-    for plot in drawn:
-        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
     besides = document.get("beside", [])
     engines = [*(other["engine"] for other in besides), document["engine"]]
-    environment = page_templates(_HERE)
-    environment.filters.update(figure=words.figure)
-    page = folder / "report.html"
-    page.write_text(
-        environment.get_template("claims.html.j2").render(
-            all=document,
-            model=MODELS[document["engine"]],
-            besides=[
-                {**other, "title": TITLES[other["engine"]], "model": MODELS[other["engine"]]} for other in besides
-            ],
-            engines=[TITLES[engine] for engine in engines],
-            wide=len(engines) > 1,
-            machine=_machine(read_json(provenance) if provenance.is_file() else {}),
-            groups=[
-                (
-                    source,
-                    [
-                        _shown(claim, folder, engines) | {"setup": document.get("setups", {}).get(claim.id)}
-                        for claim in claims
-                        if claim.source == key
-                    ],
-                )
-                for key, source in document["sources"].items()
-                if any(claim.source == key for claim in claims)
-            ],
-            plots=[
-                {
-                    "svg": Markup(style.for_page(p.svg, p.name, p.description)),
-                    "description": p.description,
-                    "wide": not p.name.endswith("-shares"),
-                }
-                for p in drawn
-            ],
-        ),
-        encoding="utf-8",
+    setups = document.get("setups", {})
+    shown = [(claim.source, _shown(claim, folder, engines) | {"setup": setups.get(claim.id)}) for claim in claims]
+    groups = [
+        (source, [claim for of, claim in shown if of == name])
+        for name, source in document["sources"].items()
+        if any(of == name for of, _ in shown)
+    ]
+    return write_page(
+        folder,
+        page_templates(_HERE),
+        "claims.html.j2",
+        drawn,
+        all=document,
+        model=MODELS[document["engine"]],
+        besides=[{**other, "title": TITLES[other["engine"]], "model": MODELS[other["engine"]]} for other in besides],
+        engines=[TITLES[engine] for engine in engines],
+        wide=len(engines) > 1,
+        machine=_machine(read_json(provenance) if provenance.is_file() else {}),
+        groups=groups,
     )
-    return page
 
 
 def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from testbed import intervals
 from testbed.checks.verify import read_verdict
 from testbed.documents import read_json
@@ -17,8 +15,7 @@ from testbed.matrix import gains, lines, picture
 from testbed.matrix.document import current
 from testbed.matrix.outcome import Spread
 from testbed.matrix.summary import KnownValue, RowSummary
-from testbed.report import style, words
-from testbed.report.page_templates import page_templates
+from testbed.report.page_templates import page_templates, write_page
 from testbed.report.plots import Plot
 
 _HERE = Path(__file__).parent / "templates"
@@ -29,39 +26,26 @@ def write_report(folder: Path) -> Path:
     document, verdict = current(read_json(folder / "table.json")), read_verdict(folder)
     summaries = summaries_of(document)
     columns: list[str] = document["columns"]
-    (folder / "plots").mkdir(exist_ok=True)
-    plots = [*pictures(document), *lines.plots(verdict)]
-    for plot in plots:
-        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
-    environment = page_templates(_HERE)
-    environment.filters.update(figure=words.figure)
-    page = folder / "report.html"
-    page.write_text(
-        environment.get_template("table.html.j2").render(
-            table=document,
-            verdict=verdict,
-            columns=columns,
-            sources=list(dict.fromkeys(k.by for s in summaries for k in s.known)),
-            figures=[
-                {
-                    "title": with_unit(figure),
-                    "rows": [_shown(s, columns, document["ratios"], figure) for s in summaries],
-                    "bounded": any(figure in s.bounds for s in summaries),
-                }
-                for figure in document["figures"]
-            ],
-            gains=[plot["name"] for plot in document.get("plots", [])],
-            ratios=[f"{a} / {b}" for a, b in document["ratios"]],
-            plots={
-                p.name: {"svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description}
-                for p in plots
-            },
-            findings=[filled_in(text, summaries) for text in document["findings"]],
-            words=words.STATUS,
-        ),
-        encoding="utf-8",
+    return write_page(
+        folder,
+        page_templates(_HERE),
+        "table.html.j2",
+        [*pictures(document), *lines.plots(verdict)],
+        table=document,
+        verdict=verdict,
+        columns=columns,
+        figures=[
+            {
+                "title": with_unit(figure),
+                "rows": [_shown(s, columns, document["ratios"], figure) for s in summaries],
+                "bounded": any(figure in s.bounds for s in summaries),
+            }
+            for figure in document["figures"]
+        ],
+        gains=[plot["name"] for plot in document.get("plots", [])],
+        ratios=[f"{a} / {b}" for a, b in document["ratios"]],
+        findings=[filled_in(text, summaries) for text in document["findings"]],
     )
-    return page
 
 
 def pictures(document: Mapping[str, Any]) -> list[Plot]:

@@ -1,10 +1,16 @@
-"""Jinja as every page of this project uses it."""
+"""Jinja as every page of this project uses it, and how a folder gets its page and plots."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from testbed.report import style, words
+from testbed.report.plot import Plot
 
 _SHARED = Path(__file__).parent / "templates"
 
@@ -19,3 +25,30 @@ def page_templates(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def on_page(plot: Plot) -> dict[str, Any]:
+    """A plot to stand inside a page: its name, what it shows, and the SVG."""
+    return {
+        "name": plot.name,
+        "description": plot.description,
+        "svg": Markup(style.for_page(plot.svg, plot.name, plot.description)),
+    }
+
+
+def write_page(folder: Path, environment: Environment, template: str, plots: Sequence[Plot], **values: Any) -> Path:
+    """``plots/*.svg`` and ``report.html``, whose path is returned; the same values give the same bytes.
+
+    The template gets ``values``, the ``plots`` (as :func:`on_page` has them), the filter ``figure`` and the ``words``
+    of a check's status.
+    """
+    (folder / "plots").mkdir(exist_ok=True)
+    for plot in plots:
+        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+    environment.filters.setdefault("figure", words.figure)
+    text = environment.get_template(template).render(
+        **values, plots=[on_page(plot) for plot in plots], words=words.STATUS
+    )
+    page = folder / "report.html"
+    page.write_text(text, encoding="utf-8")
+    return page

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from testbed.figures import with_unit
 from testbed.plan.sent import traffic_of
-from testbed.report import download, style, words
+from testbed.report import download, words
 from testbed.report.calibration import calibration_rows
 from testbed.report.dashboards import dashboard_links
 from testbed.report.folder import ResultFolder, pretty, read_folder
-from testbed.report.page_templates import page_templates
-from testbed.report.plot import Plot
+from testbed.report.page_templates import page_templates, write_page
 from testbed.report.plots import all_plots
 from testbed.report.shares import share_tables
 
@@ -26,36 +23,27 @@ def write_report(result_dir: Path) -> Path:
     """
     folder = read_folder(result_dir)
     plots = all_plots(folder) + ([download.time_sequence_plot(folder)] if download.is_download(folder) else [])
-    (result_dir / "plots").mkdir(exist_ok=True)
-    for plot in plots:
-        (result_dir / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
-    page = result_dir / "report.html"
-    page.write_text(_page(folder, plots), encoding="utf-8")
-    return page
-
-
-def _page(folder: ResultFolder, plots: list[Plot]) -> str:
     environment = page_templates()
-    environment.filters.update(figure=words.figure, pretty=pretty, seconds=_seconds, signed=_signed)
-    verdict, plan = folder.verdict, folder.plan
-    return environment.get_template("report.html.j2").render(
+    environment.filters.update(pretty=pretty, seconds=_seconds, signed=_signed)
+    plan = folder.plan
+    return write_page(
+        result_dir,
+        environment,
+        "report.html.j2",
+        plots,
         plan=plan,
-        verdict=verdict,
+        verdict=folder.verdict,
         asked_links=words.the_links(plan),
         asked_sessions=[words.the_session(plan, session) for session in folder.sessions],
         asked_checks=[(check.name, check.asked()) for check in folder.checks],
         share_tables=share_tables(folder),
         fact_tables=[download.theory_table(folder)] if download.is_download(folder) else [],
         figures=_figures(folder),
-        plots=[
-            {"svg": Markup(style.for_page(p.svg, p.name, p.description)), "description": p.description} for p in plots
-        ],
         links=calibration_rows(folder),
         dashboards=dashboard_links(folder),
         timeline=_timeline(folder),
         agents={host: _table_and_rest(result) for host, result in folder.agents.items()},
         provenance=_table_and_rest(folder.provenance),
-        words=words.STATUS,
     )
 
 

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from testbed.checks.result import Verdict
-from testbed.report import style, words
-from testbed.report.page_templates import page_templates
+from testbed.report.page_templates import page_templates, write_page
 from testbed.report.plot import Plot
 from testbed.sweep.figures import FIGURES
 from testbed.sweep.load import LoadedSweep
@@ -23,36 +20,21 @@ def write_report(
     folder: Path, loaded: LoadedSweep, rows: Sequence[Row], plots: Sequence[Plot], verdict: Verdict
 ) -> Path:
     """The page's path; the same table gives the same bytes."""
-    (folder / "plots").mkdir(exist_ok=True)
-    for plot in plots:
-        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
-    environment = page_templates(_HERE)
-    environment.filters.update(figure=words.figure)
-    page = folder / "report.html"
     keys = [*loaded.sweep.parameters, "policy"]
-    page.write_text(
-        environment.get_template("sweep.html.j2").render(
-            sweep=loaded.sweep,
-            quick=loaded.quick,
-            overrides=loaded.overrides,
-            verdict=verdict,
-            keys=keys,
-            figures=FIGURES,
-            medians=_medians(rows, keys),
-            runs=len(rows),
-            plots=[
-                {
-                    "svg": Markup(style.for_page(p.svg, p.name, p.description)),
-                    "description": p.description,
-                    "narrow": "a panel per" not in p.description,
-                }
-                for p in plots
-            ],
-            words=words.STATUS,
-        ),
-        encoding="utf-8",
+    return write_page(
+        folder,
+        page_templates(_HERE),
+        "sweep.html.j2",
+        plots,
+        sweep=loaded.sweep,
+        quick=loaded.quick,
+        overrides=loaded.overrides,
+        verdict=verdict,
+        keys=keys,
+        figures=FIGURES,
+        medians=_medians(rows, keys),
+        runs=len(rows),
     )
-    return page
 
 
 def told(rows: Sequence[Row]) -> str:
