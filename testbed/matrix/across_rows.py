@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-
-import numpy as np
 
 from testbed import intervals
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.figures import unit_of, with_unit
 from testbed.intervals import Found
+from testbed.line import Line
 from testbed.matrix.how_sure import Behind, how_sure, observations
 from testbed.matrix.model import RisesCheck, RowRatioCheck, SlopeCheck
 from testbed.matrix.outcome import Spread
@@ -21,42 +19,24 @@ LEAST_POINTS = 3
 """Two points lie on a line whatever they are."""
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A line through points, by least squares: y = ``slope`` × x + ``intercept``."""
-
-    slope: float
-    intercept: float
-    r2: float
-    """The share of y's variance that it explains."""
-    points: tuple[tuple[float, float], ...]
-
-    def at(self, x: float) -> float:
-        """The line's value."""
-        return self.slope * x + self.intercept
-
-
-def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> Fit | None:
-    """The line through the cells' medians; None with fewer than three, or with all x alike."""
+def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Line, list[tuple[float, float]]] | None:
+    """The line through the cells' medians, and these; None with fewer than three, or with all x alike."""
     pairs = [(row.median(column, check.x), row.median(column, figure)) for row in rows for column in check.columns]
-    points = tuple((x, y) for x, y in pairs if x is not None and y is not None)
+    points = [(x, y) for x, y in pairs if x is not None and y is not None]
     if len(points) < LEAST_POINTS or len({x for x, _ in points}) == 1:
         return None
-    x, y = np.array(points).T
-    slope, intercept = np.polyfit(x, y, 1)
-    left = float(np.sum((y - slope * x - intercept) ** 2))
-    whole = float(np.sum((y - y.mean()) ** 2))
-    return Fit(float(slope), float(intercept), 1 - left / whole if whole else 1.0, points)
+    return Line.through(*zip(*points, strict=True)), points
 
 
 def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
     """The fitted slope against what is asked; open where there are too few cells."""
     figure = check.figure or first_figure
     wanted = f"{check.min:g} to {check.max:g}"
-    line = fit(check, rows, figure)
-    if line is None:
+    fitted = fit(check, rows, figure)
+    if fitted is None:
         reason = f"Not decided: a line takes {LEAST_POINTS} cells with values, of different {check.x}."
         return CheckResult(name=check.name, judge=check.judge, status="not-covered", expected=wanted, reason=reason)
+    line, points = fitted
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
     r2_asked = f" (at least {check.least_r2:g})" if check.least_r2 else ""
     return CheckResult(
@@ -67,13 +47,13 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
         expected=wanted,
         reason=(
             f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
-            f"{len(line.points)} cells, which explains {line.r2:.4f} of the variance{r2_asked}; asked {wanted}."
+            f"{len(points)} cells, which explains {line.r2:.4f} of the variance{r2_asked}; asked {wanted}."
         ),
         figures={
             "slope": rounded(line.slope),
             "intercept": rounded(line.intercept),
             "r2": rounded(line.r2),
-            "points": [[rounded(x), rounded(y)] for x, y in line.points],
+            "points": [[rounded(x), rounded(y)] for x, y in points],
             "x": check.x,
             "figure": figure,
         },

@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from testbed.checks.result import CheckResult, rounded
+from testbed.line import Line
 from testbed.sweep.model import LawLine
 from testbed.sweep.table import Row
-
-
-class Line(NamedTuple):
-    """``y = intercept + slope·x`` by least squares, and R² (the part of y's variance that it explains)."""
-
-    slope: float
-    intercept: float
-    r_squared: float
 
 
 class Fit(NamedTuple):
@@ -41,7 +32,7 @@ def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
     if len(set(tau_s)) < 3:
         return None
     measured_s, expected_s = ([float(row[key]) for row in used] for key in ("settled_s", "law_settled_s"))
-    return Fit(tau_s, measured_s, expected_s, _line(tau_s, measured_s), _line(tau_s, expected_s))
+    return Fit(tau_s, measured_s, expected_s, Line.through(tau_s, measured_s), Line.through(tau_s, expected_s))
 
 
 def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
@@ -52,13 +43,6 @@ def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
         if row["policy"] == asked.policy
         and float(row.get("tau_s") or 0) >= asked.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
     ]
-
-
-def _line(x: Sequence[float], y: Sequence[float]) -> Line:
-    slope, intercept = (float(value) for value in np.polyfit(x, y, 1))
-    rest = np.asarray(y) - (slope * np.asarray(x) + intercept)
-    spread = float(np.var(y))
-    return Line(slope, intercept, 1 - float(np.var(rest)) / spread if spread else 1.0)
 
 
 def check_name(asked: LawLine) -> str:
@@ -83,8 +67,8 @@ def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
         tolerance=asked.tolerance,
         reason=(
             f"{len(found.tau_s)} of {runs} runs that the law is about settled; the fitted line is "
-            f"{found.measured.intercept:.2f} s + {slope:.3f}·τ (R² {found.measured.r_squared:.4f}), the law's slope is "
+            f"{found.measured.intercept:.2f} s + {slope:.3f}·τ (R² {found.measured.r2:.4f}), the law's slope is "
             f"{law:.3f}: {off:+.1%}, asked within ±{asked.tolerance:.0%}."
         ),
-        figures={"intercept_s": rounded(found.measured.intercept), "r_squared": rounded(found.measured.r_squared)},
+        figures={"intercept_s": rounded(found.measured.intercept), "r_squared": rounded(found.measured.r2)},
     )

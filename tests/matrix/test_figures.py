@@ -72,8 +72,10 @@ def test_a_line_is_found_again(slope: float, intercept: float, xs: list[float]) 
     if max(xs) - min(xs) < 0.5:
         return
     rows = [row(str(i), t_mbps=slope * x + intercept, theory_mbps=x) for i, x in enumerate(xs)]
-    line = fit(SLOPE, rows, "t_mbps")
-    assert line is not None
+    fitted = fit(SLOPE, rows, "t_mbps")
+    assert fitted is not None
+    line, points = fitted
+    assert len(points) == len(xs)
     assert line.slope == pytest.approx(slope, abs=1e-6)
     assert line.at(10.0) == pytest.approx(slope * 10 + intercept, abs=1e-4)
 
