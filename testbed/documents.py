@@ -1,7 +1,8 @@
-"""Reads documents that a program wrote."""
+"""Reads documents: what a program wrote, and figures that were published."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -20,3 +21,14 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise BadInput(f"{path}: should be a JSON object")
     return document
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file by its head, without lines that begin with ``#``; BadInput says what is wrong."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(line for line in file if not line.startswith("#")))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: there is no such file; a result folder has one") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not CSV: {error}") from error

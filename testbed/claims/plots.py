@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +12,13 @@ from matplotlib.figure import Figure
 
 from testbed.checks.verify import read_verdict
 from testbed.claims.judged import Judged
-from testbed.documents import read_json
+from testbed.documents import read_csv, read_json
 from testbed.matrix import report as table_report
 from testbed.matrix.repeated import first_run
 from testbed.plan.read import read_plan
 from testbed.report import style
 from testbed.report.plots import Plot
-from testbed.report.published_shares import PublishedShare, published_shares
+from testbed.report.published_shares import published_shares
 
 _MARKERS = ("D", "s", "^", "o")
 
@@ -93,31 +92,19 @@ def _shares(name: str, folder: Path) -> Plot | None:
             points = [(s["t_s"], s["law"]) for s in law]
             axes.plot(*zip(*points, strict=True), "+", color=style.INK, markersize=7, label="law")
         for number, source in enumerate(dict.fromkeys(p.measured_by for p in published)):
-            _draw_published(axes, [p for p in published if p.measured_by == source], number)
+            theirs = [(p.t_s, p.share) for p in published if p.measured_by == source]
+            label = "upstream again" if number == 0 else "on real links"
+            axes.plot(*zip(*theirs, strict=True), label=label, **style.published(_MARKERS[number % len(_MARKERS)]))
         axes.set_ylim(0, 1.05)
         axes.set_xlim(0, None)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=5, columnspacing=1, handlelength=1.5)
         return Plot(f"{name}-shares", description, style.to_svg(figure, f"{name}-shares", description))
 
 
-def _draw_published(axes: Any, points: Sequence[PublishedShare], number: int) -> None:
-    axes.plot(
-        [p.t_s for p in points],
-        [p.share for p in points],
-        _MARKERS[number % len(_MARKERS)],
-        markersize=5,
-        color=style.PAPER,
-        markeredgecolor=style.INK,
-        markeredgewidth=1,
-        label="upstream again" if number == 0 else "on real links",
-    )
-
-
 def _read_shares(path: Path) -> dict[str, tuple[list[float], list[float]]]:
     """Times and shares by connection, of the first session."""
     found: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv(path)
     for row in rows:
         if row["share"] and row["session"] == rows[0]["session"]:
             times, shares = found[row["connection"]]

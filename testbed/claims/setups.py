@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from testbed import paths
+from testbed.documents import read_csv
 from testbed.plan.model import Plan
 from testbed.scenario.section import Name, Section
 
@@ -143,9 +143,7 @@ def _same(ours: Any, theirs: Any) -> bool:
 
 @cache
 def _published(file: str, by: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    with (paths.CHECKOUT / file).open(newline="", encoding="utf-8") as text:
-        rows = list(csv.DictReader(line for line in text if not line.startswith("#")))
-    return {"/".join(row[name] for name in by): row for row in rows}
+    return {"/".join(row[name] for name in by): row for row in read_csv(paths.CHECKOUT / file)}
 
 
 def unnamed(named: Sequence[Difference], cells: Iterator[tuple[str, dict[str, str]]]) -> list[str]:

@@ -87,8 +87,8 @@ def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain |
             percent.bar(place + _WIDTH / 2, gain.percent, _WIDTH, color=_PERCENT)
         if known is not None:
             if known.absolute > _LEAST_MS:
-                axes.plot(place - _WIDTH / 2, known.absolute, **_mark("D"))
-            percent.plot(place + _WIDTH / 2, known.percent, **_mark("o"))
+                axes.plot(place - _WIDTH / 2, known.absolute, **style.published("D"))
+            percent.plot(place + _WIDTH / 2, known.percent, **style.published("o"))
     axes.set_yscale("log")
     highest_absolute = max((g.absolute for g in (*ours, *theirs) if g is not None), default=0.0)
     axes.set_ylim(_LEAST_MS, max(_MOST_MS, 2 * highest_absolute))
@@ -101,8 +101,8 @@ def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain |
     axes.plot([], [], "s", markersize=7, color=_GAIN, label=f"{unit}")
     axes.plot([], [], "s", markersize=7, color=_PERCENT, label="%")
     if any(known is not None for known in theirs):
-        axes.plot([], [], label=f"published, {unit}", **_mark("D"))
-        axes.plot([], [], label="published, %", **_mark("o"))
+        axes.plot([], [], label=f"published, {unit}", **style.published("D"))
+        axes.plot([], [], label="published, %", **style.published("o"))
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.4)
 
 
@@ -120,23 +120,12 @@ def _draw_values(axes: Axes, rows: Sequence[RowSummary], columns: Sequence[str],
         )
         known = [(place, _known(row, column, measured)) for place, row in enumerate(rows)]
         marks = [(place, value * factor) for place, value in known if value is not None]
-        axes.plot([x for x, _ in marks], [y for _, y in marks], **_mark("Do"[number]))
+        axes.plot([x for x, _ in marks], [y for _, y in marks], **style.published("Do"[number]))
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2)
-
-
-def _mark(marker: str) -> dict[str, Any]:
-    return {
-        "marker": marker,
-        "linestyle": "none",
-        "markersize": 5,
-        "color": style.PAPER,
-        "markeredgecolor": style.INK,
-        "markeredgewidth": 1,
-    }
 
 
 def _known(row: RowSummary, column: str, figure: str) -> float | None:

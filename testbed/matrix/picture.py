@@ -54,15 +54,7 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
                 for known in summary.known:
                     if (known.column, known.figure) == (column, measured):
                         marker = _MARKERS[sources.index(known.by) % len(_MARKERS)]
-                        axes.plot(
-                            x,
-                            known.value,
-                            marker,
-                            markersize=4.5,
-                            color=style.PAPER,
-                            markeredgecolor=style.INK,
-                            markeredgewidth=1,
-                        )
+                        axes.plot(x, known.value, **style.published(marker, 4.5))
         for place, summary in enumerate(summaries):
             if measured in summary.bounds:
                 bound = summary.bounds[measured]
@@ -70,16 +62,7 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
         if bounded:
             axes.plot([], [], color=style.MUTED, linewidth=1.2, label="what the links carry")
         for number, source in enumerate(sources):
-            axes.plot(
-                [],
-                [],
-                _MARKERS[number % len(_MARKERS)],
-                markersize=4.5,
-                color=style.PAPER,
-                markeredgecolor=style.INK,
-                markeredgewidth=1,
-                label=source,
-            )
+            axes.plot([], [], label=source, **style.published(_MARKERS[number % len(_MARKERS)], 4.5))
         axes.set_title(title_of(measured), pad=26)
         axes.set_ylabel(unit_of(measured))
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
+from testbed.documents import read_csv
 from testbed.errors import BadInput
 from testbed.matrix.model import Known, Row, Table
 from testbed.matrix.outcome import Outcome, Spread, observations
@@ -94,11 +95,9 @@ def _state(outcomes: Sequence[Outcome]) -> str:
 def read_known(source: Known) -> dict[str, dict[str, str]]:
     """A file of known values by its own name of the row; BadInput where a column is missing."""
     path = paths.CHECKOUT / source.file
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    except FileNotFoundError:
-        raise BadInput(f"known.{source.name}.file: there is no file {source.file}") from None
+    if not path.is_file():
+        raise BadInput(f"known.{source.name}.file: there is no file {source.file}")
+    rows = read_csv(path)
     for column in (*source.by, *source.columns.values()):
         if rows and column not in rows[0]:
             raise BadInput(

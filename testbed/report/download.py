@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from testbed import paths
+from testbed import documents, paths
 from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.report.plots import Plot
@@ -46,9 +45,7 @@ def is_download(folder: ResultFolder) -> bool:
 
 def published(case: str | None) -> Published | None:
     """The patch's figures of a case; None where it has none."""
-    with PUBLISHED.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        found = [row for row in rows if row["case"] == case]
+    found = [row for row in documents.read_csv(PUBLISHED) if row["case"] == case]
     if not found:
         return None
     return Published(float(found[0]["acknowledged_ms"]), int(found[0]["first_edge_bytes"]))

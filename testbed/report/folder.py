@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,7 @@ from testbed.checks.evidence import Evidence, agent_results
 from testbed.checks.registry import Parameters, parameters_in_plan
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_verdict
-from testbed.documents import read_json
-from testbed.errors import BadInput
+from testbed.documents import read_csv, read_json
 from testbed.plan.model import Plan, Session
 from testbed.plan.read import read_plan
 from testbed.series import FromFile
@@ -51,20 +49,10 @@ def read_folder(path: Path) -> ResultFolder:
         verdict=read_verdict(path),
         checks=parameters_in_plan(plan["checks"]),
         evidence=evidence,
-        links=_read_csv(path / "links.csv"),
+        links=read_csv(links) if (links := path / "links.csv").exists() else [],
         agents={file.stem: read_json(file) for file in sorted((path / "agents").glob("*.json"))},
         provenance=read_json(provenance) if provenance.exists() else {},
     )
-
-
-def _read_csv(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: not CSV: {error}") from error
 
 
 def pretty(value: Any) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import paths
+from testbed.documents import read_csv
 
 SHARES = paths.CHECKOUT / "published" / "nkp0024-convergence.csv"
 
@@ -23,10 +23,8 @@ class PublishedShare:
 
 def published_shares(scenario: str, policy: str, path: Path = SHARES) -> list[PublishedShare]:
     """The shares known for a scenario and a policy; empty where there are none."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return [
-            PublishedShare(row["connection"], float(row["t_s"]), float(row["share"]), row["measured_by"])
-            for row in rows
-            if row["scenario"] == scenario and row["policy"] == policy and row["t_s"] and row["share"]
-        ]
+    return [
+        PublishedShare(row["connection"], float(row["t_s"]), float(row["share"]), row["measured_by"])
+        for row in read_csv(path)
+        if row["scenario"] == scenario and row["policy"] == policy and row["t_s"] and row["share"]
+    ]

@@ -19,6 +19,19 @@ PAPER, INK, MUTED, GRID, SHADE = "#ffffff", "#1f2328", "#59636e", "#d8dee4", "#e
 LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
 """Used beside the colours, so that a plot can be read in grey."""
 
+
+def published(marker: str, size: float = 5) -> dict[str, Any]:
+    """How a point looks that others measured: hollow, whatever its series."""
+    return {
+        "marker": marker,
+        "linestyle": "none",
+        "markersize": size,
+        "color": PAPER,
+        "markeredgecolor": INK,
+        "markeredgewidth": 1,
+    }
+
+
 # Read at full width on a phone, two side by side on a desktop.
 SIZE_INCHES = (4.8, 3.2)
 

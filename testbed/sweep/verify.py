@@ -3,7 +3,6 @@ figures themselves."""
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from testbed import engines
 from testbed.checks.result import Verdict
 from testbed.checks.verify import differences, read_verdict, text_differences
-from testbed.documents import read_json
+from testbed.documents import read_csv, read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.files import read
@@ -51,7 +50,7 @@ def verify(of: Asked) -> Again:
 def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list[str]]:
     recorded = read_verdict(folder)
     rows = _read_parquet(folder / "table.parquet")
-    found = list(_copies(_read_csv(folder / "table.csv"), rows))
+    found = list(_copies(read_csv(folder / "table.csv"), rows))
     loaded = load_kept(folder)
     if loaded is None:
         checks = [all_arrived({row["run"]: {"state": row["state"]} for row in rows})]
@@ -92,7 +91,7 @@ def rerun_sweep(folder: Path) -> tuple[list[str], list[str]]:
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         outcomes = execute(plans, programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress)
     rows = rows_of([point for point, _ in runs], [str(plan["run"]) for plan in plans], outcomes)
-    found = [f"rerun: {text}" for text in _copies(_read_csv(folder / "table.csv"), rows)]
+    found = [f"rerun: {text}" for text in _copies(read_csv(folder / "table.csv"), rows)]
     return found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"]
 
 
@@ -145,11 +144,3 @@ def _read_parquet(path: Path) -> list[Row]:
     except (OSError, pa.ArrowException) as error:
         raise BadInput(f"{path}: not to be read: {error}") from error
     return rows
-
-
-def _read_csv(path: Path) -> list[dict[str, str]]:
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-    except (OSError, csv.Error, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: not to be read: {error}") from error
