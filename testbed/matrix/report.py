@@ -12,7 +12,6 @@ from testbed.checks.verify import read_verdict
 from testbed.documents import read_json
 from testbed.figures import with_unit
 from testbed.matrix import gains, lines, picture
-from testbed.matrix.document import current
 from testbed.matrix.outcome import Spread
 from testbed.matrix.summary import KnownValue, RowSummary
 from testbed.report.page_templates import page_templates, write_page
@@ -23,7 +22,7 @@ _HERE = Path(__file__).parent / "templates"
 
 def write_report(folder: Path) -> Path:
     """The page's path. The same folder gives the same bytes; BadInput where a file is missing or broken."""
-    document, verdict = current(read_json(folder / "table.json")), read_verdict(folder)
+    document, verdict = read_json(folder / "table.json"), read_verdict(folder)
     summaries = summaries_of(document)
     columns: list[str] = document["columns"]
     return write_page(
@@ -56,7 +55,7 @@ def pictures(document: Mapping[str, Any]) -> list[Plot]:
 
 def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
     """The rows of a ``table.json``."""
-    return [_row(row) for row in current(document)["rows"]]
+    return [_row(row) for row in document["rows"]]
 
 
 def _row(document: Mapping[str, Any]) -> RowSummary:

@@ -18,7 +18,7 @@ from testbed.matrix.judging import judge_one
 from testbed.matrix.load import load
 from testbed.matrix.model import RowRatioCheck, SlopeCheck, WithinCheck
 from testbed.matrix.outcome import Spread, read_outcome
-from testbed.matrix.report import filled_in, write_report
+from testbed.matrix.report import filled_in
 from testbed.matrix.summary import RowSummary, summarise, write_csv
 
 SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)
@@ -140,63 +140,3 @@ def test_a_figure_that_a_table_is_not_about_is_named(tmp_path: Path) -> None:
 def test_findings_name_other_figures() -> None:
     found = filled_in("{1.a:rtt_ms} {1.a} {1.a:none_ms}", [row("1", t_mbps=6.2, rtt_ms=100.0)])
     assert found == "100.000 6.200 (not run)"
-
-
-def test_a_table_of_before_still_has_its_report(tmp_path: Path) -> None:
-    spread = {"n": 1, "median": 0.9, "low": 0.9, "high": 0.9}
-    document = {
-        "schema": 1,
-        "name": "old",
-        "run": "r",
-        "title": "T",
-        "source": "",
-        "description": "",
-        "unit": "MiB/s",
-        "engine": "mininet",
-        "quick": False,
-        "repeat": 1,
-        "overrides": [],
-        "columns": ["nkp24"],
-        "ratios": [],
-        "findings": ["{1.nkp24}"],
-        "rows": [
-            {
-                "name": "1",
-                "label": "1",
-                "title": "one",
-                "bound_mib_s": 1.0,
-                "cells": {"nkp24": spread},
-                "states": {"nkp24": "ok"},
-                "known": [{"by": "published", "column": "nkp24", "value": 0.91}],
-            }
-        ],
-        "outcomes": [
-            {
-                "row": "1",
-                "column": "nkp24",
-                "repetition": 1,
-                "verdict": "pass",
-                "goodput_mib_s": 0.9,
-                "seconds": 8.0,
-                "why": "",
-                "run": "x",
-                "attempts": 1,
-            }
-        ],
-    }
-    verdict = Verdict(
-        scenario="old",
-        run="r",
-        verdict="pass",
-        summary="",
-        checks=[],
-        trust=Trust(trusted=True),
-        duration_s=None,
-        policy="nkp24",
-    )
-    (tmp_path / "table.json").write_text(json.dumps(document))
-    (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
-    text = write_report(tmp_path).read_text()
-    assert "<b>0.900</b>" in text
-    assert "90.0%" in text
-    assert "published 0.910" in text
