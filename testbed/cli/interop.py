@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from testbed.cli.options import LinkOption, SeedOption, SetOption
+from testbed.cli.options import LinkOption, ResumeOption, SeedOption, SetOption
 from testbed.cli.outcome import EXIT_OF_VERDICT, ended_early, shown
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun
 from testbed.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
-from testbed.interop.plans import load_network
 from topologies.units import UnitError, parse_fraction
 
 
@@ -39,6 +38,7 @@ def register(app: typer.Typer) -> None:
         set_: SetOption = [],  # noqa: B006
         seed: SeedOption = None,
         link: LinkOption = "auto",
+        resume: ResumeOption = "",
     ) -> None:
         """Try the agent against npm's @nkn/ncp, both ways, and judge what both ends say and what their packets show.
 
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         counts = chosen_connections(connections or ("1,4" if quick else "1-4"))
         with_references = not (quick or peer) if references is None else references
         chosen = matrix(pairs(peers, references=with_references), counts, _losses(loss))
-        raise typer.Exit(_run(chosen, set_, Options("process", link, seed, quick)))
+        raise typer.Exit(_run(chosen, set_, Options("process", link, seed, quick), resume))
 
 
 def _losses(text: str) -> list[float]:
@@ -63,40 +63,23 @@ def _losses(text: str) -> list[float]:
     return list(dict.fromkeys(found))
 
 
-def _run(chosen: list[Cell], set_: list[str], options: Options) -> int:
-    losses = list(dict.fromkeys(cell.loss for cell in chosen))
-    loaded = {loss: load_network(set_, loss=loss, quick=options.quick) for loss in losses}
-    from testbed import engines
+def _run(cells: list[Cell], set_: list[str], options: Options, resume: str) -> int:
     from testbed.bench.table import text_table
-    from testbed.doctor import Need
-    from testbed.interop.life import NAME, Matrix
-    from testbed.interop.life import Asked as AskedMatrix
+    from testbed.interop.matrix_run import NAME, prepare
     from testbed.interop.report import LEGEND
-    from testbed.plan.engines import DEFAULT
-    from testbed.plan.resolve import new_run_id, resolve
-    from testbed.runner.progress import Progress
-    from testbed.study.bootstrap import ready
 
-    progress, engine = Progress(), engines.named(DEFAULT)
-    programs = ready(engine, options, progress, NAME, further=frozenset({Need.PEERS}))
-    choices, run_id = engine.choices(options), new_run_id()
-    plans = {loss: resolve(loaded[loss], programs.policies, choices, run_id) for loss in losses}
-    for plan in plans.values():
-        engine.refuse(plan)
-    binaries, namespace = programs.binaries, plans[losses[0]]["namespace"]
-    progress.say(f"{NAME} {run_id}: {len(chosen)} cells, links by {choices.middle}")
-    matrix = Matrix(AskedMatrix(run_id, namespace, plans, chosen, loaded[losses[0]].text), binaries, progress)
+    run = prepare(cells, set_, options, resume)
     try:
-        outcome = matrix.execute()
+        outcome = run.execute()
     except CannotRun:
         raise
     except Exception as error:
-        return ended_early(error, f"{NAME} {run_id}", matrix.folder)
+        return ended_early(error, f"{NAME} {run.folder.name}", run.folder)
     print(text_table(*outcome.table()))
     print(LEGEND)
     for reason in outcome.trust.reasons:
         print(f"  untrusted   {reason}")
     print(f"  {outcome.summary}")
-    print(f"  report      {shown(matrix.folder / 'interop.html')}")
-    print(f"{outcome.verdict.upper()} {NAME} {run_id}")
+    print(f"  report      {shown(run.folder / 'interop.html')}")
+    print(f"{outcome.verdict.upper()} {NAME} {outcome.run}")
     return EXIT_OF_VERDICT[outcome.verdict]

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from testbed.runner.network import Network
 from testbed.runner.packets import SETTLE_S, Capture
 from testbed.runner.progress import Progress, Step
 from testbed.runner.transfer import await_ready, watch_transfer
+from testbed.runner.until_over import Failure
+from testbed.study.folder import write_json
 
 READY_S = 20.0
 TRACE_S = 120.0
@@ -34,6 +36,8 @@ class CellResult:
     cell: Cell
     judgement: Judgement
     evidence: Evidence
+    run: str = ""
+    """The network's run that it was made in."""
 
     @property
     def goodput_bps(self) -> float | None:
@@ -56,10 +60,17 @@ class CellResult:
             "reasons": self.judgement.reasons,
             "goodput_bps": self.goodput_bps,
             "transfer_bytes": self.evidence.transfer_bytes,
-            "folder": f"cells/{cell.folder}",
+            "folder": str(Path("cells", cell.folder, self.run)),
             "ends": {end: _without_samples(self.evidence.results[end]) for end in ENDS},
             "packets": self.evidence.packets,
         }
+
+    @classmethod
+    def from_json(cls, cell: Cell, document: Mapping[str, Any]) -> CellResult:
+        """Reads it."""
+        evidence = Evidence(document["transfer_bytes"], document["ends"], document["packets"])
+        run = Path(document["folder"]).name
+        return cls(cell, Judgement(document["status"], document["reasons"]), evidence, run)
 
 
 def _without_samples(result: Any) -> Any:
@@ -77,13 +88,13 @@ class Place:
     """Folder of the control sockets."""
     folder: Path
     """Of the cells' folders."""
-    failures: Sequence[Callable[[], str | None]]
+    failures: Sequence[Failure]
     """What became of the parts that every cell depends on."""
 
 
 def run_cell(cell: Cell, place: Place, progress: Progress, step: Step) -> CellResult:
     """Run a cell to its verdict; an end that fails is a verdict too. Nothing of it runs on when this returns."""
-    folder = place.folder / cell.folder
+    folder = place.folder / cell.folder / place.plan["run"]
     folder.mkdir(parents=True)
     plans = cell_plans(place.plan, cell)
     [session] = plans.sender["sessions"]
@@ -113,8 +124,8 @@ def run_cell(cell: Cell, place: Place, progress: Progress, step: Step) -> CellRe
     evidence = Evidence(session["transfer_bytes"], results, packets, failure, why)
     for end in ENDS:
         shutil.rmtree(ends[end].control)
-    result = CellResult(cell, judge(evidence), evidence)
-    (folder / "cell.json").write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n")
+    result = CellResult(cell, judge(evidence), evidence, place.plan["run"])
+    write_json(folder / "cell.json", result.as_json())
     return result
 
 

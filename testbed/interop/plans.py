@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from testbed import paths
 from testbed.interop.cells import Cell
 from testbed.plan.model import Plan
 from testbed.scenario.load import LoadedScenario, load
+from testbed.study.folder import write_json
 
 FOLDER = paths.CHECKOUT / "interop"
 NETWORK = FOLDER / "network.yaml"
@@ -39,7 +39,7 @@ class CellPlans:
         """Files for the ends."""
         files = folder / "sender-plan.json", folder / "receiver-plan.json"
         for file, plan in zip(files, (self.sender, self.receiver), strict=True):
-            file.write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+            write_json(file, plan)
         return files
 
 

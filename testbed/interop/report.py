@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from testbed.bench.table import markdown_table
 from testbed.interop.verdict import NOT_RUN, Outcome
 from testbed.report.folder import pretty
 from testbed.report.page_templates import page_templates
+from testbed.study.folder import write_json
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -21,7 +21,7 @@ LEGEND = (
 def write_report(outcome: Outcome, folder: Path) -> None:
     """The three files; the same outcome gives the same bytes."""
     document = outcome.as_json()
-    (folder / "interop.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_json(folder / "interop.json", document)
     (folder / "interop.md").write_text(as_markdown(outcome))
     environment = page_templates(_TEMPLATES)
     environment.filters.update(pretty=pretty)

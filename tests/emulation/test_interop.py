@@ -72,7 +72,7 @@ def test_both_peers_both_ways_with_loss(run_sh: Call, tmp_path: Path) -> None:
 def test_ctrl_c_keeps_the_cells_that_were_run(start: Start, tmp_path: Path) -> None:
     run = start("interop", "--connections", "1", "--loss", "0%", *ON_ANY_MACHINE)
     deadline = time.monotonic() + 120
-    while len(list((tmp_path / "results").glob("interop/latest/cells/*/receiver.pcap"))) < 2:
+    while len(list((tmp_path / "results").glob("interop/latest/cells/*/*/receiver.pcap"))) < 2:
         assert run.process.poll() is None, run.end()
         assert time.monotonic() < deadline
         time.sleep(0.05)

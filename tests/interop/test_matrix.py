@@ -5,17 +5,22 @@ from typing import Any
 
 import pytest
 
+from testbed import engines
 from testbed.checks.result import Trust
 from testbed.errors import BadInput, RunFailed
+from testbed.interop import matrix_run
 from testbed.interop.cell_run import CellResult
 from testbed.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
 from testbed.interop.judge import ENDS, Evidence, Judgement
+from testbed.interop.matrix_run import Matrix
 from testbed.interop.plans import cell_plans, load_network
 from testbed.interop.report import write_report
 from testbed.interop.verdict import Outcome
 from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, resolve
+from testbed.runner.interrupts import Interrupted
 from testbed.runner.packets import dropped
+from testbed.runner.progress import QuietProgress
 
 POLICIES: Any = {"nkp24": {"name": "nkp24"}}
 
@@ -104,7 +109,8 @@ def result(cell: Cell, status: Any = "pass", *reasons: str) -> CellResult:
     }
     packets = None if status == "unjudged" else {f"{end}_end": facts for end in ENDS}
     ends = {end: {"samples": [1], "sha256": "ab" * 32} for end in ENDS}
-    return CellResult(cell, Judgement(status, list(reasons)), Evidence(1 << 20, ends, packets))
+    evidence = Evidence(1 << 20, ends, packets)
+    return CellResult(cell, Judgement(status, list(reasons)), evidence, "20261121-000000-abcd")
 
 
 CELLS = matrix(pairs(["1.1.2"], references=False), [1, 4], [0.0])
@@ -143,3 +149,59 @@ def test_the_table_and_the_files(tmp_path: Any) -> None:
     assert '<a href="#ours-to-1.1.2-4-clean">✕ 2.00</a>' in page
     assert "a &lt;gap&gt;" in page
     assert "| ours → 1.1.2 | ✓ 2.00 | ✕ 2.00 |" in (tmp_path / "interop.md").read_text()
+
+
+ON_TWO_NETWORKS = matrix(pairs(["1.1.2"], references=False), [1], [0.0, 0.01])
+
+
+@pytest.fixture
+def resumed(tmp_path: Any, monkeypatch: Any) -> Any:
+    """A matrix whose networks come out as told, in order; an error is raised after the first cell."""
+    told: list[Trust | Exception] = []
+    monkeypatch.setattr(matrix_run, "versions", dict)
+    monkeypatch.setattr(engines.named("mininet").__class__, "width", lambda _engine: 1)
+
+    class Network:
+        def __init__(self, plan: Plan, *_others: Any) -> None:
+            self.plan, self.traffic, self.provenance = plan, self, {"run": plan["run"]}
+            self.site: Any = None
+
+        def measure(self) -> Trust:
+            found = told.pop(0)
+            for cell in self.traffic.cells[: None if isinstance(found, Trust) else 1]:
+                self.traffic.matrix.results[cell] = result(cell)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+    monkeypatch.setattr(matrix_run, "EmulatedRun", Network)
+
+    def made(*come_out: Trust | Exception) -> Matrix:
+        told[:] = come_out
+        loaded = {loss: load_network([], loss=loss, quick=True) for loss in (0.0, 0.01)}
+        programs: Any = type("", (), {"policies": POLICIES, "binaries": {}})
+        for loss in ("clean", "1%-loss"):
+            (tmp_path / f"network-{loss}").mkdir(exist_ok=True)
+        engine = engines.named("mininet")
+        return Matrix(ON_TWO_NETWORKS, loaded, engine, programs, Choices("process"), tmp_path, QuietProgress())
+
+    return made
+
+
+def test_a_network_that_came_to_its_end_is_kept_and_a_stopped_one_made_again(resumed: Any, tmp_path: Any) -> None:
+    with pytest.raises(Interrupted):
+        resumed(TRUSTED, Interrupted("stopped by SIGINT")).execute()
+    document = json.loads((tmp_path / "interop.json").read_text())
+    assert (document["verdict"], len(document["cells"])) == ("fail", 3), "finished cells are told"
+    assert "stopped by SIGINT" in document["broken"]
+    whole = resumed(TRUSTED).execute()  # one network is asked for, and no other
+    assert (whole.verdict, whole.broken) == ("pass", "")
+    assert len(json.loads((tmp_path / "provenance.json").read_text())["networks"]) == 2
+    assert resumed().execute().as_json() == whole.as_json()
+
+
+def test_an_untrusted_network_is_made_three_times_and_again_when_one_goes_on(resumed: Any) -> None:
+    late = Trust(trusted=False, reasons=["late"])
+    outcome = resumed(late, late, TRUSTED, late, late, late).execute()
+    assert (outcome.verdict, outcome.trust.reasons) == ("untrusted", ["1% loss: late"])
+    assert resumed(TRUSTED).execute().verdict == "pass"
