@@ -200,14 +200,13 @@ class Runs(Study[str, Made]):
             )
             try:
                 while child.poll() is None:
-                    said = _last_line(log, said_from)[:70]
+                    said = _lines(log, said_from)[-1].strip()[:70]
                     self.progress.update(step, f"about {self.expected_s(name) / 60:.1f} min; {said}")
                     time.sleep(0.5)
             finally:
                 _end(child)
-        error = next(
-            (line for line in _lines(log, said_from) if line.startswith("error: ")), _last_line(log, said_from)
-        )
+        lines = _lines(log, said_from)
+        error = next((line for line in lines if line.startswith("error: ")), lines[-1].strip())
         return int(child.returncode), error.removeprefix("error: ")
 
 
@@ -219,11 +218,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _lines(log: Path, start: int) -> list[str]:
+    """What it has said, an empty line at least."""
     with log.open("rb") as file:
         file.seek(start)
-        return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
-
-
-def _last_line(log: Path, start: int) -> str:
-    lines = _lines(log, start)
-    return lines[-1].strip() if lines else ""
+        return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()] or [""]

@@ -78,15 +78,7 @@ def _what_there_is(run: RunSpec) -> WhatThereIs:
         if kind_of(run) == "scenario":
             scenarios.load(run.run, quick, quick=True)
             return WhatThereIs([check.name for check in scenarios.load(run.run, run.set).scenario.checks], [])
-        return WhatThereIs(_of_sweep(run), [])
+        sweeps.load(run.run, run.set, quick=True)
+        return WhatThereIs(sweeps.load(run.run, run.set).sweep.checks, [])
     except BadInput as error:
         return WhatThereIs([], [], error.message)
-
-
-def _of_sweep(run: RunSpec) -> list[str]:
-    from testbed.sweep import law as fitted
-    from testbed.sweep.sweep_run import ALL_ARRIVED
-
-    sweeps.load(run.run, run.set, quick=True)
-    law = sweeps.load(run.run, run.set).sweep.law
-    return [ALL_ARRIVED, *([fitted.check_name(law)] if law else [])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,14 +44,9 @@ def register(app: typer.Typer) -> None:
 
 def tell_run(loaded: LoadedTable, asked: Asked) -> int:
     """Run it and print its checks and its verdict; returns the exit code."""
-    from testbed.cli.outcome import EXIT_OF_VERDICT
+    from testbed import paths
+    from testbed.cli.outcome import tell
     from testbed.matrix import table_run
 
     verdict = table_run.run(loaded, asked)
-    for check in verdict.checks:
-        print(f"  {check.status:<11} {check.name}: {check.reason}")
-    for reason in verdict.trust.reasons:
-        print(f"  {'untrusted':<11} {reason}")
-    print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}")
-    sys.stdout.flush()
-    return EXIT_OF_VERDICT[verdict.verdict]
+    return tell(verdict, paths.results() / verdict.scenario / verdict.run)

@@ -26,10 +26,12 @@ def write_report(outcome: Outcome, folder: Path) -> None:
     environment = page_templates(_TEMPLATES)
     environment.filters.update(pretty=pretty)
     columns, rows = outcome.table()
+    links = [["", *(cell.folder for cell in cells)] for cells in outcome.rows().values()]
     page = environment.get_template("interop.html.j2").render(
         outcome=outcome,
         columns=columns,
-        rows=[_linked(outcome, row, number) for number, row in enumerate(rows)],
+        rows=[list(zip(*both, strict=True)) for both in zip(rows, links, strict=True)],
+        not_run=NOT_RUN,
         cells=document["cells"],
         titles=[result.cell.title for result in outcome.results],
         legend=LEGEND,
@@ -47,12 +49,3 @@ def as_markdown(outcome: Outcome) -> str:
     parts += [f"- not to be trusted: {reason}" for reason in outcome.trust.reasons]
     parts += [f"- broke down: {outcome.broken}"] if outcome.broken else []
     return "\n\n".join(parts) + "\n"
-
-
-def _linked(outcome: Outcome, row: list[str], number: int) -> list[tuple[str, str]]:
-    """A row's entries, each with the folder of its cell (empty where there is none)."""
-    pair = list(dict.fromkeys((cell.sender, cell.receiver) for cell in outcome.asked))[number]
-    across = list(dict.fromkeys((cell.loss, cell.connections) for cell in outcome.asked))
-    folders = {(c.sender, c.receiver, c.loss, c.connections): c.folder for c in outcome.asked}
-    links = [folders[(pair[0], pair[1], loss, count)] for loss, count in across]
-    return [(text, "" if text == NOT_RUN else link) for text, link in zip(row, ["", *links], strict=True)]

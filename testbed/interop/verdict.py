@@ -65,16 +65,16 @@ class Outcome:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Who sends to whom, down; connections and loss, across; ✓, ✕ or ? and MiB/s in each cell."""
         done = {result.cell: result for result in self.results}
-        across = list(dict.fromkeys((cell.loss, cell.connections) for cell in self.asked))
-        down = list(dict.fromkeys((cell.sender, cell.receiver) for cell in self.asked))
-        cells = {(c.sender, c.receiver, c.loss, c.connections): c for c in self.asked}
+        across = dict.fromkeys((cell.loss, cell.connections) for cell in self.asked)
         columns = ["sender → receiver", *(f"{count}, {loss_words(loss)}" for loss, count in across)]
-        rows = [
-            [f"{sender} → {receiver}"]
-            + [entry(done.get(cells[sender, receiver, loss, count])) for loss, count in across]
-            for sender, receiver in down
-        ]
-        return columns, rows
+        return columns, [[head, *(entry(done.get(cell)) for cell in cells)] for head, cells in self.rows().items()]
+
+    def rows(self) -> dict[str, list[Cell]]:
+        """Who sends to whom, and the cells of it."""
+        found: dict[str, list[Cell]] = {}
+        for cell in self.asked:
+            found.setdefault(f"{cell.sender} → {cell.receiver}", []).append(cell)
+        return found
 
 
 def entry(result: CellResult | None) -> str:

@@ -132,7 +132,7 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
         progress.say(f"{untrusted} of {len(found)} runs not to be trusted. To make them again, {go_on}")
     if endpoint := engine.database():
         points.store(endpoint, read_json(folder / "table.json"), time.time_ns())
-    progress.say(f"  report      {write_report(folder)}")
+    write_report(folder)
     return verdict
 
 

@@ -101,8 +101,3 @@ def run_one(plan: Plan, simulator: Path) -> Outcome:
             return {"state": error.message}
         except CannotJudge as error:
             return {"state": str(error)}
-
-
-def states(outcomes: Mapping[str, Outcome]) -> dict[str, str]:
-    """Why runs have no figures, by run id."""
-    return {run: str(o["state"]) for run, o in outcomes.items() if o["state"] != "ok"}

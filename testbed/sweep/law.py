@@ -45,21 +45,15 @@ def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
     ]
 
 
-def check_name(asked: LawLine) -> str:
-    """What the check is called."""
-    return f"law τ = W/Σrate, {asked.policy}"
-
-
 def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
     """Whether the fitted slope is the law's; ``runs`` is how many the law is about."""
-    name = check_name(asked)
     if found is None:
         reason = "Not decided: too few runs settled within their transfer to fit a line."
-        return CheckResult(name=name, judge="law_slope", status="not-covered", reason=reason)
+        return CheckResult(name=asked.check, judge="law_slope", status="not-covered", reason=reason)
     slope, law = found.measured.slope, found.expected.slope
     off = slope / law - 1
     return CheckResult(
-        name=name,
+        name=asked.check,
         judge="law_slope",
         status="pass" if abs(off) <= asked.tolerance else "fail",
         measured=rounded(slope),

@@ -12,6 +12,8 @@ from testbed.scenario.section import Name, Section
 from testbed.sweep.figures import FIGURES
 
 MOST_RUNS = 10_000
+ALL_ARRIVED = "every byte arrives"
+"""The name of the check that every sweep has."""
 POLICY = "policy"
 """How a plot names the policies, beside the parameters' keys."""
 
@@ -55,6 +57,11 @@ class LawLine(Section):
     tolerance: Fraction
     min_round_trips: float = Field(0.0, ge=0)
 
+    @property
+    def check(self) -> str:
+        """What its check is called."""
+        return f"law τ = W/Σrate, {self.policy}"
+
 
 def shown(value: Setting | str | int | float) -> str | int | float:
     """A parameter's value as table and plots have it."""
@@ -84,6 +91,11 @@ class Sweep(Section):
     law: LawLine | None = None
     quick: dict[str, Any] = Field(default_factory=dict)
     """Keys of the sweep that ``--quick`` replaces."""
+
+    @property
+    def checks(self) -> list[str]:
+        """The names of its checks."""
+        return [ALL_ARRIVED, *([self.law.check] if self.law else [])]
 
     @field_validator("parameters")
     @classmethod

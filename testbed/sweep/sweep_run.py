@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed import engines, paths
@@ -19,8 +19,9 @@ from testbed.runner.progress import Progress
 from testbed.study.bootstrap import ready
 from testbed.study.folder import kept_when_stopped, make_latest, write_json
 from testbed.sweep import law
-from testbed.sweep.execute import Outcome, execute, states
+from testbed.sweep.execute import execute
 from testbed.sweep.load import LoadedSweep, Point, plan_of, points
+from testbed.sweep.model import ALL_ARRIVED, Sweep
 from testbed.sweep.plots import law_plot, plot
 from testbed.sweep.report import write_report
 from testbed.sweep.table import Row, rows_of, write_csv, write_parquet
@@ -28,8 +29,6 @@ from testbed.sweep.table import Row, rows_of, write_csv, write_parquet
 ENGINE = "sim"
 ASKED = "asked.json"
 """What the command line asked beyond the sweep's file."""
-ALL_ARRIVED = "every byte arrives"
-"""The name of the check that every sweep has."""
 
 
 def planned(loaded: LoadedSweep, policies: PolicyFacts) -> list[tuple[Point, Plan]]:
@@ -61,7 +60,7 @@ def run(loaded: LoadedSweep) -> tuple[Verdict, Path]:
     with kept_when_stopped(progress, "To go on, give the same command."):
         outcomes = execute(plans, programs.binaries["ncp-sim"], base / "runs.jsonl", progress)
     with progress.step("table and report"):
-        verdict = write(loaded, folder, rows_of([point for point, _ in found], runs, outcomes), outcomes)
+        verdict = write(loaded, folder, rows_of([point for point, _ in found], runs, outcomes))
     make_latest(folder)
     return verdict, folder
 
@@ -72,18 +71,15 @@ def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:
     return "sweep-" + hashlib.sha256(document.encode()).hexdigest()[:12]
 
 
-def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row], outcomes: Mapping[str, Outcome]) -> Verdict:
+def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row]) -> Verdict:
     """``table.csv``, ``table.parquet``, ``plots/``, ``verdict.json`` and ``report.html``."""
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(rows, folder / "table.csv")
     write_parquet(rows, folder / "table.parquet")
     plots = [plot(rows, asked, number) for number, asked in enumerate(loaded.sweep.plots, start=1)]
-    checks = [all_arrived(outcomes)]
-    if asked := loaded.sweep.law:
-        fit = law.fit(rows, asked)
-        checks.append(law.check(fit, asked, len(law.of_the_law(rows, asked))))
-        if fit is not None:
-            plots.insert(0, law_plot(fit, asked.policy))
+    if loaded.sweep.law and (fit := law.fit(rows, loaded.sweep.law)):
+        plots.insert(0, law_plot(fit, loaded.sweep.law.policy))
+    checks = judge(loaded.sweep, rows)
     verdict = _verdict(loaded, folder.name, checks, rows)
     write_json(folder / "verdict.json", verdict.to_json())
     (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
@@ -93,20 +89,23 @@ def write(loaded: LoadedSweep, folder: Path, rows: Sequence[Row], outcomes: Mapp
     return verdict
 
 
-def all_arrived(outcomes: Mapping[str, Outcome]) -> CheckResult:
-    """Whether every run came to its end with all of its bytes."""
-    failed = states(outcomes)
-    reason = f"{len(outcomes) - len(failed)} of {len(outcomes)} runs came to their end with the sender's SHA-256."
-    for run, why in list(failed.items())[:3]:
-        reason += f" {run}: {why}"
-    return CheckResult(
+def judge(sweep: Sweep, rows: Sequence[Row]) -> list[CheckResult]:
+    """Whether every run came to its end with all of its bytes, and whether the fitted slope is the law's."""
+    states = {str(row["run"]): str(row["state"]) for row in rows}
+    failed = {run: state for run, state in states.items() if state != "ok"}
+    reason = f"{len(states) - len(failed)} of {len(states)} runs came to their end with the sender's SHA-256."
+    reason += "".join(f" {run}: {why}" for run, why in list(failed.items())[:3])
+    arrived = CheckResult(
         name=ALL_ARRIVED,
         judge="payload_intact",
         status="fail" if failed else "pass",
-        measured=len(outcomes) - len(failed),
-        expected=len(outcomes),
+        measured=len(states) - len(failed),
+        expected=len(states),
         reason=reason,
     )
+    asked = sweep.law
+    of_law = [law.check(law.fit(rows, asked), asked, len(law.of_the_law(rows, asked)))] if asked else []
+    return [arrived, *of_law]
 
 
 def _verdict(loaded: LoadedSweep, name: str, checks: Sequence[CheckResult], rows: Sequence[Row]) -> Verdict:

@@ -8,6 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
+
+from testbed.errors import BadInput
 from testbed.sweep.execute import Outcome
 from testbed.sweep.load import Point
 
@@ -35,9 +39,6 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 
 def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Figures as float64, parameters as the sweep's texts, the seed as int64."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     texts = {"run", "policy", "state"} | {
         key for row in rows for key, value in row.items() if isinstance(value, (str, list, dict, bool))
     }
@@ -49,6 +50,15 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
         else:
             columns[key] = pa.array(values, pa.int64() if key == "seed" else pa.float64())
     pyarrow.parquet.write_table(pa.table(columns), path)
+
+
+def read_parquet(path: Path) -> list[Row]:
+    """What was written; BadInput where it can't be read."""
+    try:
+        rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(f"{path}: not to be read: {error}") from error
+    return rows
 
 
 def spread(rows: Sequence[Row], figure: str) -> tuple[float, float, float] | None:

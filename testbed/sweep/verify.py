@@ -12,15 +12,15 @@ from testbed import engines
 from testbed.checks.result import Verdict
 from testbed.checks.verify import differences, read_verdict, text_differences
 from testbed.documents import read_csv, read_json
-from testbed.errors import BadInput, TestbedError
+from testbed.errors import TestbedError
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked
-from testbed.sweep import law, sweep_run
+from testbed.sweep import sweep_run
 from testbed.sweep.execute import Outcome, execute
 from testbed.sweep.load import LoadedSweep, load, points
-from testbed.sweep.sweep_run import ASKED, ENGINE, all_arrived, planned
-from testbed.sweep.table import Row, rows_of
+from testbed.sweep.sweep_run import ASKED, ENGINE, planned
+from testbed.sweep.table import Row, read_parquet, rows_of
 
 SETTINGS = ("run", "policy", "seed")
 
@@ -49,13 +49,11 @@ def verify(of: Asked) -> Again:
 
 def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list[str]]:
     recorded = read_verdict(folder)
-    rows = _read_parquet(folder / "table.parquet")
+    rows = read_parquet(folder / "table.parquet")
     found = list(_copies(read_csv(folder / "table.csv"), rows))
     loaded = load_kept(folder)
     if loaded is None:
-        checks = [all_arrived({row["run"]: {"state": row["state"]} for row in rows})]
-        if asked := load(str(folder / "sweep.yaml")).sweep.law:
-            checks.append(law.check(law.fit(rows, asked), asked, len(law.of_the_law(rows, asked))))
+        checks = sweep_run.judge(load(str(folder / "sweep.yaml")).sweep, rows)
         before, again = ([check.model_dump(mode="json") for check in of] for of in (recorded.checks, checks))
         found += differences("checks", before, again)
         return (recorded, found, [f"{ASKED}: a folder of its time has none, so plots and page are not compared"])
@@ -72,7 +70,7 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list
         str(row["run"]): {k: v for k, v in row.items() if k not in settings and v is not None} for row in rows
     }
     made = rows_of(asked_points, [str(row["run"]) for row in rows], outcomes)
-    again_verdict = sweep_run.write(loaded, place, made, outcomes)
+    again_verdict = sweep_run.write(loaded, place, made)
     found += differences("", recorded.to_json(), again_verdict.to_json())
     there, made_again = (_numbers(read(of / "table.csv")) for of in (folder, place))
     found += text_differences("table.csv", there, made_again)
@@ -133,14 +131,3 @@ def _same(text: str, value: Any) -> bool:
         except ValueError:
             return False
     return text == ("" if value is None else str(value))
-
-
-def _read_parquet(path: Path) -> list[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{path}: not to be read: {error}") from error
-    return rows
