@@ -84,7 +84,7 @@ def law_plot(found: Fit, policy: str) -> Plot:
         law_look: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
         lines = ((found.measured, "fitted", fitted_look), (found.expected, "law", law_look))
         for line, label, look in lines:
-            axes.plot(t_s, line.at(t_s), label=f"{label}: slope {line.slope:.2f}", **look)
+            axes.plot(t_s, [line.at(t) for t in t_s], label=f"{label}: slope {line.slope:.2f}", **look)
         axes.set_xlabel("τ = W / Σ rate, s")
         axes.set_xlim(0, None)
         axes.set_ylim(0, None)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from testbed.claims.decided_in import wrong_setup
 from testbed.claims.load import load
 from testbed.claims.model import Claims
-from testbed.claims.setups import Difference, differing, value_at
+from testbed.claims.setups import Difference
 from testbed.plan.sessions import PolicyFacts
+from tests.claims.decided_in import differing, value_at, wrong_setup
 
 POLICIES: PolicyFacts = {
     name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "delivery-rate")

@@ -163,8 +163,8 @@ def resumed(tmp_path: Any, monkeypatch: Any) -> Any:
 
     class Network:
         def __init__(self, plan: Plan, *_others: Any) -> None:
-            self.plan, self.traffic, self.provenance = plan, self, {"run": plan["run"]}
-            self.site: Any = None
+            self.plan, self.provenance, self.site = plan, {"run": plan["run"]}, None
+            self.traffic: Any = self
 
         def measure(self) -> Trust:
             found = told.pop(0)
