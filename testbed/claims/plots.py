@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-
 from testbed.checks.verify import read_verdict
 from testbed.claims.judged import Judged
 from testbed.documents import read_csv, read_json
@@ -32,8 +29,7 @@ def against_published(claims: Sequence[Judged]) -> Plot | None:
         "published",
         "Measured over published figure of each claim that has one, with its interval; the table has its level.",
     )
-    with mpl.rc_context(style.SETTINGS):
-        figure = Figure(figsize=(9.6, 0.9 + 0.27 * len(shown)), layout="constrained")
+    with style.canvas((9.6, 0.9 + 0.27 * len(shown))) as figure:
         axes = figure.subplots()
         for place, claim in enumerate(shown):
             value = claim.value or 1.0

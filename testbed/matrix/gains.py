@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from testbed.figures import unit_of
@@ -60,8 +58,7 @@ def _picture(asked: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
         f"{asked['title']}: by how much {column} is above {over}, absolute and in percent of {over}, and both. "
         "Bars and lines are measured, marks published."
     )
-    with mpl.rc_context(style.SETTINGS):
-        figure = Figure(figsize=(9.6, 3.6), layout="constrained")
+    with style.canvas((9.6, 3.6)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         _draw_gains(left, ours, theirs, unit)
         _draw_values(right, rows, (column, over), measured, factor)

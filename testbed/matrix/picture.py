@@ -5,9 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from testbed import intervals
@@ -36,8 +34,7 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
     description = f"{title_of(measured)} by row and column: bars are medians{_whiskers(summaries, measured)}"
     description += ", lines what the links carry at most" if bounded else ""
     description += ", marks what others say." if known_there else "."
-    with mpl.rc_context(style.SETTINGS):
-        figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+    with style.canvas((9.6, 4.2)) as figure:
         axes = figure.subplots()
         width = 0.84 / len(columns)
         sources = list(dict.fromkeys(k.by for k in known_there))

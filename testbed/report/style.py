@@ -66,10 +66,16 @@ SETTINGS: Any = {
 
 
 @contextmanager
+def canvas(size_inches: tuple[float, float]) -> Iterator[Figure]:
+    """An empty figure in the testbed's style."""
+    with mpl.rc_context(SETTINGS):
+        yield Figure(figsize=size_inches, layout="constrained")
+
+
+@contextmanager
 def new_plot(title: str, y_label: str) -> Iterator[tuple[Figure, Axes]]:
     """A figure with one axes over seconds since the transfer's start, in the testbed's style."""
-    with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=SIZE_INCHES, layout="constrained")
+    with canvas(SIZE_INCHES) as figure:
         axes = figure.subplots()
         axes.set_title(title, pad=22)  # the legend lies between title and axes
         axes.set_ylabel(y_label)

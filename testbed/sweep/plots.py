@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from testbed.report import style
 from testbed.report.plot import Plot
@@ -28,11 +26,9 @@ def plot(rows: Sequence[Row], asked: PlotOf, number: int) -> Plot:
     by = f" by {asked.lines}" if asked.lines else ""
     description = f"{title} ({unit}) over {asked.x}{by}" + (f", a panel per {asked.panels}" if asked.panels else "")
     width, height = style.SIZE_INCHES
-    with mpl.rc_context(style.SETTINGS):
-        columns = min(3, len(panels))
-        lines = -(-len(panels) // columns)
-        size = (max(width, 3.2 * columns), height + 2.7 * (lines - 1))
-        canvas = Canvas(figsize=size, layout="constrained")
+    columns = min(3, len(panels))
+    lines = -(-len(panels) // columns)
+    with style.canvas((max(width, 3.2 * columns), height + 2.7 * (lines - 1))) as canvas:
         grid = canvas.subplots(lines, columns, sharey=True, squeeze=False).ravel()
         for axes, panel in zip(grid, panels, strict=False):
             _draw(axes, where(rows, [(asked.panels, panel)]), asked)
