@@ -11,7 +11,7 @@ from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.judged import Judged
 from testbed.documents import read_json
 from testbed.report import words
-from testbed.report.page_templates import page_templates, write_page
+from testbed.report.page_templates import page_templates, write_html
 
 _HERE = Path(__file__).parent / "templates"
 _KINDS = {"claim": "claim", "changed": "changed set-up", "correction": "correction", "beyond": "beyond the source"}
@@ -35,7 +35,7 @@ def write_report(folder: Path) -> Path:
         for name, source in document["sources"].items()
         if any(of == name for of, _ in shown)
     ]
-    return write_page(
+    return write_html(
         folder,
         page_templates(_HERE),
         "claims.html.j2",

@@ -14,7 +14,7 @@ from testbed.figures import with_unit
 from testbed.matrix import gains, lines, picture
 from testbed.matrix.outcome import Spread
 from testbed.matrix.summary import KnownValue, RowSummary
-from testbed.report.page_templates import page_templates, write_page
+from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plots import Plot
 
 _HERE = Path(__file__).parent / "templates"
@@ -25,7 +25,7 @@ def write_report(folder: Path) -> Path:
     document, verdict = read_json(folder / "table.json"), read_verdict(folder)
     summaries = summaries_of(document)
     columns: list[str] = document["columns"]
-    return write_page(
+    return write_html(
         folder,
         page_templates(_HERE),
         "table.html.j2",

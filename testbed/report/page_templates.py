@@ -36,7 +36,7 @@ def on_page(plot: Plot) -> dict[str, Any]:
     }
 
 
-def write_page(folder: Path, environment: Environment, template: str, plots: Sequence[Plot], **values: Any) -> Path:
+def write_html(folder: Path, environment: Environment, template: str, plots: Sequence[Plot], **values: Any) -> Path:
     """``plots/*.svg`` and ``report.html``, whose path is returned; the same values give the same bytes.
 
     The template gets ``values``, the ``plots`` (as :func:`on_page` has them), the filter ``figure`` and the ``words``

@@ -11,7 +11,7 @@ from testbed.report import download, words
 from testbed.report.calibration import calibration_rows
 from testbed.report.dashboards import dashboard_links
 from testbed.report.folder import ResultFolder, pretty, read_folder
-from testbed.report.page_templates import page_templates, write_page
+from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plots import all_plots
 from testbed.report.shares import share_tables
 
@@ -26,7 +26,7 @@ def write_report(result_dir: Path) -> Path:
     environment = page_templates()
     environment.filters.update(pretty=pretty, seconds=_seconds, signed=_signed)
     plan = folder.plan
-    return write_page(
+    return write_html(
         result_dir,
         environment,
         "report.html.j2",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.result import Verdict
-from testbed.report.page_templates import page_templates, write_page
+from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plot import Plot
 from testbed.sweep.figures import FIGURES
 from testbed.sweep.load import LoadedSweep
@@ -21,7 +21,7 @@ def write_report(
 ) -> Path:
     """The page's path; the same table gives the same bytes."""
     keys = [*loaded.sweep.parameters, "policy"]
-    return write_page(
+    return write_html(
         folder,
         page_templates(_HERE),
         "sweep.html.j2",
