@@ -6,11 +6,11 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli.options import LinkOption, QuickOption, RuntimeOption, SetOption
+from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SetOption
 from testbed.errors import BadInput, Exit
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
             typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is."),
         ] = None,
         seeds: Annotated[int, typer.Option("--seeds", help="Runs of each version.", min=1)] = 10,
-        engine: Annotated[Literal["sim", "mininet"], typer.Option("--engine", help="What versions run on.")] = "sim",
+        engine: EngineOption = "sim",
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         runtime: RuntimeOption = "docker",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,6 +46,23 @@ FIGURES: Mapping[str, Figure] = {
 }
 """In the order that they are shown in; what a verdict brings beyond these follows, without a direction."""
 
+MEASURED_BY: Mapping[str, Figure] = {
+    "follows_law": Figure("largest error", "share", "lower", 0.0, 0.002),
+    "settles": Figure("settled after", "s", "lower", 0.02, 0.2),
+    "goodput": Figure("part of what the links carry", "share", "higher", 0.005),
+    "fair_share": Figure("Jain's index", "", "higher", 0.005),
+    "round_trip": Figure("mean RTT over that without a queue", "", "lower", 0.02, 0.01),
+    "mptcp_carried": Figure("links in use", "", "higher", 0.0, 1.0),
+    "ratio": Figure("ratio", "", None, 0.01),
+    "level": Figure("farthest sample", "", None, 0.01),
+    "link_filled": Figure("part of the link's rate", "share", None, 0.005),
+    "window_edges": Figure("edges met", "", None, 0.0, 1.0),
+}
+"""What checks about a number measure, by their judge. Where what is asked has two ends, neither way is better."""
+_LAW = "follows_law"
+_OF_CHECK = ": "
+"""Between judge and check's name in the name of such a figure: ``settles: final window ratio``."""
+
 OF_NCP = ("goodput_mib_s", "settled_s", "rtt_ms", "resent_share")
 
 
@@ -61,14 +78,23 @@ class Measured:
 
 def figure_of(name: str) -> Figure:
     """The figure; one that is not listed has the title and unit of its name, and no direction."""
+    judge, colon, check = name.partition(_OF_CHECK)
+    if colon and judge in MEASURED_BY:
+        found = MEASURED_BY[judge]
+        return replace(found, title=f"“{check}”: {found.title}")
     return FIGURES.get(name) or Figure(title_of(name), unit_of(name), None, 0.01)
+
+
+def is_of_check(name: str) -> bool:
+    """Whether a figure is what one check measured."""
+    return name.partition(_OF_CHECK)[0] in MEASURED_BY and _OF_CHECK in name
 
 
 def measured(folder: Path) -> Measured:
     """A run's figures from its result folder; BadInput where a file is missing or broken."""
     plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
-    values: dict[str, float] = {**_of_verdict(folder), **_of_checks(verdict)}
-    never: set[str] = set()
+    by_checks, never = _measured_by_checks(verdict)
+    values: dict[str, float] = {**_of_verdict(folder), **_of_checks(verdict), **by_checks}
     why = verdict.broken or ""
     if not why and sent_by(plan).windows:
         try:
@@ -102,11 +128,24 @@ def _of_checks(verdict: Verdict) -> dict[str, float]:
     found = {}
     if asked:
         found["checks_held"] = sum(check.status == "pass" for check in asked) / len(asked)
-    errors = [
-        float(check.measured)
-        for check in asked
-        if check.judge == "follows_law" and isinstance(check.measured, (int, float))
-    ]
+    errors = [float(c.measured) for c in asked if c.judge == _LAW and isinstance(c.measured, (int, float))]
     if errors:
         found["law_error"] = max(errors)
     return found
+
+
+def _measured_by_checks(verdict: Verdict) -> tuple[dict[str, float], set[str]]:
+    """What each check that was decided has measured, whether it held or not, and which were never reached. A run's
+    only check against the law is ``law_error`` already."""
+    only_law = sum(check.judge == _LAW for check in verdict.checks) == 1
+    values, never = {}, set()
+    for check in verdict.checks:
+        name = f"{check.judge}{_OF_CHECK}{check.name}"
+        if check.judge not in MEASURED_BY or check.status not in ("pass", "fail") or (check.judge == _LAW and only_law):
+            continue
+        if isinstance(check.measured, (int, float)):
+            values[name] = float(check.measured)
+        elif check.measured == "never":
+            values[name] = float(check.figures["judged_to_s"]) - float(check.figures["judged_from_s"])
+            never.add(name)
+    return values, never

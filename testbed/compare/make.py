@@ -14,6 +14,7 @@ from testbed.compare.groups import Group, Variant, read_run
 from testbed.engines import Options, Programs, Run
 from testbed.engines.virtual_run import VirtualRun
 from testbed.errors import BadInput
+from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Choices
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
@@ -31,7 +32,7 @@ OCCASION = "compare"
 class Asked:
     """What is the same for all versions."""
 
-    engine: Literal["mininet", "sim"]
+    engine: str
     seeds: int
     quick: bool
     assignments: tuple[str, ...]
@@ -89,8 +90,8 @@ class Versions(Folders):
     """For provenance, looked up once."""
 
     def carry_out(self, run: Run) -> None:
-        """In virtual time without pages, as there are many."""
-        if isinstance(run, VirtualRun):
+        """In the simulator, which makes many in no time, without pages."""
+        if isinstance(run, VirtualRun) and not engine_of(run.plan).kernel:
             carry_out_without_pages(run, self.machine_and_code)
         else:
             super().carry_out(run)

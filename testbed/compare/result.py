@@ -16,7 +16,7 @@ from rich.table import Table
 from testbed.compare import plots
 from testbed.compare.difference import Difference, Sample, alone, by_group, conclusion
 from testbed.compare.facts import changed_checks, differing, facts_of
-from testbed.compare.figures import figure_of
+from testbed.compare.figures import figure_of, is_of_check
 from testbed.compare.groups import Group
 from testbed.judge.algebra import verdict_of
 from testbed.report import style
@@ -52,8 +52,9 @@ class Comparison:
         }
 
     def shown(self, group: str) -> list[Difference]:
-        """A group's differences that fit on one screen."""
-        mine = by_group(self.differences).get(group, [])
+        """A group's differences that fit on one screen: of what checks measured, those where something was shown."""
+        found = by_group(self.differences).get(group, [])
+        mine = [d for d in found if d.word != "no difference shown" or not is_of_check(d.figure)]
         if len({d.case for d in mine}) < MANY_CASES:
             return mine
         first = {d.case: d for d in reversed(mine)}

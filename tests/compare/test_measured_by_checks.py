@@ -1,0 +1,89 @@
+"""What each check measured is compared, beside whether it held."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testbed.cli.app import main
+from testbed.compare.figures import figure_of, is_of_check, measured
+
+SETTLES, RATIO = "windows in the ratio of the links", "final window ratio"
+
+
+def compare(*arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["run.sh", "compare", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two groups of three runs in virtual time, which are the same."""
+    place = tmp_path_factory.mktemp("honest")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NCP_TESTBED_RESULTS", str(place))
+        patch.setenv("NCP_TESTBED_STATE", str(place / "state"))
+        patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+        assert compare("--scenario", "startup", "--quick", "--seeds", "3", "base:", "same:") == 0
+    return (place / "compare" / "latest" / "cells").resolve()
+
+
+def sabotaged(honest: Path, place: Path, check: str, value: float | str, status: str = "pass") -> Path:
+    """The second group, where a check has measured something else."""
+    shutil.copytree(honest / "same", place / "new")
+    for file in (place / "new").glob("*/*-*/verdict.json"):
+        document = json.loads(file.read_text())
+        (found,) = (entry for entry in document["checks"] if entry["name"] == check)
+        assert found["status"] == "pass"
+        found |= {"measured": value, "status": status}
+        file.write_text(json.dumps(document))
+    return place / "new"
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "code", "word"),
+    [
+        (SETTLES, 11.9, 1, "worse"),  # asked: at most 12 s
+        (SETTLES, 0.3, 0, "better"),
+        (RATIO, 8.99, 0, "differs"),  # asked: 7 to 9
+    ],
+)
+def test_a_check_that_measures_otherwise_and_still_holds_is_seen(
+    honest, tmp_path, monkeypatch, capsys, check, value, code, word
+) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    capsys.readouterr()
+    assert compare(str(honest / "base"), str(sabotaged(honest, tmp_path, check, value))) == code
+    out = capsys.readouterr().out
+    document = json.loads((tmp_path / "results" / "compare" / "latest" / "compare.json").read_text())
+    words = {d["figure"]: d["word"] for d in document["differences"] if d["word"] != "no difference shown"}
+    assert {name.partition(": ")[2]: said for name, said in words.items()} == {check: word}
+    (line,) = (line for line in out.splitlines() if check in line and "│" not in line and "against" not in line)
+    assert line.rstrip().endswith(word)
+    assert "holds in" not in out, "that it holds is the same in both"
+    assert check in (tmp_path / "results" / "compare" / "latest" / "report.html").read_text()
+
+
+def test_checks_that_measure_the_same_are_not_told_of(honest, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    assert compare(str(honest / "base"), str(honest / "same")) == 0
+    assert SETTLES not in capsys.readouterr().out
+
+
+def test_what_a_check_never_reached_counts_as_long_as_was_looked(honest, tmp_path) -> None:
+    run = next(sabotaged(honest, tmp_path, SETTLES, "never", "fail").glob("*/*-*"))
+    name = f"settles: {SETTLES}"
+    found = measured(run)
+    assert name in found.never
+    assert found.values[name] > measured(next((honest / "base").glob("*/*-*"))).values[name]
+
+
+def test_facts_and_checks_that_were_not_decided_are_no_figures(honest) -> None:
+    of_checks = {name for name in measured(next((honest / "base").glob("*/*-*"))).values if is_of_check(name)}
+    assert of_checks == {f"settles: {SETTLES}", f"ratio: {RATIO}", "ratio: delivered ratio"}
+    assert figure_of(f"settles: {SETTLES}").better == "lower"
+    assert figure_of("bulk: goodput_mib_s").better is None
