@@ -20,7 +20,7 @@ from testbed.runner.progress import Progress
 from testbed.study.again import Again, Asked
 from testbed.study.side_by_side import side_by_side
 
-Kind = Literal["run", "table", "sweep", "comparison", "claims"]
+Kind = Literal["run", "table", "sweep", "comparison", "cross-check", "repetitions", "claims"]
 Runs = Mapping[Path, Verified]
 """The single runs in result folders, judged again."""
 
@@ -29,6 +29,8 @@ _MARKS: tuple[tuple[str, Kind], ...] = (
     ("matrix.json", "table"),
     ("sweep.yaml", "sweep"),
     ("compare.json", "comparison"),
+    ("cross-check.json", "cross-check"),
+    ("hashes.json", "repetitions"),
     ("claims.json", "claims"),
 )
 WORDING = re.compile(r"(?:^|[.\]]|: )(?:reason|reasons\[\d+\]|summary|why): ")
@@ -187,6 +189,8 @@ _ROOMS: Mapping[Kind, str] = {
     "table": "testbed.matrix.verify",
     "sweep": "testbed.sweep.verify",
     "comparison": "testbed.compare.verify",
+    "cross-check": "testbed.compare.verify",
+    "repetitions": "testbed.compare.verify",
     "claims": "testbed.claims.verify",
 }
 """Where a kind of studies is judged again: ``verify(asked: Asked) -> Again``."""

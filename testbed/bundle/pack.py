@@ -15,6 +15,7 @@ from testbed.bundle.kinds import kind_of, runs_in
 from testbed.bundle.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.judge.algebra import verdict_of
 
 SCHEMA = 1
 DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"
@@ -112,6 +113,12 @@ def _what(folder: Path, kind: str) -> tuple[str, str]:
     """The scenario's name, and the verdict."""
     if kind == "comparison":
         return "compare", ", ".join(read_json(folder / "compare.json")["words"].values())
+    if kind == "cross-check":
+        scenarios = read_json(folder / "cross-check.json")["scenarios"]
+        return kind, verdict_of([entry["verdict"] for entry in scenarios])
+    if kind == "repetitions":
+        hashes = json.loads((folder / "hashes.json").read_text(encoding="utf-8"))
+        return "repeatable", "pass" if all(entry["holds"] for entry in hashes) else "fail"
     if kind == "claims":
         return "all", str(read_json(folder / "claims.json")["verdict"])
     document = read_json(folder / "verdict.json")

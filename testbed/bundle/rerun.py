@@ -12,6 +12,7 @@ from testbed import engines
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import read_verdict, recorded_database_points
+from testbed.compare.same_bytes import Repetition, digests
 from testbed.engines.sim.run import run_id as simulated_run_id
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout
@@ -22,7 +23,6 @@ from testbed.errors import TestbedError
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
-from testbed.repeatable.same_bytes import Repetition, digests
 from testbed.runner.progress import Progress, QuietProgress
 from testbed.scenario.load import LoadedScenario
 

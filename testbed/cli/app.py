@@ -21,22 +21,21 @@ from testbed.scenario import files
 
 GROUPS = {
     "Every day": {"run": "run", "list": "list_scenarios", "show": "scenario", "compare": "compare", "verify": "verify"},
-    "Many runs": {
-        "table": "table",
-        "sweep": "sweep",
-        "all": "all_claims",
-        "cross-check": "cross_check",
-        "repeatable": "repeatable",
-        "interop": "interop",
-        "bench": "bench",
-    },
+    "Many runs": {"table": "table", "sweep": "sweep", "all": "all_claims", "interop": "interop", "bench": "bench"},
     "Results": {"report": "report", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
     "Work on the testbed": {"validate": "scenario", "test": "test"},
 }
 """The verbs as the help shows them: group → verb → the module in here that has it."""
 
-VERBS = {verb: module for group in GROUPS.values() for verb, module in group.items()}
+FORMS = {"--engines": "cross-check", "--same-bytes": "repeatable"}
+"""Options by which ``compare`` has another form, with options of its own, and the name that each form has alone."""
+
+VERBS = {
+    **{verb: module for group in GROUPS.values() for verb, module in group.items()},
+    **dict.fromkeys(FORMS.values(), "compare"),
+}
+"""Verb → module, with those that the help does not show."""
 
 
 def main() -> None:
@@ -82,7 +81,7 @@ def command_line(verb: str | None) -> typer.Typer:
     order = list(VERBS)
     app.registered_commands.sort(key=lambda command: order.index(str(command.name)))
     for command in app.registered_commands:
-        command.rich_help_panel = next(group for group, verbs in GROUPS.items() if command.name in verbs)
+        command.rich_help_panel = next((group for group, verbs in GROUPS.items() if command.name in verbs), None)
     return app
 
 
@@ -93,6 +92,8 @@ def with_verb(arguments: Sequence[str]) -> list[str]:
     Raises :class:`BadInput` for a misspelt verb.
     """
     first = arguments[0] if arguments else "--help"
+    if first == "compare":
+        return _form_of_compare(arguments)
     if first.startswith("-") or (first in VERBS and first != "run"):
         return list(arguments)
     rest = list(arguments[1:] if first == "run" else arguments)
@@ -112,3 +113,12 @@ def with_verb(arguments: Sequence[str]) -> list[str]:
     if near_scenario and (files.is_table(near_scenario[0]) or files.is_sweep(near_scenario[0])):
         raise BadInput(f"there is no scenario, table or sweep {first!r}; did you mean {near_scenario[0]!r}?")
     return ["run", *arguments]
+
+
+def _form_of_compare(arguments: Sequence[str]) -> list[str]:
+    """``compare --engines sim,vkernel startup`` → ``cross-check …``, ``compare --same-bytes startup`` → ``repeatable
+    …``."""
+    for option, verb in FORMS.items():
+        if any(argument.partition("=")[0] == option for argument in arguments):
+            return [verb, *(argument for argument in arguments[1:] if argument != "--same-bytes")]
+    return list(arguments)

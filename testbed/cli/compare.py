@@ -1,4 +1,8 @@
-"""``compare``: groups of runs side by side, to "better", "worse" or "no difference shown"."""
+"""``compare``: groups of runs, engines or repetitions side by side. The last two are verbs of their own, too, as they
+were before there was one: ``cross-check`` and ``repeatable``.
+
+What compares is imported when it is asked for: SciPy alone takes longer than all else that the help needs.
+"""
 
 from __future__ import annotations
 
@@ -9,65 +13,80 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SetOption
-from testbed.errors import BadInput, Exit
+from testbed import engines, paths
+from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SeedOption, SetOption
+from testbed.cli.outcome import EXIT_OF_VERDICT, shown
+from testbed.engines import Options
+from testbed.errors import BadInput, CannotRun, Exit
+from testbed.plan.engines import ENGINES
+from testbed.plan.resolve import new_run_id
+from testbed.runner.progress import Progress
+from testbed.scenario.files import scenarios
+from testbed.study.bootstrap import ready
+from testbed.study.folder import make_latest
 
 if TYPE_CHECKING:
+    from testbed.compare.agreement import Agreement
     from testbed.compare.groups import Group, Variant
-    from testbed.compare.make import Asked
-    from testbed.runner.progress import Progress
+    from testbed.compare.versions import Asked
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verb, and the names that two of its forms had."""
+    app.command("compare")(compare_groups)
+    app.command("cross-check", hidden=True)(compare_engines)
+    app.command("repeatable", hidden=True)(compare_bytes)
 
-    @app.command("compare")
-    def compare(
-        what: Annotated[
-            list[str] | None,
-            typer.Argument(
-                metavar="[GROUP]…",
-                help="Result folders (several with commas between), NAME:KEY=VALUE,… with --scenario, "
-                "or SCENARIO:KEY=VALUE,… The first is what the others are compared with.",
-            ),
-        ] = None,
-        group: Annotated[
-            list[str] | None, typer.Option("--group", metavar="NAME=FOLDER,…", help="Runs under a name.")
-        ] = None,
-        scenario: Annotated[str, typer.Option("--scenario", help="What the versions run.")] = "",
-        commit: Annotated[
-            list[str] | None,
-            typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is."),
-        ] = None,
-        seeds: Annotated[int, typer.Option("--seeds", help="Runs of each version.", min=1)] = 10,
-        engine: EngineOption = "sim",
-        set_: SetOption = [],  # noqa: B006 (typer copies it)
-        quick: QuickOption = False,
-        runtime: RuntimeOption = "docker",
-        link: LinkOption = "auto",
-        figures: Annotated[str, typer.Option("--figures", help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
-        confidence: Annotated[
-            float,
-            typer.Option(
-                "--confidence",
-                help="With which all intervals together hold, where figures scatter normally.",
-                min=0.5,
-                max=0.9999,
-            ),
-        ] = 0.95,
-    ) -> None:
-        """Did a change help? Runs, policies, kernels or commits side by side.
 
-        Ends with 0 when nothing is worse, 1 when something is or a run failed, 3 when a run can't be trusted.
-        """
-        from testbed.compare.make import Asked
+def compare_groups(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[GROUP]…",
+            help="Result folders (several with commas between), NAME:KEY=VALUE,… with --scenario, "
+            "or SCENARIO:KEY=VALUE,… The first is what the others are compared with.",
+        ),
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", metavar="NAME=FOLDER,…", help="Runs under a name.")
+    ] = None,
+    scenario: Annotated[str, typer.Option("--scenario", help="What the versions run.")] = "",
+    commit: Annotated[
+        list[str] | None, typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Runs of each version.", min=1)] = 10,
+    engine: EngineOption = "sim",
+    set_: SetOption = [],  # noqa: B006 (typer copies it)
+    quick: QuickOption = False,
+    runtime: RuntimeOption = "docker",
+    link: LinkOption = "auto",
+    figures: Annotated[str, typer.Option("--figures", help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
+    confidence: Annotated[
+        float,
+        typer.Option(
+            "--confidence",
+            help="With which all intervals together hold, where figures scatter normally.",
+            min=0.5,
+            max=0.9999,
+        ),
+    ] = 0.95,
+) -> None:
+    """Did a change help? Runs, policies, kernels or commits side by side.
 
-        asked = Asked(engine, seeds, quick, tuple(set_), runtime, link)
-        code = _compare(
-            what or [], group or [], scenario, commit or [], asked, [f for f in figures.split(",") if f], confidence
-        )
-        raise typer.Exit(code)
+    Ends with 0 when nothing is worse, 1 when something is or a run failed, 3 when a run can't be trusted.
+
+    Two forms have options of their own: `compare --engines sim,vkernel [SCENARIO|TABLE]…`: do engines agree?
+    `compare --same-bytes SCENARIO…`: is every run the same to the byte? With `--help` each tells them.
+    """
+    from testbed.compare.versions import Asked
+
+    asked = Asked(engine, seeds, quick, tuple(set_), runtime, link)
+    code = _compare(
+        what or [], group or [], scenario, commit or [], asked, [f for f in figures.split(",") if f], confidence
+    )
+    raise typer.Exit(code)
 
 
 def _compare(
@@ -79,15 +98,8 @@ def _compare(
     figures: Sequence[str],
     confidence: float,
 ) -> int:
-    from rich.console import Console
-
-    from testbed import paths
-    from testbed.cli.outcome import shown
-    from testbed.compare import result
+    from testbed.compare import comparison as result
     from testbed.compare.difference import differences
-    from testbed.plan.resolve import new_run_id
-    from testbed.runner.progress import Progress
-    from testbed.study.folder import make_latest
 
     order, groups, variants = _sides(what, named, scenario, commits)
     progress = Progress()
@@ -158,9 +170,7 @@ def _short(text: str, taken: Sequence[str]) -> str:
 
 
 def _made(variants: Sequence[Variant], asked: Asked, folder: Path, progress: Progress) -> dict[str, Group]:
-    from testbed import engines
-    from testbed.compare.make import make, versions
-    from testbed.study.bootstrap import ready
+    from testbed.compare.versions import make, versions
 
     ready(engines.named(asked.engine), asked.options, progress, "compare")
     found = versions(variants, asked, progress)
@@ -172,3 +182,100 @@ def _known(figures: Sequence[str], groups: Sequence[Group]) -> None:
     for name in figures:
         if name not in known:
             raise BadInput(f"--figures: there is no figure {name!r}; figures: {', '.join(sorted(known))}")
+
+
+def compare_engines(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCENARIO|TABLE]…", help="All of scenarios/ without one; tables by name only."),
+    ] = None,
+    set_: SetOption = [],  # noqa: B006 (typer copies it)
+    quick: QuickOption = False,
+    runtime: RuntimeOption = "docker",
+    engines: Annotated[
+        str, typer.Option("--engines", metavar="ENGINE,…", help="Which: the first is what others are held to.")
+    ] = "sim,mininet",
+    rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows of tables.")] = "",
+    columns: Annotated[str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns of tables.")] = "",
+    repeat: Annotated[int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell of tables.")] = None,
+    results: Annotated[
+        list[str], typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder in place of a run.")
+    ] = [],  # noqa: B006
+) -> None:
+    """Run scenarios on each engine: window shares within ±0.03 at every second, goodput within 3%,
+    convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
+    PASS, FAIL or UNTRUSTED."""
+    from testbed.compare import agreement, on_engines
+
+    wanted = names or [str(path) for path in scenarios()]
+    chosen = _engines(engines)
+    kept = _kept(results, chosen, wanted)
+    asked = on_engines.Asked(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)
+    found: list[Agreement] = []
+    folder = paths.results() / "cross-check" / new_run_id()
+
+    def each(entry: Agreement) -> None:
+        found.append(entry)
+        print("\n".join(entry.lines()))
+        agreement.write(folder, found, {})  # whatever becomes of those that follow
+
+    refused = on_engines.compare_all(wanted, asked, folder, each, strict=bool(names))
+    if not found:
+        raise CannotRun("these engines carry none of the scenarios, so there is nothing to compare")
+    page = agreement.write(folder, found, refused)
+    make_latest(folder)
+    for entry in found:
+        print(f"{entry.verdict:<9} {entry.scenario}")
+    for name, why in refused.items():
+        print(f"{name}: not carried: {why}")
+    word = agreement.verdict_over(found)
+    print(f"  report      {page}")
+    print(f"{word.upper()} cross-check {folder.name}")
+    raise typer.Exit(EXIT_OF_VERDICT[word])
+
+
+def _engines(text: str) -> tuple[str, ...]:
+    names = text.split(",")
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown or len(names) < 2 or len(set(names)) < len(names):
+        raise BadInput(f"--engines {text}: should be two or more of {', '.join(ENGINES)}, like sim,vkernel")
+    return tuple(names)
+
+
+def _kept(results: list[str], engines: tuple[str, ...], names: list[str]) -> dict[str, Path]:
+    """Result folders by engine."""
+    found = {}
+    for text in results:
+        engine, _, folder = text.partition("=")
+        if engine not in engines or not Path(folder).is_dir():
+            raise BadInput(
+                f"--results {text}: should be one of {', '.join(engines)} and a result folder, "
+                "like mininet=results/startup/latest"
+            )
+        found[engine] = Path(folder).resolve()
+    if found and len(names) != 1:
+        raise BadInput("--results: give one scenario or table, that of the result folder")
+    return found
+
+
+def compare_bytes(
+    scenarios: Annotated[
+        list[str], typer.Argument(metavar="SCENARIO…", help="Scenarios, or cells of tables as TABLE/ROW/COLUMN.")
+    ],
+    runs: Annotated[int, typer.Option("--runs", min=2, max=99, help="Runs of each with one seed.")] = 10,
+    set_: SetOption = [],  # noqa: B006 (typer copies it)
+    quick: QuickOption = False,
+    seed: SeedOption = None,
+) -> None:
+    """Run scenarios in a guest kernel several times: every file of data must be the same bytes each time, and
+    another seed another run. The last line is PASS or FAIL."""
+    from testbed.compare.repetitions import loaded_of, repeat
+
+    loaded = {name: loaded_of(name, set_, quick=quick) for name in scenarios}
+    found, folder = repeat(loaded, Options(seed=seed, quick=quick), runs, paths.results() / "repeatable")
+    for repetition in found:
+        print("\n".join(repetition.lines()))
+    holds = all(repetition.holds for repetition in found)
+    print(f"  hashes      {folder / 'hashes.json'}")
+    print(f"{'PASS' if holds else 'FAIL'} repeatable {folder.name}")
+    raise typer.Exit(Exit.PASS if holds else Exit.FAIL)

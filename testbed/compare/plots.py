@@ -1,18 +1,20 @@
-"""Groups over one another: over time, and their differences as intervals."""
+"""Groups, and engines, over one another: over time, and differences as intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.ticker import NullLocator
 
 from testbed.checks.evidence import CannotJudge, Evidence, Timed, agent_results
+from testbed.compare.allowance import SHARE_TOLERANCE
 from testbed.compare.difference import Difference
 from testbed.compare.figures import figure_of
 from testbed.compare.groups import Group, RunOf
+from testbed.plan.model import Session
 from testbed.report import style
-from testbed.report.plots import Plot
+from testbed.report.plot import Plot
 from testbed.series import FromFile
 
 OVER_TIME = (
@@ -25,6 +27,8 @@ MOST_RUNS = 10
 """Of each group are drawn: more would not be told apart, and cost a second each."""
 POINTS = 300
 TICKS = (-1000, -100, -30, -10, -5, 0, 5, 10, 30, 100, 1000)
+_MARKERS = (".", "x", "+")
+"""Of the engines after the first."""
 
 
 def over_time(groups: Sequence[Group]) -> list[Plot]:
@@ -77,6 +81,36 @@ def intervals(found: Sequence[Difference], confidence: float) -> Plot | None:
         axes.xaxis.set_major_formatter("{x:+g}")
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("% (logarithmic beyond ±5)")
+        return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def share_plot(session: Session, engines: Mapping[str, Evidence]) -> Plot:
+    """Window shares of a session: the first engine's as lines with what is allowed, each other one's as marks."""
+    name = f"{session['name']}-window-share"
+    description = f"Window shares of session {session['name']} on {' and '.join(engines)}"
+    with style.new_plot("Share of the session's window", "share") as (figure, axes):
+        for place, (engine, run) in enumerate(engines.items()):
+            for number, (connection, s) in enumerate(run.samples("window_share", session["name"]).items()):
+                if place == 0:
+                    colour = style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
+                    axes.plot(s.t_s, s.values, color=colour, label=f"{connection}, {engine}")
+                    low, high = s.values - SHARE_TOLERANCE, s.values + SHARE_TOLERANCE
+                    axes.fill_between(s.t_s, low, high, color=colour, alpha=0.16, linewidth=0)
+                else:
+                    axes.plot(
+                        s.t_s[::5],
+                        s.values[::5],
+                        _MARKERS[(place - 1) % len(_MARKERS)],
+                        markersize=4,
+                        color=style.INK,
+                        zorder=3,
+                        label=None if number else engine,
+                    )
+        axes.set_ylim(0, 1.05)
+        axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-len(axes.get_legend_handles_labels()[1]) // 3))
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.1, 0.99), ncols=3, columnspacing=0.8, handlelength=1.2, fontsize=7.5
+        )
         return Plot(name, description, style.to_svg(figure, name, description))
 
 

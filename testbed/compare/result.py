@@ -1,224 +1,35 @@
-"""A comparison's own folder (``compare.json``, plots, page) and what the terminal shows of it."""
+"""A comparison's own folder, whatever was compared: the document, drawings, the page."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from testbed.compare import plots
-from testbed.compare.difference import Difference, Sample, alone, by_group, conclusion
-from testbed.compare.facts import changed_checks, differing, facts_of
-from testbed.compare.figures import figure_of, is_of_check
-from testbed.compare.groups import Group
-from testbed.judge.algebra import verdict_of
 from testbed.report import style
 from testbed.report.page_templates import page_templates
-from testbed.report.plots import Plot
+from testbed.report.plot import Plot
+from testbed.study.folder import write_json
 
-_WORD_OF: Mapping[str, str] = {"pass": "", "fail": "failed", "untrusted": "untrusted"}
-"""Of the groups' runs; empty where the figures have the word."""
 _TEMPLATES = Path(__file__).parent / "templates"
-MANY_CASES = 3
-"""From so many settings on only the first figure is shown of each, and others where something was shown of them."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What was compared and what came out; the first group is what the others are compared with."""
-
-    name: str
-    groups: list[Group]
-    differences: list[Difference]
-    confidence: float
-    command: str
-
-    @property
-    def words(self) -> dict[str, str]:
-        """By group: ``better``, ``worse``, ``mixed`` or ``no difference shown``; ``failed`` where a run of it or of the
-        first group broke down, is missing or failed a fact, ``untrusted`` where one can't be trusted."""
-        found = by_group(self.differences)
-        return {
-            group.name: _WORD_OF[verdict_of([self.groups[0].standing, group.standing])]
-            or conclusion(found.get(group.name, []))
-            for group in self.groups[1:]
-        }
-
-    def shown(self, group: str) -> list[Difference]:
-        """A group's differences that fit on one screen: of what checks measured, those where something was shown."""
-        found = by_group(self.differences).get(group, [])
-        mine = [d for d in found if d.word != "no difference shown" or not is_of_check(d.figure)]
-        if len({d.case for d in mine}) < MANY_CASES:
-            return mine
-        first = {d.case: d for d in reversed(mine)}
-        return [d for d in mine if d.word != "no difference shown" or d is first[d.case]]
-
-
-def lines(comparison: Comparison) -> list[str]:
-    """The last lines, one per group: the word, the groups and what is behind it."""
-    base, found = comparison.groups[0].name, by_group(comparison.differences)
-    told = []
-    for group, word in comparison.words.items():
-        moved = [d for d in found.get(group, []) if d.word in ("better", "worse")]
-        parts = [
-            f"{d.figure}{f' of {d.case}' if d.case else ''} {change(d)}{f' {d.word}' if word == 'mixed' else ''}"
-            for d in sorted(moved, key=lambda d: d.word != "worse")
-        ]
-        rest = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        told.append(f"{word.upper()} {group} against {base}" + (f": {', '.join(parts[:4])}{rest}" if parts else ""))
-    return told
-
-
-def print_screen(comparison: Comparison, console: Console) -> None:
-    """Everything that a decision needs, on one screen."""
-    for name, values in differing(comparison.groups):
-        console.print(f"  {name:<10} {'  |  '.join(values)}", highlight=False, markup=False)
-    for group in comparison.groups:
-        left_out = len(group.runs) - len(group.trusted)
-        if left_out:
-            console.print(f"  {group.name}: {left_out} of {len(group.runs)} runs are untrusted and left out")
-        for why in dict.fromkeys(run.measured.why_none for run in group.runs if run.measured.why_none):
-            console.print(f"  {group.name}: without figures: {why}", highlight=False, markup=False)
-    base = comparison.groups[0]
-    for group in comparison.groups[1:]:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("figure", no_wrap=True)
-        for head in (_head(base), _head(group), "difference", "verdict"):
-            table.add_column(head, justify="left" if head == "verdict" else "right", overflow="fold")
-        for d in comparison.shown(group.name):
-            colour = {"better": "green", "worse": "red"}.get(d.word, "")
-            table.add_row(
-                f"{d.case + ' ' if d.case else ''}{d.figure}",
-                mean(d.base),
-                mean(d.new),
-                with_interval(d),
-                f"[{colour}]{d.word}[/]" if colour else d.word,
-            )
-        console.print(table)
-        if not_in_both := alone(base, group):
-            console.print(
-                f"  in one of the two only, and left out: {', '.join(not_in_both)}", highlight=False, markup=False
-            )
-        for text in changed_checks(base, group):
-            console.print(f"  {text}", highlight=False, markup=False)
-
-
-def _head(group: Group) -> str:
-    return f"{group.name} (n={len(group.trusted)})".replace("[", r"\[")
-
-
-def mean(sample: Sample) -> str:
-    """``1.093``, or ``>12.1 (never in 3 of 10)``."""
-    text = f"{sample.mean:.4g}"
-    return f">{text} (never: {sample.never}/{sample.n})" if sample.never else text
-
-
-def change(d: Difference) -> str:
-    """``+2.4%``, or the bare difference where the first group's mean is 0."""
-    return f"{d.difference:+.3g}" if d.relative is None else f"{d.relative:+.1%}"
-
-
-def with_interval(d: Difference) -> str:
-    """``+2.4% (+2.1…+2.7)``; the interval is missing where there are too few runs."""
-    if d.low is None or d.high is None:
-        return change(d)
-    if not d.low and not d.difference and not d.high:
-        return "0"
-    if d.relative is None:
-        return f"{change(d)} ({d.low:+.3g}…{d.high:+.3g})"
-    low, high = (100 * x / abs(d.base.mean) for x in (d.low, d.high))
-    return f"{change(d)} ({low:+.1f}…{high:+.1f})"
-
-
-def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Path:
-    """``compare.json``, ``plots/`` and ``report.html``; returns the page's path. ``home`` is the folder that the runs'
-    places are told from, if it is another one."""
+def write(folder: Path, kind: str, document: Mapping[str, Any], drawings: Mapping[str, Plot], **shown: Any) -> Path:
+    """``<kind>.json``, the drawings by their paths in the folder, and ``report.html`` of the kind's template,
+    which is given what is ``shown``. Returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    document = {
-        "schema": 1,
-        "name": comparison.name,
-        "command": comparison.command,
-        "confidence": comparison.confidence,
-        "words": comparison.words,
-        "groups": [_group_json(group, home or folder) for group in comparison.groups],
-        "differences": [difference.as_json() for difference in comparison.differences],
-    }
-    (folder / "compare.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    drawn = [plots.intervals(comparison.differences, comparison.confidence), *_over_time(comparison.groups)]
-    found = [plot for plot in drawn if plot is not None]
-    (folder / "plots").mkdir(exist_ok=True)
-    for plot in found:
-        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
-    environment = page_templates(_TEMPLATES)
+    write_json(folder / f"{kind}.json", document)
+    for place, plot in drawings.items():
+        (folder / place).parent.mkdir(exist_ok=True)
+        (folder / place).write_text(plot.svg, encoding="utf-8")
     page = folder / "report.html"
-    text = environment.get_template("compare.html.j2").render(
-        comparison=comparison,
-        base=comparison.groups[0],
-        by_group=by_group(comparison.differences),
-        facts=differing(comparison.groups),
-        lines=lines(comparison),
-        banner=_banner(comparison),
-        changed_checks={g.name: changed_checks(comparison.groups[0], g) for g in comparison.groups[1:]},
-        plots=[(Markup(style.for_page(p.svg, p.name, p.description)), p.description) for p in found],
-        figure_of=figure_of,
-        mean=mean,
-        with_interval=with_interval,
-    )
-    page.write_text(text, encoding="utf-8")
+    template = page_templates(_TEMPLATES).get_template(f"{kind}.html.j2")
+    page.write_text(template.render(**shown, drawn=_drawn), encoding="utf-8")
     return page
 
 
-def _over_time(groups: Sequence[Group]) -> list[Plot]:
-    """Over one time axis only where the setting is one and the same."""
-    cases = {case for group in groups for case in group.cases}
-    one_each = all(len(group.cases) == 1 for group in groups)
-    return plots.over_time(groups) if len(cases) == 1 or one_each else []
-
-
-def _group_json(group: Group, folder: Path) -> Mapping[str, Any]:
-    return {
-        "name": group.name,
-        "facts": facts_of(group),
-        "missing": group.missing,
-        "runs": [
-            {
-                "folder": _place(run.folder, folder),
-                "case": run.case,
-                "seed": run.seed,
-                "trusted": run.trusted,
-                "standing": run.standing,
-                "figures": run.measured.values,
-                "never": sorted(run.measured.never),
-                "without_figures": run.measured.why_none,
-            }
-            for run in group.runs
-        ],
-    }
-
-
-def _place(run: Path, folder: Path) -> str:
-    """Relative where it is inside, so that the folder may be moved."""
-    inside = run.resolve().is_relative_to(folder.resolve())
-    return str(run.resolve().relative_to(folder.resolve()) if inside else run.resolve())
-
-
-def _banner(comparison: Comparison) -> tuple[str, str]:
-    """The word of the page, and its colour's class."""
-    words = set(comparison.words.values())
-    for word, colour in (
-        ("failed", "fail"),
-        ("worse", "fail"),
-        ("mixed", "untrusted"),
-        ("untrusted", "untrusted"),
-        ("better", "pass"),
-    ):
-        if word in words:
-            return word, colour
-    return "no difference shown", "neutral"
+def _drawn(plot: Plot, name: str) -> Markup:
+    """The plot for the page, where no other has that name."""
+    return Markup(style.for_page(plot.svg, name, plot.description))

@@ -1,25 +1,37 @@
-"""Compares a comparison's groups again, from the runs in its folder."""
+"""Compares again what was compared, from the runs in the folder: groups, engines, or the same bytes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from testbed.checks.verify import differences as document_differences
+from testbed.compare import agreement, comparison, on_engines
+from testbed.compare.agreement import Agreement
+from testbed.compare.comparison import Comparison
 from testbed.compare.difference import differences
+from testbed.compare.figures import Measured
 from testbed.compare.groups import Group, RunOf, read_run
-from testbed.compare.result import Comparison, write
+from testbed.compare.same_bytes import Repetition, digests
 from testbed.documents import read_json
+from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked
+from testbed.study.kept import finished
+from testbed.study.place import folder_of
 
 
 def verify(of: Asked) -> Again:
-    """The words by the runs, what differs from ``compare.json``, and which runs are elsewhere. The comparison is made
+    """The words by the runs, what differs from the document, and which runs are elsewhere. The comparison is made
     again in ``place``, plots and page as well.
 
     Raises BadInput where a file is missing or broken.
     """
+    return next(again for file, again in _KINDS.items() if (of.folder / file).is_file())(of)
+
+
+def _groups(of: Asked) -> Again:
     folder, place = of.folder, of.place
     document = read_json(folder / "compare.json")
     notes: list[str] = []
@@ -29,7 +41,7 @@ def verify(of: Asked) -> Again:
     confidence = float(document["confidence"])
     found = differences(groups[0], groups[1:], confidence, only) if trusted else []
     again = Comparison(document["name"], groups, found, confidence, document["command"])
-    write(place, again, folder)
+    comparison.write(place, again, folder)
     told = list(document_differences("", document, read_json(place / "compare.json")))
     said = ", ".join(f"{group} {word}" for group, word in again.words.items())
     return Again(f"comparison {document['name']}", said, told, notes, has_page=not notes)
@@ -44,14 +56,50 @@ def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
             group.runs.append(read_run(place, run["case"]))
         else:
             elsewhere += 1
-            group.runs.append(_as_recorded(place, run))
+            measured = Measured(dict(run["figures"]), frozenset(run["never"]), run["without_figures"])
+            as_recorded = run.get("standing", "pass")
+            group.runs.append(RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, as_recorded))
     if elsewhere:
         notes.append(f"{elsewhere} runs of {group.name} are not in the folder: their figures are as recorded")
     return group
 
 
-def _as_recorded(place: Path, run: Mapping[str, Any]) -> RunOf:
-    from testbed.compare.figures import Measured
+def _engines(of: Asked) -> Again:
+    document = read_json(of.folder / "cross-check.json")
+    found: list[Agreement] = []
+    told: list[str] = []
+    notes: list[str] = []
+    for entry in document["scenarios"]:
+        engines = {word: name for name, word in on_engines.WORDS.items()}
+        runs = {w: of.folder / folder_of(entry["scenario"], engines[w]) / run for w, run in entry["runs"].items()}
+        if not all((run / "plan.json").is_file() for run in runs.values()):
+            notes.append(f"{entry['scenario']}: its runs are not in the folder, and what they differ in is as recorded")
+            continue
+        title = read_plan(next(iter(runs.values())) / "plan.json")["title"]
+        found.append(on_engines.of_runs(entry["scenario"], title, runs))
+        told += document_differences(entry["scenario"], entry, found[-1].as_json())
+    agreement.write(of.place, found, document["refused"])
+    verdict = agreement.verdict_over(found) if found else "nothing compared"
+    return Again(f"cross-check {of.folder.resolve().name}", verdict, told, notes, has_page=not notes)
 
-    measured = Measured(dict(run["figures"]), frozenset(run["never"]), run["without_figures"])
-    return RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, run.get("standing", "pass"))
+
+def _bytes(of: Asked) -> Again:
+    told: list[str] = []
+    notes: list[str] = []
+    holds = True
+    for entry in json.loads((of.folder / "hashes.json").read_text(encoding="utf-8")):
+        recorded = [*entry["runs"], entry["other_seed"]]
+        again = []
+        for number, data in enumerate(recorded, 1):
+            kept = finished(of.folder / folder_of(entry["name"].replace("/", "-"), str(number)))
+            again.append(digests(kept[-1]) if kept else data)
+            told += document_differences(f"{entry['name']} run {number}", data, again[-1])
+        found = Repetition(entry["name"], again[:-1], entry["span"], again[-1])
+        told += document_differences(entry["name"], entry, found.as_json())
+        holds = holds and found.holds
+        notes += [] if kept else [f"{entry['name']}: its runs are not in the folder: their hashes are as recorded"]
+    return Again(f"repeatable {of.folder.resolve().name}", "pass" if holds else "fail", told, notes, has_page=False)
+
+
+_KINDS = {"compare.json": _groups, "cross-check.json": _engines, "hashes.json": _bytes}
+"""By the document in the folder."""

@@ -15,8 +15,8 @@ from testbed import engines, paths
 from testbed.checks.result import Trust
 from testbed.doctor import Need
 from testbed.documents import read_json
-from testbed.emulation.life import EmulatedRun
 from testbed.engines import Engine, Options, Programs
+from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError
 from testbed.interop.cell_run import CellResult, Place, run_cell
 from testbed.interop.cells import Cell, loss_words

@@ -11,7 +11,7 @@ from testbed.checks.verify import read_verdict
 from testbed.cli.app import main
 from testbed.compare.difference import conclusion, differences
 from testbed.compare.groups import Group, named_places, recorded, variant
-from testbed.compare.make import Asked, Version, Versions, choices_of, make
+from testbed.compare.versions import Asked, Version, Versions, choices_of, make
 from testbed.engines import Run
 from testbed.errors import BadInput
 from testbed.plan.resolve import Choices

@@ -34,7 +34,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sabotaged(honest: Path, place: Path, check: str, value: float | str, status: str = "pass") -> Path:
     """The second group, where a check has measured something else."""
-    shutil.copytree(honest / "same", place / "new")
+    shutil.copytree(honest / "same", place / "new", symlinks=True)
     for file in (place / "new").glob("*/*-*/verdict.json"):
         document = json.loads(file.read_text())
         (found,) = (entry for entry in document["checks"] if entry["name"] == check)

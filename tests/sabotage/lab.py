@@ -109,7 +109,7 @@ class Lab:
         self.patch.setattr("testbed.runner.judging._on_one_clock", lambda *_: [])  # for the database only
         self.patch.setattr("testbed.compare.plots.over_time", lambda _groups: [])
         self.patch.setattr("testbed.compare.plots.intervals", lambda *_: None)
-        self.patch.setattr("testbed.crosscheck.make._plots", lambda _found: [])
+        self.patch.setattr("testbed.compare.on_engines._plots", lambda _found: [])
 
     def ask(self, *arguments: str) -> Said:
         """``./run.sh ARGUMENTS``, in this process."""

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from testbed import paths
-from testbed.cli.app import GROUPS, VERBS, command_line, with_verb
+from testbed.cli.app import FORMS, GROUPS, VERBS, command_line, with_verb
 from testbed.errors import BadInput
 from testbed.scenario import files
 
@@ -41,7 +41,7 @@ def test_a_scenario_in_the_simulator_needs_neither_docker_nor_the_tables_of_swee
 
 
 def test_every_verb_is_in_one_group_and_has_a_module_that_registers_it() -> None:
-    assert sum(len(verbs) for verbs in GROUPS.values()) == len(VERBS)
+    assert sum(len(verbs) for verbs in GROUPS.values()) + len(FORMS) == len(VERBS)
     assert len(next(iter(GROUPS.values()))) == 5
     assert [command.name for command in command_line(None).registered_commands] == list(VERBS)
     for verb in VERBS:
@@ -64,6 +64,11 @@ def test_the_help_shows_the_daily_verbs_first() -> None:
         ("run --engine sim --quick speed-table", "table --engine sim --quick speed-table"),
         ("run window-rtt", "sweep window-rtt"),
         ("table speed-table", "table speed-table"),
+        ("compare --engines sim,vkernel startup", "cross-check --engines sim,vkernel startup"),
+        ("compare startup --engines=sim,vkernel", "cross-check startup --engines=sim,vkernel"),
+        ("compare --same-bytes startup --runs 2", "repeatable startup --runs 2"),
+        ("compare --scenario startup --engine vkernel a: b:", "compare --scenario startup --engine vkernel a: b:"),
+        ("cross-check startup", "cross-check startup"),
         ("list", "list"),
         ("--help", "--help"),
     ],

@@ -12,19 +12,21 @@ from typing import Any, Literal, TypeVar
 from testbed import engines, paths
 from testbed.checks.standing import standing_of, standing_of_cell
 from testbed.checks.verify import read_verdict
-from testbed.crosscheck.compare import Difference, compare
-from testbed.crosscheck.figures import compare_figures, compare_tables
-from testbed.crosscheck.plot import share_plot
-from testbed.crosscheck.result import Compared
+from testbed.compare import allowance
+from testbed.compare.agreement import Agreement
+from testbed.compare.allowance import Deviation
+from testbed.compare.allowed_figures import compare_figures, compare_tables
+from testbed.compare.plots import share_plot
 from testbed.documents import read_json
 from testbed.engines import Engine, Options
-from testbed.errors import BadInput, CannotRun, RunFailed
+from testbed.errors import BadInput, CannotRun
 from testbed.judge.algebra import Part, Standing, worst
 from testbed.matrix import load as table_file
 from testbed.matrix import table_run
 from testbed.matrix.cells_asked import cells_asked
 from testbed.matrix.outcome import Outcome
 from testbed.plan.engines import ENGINES
+from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
 from testbed.report.folder import ResultFolder, read_folder
 from testbed.runner.progress import Progress
@@ -62,7 +64,7 @@ class Asked:
 
 
 def compare_all(
-    names: Sequence[str], asked: Asked, folder: Path, each: Callable[[Compared], object], *, strict: bool
+    names: Sequence[str], asked: Asked, folder: Path, each: Callable[[Agreement], object], *, strict: bool
 ) -> dict[str, str]:
     """Each scenario and table on all engines: ``each`` gets what came out as soon as it is there.
 
@@ -100,43 +102,38 @@ def compare_all(
     return {Path(name).stem: why for name, why in refused.items()}
 
 
-def _of_scenario(loaded: LoadedScenario, folders: Mapping[str, Path], asked: Asked) -> Compared:
-    scenario = loaded.scenario
-    runs = {WORDS[engine]: folder for engine, folder in folders.items()}
-    found: dict[str, ResultFolder] = {}
-    for word, folder in runs.items():
-        try:
-            found[word] = _read(folder, loaded, asked)
-        except RunFailed as error:
-            why = f"with {word}: {error.message}"
-            return Compared(scenario.name, scenario.title, runs, [], [], [], broken=why)
-    reasons = [reason for folder in found.values() for reason in folder.verdict.trust.reasons]
-    return Compared(
-        scenario.name,
-        scenario.title,
+def _of_scenario(loaded: LoadedScenario, folders: Mapping[str, Path], asked: Asked) -> Agreement:
+    for folder in asked.results.values():
+        plan = read_plan(folder / "plan.json")
+        _same_question(folder, plan, plan["scenario"], loaded.scenario.name, loaded.overrides, asked)
+    return of_runs(loaded.scenario.name, loaded.scenario.title, {WORDS[name]: run for name, run in folders.items()})
+
+
+def of_runs(scenario: str, title: str, runs: Mapping[str, Path]) -> Agreement:
+    """One scenario's runs, by engine, as the page calls it."""
+    found = {word: read_folder(folder) for word, folder in runs.items()}
+    for word, folder in found.items():
+        if folder.verdict.broken or folder.evidence is None:
+            why = f"with {word}: the run broke down: {folder.verdict.summary}"
+            return Agreement(scenario, title, runs, broken=why)
+    return Agreement(
+        scenario,
+        title,
         runs,
-        _pairs(found, _of_runs),
+        _pairs(found, _of_two),
         _plots(found),
-        reasons,
+        [reason for folder in found.values() for reason in folder.verdict.trust.reasons],
         runs_own={word: standing_of(folder.verdict) for word, folder in found.items()},
     )
 
 
-def _read(folder: Path, loaded: LoadedScenario, asked: Asked) -> ResultFolder:
-    found = read_folder(folder)
-    if found.verdict.broken or found.evidence is None:
-        raise RunFailed(f"the run broke down: {found.verdict.summary}")
-    _same_question(folder, found.plan, found.plan["scenario"], loaded.scenario.name, loaded.overrides, asked)
-    return found
-
-
-def _of_runs(first: ResultFolder, second: ResultFolder) -> list[Difference]:
+def _of_two(first: ResultFolder, second: ResultFolder) -> list[Deviation]:
     assert first.evidence is not None
     assert second.evidence is not None
     if not traffic_of(first.plan).windows:
         name = first.plan["scenario"]
         return list(compare_figures(name, first.verdict.figures, second.verdict.figures))
-    return compare(first.evidence, second.evidence)
+    return allowance.of_runs(first.evidence, second.evidence)
 
 
 def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
@@ -147,7 +144,7 @@ def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
     return [share_plot(session, evidence) for session in several] if traffic_of(plan).windows else []
 
 
-def _of_table(name: str, asked: Asked) -> Compared:
+def _of_table(name: str, asked: Asked) -> Agreement:
     loaded = table_file.load(name, asked.settings, quick=asked.quick)
     runs: dict[str, Path] = {}
     reasons: list[str] = []
@@ -161,10 +158,10 @@ def _of_table(name: str, asked: Asked) -> Compared:
         if (folder / "verdict.json").exists():  # a table that is not complete has none
             reasons += read_verdict(folder).trust.reasons
 
-    def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+    def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Deviation]:
         return compare_tables(loaded.table, first, second)
 
-    return Compared(
+    return Agreement(
         loaded.table.name,
         loaded.table.title,
         runs,
@@ -196,8 +193,8 @@ def _run_table(loaded: table_file.LoadedTable, engine: str, asked: Asked) -> Pat
 
 
 def _pairs(
-    found: Mapping[str, Measured], compared: Callable[[Measured, Measured], Sequence[Difference]]
-) -> list[Difference]:
+    found: Mapping[str, Measured], compared: Callable[[Measured, Measured], Sequence[Deviation]]
+) -> list[Deviation]:
     """Each of the others beside the first; of more than two, each difference says which ones it is of."""
     (first, baseline), *others = found.items()
     differences = []

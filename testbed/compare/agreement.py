@@ -1,35 +1,29 @@
-"""A cross-check's own folder: ``cross-check.json``, plots and a page."""
+"""Engines that were compared: whether they agree within what is allowed, ``cross-check.json`` and the page."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from testbed.crosscheck.compare import Difference
+from testbed.compare import result
+from testbed.compare.allowance import Deviation
 from testbed.judge.algebra import Part, Standing, Word, verdict_of
-from testbed.report import style
-from testbed.report.page_templates import page_templates
 from testbed.report.plot import Plot
-
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
-class Compared:
+class Agreement:
     """One scenario or table on several engines. ``runs`` are the result folders by engine, ``untrusted`` the reasons
     why the emulated one can't be trusted, ``broken`` why there is nothing to compare."""
 
     scenario: str
     title: str
-    runs: dict[str, Path]
-    differences: list[Difference]
-    plots: list[Plot]
-    untrusted: list[str]
+    runs: Mapping[str, Path]
+    differences: Sequence[Deviation] = ()
+    plots: Sequence[Plot] = ()
+    untrusted: Sequence[str] = ()
     broken: str = ""
     runs_own: Mapping[str, Standing] = field(default_factory=dict)
     """By engine what its runs are worth: two that fail in the same fact are alike, and prove nothing."""
@@ -50,12 +44,20 @@ class Compared:
         """``pass``, ``fail`` or ``untrusted``."""
         return verdict_of(self.parts.values())
 
+    def lines(self) -> list[str]:
+        """What came out, for the terminal."""
+        told = [("same" if difference.same else "differs", difference.text) for difference in self.differences]
+        told += [(word, f"{engine}: its own runs") for engine, word in self.runs_own.items() if word != "pass"]
+        told += [("untrusted", reason) for reason in self.untrusted]
+        told += [("broken", self.broken)] if self.broken else []
+        return [f"{self.scenario}: {self.verdict}", *(f"  {word:<11} {text}" for word, text in told)]
+
     def as_json(self) -> dict[str, Any]:
         """For ``cross-check.json``."""
         return {
             "scenario": self.scenario,
             "verdict": self.verdict,
-            "untrusted": self.untrusted,
+            "untrusted": list(self.untrusted),
             "broken": self.broken,
             "runs": {engine: folder.name for engine, folder in self.runs.items()},
             "runs_own": dict(self.runs_own),
@@ -63,32 +65,21 @@ class Compared:
         }
 
 
-def verdict_over(compared: Sequence[Compared]) -> Word:
+def verdict_over(found: Sequence[Agreement]) -> Word:
     """Of all scenarios and tables."""
-    return verdict_of([entry.verdict for entry in compared])
+    return verdict_of([entry.verdict for entry in found])
 
 
-def write(folder: Path, compared: list[Compared], refused: dict[str, str]) -> Path:
-    """Write it all; ``refused`` says of scenarios why the simulator can't carry them. Returns the page."""
-    folder.mkdir(parents=True, exist_ok=True)
-    document = {"schema": 1, "scenarios": [c.as_json() for c in compared], "refused": refused}
-    (folder / "cross-check.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    for entry in compared:
-        for plot in entry.plots:
-            (folder / f"{entry.scenario}-{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
-    environment = page_templates(_TEMPLATES)
-    page = folder / "report.html"
-    text = environment.get_template("cross_check.html.j2").render(
-        verdict=verdict_over(compared),
+def write(folder: Path, found: Sequence[Agreement], refused: Mapping[str, str]) -> Path:
+    """Write it all; ``refused`` says of scenarios why an engine can't carry them. Returns the page."""
+    return result.write(
+        folder,
+        "cross-check",
+        {"schema": 1, "scenarios": [entry.as_json() for entry in found], "refused": dict(refused)},
+        {f"{entry.scenario}-{plot.name}.svg": plot for entry in found for plot in entry.plots},
+        verdict=verdict_over(found),
         run=folder.name,
-        engines=" and ".join(dict.fromkeys(engine for entry in compared for engine in entry.runs)),
-        compared=compared,
+        engines=" and ".join(dict.fromkeys(engine for entry in found for engine in entry.runs)),
+        compared=found,
         refused=refused,
-        figure=_figure,
     )
-    page.write_text(text, encoding="utf-8")
-    return page
-
-
-def _figure(scenario: str, plot: Plot) -> Markup:
-    return Markup(style.for_page(plot.svg, f"{scenario}-{plot.name}", plot.description))

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from testbed import paths
 from testbed.checks.evidence import Evidence
-from testbed.cli import cross_check
-from testbed.crosscheck import result
-from testbed.crosscheck.compare import compare
-from testbed.crosscheck.plot import share_plot
+from testbed.cli import compare
+from testbed.compare import agreement
+from testbed.compare.allowance import of_runs
+from testbed.compare.plots import share_plot
 from testbed.errors import CannotRun
 from testbed.report.folder import read_folder
 from testbed.runner.progress import Progress
@@ -42,15 +42,15 @@ def simulated(tmp_path_factory: pytest.TempPathFactory):
 
 def test_a_run_is_the_same_as_itself(simulated) -> None:
     evidence = simulated()
-    differences = compare(evidence, evidence)
+    differences = of_runs(evidence, evidence)
     assert {d.figure for d in differences} == {"window share 1", "window share 2", "goodput", "convergence"}
     assert all(d.same and d.off == 0 for d in differences)
 
 
 def test_another_rate_and_another_start_differ(simulated) -> None:
-    slower = compare(simulated(), simulated("links.fast.rate=960pps"))
+    slower = of_runs(simulated(), simulated("links.fast.rate=960pps"))
     assert not next(d for d in slower if d.figure == "goodput").same
-    elsewhere = compare(simulated(), simulated("ncp.initial_windows=[3000, 1096]"))
+    elsewhere = of_runs(simulated(), simulated("ncp.initial_windows=[3000, 1096]"))
     share = next(d for d in elsewhere if d.figure == "window share 1")
     assert not share.same
     assert share.off > 0.1
@@ -61,12 +61,12 @@ def test_nothing_compared_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyP
     # As an ordinary user real packets can't be had: that is told, and is not taken for a refusal.
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     app = typer.Typer()
-    cross_check.register(app)
-    ended = CliRunner().invoke(app, ["startup", "--quick"])
+    compare.register(app)
+    ended = CliRunner().invoke(app, ["cross-check", "startup", "--quick"])
     assert isinstance(ended.exception, CannotRun)
     assert "PASS" not in ended.output
-    monkeypatch.setattr("testbed.scenario.files.scenarios", lambda: [paths.SCENARIOS / "dumbbell.yaml"])
-    ended = CliRunner().invoke(app, [])
+    monkeypatch.setattr("testbed.cli.compare.scenarios", lambda: [paths.SCENARIOS / "dumbbell.yaml"])
+    ended = CliRunner().invoke(app, ["cross-check"])
     assert isinstance(ended.exception, CannotRun)
     assert "nothing to compare" in str(ended.exception)
 
@@ -74,11 +74,11 @@ def test_nothing_compared_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_page_names_what_differs(simulated, tmp_path: Path) -> None:
     first, second = simulated(), simulated("links.fast.rate=960pps")
     plots = [share_plot(first.plan["sessions"][0], {"a": first, "b": second})]
-    same = result.Compared("startup", "Title", {}, compare(first, first), plots, [])
-    off = result.Compared("slower", "Title", {}, compare(first, second), plots, [])
-    starved = result.Compared("starved", "Title", {}, compare(first, second), plots, ["starved"])
-    assert [result.verdict_over(c) for c in ([same], [same, off], [starved, off])] == ["pass", "fail", "untrusted"]
-    page = result.write(tmp_path / "x", [same, off], {"dumbbell": "iperf3"}).read_text()
+    same = agreement.Agreement("startup", "Title", {}, of_runs(first, first), plots, [])
+    off = agreement.Agreement("slower", "Title", {}, of_runs(first, second), plots, [])
+    starved = agreement.Agreement("starved", "Title", {}, of_runs(first, second), plots, ["starved"])
+    assert [agreement.verdict_over(c) for c in ([same], [same, off], [starved, off])] == ["pass", "fail", "untrusted"]
+    page = agreement.write(tmp_path / "x", [same, off], {"dumbbell": "iperf3"}).read_text()
     assert "differs" in page
     assert "dumbbell: iperf3" in page
     shutil.rmtree(tmp_path / "x")

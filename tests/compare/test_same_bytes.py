@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.compare.repetitions import loaded_of
+from testbed.compare.same_bytes import Repetition, digests
 from testbed.errors import BadInput
-from testbed.repeatable.make import loaded_of
-from testbed.repeatable.same_bytes import Repetition, digests
 
 ONE, OTHER = ({"telemetry.lp": "a", "capture-sender.pcap": "b"}, {"telemetry.lp": "x", "capture-sender.pcap": "b"})
 

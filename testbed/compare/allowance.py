@@ -24,7 +24,7 @@ CONVERGED_WITHIN = 0.20
 
 
 @dataclass(frozen=True)
-class Difference:
+class Deviation:
     """One figure of one session on both engines; ``off`` and ``allowed`` are in the same measure."""
 
     session: str
@@ -46,7 +46,7 @@ class Difference:
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in document.items()}
 
 
-def compare(first: Evidence, second: Evidence) -> list[Difference]:
+def of_runs(first: Evidence, second: Evidence) -> list[Deviation]:
     """All differences of two runs of one plan, session by session; raises CannotJudge where a run has no data."""
     found = []
     for session in first.plan["sessions"]:
@@ -94,7 +94,7 @@ def _seconds(run: Evidence) -> dict[int, float]:
 
 def _shares(
     session: str, connections: Sequence[str], seconds: Mapping[int, float], first: Timed, second: Timed
-) -> Difference:
+) -> Deviation:
     """The largest difference at whole seconds, which both runs cover; between samples by the straight line."""
     worst = (math.inf, 0, math.nan, math.nan)
     for t_s, look_s in seconds.items():
@@ -106,20 +106,20 @@ def _shares(
     off, at_s, a, b = worst
     which = f"connection{'s' if len(connections) > 1 else ''} {' and '.join(connections)}"
     text = f"share of {which}: {a:.3f} and {b:.3f} at {at_s} s, where they differ most"
-    return Difference(session, f"window share {'+'.join(connections)}", a, b, off, SHARE_TOLERANCE, text)
+    return Deviation(session, f"window share {'+'.join(connections)}", a, b, off, SHARE_TOLERANCE, text)
 
 
-def _goodput(session: Session, first: Evidence, second: Evidence) -> Difference:
+def _goodput(session: Session, first: Evidence, second: Evidence) -> Deviation:
     name = session["name"]
     ends = [run.end_s(name) for run in (first, second)]
     if None in ends:
         raise CannotJudge(f"session {name} did not come to its end on both engines")
     a, b = (session["transfer_bytes"] / end / 2**20 for end in ends if end)
     text = f"goodput: {a:.3f} and {b:.3f} MiB/s"
-    return Difference(name, "goodput", a, b, abs(b / a - 1), GOODPUT_TOLERANCE, text)
+    return Deviation(name, "goodput", a, b, abs(b / a - 1), GOODPUT_TOLERANCE, text)
 
 
-def _convergence(session: Session, first: Evidence, second: Evidence) -> Difference:
+def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviation:
     a, b = (_converged_s(session, run) for run in (first, second))
     if a is None or b is None:
         off = 0.0 if a is b else math.inf
@@ -128,7 +128,7 @@ def _convergence(session: Session, first: Evidence, second: Evidence) -> Differe
         off = max(0.0, abs(b - a) - first.interval_s) / max(a, first.interval_s)
     said = ["never" if t is None else f"{t:.1f} s" for t in (a, b)]
     text = f"converged within ±{CONVERGED_WITHIN:.0%} for good: {said[0]} and {said[1]}"
-    return Difference(session["name"], "convergence", a, b, off, CONVERGENCE_TOLERANCE, text)
+    return Deviation(session["name"], "convergence", a, b, off, CONVERGENCE_TOLERANCE, text)
 
 
 def _converged_s(session: Session, run: Evidence) -> float | None:

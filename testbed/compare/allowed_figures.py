@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from testbed.checks.result import Status
-from testbed.crosscheck.compare import Difference
+from testbed.compare.allowance import Deviation
 from testbed.figures import title_of, unit_of
 from testbed.matrix.judging import judge_one
 from testbed.matrix.model import Table
@@ -20,14 +20,14 @@ TOLERANCE = 0.05
 _DECIDED: tuple[Status, ...] = ("pass", "fail", "error", "missing", "untrusted")
 
 
-def compare_figures(place: str, first: Mapping[str, float], second: Mapping[str, float]) -> Iterator[Difference]:
+def compare_figures(place: str, first: Mapping[str, float], second: Mapping[str, float]) -> Iterator[Deviation]:
     """Of one run: the figures of its ``verdict.json``; one that a run has not is as far off as can be."""
     for name in dict.fromkeys([*first, *second]):
         values = [Spread.of([run[name]] if name in run else []) for run in (first, second)]
-        yield _difference(place, name, *values)
+        yield _deviation(place, name, *values)
 
 
-def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Deviation]:
     """Of two ``table.json``: the medians of the cells that both have, and what the table's checks say of them."""
     ours, theirs = ({row.name: row for row in summaries_of(document)} for document in (first, second))
     rows = [name for name in ours if name in theirs]
@@ -38,12 +38,12 @@ def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, 
             for figure in table.figures:
                 both = ours[row].spread(column, figure), theirs[row].spread(column, figure)
                 if any(spread.n for spread in both):
-                    found.append(_difference(f"{row} {column}", figure, *both))
+                    found.append(_deviation(f"{row} {column}", figure, *both))
     said = [_statuses(table, document, rows, columns) for document in (first, second)]
     return [*found, *(_check(name, status, said[1][name]) for name, status in said[0].items())]
 
 
-def _difference(place: str, name: str, first: Spread, second: Spread) -> Difference:
+def _deviation(place: str, name: str, first: Spread, second: Spread) -> Deviation:
     unit, a, b = unit_of(name), first.median, second.median
     if a is None or b is None:
         off = math.inf
@@ -52,7 +52,7 @@ def _difference(place: str, name: str, first: Spread, second: Spread) -> Differe
     else:
         off = 0.0 if a == b else abs(b - a) / abs(a) if a else math.inf
     text = f"{place}: {title_of(name)} {_shown(first)} and {_shown(second)} {unit}".rstrip()
-    return Difference(place, name, a, b, off, TOLERANCE, text)
+    return Deviation(place, name, a, b, off, TOLERANCE, text)
 
 
 def _shown(spread: Spread) -> str:
@@ -70,8 +70,8 @@ def _statuses(table: Table, document: Mapping[str, Any], rows: list[str], column
     return {check.name: judge_one(check, summaries, columns, outcomes, engine=engine).status for check in table.checks}
 
 
-def _check(name: str, first: Status, second: Status) -> Difference:
+def _check(name: str, first: Status, second: Status) -> Deviation:
     """What both decide, they must decide alike; few runs leave open what more decide."""
     differ = first in _DECIDED and second in _DECIDED and first != second
     text = f"“{name}” {words.STATUS[first]} and {words.STATUS[second]}"
-    return Difference(name, "check", None, None, float(differ), 0.0, text)
+    return Deviation(name, "check", None, None, float(differ), 0.0, text)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from testbed.crosscheck.figures import compare_figures, compare_tables
+from testbed.compare.allowed_figures import compare_figures, compare_tables
 from testbed.matrix import load as table_file
 from testbed.matrix.outcome import Outcome, Spread
 from testbed.matrix.summary import RowSummary

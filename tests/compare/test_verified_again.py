@@ -1,0 +1,76 @@
+"""`verify` of what was compared: engines, and repetitions."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed.bundle.kinds import verify_folder
+from testbed.compare import agreement, on_engines
+from testbed.compare.same_bytes import Repetition, digests
+from testbed.report.folder import read_folder
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+from tests.ready import simulated as prepare
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One in virtual time."""
+    place = tmp_path_factory.mktemp("run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NCP_TESTBED_RESULTS", str(place / "results"))
+        patch.setenv("NCP_TESTBED_STATE", str(place / "state"))
+        patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+        simulation = prepare(load("startup", ["ncp.transfer=2MiB"]), Progress(), seed=None, quick=False)
+        simulation.execute()
+    return simulation.folder
+
+
+def cross_check(run: Path, folder: Path) -> None:
+    """Of two engines that made the same run."""
+    places = {
+        on_engines.WORDS[engine]: folder / "cells" / "startup" / engine / run.name for engine in ("sim", "vkernel")
+    }
+    for place in places.values():
+        shutil.copytree(run, place)
+    title = str(read_folder(run).plan["title"])
+    agreement.write(folder, [on_engines.of_runs("startup", title, places)], {})
+
+
+def repetitions(run: Path, folder: Path) -> None:
+    """Two, of which one is kept, and one with another seed."""
+    for number in ("1", "3"):
+        shutil.copytree(run, folder / "cells" / "startup" / number / run.name)
+    found = Repetition("startup", [digests(run), digests(run)], [], {"telemetry.lp": "other"} | digests(run))
+    (folder / "hashes.json").write_text(json.dumps([found.as_json()]))
+
+
+@pytest.mark.parametrize(("made", "document"), [(cross_check, "cross-check.json"), (repetitions, "hashes.json")])
+def test_what_was_changed_afterwards_is_found(
+    run: Path, tmp_path: Path, made: Callable[[Path, Path], None], document: str
+) -> None:
+    made(run, tmp_path / "honest")
+    assert not verify_folder(tmp_path / "honest").differences
+    file = tmp_path / "honest" / document
+    text = file.read_text()
+    if made is cross_check:
+        forged = text.replace('"same": true', '"same": false', 1)
+    else:
+        forged = text.replace(digests(run)["telemetry.lp"], "0" * 64, 1)
+    assert forged != text
+    file.write_text(forged)
+    told = verify_folder(tmp_path / "honest").differences
+    assert any("startup" in line for line in told), told
+
+
+def test_runs_that_are_elsewhere_are_told_of(run: Path, tmp_path: Path) -> None:
+    for made in (cross_check, repetitions):
+        folder = tmp_path / made.__name__
+        made(run, folder)
+        shutil.rmtree(folder / "cells")
+        found = verify_folder(folder)
+        assert not found.differences
+        assert "not in the folder" in " ".join(found.unchecked)
