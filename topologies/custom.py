@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import stat
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +36,12 @@ class Graph:
 
 
 def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
-    """Make a topology of the class in the file, as ``mn --custom`` does; raises :class:`TopoError`."""
+    """Make a topology of the class in the file, as ``mn --custom`` does; raises :class:`TopoError`.
+
+    The file is carried out as Python. For root it has to be root's own or the caller's.
+    """
+    if os.geteuid() == 0:
+        _refuse_what_others_may_write(file.resolve())
     topo_class = _class(file, class_name)
     added: list[tuple[str | None, str, str]] = []
 
@@ -51,6 +58,31 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise TopoError("class", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}") from error
     return Graph(tuple(topo.nodes(sort=False)), tuple(added))
+
+
+def _refuse_what_others_may_write(file: Path) -> None:
+    """Whoever may write the file, or put another in its place, could do as root whatever they like."""
+    users, groups = ({0, int(os.environ.get(name, "0"))} for name in ("SUDO_UID", "SUDO_GID"))
+    users.add(Path(__file__).stat().st_uid)  # whose code root carries out already
+    for path in (file, file.parent):
+        try:
+            found = path.stat()
+        except OSError:
+            return  # told of where it is read
+        if found.st_uid not in users:
+            owner = "root's or yours" if len(users) > 1 else "root's"
+            raise TopoError(
+                "file",
+                f"{path} belongs to user {found.st_uid}, and root would carry out what is in the file; only a file and "
+                f"a folder that are {owner} are used: chown them, or copy the file to a folder of root's",
+            )
+        others = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid not in groups)
+        if others:
+            raise TopoError(
+                "file",
+                f"{path} may be written by others (mode {stat.S_IMODE(found.st_mode):o}), and root would carry out "
+                f"what is in the file: chmod go-w {path}",
+            )
 
 
 def route(topo: Topo, *paths: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """Scenarios over Mininet topologies of the user's own: how links and paths are matched, and each mistake."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +211,57 @@ def test_routes_need_links_whose_addresses_are_known(tmp_path: Path) -> None:
 def test_other_topologies_tell_paths_and_hosts_themselves(key: str) -> None:
     session: Any = "sessions=[{name: first, " + key + "}]"
     assert "leave it out" in refusal("dumbbell", session)
+
+
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
+
+
+@ROOT
+@pytest.mark.parametrize("name", ["diamond.py", "."], ids=["file", "folder"])
+@pytest.mark.parametrize("mode", [0o777, 0o722, 0o702])
+def test_what_others_may_write_is_not_carried_out_as_root(tmp_path: Path, name: str, mode: int) -> None:
+    file = write(tmp_path, topo="raise SystemExit('carried out')\n")
+    os.chown(tmp_path / name, 0, 1234)
+    (tmp_path / name).chmod(mode)
+    said = refusal(file)
+    assert f"{(tmp_path / name).resolve()} may be written by others (mode {mode:o})" in said
+    assert "topology.file: " in said
+    assert "chmod go-w" in said
+
+
+@ROOT
+@pytest.mark.parametrize("name", ["diamond.py", "."], ids=["file", "folder"])
+def test_somebody_elses_file_is_not_carried_out_as_root(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path, topo="raise SystemExit('carried out')\n")
+    os.chown(tmp_path / name, 1234, 1234)
+    assert f"{(tmp_path / name).resolve()} belongs to user 1234" in refusal(file)
+    monkeypatch.setenv("SUDO_UID", "1235")
+    assert "only a file and a folder that are root's or yours are used" in refusal(file)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    assert "carried out" in refusal(file), "the caller's own is"
+
+
+@ROOT
+def test_a_link_to_somebody_elses_file_is_not_carried_out_as_root(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "diamond.py").rename(elsewhere / "diamond.py")
+    (tmp_path / "diamond.py").symlink_to(elsewhere / "diamond.py")
+    os.chown(elsewhere, 1234, 0)
+    assert f"{elsewhere.resolve()} belongs to user 1234" in refusal(file)
+
+
+@ROOT
+def test_the_callers_own_group_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is where each user has a group and a mask of 002."""
+    file = write(tmp_path)
+    for path in (tmp_path, tmp_path / "diamond.py"):
+        os.chown(path, 1234, 1234)
+        path.chmod(0o775)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    assert "may be written by others" in refusal(file)
+    monkeypatch.setenv("SUDO_GID", "1234")
+    plan_of(file)
