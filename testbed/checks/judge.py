@@ -9,7 +9,8 @@ from testbed.checks.asked import NoSuchSession, session_of
 from testbed.checks.credible import reasons_not_to
 from testbed.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.checks.figures import figures_of
-from testbed.checks.registry import JUDGEMENTS, Parameters, parameters_in_plan
+from testbed.checks.parameters import CheckParameters
+from testbed.checks.registry import JUDGEMENTS, parameters_in_plan
 from testbed.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.algebra import Word, summary_of, verdict_of
 from testbed.plan.model import Plan
@@ -53,7 +54,7 @@ def _with(trust: Trust, reasons: Sequence[str]) -> Trust:
     return Trust(trusted=False, reasons=[*trust.reasons, *more]) if reasons else trust
 
 
-def judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:
+def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
     """One check's result; of other policies' checks that nothing was asked."""
     try:
         policies = _policies(parameters, evidence.plan)
@@ -66,7 +67,7 @@ def judge_one(parameters: Parameters, evidence: Evidence) -> CheckResult:
         return CheckResult(name=parameters.name, judge=parameters.judge, status="error", reason=reason)
 
 
-def _policies(parameters: Parameters, plan: Plan) -> set[str]:
+def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:
     """The policies of the session that a check names, else of all."""
     name = getattr(parameters, "session", None)
     sessions = plan["sessions"] if name is None else [session_of(plan, name)]

@@ -32,6 +32,8 @@ class CheckParameters(BaseModel):
 
     name: CheckName
     policy: Annotated[list[str], BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])] = []
+    judge: str
+    """The judgement's name: a literal in each."""
 
     def asked(self) -> str:
         """What the check asks, in words."""

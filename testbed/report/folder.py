@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.evidence import Evidence, agent_results
-from testbed.checks.registry import Parameters, parameters_in_plan
+from testbed.checks.parameters import CheckParameters
+from testbed.checks.registry import parameters_in_plan
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_verdict
 from testbed.documents import read_csv, read_json
@@ -24,7 +25,7 @@ class ResultFolder:
     path: Path
     plan: Plan
     verdict: Verdict
-    checks: list[Parameters]
+    checks: list[CheckParameters]
     evidence: Evidence | None
     links: list[dict[str, str]]
     agents: dict[str, dict[str, Any]]

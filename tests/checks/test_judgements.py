@@ -15,12 +15,12 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.checks import Check, CheckResult, Trust, Verdict, judge
 from testbed.checks.follows_law import FollowsLaw
 from testbed.checks.law import law_of
-from testbed.checks.registry import Parameters
+from testbed.checks.parameters import CheckParameters
 from testbed.errors import BadInput
 from testbed.series import FromFile
 from tests.checks.generate import make_plan, telemetry, write_result
 
-ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
+ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 
 
 def judged(

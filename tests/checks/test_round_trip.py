@@ -9,11 +9,11 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.checks import Check, CheckResult, Trust, judge
-from testbed.checks.registry import Parameters
+from testbed.checks.parameters import CheckParameters
 from testbed.checks.round_trip import base_rtt_ms
 from testbed.series import FromFile
 
-ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
+ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 START_NS = 1_795_000_000_000_000_000
 SHORT = {"judge": "round_trip", "max": 1.5, "from_s": 3.0, "to_s": 8.0}
 SESSION: Any = {

@@ -14,10 +14,10 @@ from ruamel.yaml import YAML
 from testbed import paths
 from testbed.checks import Check, CheckResult, Trust, judge
 from testbed.checks.fair_share import jain
-from testbed.checks.registry import Parameters
+from testbed.checks.parameters import CheckParameters
 from testbed.series import FromFile
 
-ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
+ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 START_NS = 1_795_000_000_000_000_000
 FRAME_BYTES = 1073
 FAIR = {"judge": "fair_share", "min": 0.9, "from_s": 2.0, "to_s": 8.0}

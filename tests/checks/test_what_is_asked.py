@@ -11,12 +11,13 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.checks import Check, asked, standing
 from testbed.checks.expected import rate_changes
 from testbed.checks.figures import figures_of
-from testbed.checks.registry import FACTS, Parameters, parameters_in_plan
+from testbed.checks.parameters import CheckParameters
+from testbed.checks.registry import FACTS, parameters_in_plan
 from testbed.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.errors import BadInput
 from tests.checks.in_memory import small_plan, small_session
 
-ADAPTER: TypeAdapter[Parameters] = TypeAdapter(Check)
+ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 RATIO = {"judge": "ratio", "min": 7, "max": 9.5}
 LEVEL = {"judge": "level", "series": "rtt_ms", "min": 1, "max": 2.5}
 SETTLES = {"judge": "settles", "within": "4s", "to": "9s"}
