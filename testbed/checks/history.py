@@ -31,9 +31,7 @@ def history_lines(
         "variant": plan["variant"],
     }
     points = [_of_verdict(point, tags, verdict) for point in verdict_points(plan, verdict, start_ns, end_ns)]
-    if verdict.broken:
-        points = points[:1]  # nothing was measured
-    else:
+    if not verdict.broken:
         points += _goodputs(results, tags, verdict.run, end_ns)
     return str(make_lines({"points": points}))
 

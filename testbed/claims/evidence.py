@@ -156,13 +156,8 @@ def _figures(
     )
 
 
-def _measured(
-    result: CheckResult | None, figures: Mapping[str, float], intervals: Mapping[str, tuple[float, ...]], unit: str
-) -> str:
+def _measured(figures: Mapping[str, float], intervals: Mapping[str, tuple[float, ...]], unit: str) -> str:
     """In a few words: the figure with its interval, or from the least to the largest of several; and what it is."""
-    if result is None:
-        return ""
-    cells = ""
     if not figures:
         return ""  # a count of cells, or words: the reason has them
     if len(figures) == 1:
@@ -170,10 +165,9 @@ def _measured(
         text = words.figure(value)
         if place in intervals:
             text += f" [{words.figure(intervals[place][0])}, {words.figure(intervals[place][1])}]"
-    else:
-        text = f"{words.figure(min(figures.values()))} to {words.figure(max(figures.values()))}"
-        cells = f", {len(figures)} cells"
-    return f"{text} {unit}".strip() + cells if text else ""
+        return f"{text} {unit}".strip()
+    text = f"{words.figure(min(figures.values()))} to {words.figure(max(figures.values()))}"
+    return f"{text} {unit}".strip() + f", {len(figures)} cells"
 
 
 def _judged(
@@ -206,7 +200,7 @@ def _judged(
         reproduces=claim.reproduces,
         cause=claim.cause.strip(),
         value=claim.value,
-        measured=_measured(result, figures, intervals, claim.unit),
+        measured=_measured(figures, intervals, claim.unit),
         n=n if n is not None else 1 if result is not None and word in ("holds", "fails") else None,
         observations=result.figures.get("observations") if result is not None else None,
         figures=figures,
