@@ -685,6 +685,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     "edges: too far": (FAILS, EDGES, edges(1000, 2000, 8001)),
     "edges: not far enough": (FAILS, EDGES, edges(1000, 1999, 4000)),
     "edges: one less": (FAILS, EDGES, edges(1000, 2000)),
+    "edges: two of two": (PASSES, {**EDGES, "count": 2}, edges(1000, 2000)),
     "edges: one of one": (PASSES, {**EDGES, "count": 1}, edges(1234)),
     "edges: none of none": (PASSES, {**EDGES, "count": 0}, edges()),
     "edges: in the second session": (

@@ -48,8 +48,8 @@ def result(name: str, judge: str, status: Any, **of: Any) -> CheckResult:
 
 SHARES: Groups = {
     "window_share": {
-        "1": at([-1.0, 1.0, 2.0, 3.0, 4.0], [0.1, 0.8, of_law(2) - 0.01, of_law(3) + 0.25, of_law(4) + 0.5]),
-        "2": at([2.0, 3.0, 5.0], [1.0 - of_law(2), 1.0 - of_law(3) - 0.125, 0.2]),
+        "1": at([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0], [0.1, 0.5, 0.8, of_law(2) - 0.01, of_law(3) + 0.25, of_law(4) + 0.5]),
+        "2": at([2.0, 3.0, 5.0], [1.0 - of_law(2) - 0.125, 1.0 - of_law(3), 0.2]),
     }
 }
 WATCHED = {"name": "law", **LAW, "from_s": 2, "to_s": 3}
@@ -60,16 +60,16 @@ def derived_of(plan: Any, samples: Groups, judged: Verdict, **of: Any) -> str:
 
 
 def test_the_law_has_a_point_at_every_sample_and_its_worst_is_of_the_judged_time() -> None:
-    plan = small_plan(checks=[WATCHED, {"name": "all", "judge": "payload_intact"}])
+    plan = small_plan(checks=[{"name": "all", "judge": "payload_intact"}, WATCHED])
     lines = derived_of(plan, SHARES, verdict())
     law = points(lines, "law")
     assert [(tags, time) for tags, _, time in law] == [
         ({**RUN, "session": "s1", "check": "law", "connection": c}, START_NS + t * 1_000_000_000)
-        for c, t in [("1", 1), ("1", 2), ("1", 3), ("1", 4), ("2", 2), ("2", 3), ("2", 5)]
+        for c, t in [("1", 0), ("1", 1), ("1", 2), ("1", 3), ("1", 4), ("2", 2), ("2", 3), ("2", 5)]
     ]
-    assert [fields["expected_share"] for _, fields, _ in law[:4]] == pytest.approx([of_law(t) for t in (1, 2, 3, 4)])
-    assert [fields["error"] for _, fields, _ in law[1:]] == pytest.approx(
-        [-0.01, 0.25, 0.5, 0.0, -0.125, 0.2 - (1 - of_law(5))], abs=1e-12
+    assert [fields["expected_share"] for _, fields, _ in law[:5]] == pytest.approx([of_law(t) for t in range(5)])
+    assert [fields["error"] for _, fields, _ in law[2:]] == pytest.approx(
+        [-0.01, 0.25, 0.5, -0.125, 0.0, 0.2 - (1 - of_law(5))], abs=1e-12
     )
     worst = points(lines, "law_worst")
     assert [(tags, time) for tags, _, time in worst] == [
@@ -88,7 +88,7 @@ def test_the_law_is_of_its_session_and_policy_and_of_sessions_that_started() -> 
     lines = derived_of(plan, later(SHARES), verdict(), events=S2_STARTS)
     found = points(lines, "law")
     assert {(tags["session"], tags["check"]) for tags, _, _ in found} == {("s2", "law")}
-    assert [fields["error"] for _, fields, _ in found][1] == pytest.approx(-0.01)
+    assert [fields["error"] for _, fields, _ in found][2] == pytest.approx(-0.01)
     assert [fields["error"] for _, fields, _ in points(lines, "law_worst")] == pytest.approx([0.25, 0.125])
 
 
@@ -174,9 +174,12 @@ def test_a_verdict_has_a_point_and_each_of_its_checks_one() -> None:
     ],
 )
 def test_the_point_of_a_run(changed: dict[str, Any], fields: dict[str, Any]) -> None:
-    found = points(derived_of(small_plan(occasion="nightly"), {}, verdict(**changed)), "verdict")
+    found = points(
+        derived_of(small_plan(occasion="nightly"), {}, verdict(result("law", "follows_law", "pass"), **changed)),
+        "verdict",
+    )
     assert found[0][0]["occasion"] == "nightly"
-    assert found[0][1] == {**WHOLE, "checks": 0, "failed": 0, **fields}
+    assert found[0][1] == {**WHOLE, "checks": 1, "failed": 0, **fields}
 
 
 def test_a_run_that_broke_down_has_its_verdict_and_no_checks() -> None:
@@ -198,6 +201,9 @@ def test_settled_windows_are_an_event() -> None:
         result("ratio", "ratio", "pass", measured=8.0),
     )
     found = points(derived.marks(plan, judged, START_NS), "event")
+    earlier = verdict(result("soon", "settles", "fail", measured=4.25))
+    (line,) = derived.marks(plan, earlier, START_NS)  # made before sessions had names
+    assert "session" not in line
     fields = {"text": "soon: settled after 4.2 s", "at_s": 5.75}
     assert found == [({**RUN, "kind": "settled", "session": "s1"}, fields, START_NS + 5_750_000_000)]
     assert derived.marks(plan, verdict(), START_NS) == []
@@ -273,7 +279,8 @@ def test_checks_that_follow_each_other_each_count_from_their_beginning_on() -> N
 def test_a_check_without_a_session_is_about_the_first_and_one_by_acknowledgements_is_not_known_before() -> None:
     sessions = [small_session("s1"), small_session("s2", start_s=3.0), small_session("s3", policy="cubic")]
     law = {"name": "law", **LAW}
-    asked = [law, {**law, "name": "b", "session": "s2"}, {**law, "name": "c", "session": "s3", "policy": ["nkp24"]}]
+    asked = [{"name": "stored", "judge": "points_stored"}, law]
+    asked += [{**law, "name": "b", "session": "s2"}, {**law, "name": "c", "session": "s3", "policy": ["nkp24"]}]
     found = ahead(small_plan(sessions=sessions, checks=asked), "t0_law_ahead")
     assert set(found) == {(s, c) for s in ("s1", "s2") for c in "12"}
     assert found["s2", "1"][0][0] == 3.0

@@ -82,6 +82,8 @@ LONG = "".join(f"{number:04d} " for number in range(60))
         ("0.5 0.1", "0.500001 0.2", ["f, line 1: '0.5 0.1' is recorded, '0.500001 0.2' by the data"]),
         ("-1.5e-7 x", "1.0e-7 x", []),
         ("5", "5.0", ["f, line 1: '5' is recorded, '5.0' by the data"]),
+        ("a\n\n", "a\n", ["f, line 2: '' is recorded, '' by the data"]),
+        ("a\n", "a\n\n", ["f, line 2: '' is recorded, '' by the data"]),
         ("0.5", "0.5 0.5", ["f, line 1: '0.5' is recorded, '0.5 0.5' by the data"]),
         (
             "a\nb\nc",

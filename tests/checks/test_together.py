@@ -13,9 +13,12 @@ from ruamel.yaml import YAML
 
 from testbed import paths
 from testbed.checks import Check, CheckResult, Trust, judge
+from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.fair_share import jain
 from testbed.checks.parameters import CheckParameters
+from testbed.checks.together import flow_rates_bps, wire_rates_bps
 from testbed.series import FromFile
+from tests.checks.in_memory import at, evidence_of, small_plan, small_session, ticks
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 START_NS = 1_795_000_000_000_000_000
@@ -145,6 +148,32 @@ def test_more_than_a_links_rate_is_no_link(tmp_path: Path) -> None:
     assert judged(tmp_path, FILLED, {"a": 600}).status == "fail"
     unknown = judged(tmp_path, FILLED | {"link": "croe"}, {"a": 512})
     assert "there is no link 'croe'; links: core, other" in unknown.reason
+
+
+def two_on_a_link(**delivered_pps: float) -> Evidence:
+    """A session of two connections over the same link, of 1000 bytes a packet."""
+    session = small_session(connections=[{"index": number, "link": "fast"} for number in (1, 2)])
+    samples = {number: at(ticks(10), pps) for number, pps in zip("12", delivered_pps.values(), strict=False)}
+    return evidence_of(small_plan(sessions=[session]), {"delivered_pps": samples})
+
+
+def test_a_sessions_connections_over_a_link_count_together() -> None:
+    both = two_on_a_link(one=100.0, two=50.0)
+    assert wire_rates_bps(both, "fast", 2, 8) == {"s1": pytest.approx(150 * 8 * 1000)}
+    assert flow_rates_bps(both, 2, 8) == {}
+
+
+def test_who_has_no_samples_is_named() -> None:
+    with pytest.raises(CannotJudge, match="no samples of session s1 connection 2"):
+        wire_rates_bps(two_on_a_link(one=100.0), "fast", 2, 8)
+    with pytest.raises(CannotJudge, match="no samples of iperf3-1"):
+        flow_rates_bps(evidence_of(small_plan(cross_traffic=[{"number": 1, "path": ["fast"]}]), {}), 2, 8)
+
+
+def test_a_session_that_never_began_shares_nothing() -> None:
+    plan = small_plan(sessions=[small_session(), small_session("late")])
+    with pytest.raises(CannotJudge):
+        wire_rates_bps(evidence_of(plan, {"delivered_pps": {n: at(ticks(10), 9) for n in "12"}}), "fast", 2, 8)
 
 
 @given(st.lists(st.floats(0.001, 1e9), min_size=1, max_size=20))

@@ -89,6 +89,10 @@ EDGES = {"judge": "window_edges", "count": 3}
         ),
         ({"judge": "points_stored"}, "InfluxDB holds as many of the run's points as the result folder's telemetry.lp."),
         (EDGES, "The sender waits at 3 right edges of the receiver's window, each 1 to 100 times the one before."),
+        (
+            EDGES | {"count": 2},
+            "The sender waits at 2 right edges of the receiver's window, each 1 to 100 times the one before.",
+        ),
         (EDGES | {"count": 1}, "The sender waits at 1 right edges of the receiver's window."),
         (EDGES | {"count": 0}, "The receiver's window never makes the sender wait."),
     ],

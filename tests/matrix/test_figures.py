@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from testbed.figures import GOODPUT, title_of, unit_of
 from testbed.matrix.across_rows import fit
 from testbed.matrix.judging import judge_one
 from testbed.matrix.load import load
-from testbed.matrix.model import RowRatioCheck, SlopeCheck, WithinCheck
+from testbed.matrix.model import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck
 from testbed.matrix.outcome import Spread, read_outcome
 from testbed.matrix.report import filled_in
-from testbed.matrix.summary import RowSummary, summarise, write_csv
+from testbed.matrix.summary import KnownValue, RowSummary, summarise, write_csv
 
 SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)
 
@@ -56,6 +57,21 @@ def test_within_by_the_interval_of_three_runs() -> None:
     check = WithinCheck(name="x", judge="within", columns=["a"], min=1.0, max=2.0)
     for values, status in (([1.1, 1.2, 1.3], "pass"), ([0.9, 1.2, 1.3], "undecided"), ([0.7, 0.8, 0.9], "fail")):
         assert judge_one(check, [row("1", t_mbps=values)], ["a"], []).status == status
+
+
+def test_a_figure_without_a_unit_is_told_as_a_number() -> None:
+    both = replace(row("1"), cells={"marks": {"a": Spread.of([2.0] * 3), "b": Spread.of([1.0] * 3)}})
+    more = DifferenceCheck(name="x", judge="difference", column="a", over="b", min=0.5, max=2)
+    assert judge_one(more, [both], ["a", "b"], []).reason.startswith("Holds: row 1 1 [1, 1]. ")
+    few = WithinCheck(name="x", judge="within", columns=["a"], max=3)
+    assert judge_one(few, [both], ["a"], []).reason.startswith("Holds: row 1 a 2 [2, 2]. ")
+
+
+def test_a_known_value_is_compared_with_its_own_figure() -> None:
+    found = replace(row("1", a_ms=9.0, b_ms=1.0), known=[KnownValue("them", "a", 1.0, "b_ms")])
+    check = KnownCheck(name="x", judge="known", figure="b_ms", columns=["a"], tolerance=0.1)
+    result = judge_one(check, [found], ["a"], [])
+    assert (result.status, result.figures["medians"]) == ("pass", {"1 a": 1.0})
 
 
 def test_one_row_over_another() -> None:

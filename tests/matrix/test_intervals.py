@@ -76,6 +76,14 @@ def test_near_any_known_value_is_enough_also_for_an_interval() -> None:
     assert judge_one(KNOWN, [both], ["a"], []).status == "pass"
 
 
+@pytest.mark.parametrize(("values", "missed", "partly"), [([0.95, 1.0, 1.05], 2.0, 0.95), ([1.0, 1.0, 2.0], 0.88, 1.2)])
+def test_partly_near_one_known_value_is_open_though_another_is_missed(
+    values: list[float], missed: float, partly: float
+) -> None:
+    known = [KnownValue("them", "a", missed, GOODPUT), KnownValue("others", "a", partly, GOODPUT)]
+    assert judge_one(KNOWN, [replace(row_of(a=values), known=known)], ["a"], []).status == "undecided"
+
+
 @pytest.mark.parametrize(
     ("n", "one", "two"), [(3, 75, 50), (4, 88, 75), (5, 94, 88), (6, 97, 94), (7, 98, 97), (11, 99, 98)]
 )

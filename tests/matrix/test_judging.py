@@ -96,6 +96,8 @@ def test_what_has_no_value_leaves_a_check_open() -> None:
     check = BoundCheck(name="x", judge="bound", columns=["a", "b"], max=1)
     result = judge_one(check, [row_of([], a=0.5, b=None)], ["a", "b"], [])
     assert (result.status, result.measured) == ("not-covered", "1 of 2")
+    neither = judge_one(check, [row_of([], a=None, b=None)], ["a", "b"], [])
+    assert neither.reason.startswith("Not decided for 2 of 2 cells")
     missing = judge_one(check, [row_of([], a=0.5)], ["a"], [])
     assert missing.status == "not-covered"
     assert "there is no column b" in missing.reason
@@ -128,6 +130,9 @@ def test_a_run_that_fails_its_own_checks_fails_the_table(small: str) -> None:
     _, verdict = judged(small, [*all_of(0.9), outcome("far", "nkp24", 1.0, "fail", repetition=2)])
     assert verdict.verdict == "fail"
     assert "Row far nkp24 #2" in verdict.checks[0].reason
+    both = [outcome(row, "nkp24", 1.0, "fail", repetition=2) for row in ("near", "far")]
+    reason = judged(small, [*all_of(0.9), *both])[1].checks[0].reason
+    assert reason == "4 of 6 runs hold their own checks. Row near nkp24 #2: late Row far nkp24 #2: late"
 
 
 def test_only_part_of_a_table_may_leave_checks_open(small: str) -> None:

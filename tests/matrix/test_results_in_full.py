@@ -99,7 +99,8 @@ def test_runs_that_this_machine_can_t_make_are_no_part_of_their_own_checks() -> 
 
 def test_runs_are_not_asked_again_where_the_table_judges_each_of_their_checks() -> None:
     passed = cell("near", "a", checks=checks("pass"))
-    assert [check.name for check in judged(OWN, outcomes=[passed, passed]).checks] == ["own"]
+    twice = judged(OWN, outcomes=[passed, passed])
+    assert ([check.name for check in twice.checks], twice.verdict) == (["own"], "pass")
     other = cell("near", "a", checks={**checks("pass"), "more": checks("pass")["own"]})
     assert [check.name for check in judged(OWN, outcomes=[passed, other]).checks] == ["each run's own checks", "own"]
     assert len(judged({**OWN, "rows": ["near"]}, outcomes=[passed]).checks) == 2
@@ -108,8 +109,11 @@ def test_runs_are_not_asked_again_where_the_table_judges_each_of_their_checks() 
 
 def test_runs_that_disagree_are_not_left_open_by_a_partial_table() -> None:
     apart = [cell("near", "a", checks=checks("pass")), cell("near", "a", "fail", checks=checks("fail", measured=3.0))]
-    verdict = judged(OWN, HOLDS, outcomes=apart, partial=True)
-    assert [check.status for check in verdict.checks[:1]] == ["undecided"]
+    fast = {"name": "fast", "judge": "each_run", "check": "fast"}
+    for run in apart:
+        run.checks["fast"] = checks("pass")["own"]
+    verdict = judged(OWN, fast, outcomes=apart, partial=True)
+    assert [check.status for check in verdict.checks] == ["undecided", "pass"]
     assert verdict.verdict == "fail"
 
 
