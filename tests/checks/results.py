@@ -292,6 +292,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         LAW,
         evidence_of(small_plan(**CAPPED), {**pinned(200, 250), **HALVES}),
     ),
+    "law: windows pinned a quarter of a packet apart": (
+        FAILS,
+        LAW,
+        evidence_of(small_plan(**CAPPED), {**pinned(200, 200.25), **HALVES}),
+    ),
     "law: pinned for half of the judged time": (
         FAILS,
         LAW,
@@ -513,6 +518,14 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         FAILS,
         {**LEVEL, "from_s": 1, "to_s": 9},
         evidence_of(small_plan(), {**pair("rtt_ms", 90.0, 90.0), **pinned(256, 256)}),
+    ),
+    "level: it fails with the only window pinned": (
+        FAILS,
+        {**LEVEL, "from_s": 1, "to_s": 9},
+        evidence_of(
+            small_plan(sessions=[small_session(connections=[{"index": 1, "link": "fast"}])]),
+            {name: {"1": of["1"]} for name, of in {**pair("rtt_ms", 90.0, 90.0), **pinned(256, 256)}.items()},
+        ),
     ),
     # Goodput: 1250 packets/s of 1000 bytes are 10 Mbit/s.
     "goodput: at its least": (PASSES, GOODPUT, goodput(8e6)),

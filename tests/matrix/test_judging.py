@@ -100,7 +100,9 @@ def test_what_has_no_value_leaves_a_check_open() -> None:
     assert neither.reason.startswith("Not decided for 2 of 2 cells")
     missing = judge_one(check, [row_of([], a=0.5)], ["a"], [])
     assert missing.status == "not-covered"
-    assert "there is no column b" in missing.reason
+    assert missing.reason.startswith("Holds: ")
+    assert "there is no column b." in missing.reason
+    assert "there is no column a, b." in judge_one(check, [row_of([], c=0.5)], ["c"], []).reason
 
 
 def judged(small: str, outcomes: list[Outcome], *, partial: bool = False) -> tuple[list[RowSummary], Verdict]:
