@@ -78,8 +78,7 @@ class Verdict(BaseModel):
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Verdict:
         """Reads the document of ``verdict.json``; pydantic's ValidationError if it is none."""
-        known = {key: value for key, value in document.items() if key != "schema"}
-        return cls.model_validate({"schema_version": document.get("schema"), **known})
+        return cls.model_validate({**document, "schema_version": document.get("schema")})
 
 
 def rounded(value: float) -> float:

@@ -297,6 +297,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         LAW,
         evidence_of(small_plan(**CAPPED), {**pinned(200, 200.25), **HALVES}),
     ),
+    "law: windows pinned at different heights, one at the cap": (
+        FAILS,
+        LAW,
+        evidence_of(small_plan(**CAPPED), {**pinned(256, 200), **HALVES}),
+    ),
     "law: pinned for half of the judged time": (
         FAILS,
         LAW,

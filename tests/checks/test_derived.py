@@ -182,6 +182,17 @@ def test_the_point_of_a_run(changed: dict[str, Any], fields: dict[str, Any]) -> 
     assert found[0][1] == {**WHOLE, "checks": 1, "failed": 0, **fields}
 
 
+def test_what_a_check_expects_and_its_unit_are_those_of_the_plan() -> None:
+    soon = {"name": "soon", "judge": "settles", "within_s": 4, "to_s": 9, "tolerance": 0.1}
+    judged = verdict(
+        result("soon", "settles", "pass", measured=3.0, expected="4 s"),
+        result("quotient", "ratio", "pass", measured=1.5, expected="1 to 2"),
+    )
+    found = points(derived_of(small_plan(checks=[soon]), {}, judged), "verdict")[1:]
+    expected = [("4 s, within ± 10% of the ratio", "s"), ("1 to 2", "-")]
+    assert [(tags["expects"], tags["unit"]) for tags, _, _ in found] == expected
+
+
 def test_a_run_that_broke_down_has_its_verdict_and_no_checks() -> None:
     broken = JUDGED.model_copy(update={"broken": "a link was off"})
     ((_, fields, time),) = points(derived.broken_lines(small_plan(), broken, END_NS), "verdict")

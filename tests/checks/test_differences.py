@@ -17,7 +17,7 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.series import Samples
 from tests.checks.generate import make_plan
-from tests.checks.in_memory import InMemory, at, event, evidence_of, small_plan, ticks
+from tests.checks.in_memory import InMemory, at, event, evidence_of, of_session, small_plan, small_session, ticks
 from tests.checks.results import pair
 
 
@@ -272,3 +272,11 @@ def test_a_check_at_a_glance(
     found = at_a_glance.measured(check), at_a_glance.expected(check, asked), at_a_glance.unit_of(check, asked)
     assert found == texts
     assert at_a_glance.of_expected(check, asked) == (None if part is None else pytest.approx(part))
+
+
+def test_a_sessions_samples_end_with_it_though_another_goes_on() -> None:
+    plan = small_plan(sessions=[small_session(), small_session("s2")])
+    shares = {("window_share", of_session("s2")): {"1": at([3.0, 9.0, 9.5], 0.5)}}
+    ends = [event("transfer_start", 2.0, "s2"), event("transfer_end", 9.0, "s2")]
+    found = evidence_of(plan, shares, end_s=10.0, events=ends).samples("window_share", "s2")
+    assert list(found["1"].t_s) == [1.0, 7.0]

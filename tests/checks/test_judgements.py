@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.checks import Check, CheckResult, Trust, Verdict, judge
+from testbed.checks.explain import acknowledged_pps
 from testbed.checks.follows_law import FollowsLaw
 from testbed.checks.law import law_of
 from testbed.checks.parameters import CheckParameters
 from testbed.errors import BadInput
 from testbed.series import FromFile
 from tests.checks.generate import make_plan, telemetry, write_result
+from tests.checks.in_memory import at, evidence_of, small_plan, small_session
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 
@@ -62,6 +64,11 @@ def test_previous_fails_and_says_why(tmp_path):
     assert "asked 7 to 9" in checks["final window ratio"].reason
     # What is delivered is 8:1 all the same: the links decide that, not the windows.
     assert checks["delivered ratio"].status == "pass"
+
+
+def test_two_counts_of_acknowledgements_make_a_rate():
+    counted = evidence_of(small_plan(), {"acked": {"1": at([1.0, 3.0], [100.0, 500.0])}})
+    assert acknowledged_pps(counted, small_session(), 0.0, 4.0) == {"1": 200.0}
 
 
 def test_pinned_windows_without_facts_of_the_policy_claim_no_cap(tmp_path):

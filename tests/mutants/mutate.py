@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import mutmut.__main__ as mutmut
 import pytest
@@ -35,6 +36,10 @@ class CollectedOnce(PytestRunner):
             config.hook.pytest_collection(session=session)
             config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one folder for all
         return {item.nodeid: item for item in session.items}
+
+    def execute_pytest(self, params: list[str], **kwargs: Any) -> int:
+        """Another session, to see which function a new test calls."""
+        return int(super().execute_pytest([*_ARGUMENTS, *params], **kwargs))
 
     def list_all_tests(self) -> ListAllTestsResult:
         return ListAllTestsResult(ids=set(self.items))
