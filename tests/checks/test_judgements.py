@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.checks import Check, CheckResult, Trust, Verdict, judge
+from testbed.checks.expected import law_for
 from testbed.checks.explain import acknowledged_pps
 from testbed.checks.follows_law import FollowsLaw
 from testbed.checks.law import law_of
@@ -69,6 +70,12 @@ def test_previous_fails_and_says_why(tmp_path):
 def test_two_counts_of_acknowledgements_make_a_rate():
     counted = evidence_of(small_plan(), {"acked": {"1": at([1.0, 3.0], [100.0, 500.0])}})
     assert acknowledged_pps(counted, small_session(), 0.0, 4.0) == {"1": 200.0}
+
+
+def test_a_count_at_the_very_start_is_no_rate_of_its_own():
+    acked = {"1": at([0.0, 1.0, 2.0], [0.0, 800.0, 1600.0]), "2": at([0.0, 1.0, 2.0], [0.0, 200.0, 400.0])}
+    law = law_for(evidence_of(small_plan(), {"acked": acked}), small_session(), 0.0, "acknowledged")
+    assert law.share("1", np.array([0.0, 1000.0])) == pytest.approx([0.5, 0.8])
 
 
 def test_pinned_windows_without_facts_of_the_policy_claim_no_cap(tmp_path):

@@ -172,7 +172,7 @@ def test_who_has_no_samples_is_named() -> None:
 
 def test_a_session_that_never_began_shares_nothing() -> None:
     plan = small_plan(sessions=[small_session(), small_session("late")])
-    with pytest.raises(CannotJudge):
+    with pytest.raises(CannotJudge, match="late has no transfer_start"):
         wire_rates_bps(evidence_of(plan, {"delivered_pps": {n: at(ticks(10), 9) for n in "12"}}), "fast", 2, 8)
 
 
