@@ -108,6 +108,14 @@ LIMITS: dict[str, Any] = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
         ({"rate": 5e6, "backlog": lambda s: 60_000.0 if (8 * s) % 7 else 0.0}, None),
         ({"loss": 0.001}, "loss 0.10% of about 10,000 packets, asked 0.00%"),
         ({"loss": lambda s: 0.01 if s == 5 else 0.0}, "loss 0.01% of about 10,000 packets, asked 0.00%"),
+        (
+            {"loss": lambda s: 0.5 if s == 5 else 0.0, "rate": lambda s: 4e6 if s == 5 else 8e6},
+            "loss 0.62% of about 9,938 packets, asked 0.00%",
+        ),
+        (
+            {"loss": lambda s: 1.0 if s == 5 else 0.0, "rate": lambda s: 0.0 if s == 5 else 8e6},
+            "loss 0.01% of about 9,875 packets, asked 0.00%",
+        ),
         ({"loss": None}, None),
         ({"drops": lambda s: 3.0 if s < 10 else 7.0}, "its queue dropped 4 packets that it should have held back"),
         ({"drops": lambda s: 3.0 if s < 0.2 else 7.0}, "its queue dropped 4 packets that it should have held back"),
