@@ -276,7 +276,7 @@ def test_a_check_at_a_glance(
 
 def test_a_sessions_samples_end_with_it_though_another_goes_on() -> None:
     plan = small_plan(sessions=[small_session(), small_session("s2")])
-    shares = {("window_share", of_session("s2")): {"1": at([3.0, 9.0, 9.5], 0.5)}}
+    shares: Any = {("window_share", of_session("s2")): {"1": at([3.0, 9.0, 9.5], 0.5)}}
     ends = [event("transfer_start", 2.0, "s2"), event("transfer_end", 9.0, "s2")]
     found = evidence_of(plan, shares, end_s=10.0, events=ends).samples("window_share", "s2")
     assert list(found["1"].t_s) == [1.0, 7.0]

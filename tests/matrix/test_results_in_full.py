@@ -108,10 +108,9 @@ def test_runs_are_not_asked_again_where_the_table_judges_each_of_their_checks() 
 
 
 def test_runs_that_disagree_are_not_left_open_by_a_partial_table() -> None:
-    apart = [cell("near", "a", checks=checks("pass")), cell("near", "a", "fail", checks=checks("fail", measured=3.0))]
     fast = {"name": "fast", "judge": "each_run", "check": "fast"}
-    for run in apart:
-        run.checks["fast"] = checks("pass")["own"]
+    held, failed = ({**own, "fast": checks("pass")["own"]} for own in (checks("pass"), checks("fail", measured=3.0)))
+    apart = [cell("near", "a", checks=held), cell("near", "a", "fail", checks=failed)]
     verdict = judged(OWN, fast, outcomes=apart, partial=True)
     assert [check.status for check in verdict.checks] == ["undecided", "pass"]
     assert verdict.verdict == "fail"
