@@ -78,7 +78,7 @@ def compare_groups(
     Ends with 0 when nothing is worse, 1 when something is or a run failed, 3 when a run can't be trusted.
 
     Two forms have options of their own: `compare --engines sim,vkernel [SCENARIO|TABLE]…`: do engines agree?
-    `compare --same-bytes SCENARIO…`: is every run the same to the byte? With `--help` each tells them.
+    `compare --same-bytes SCENARIO…`: is every run the same to the byte? Each tells its own with `--help`.
     """
     from testbed.compare.versions import Asked
 

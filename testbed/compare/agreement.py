@@ -10,6 +10,7 @@ from typing import Any
 from testbed.compare import result
 from testbed.compare.allowance import Deviation
 from testbed.judge.algebra import Part, Standing, Word, verdict_of
+from testbed.report.page_templates import on_page
 from testbed.report.plot import Plot
 
 
@@ -76,10 +77,11 @@ def write(folder: Path, found: Sequence[Agreement], refused: Mapping[str, str]) 
         folder,
         "cross-check",
         {"schema": 1, "scenarios": [entry.as_json() for entry in found], "refused": dict(refused)},
-        {f"{entry.scenario}-{plot.name}.svg": plot for entry in found for plot in entry.plots},
+        [plot for entry in found for plot in entry.plots],
         verdict=verdict_over(found),
         run=folder.name,
         engines=" and ".join(dict.fromkeys(engine for entry in found for engine in entry.runs)),
         compared=found,
         refused=refused,
+        on_page=on_page,
     )

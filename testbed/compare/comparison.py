@@ -146,12 +146,11 @@ def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Pat
     }
     base, *others = comparison.groups
     drawn = [plots.intervals(comparison.differences, comparison.confidence), *_over_time(comparison.groups)]
-    found = [plot for plot in drawn if plot is not None]
     return result.write(
         folder,
         "compare",
         document,
-        {f"plots/{plot.name}.svg": plot for plot in found},
+        [plot for plot in drawn if plot is not None],
         comparison=comparison,
         base=base,
         by_group=by_group(comparison.differences),
@@ -159,7 +158,6 @@ def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Pat
         lines=lines(comparison),
         banner=_banner(comparison),
         changed_checks={group.name: changed_checks(base, group) for group in others},
-        plots=found,
         figure_of=figure_of,
         mean=mean,
         with_interval=with_interval,

@@ -86,7 +86,8 @@ def intervals(found: Sequence[Difference], confidence: float) -> Plot | None:
 
 def share_plot(session: Session, engines: Mapping[str, Evidence]) -> Plot:
     """Window shares of a session: the first engine's as lines with what is allowed, each other one's as marks."""
-    name = f"{session['name']}-window-share"
+    scenario = next(iter(engines.values())).plan["scenario"]
+    name = f"{scenario}-{session['name']}-window-share"
     description = f"Window shares of session {session['name']} on {' and '.join(engines)}"
     with style.new_plot("Share of the session's window", "share") as (figure, axes):
         for place, (engine, run) in enumerate(engines.items()):

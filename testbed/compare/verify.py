@@ -28,7 +28,8 @@ def verify(of: Asked) -> Again:
 
     Raises BadInput where a file is missing or broken.
     """
-    return next(again for file, again in _KINDS.items() if (of.folder / file).is_file())(of)
+    again = next(again for file, again in _KINDS.items() if (of.folder / file).is_file())
+    return again(of._replace(folder=of.folder.resolve()))  # pages name runs by their places, never by `latest`
 
 
 def _groups(of: Asked) -> Again:
@@ -80,7 +81,7 @@ def _engines(of: Asked) -> Again:
         told += document_differences(entry["scenario"], entry, found[-1].as_json())
     agreement.write(of.place, found, document["refused"])
     verdict = agreement.verdict_over(found) if found else "nothing compared"
-    return Again(f"cross-check {of.folder.resolve().name}", verdict, told, notes, has_page=not notes)
+    return Again(f"cross-check {of.folder.name}", verdict, told, notes, has_page=not notes)
 
 
 def _bytes(of: Asked) -> Again:
@@ -98,7 +99,7 @@ def _bytes(of: Asked) -> Again:
         told += document_differences(entry["name"], entry, found.as_json())
         holds = holds and found.holds
         notes += [] if kept else [f"{entry['name']}: its runs are not in the folder: their hashes are as recorded"]
-    return Again(f"repeatable {of.folder.resolve().name}", "pass" if holds else "fail", told, notes, has_page=False)
+    return Again(f"repeatable {of.folder.name}", "pass" if holds else "fail", told, notes, has_page=False)
 
 
 _KINDS = {"compare.json": _groups, "cross-check.json": _engines, "hashes.json": _bytes}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.bundle.kinds import verify_folder
 from testbed.cli.app import main
 from testbed.compare.figures import figure_of, is_of_check, measured
 
@@ -87,3 +88,7 @@ def test_facts_and_checks_that_were_not_decided_are_no_figures(honest) -> None:
     assert of_checks == {f"settles: {SETTLES}", f"ratio: {RATIO}", "ratio: delivered ratio"}
     assert figure_of(f"settles: {SETTLES}").better == "lower"
     assert figure_of("bulk: goodput_mib_s").better is None
+
+
+def test_it_is_confirmed_by_whatever_path_it_is_named(honest) -> None:
+    assert verify_folder(honest.parent.parent / "latest").differences == []
