@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.bench.ends import Candidate
@@ -25,8 +25,6 @@ class Bench:
     say: Callable[[str], None]
     ends_s: float
     """When it has to be over (monotonic)."""
-    missing: list[str] = field(default_factory=list)
-    """Peers that are not there, in words."""
 
     @property
     def candidates(self) -> list[Candidate]:

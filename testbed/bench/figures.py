@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scipy import stats
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -24,6 +26,10 @@ class Spread:
             raise ValueError("no value to take a median of")
         return cls(statistics.median(values), min(values), max(values), len(values))
 
+    def __format__(self, spec: str) -> str:
+        """``0.031 (0.028–0.040)`` by ``.3f``."""
+        return f"{self.median:{spec}} ({self.low:{spec}}–{self.high:{spec}})"
+
 
 def quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that the share of all does not exceed (nearest rank)."""
@@ -35,18 +41,9 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 def binomial_interval(trials: int, chance: float, confidence: float = 0.99) -> tuple[int, int]:
     """Fewest and most successes of ``trials`` that are not to be wondered at: each tail beyond has at most
-    half of ``1 - confidence``. Exact, by summing up the distribution."""
+    half of ``1 - confidence``. Exact."""
     if trials < 1 or not 0 < chance < 1:
         raise ValueError(f"{trials} trials of chance {chance}: want at least one, and a chance between 0 and 1")
     tail = (1 - confidence) / 2
-    log_chance, log_other = math.log(chance), math.log1p(-chance)
-    whole = math.lgamma(trials + 1)
-    below, low = 0.0, None
-    for successes in range(trials + 1):
-        ways = whole - math.lgamma(successes + 1) - math.lgamma(trials - successes + 1)
-        below += math.exp(ways + successes * log_chance + (trials - successes) * log_other)
-        if low is None and below > tail:
-            low = successes
-        if below >= 1 - tail:
-            return low or 0, successes
-    return low or 0, trials
+    low, high = stats.binom.ppf([tail, 1 - tail], trials, chance)
+    return int(low), int(high)

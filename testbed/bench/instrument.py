@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,8 @@ class Instrument:
 
     def rtts_ms(self, between: Between, *, count: int, spacing_ms: float, wait_ms: float) -> list[float]:
         """Round-trip times of ICMP echoes, in the order of sending."""
-        found = self._call(
-            "echo",
-            "--from",
-            str(between.a),
-            "--to",
-            between.b.address,
-            "--count",
-            str(count),
-            "--spacing",
-            f"{spacing_ms}ms",
-            "--wait",
-            f"{wait_ms}ms",
-        )
+        options = {"count": count, "spacing": f"{spacing_ms}ms", "wait": f"{wait_ms}ms"}
+        found = self._call("echo", {"from": between.a, "to": between.b.address} | options)
         return [float(ms) for ms in found["rtts_ms"] or []]
 
     def stream(
@@ -47,47 +37,28 @@ class Instrument:
         wait_ms: float = 1000,
     ) -> dict[str, Any]:
         """UDP packets from ``a`` to ``b``: sent, received, and windows of packets and seconds."""
-        return self._call(
-            "stream",
-            "--from",
-            str(between.a),
-            "--to",
-            str(between.b),
-            "--ip-bytes",
-            str(ip_bytes),
-            "--pps",
-            repr(float(pps)),
-            "--packets",
-            str(packets),
-            "--for",
-            f"{seconds}s",
-            "--window",
-            f"{window_s}s",
-            "--send-buffer",
-            str(send_buffer_bytes),
-            "--wait",
-            f"{wait_ms}ms",
-        )
+        options = {
+            "from": between.a,
+            "to": between.b,
+            "ip-bytes": ip_bytes,
+            "pps": float(pps),
+            "packets": packets,
+            "for": f"{seconds}s",
+            "window": f"{window_s}s",
+            "send-buffer": send_buffer_bytes,
+            "wait": f"{wait_ms}ms",
+        }
+        return self._call("stream", options)
 
     def load(self, plan: Path, paths: tuple[str, str], *, pps: float, seconds: float) -> dict[str, Any]:
         """A load on all links of a plan between hosts ``h1`` and ``h2``."""
-        return self._call(
-            "load",
-            "--plan",
-            str(plan),
-            "--netns",
-            f"h1={paths[0]}",
-            "--netns",
-            f"h2={paths[1]}",
-            "--pps",
-            repr(float(pps)),
-            "--for",
-            f"{seconds}s",
-        )
+        options = {"plan": plan, "pps": float(pps), "for": f"{seconds}s"}
+        return self._call("load", options, "--netns", f"h1={paths[0]}", "--netns", f"h2={paths[1]}")
 
-    def _call(self, *arguments: str) -> dict[str, Any]:
+    def _call(self, what: str, options: Mapping[str, object], *further: str) -> dict[str, Any]:
+        given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         done = subprocess.run(
-            [str(self.binary), *arguments],
+            [str(self.binary), what, *given, *further],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -95,6 +66,6 @@ class Instrument:
             check=False,
         )
         if done.returncode:
-            raise RunFailed(f"ncp-link {arguments[0]}: {done.stderr.strip()[-300:]}")
+            raise RunFailed(f"ncp-link {what}: {done.stderr.strip()[-300:]}")
         found: dict[str, Any] = json.loads(done.stdout)
         return found

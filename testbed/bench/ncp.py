@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.bench import folder, speed, table, tcp
+from testbed.bench import speed, tcp
+from testbed.bench.benchmark import Benchmark, Measurement
 from testbed.bench.ends import Between
 from testbed.bench.figures import Spread
-from testbed.bench.quiet import HostLoad
-from testbed.bench.result import Section, Target, all_met
+from testbed.bench.result import Section, Target
+from testbed.engines.mininet.engine import ENGINE
 
-NAME = "bench-ncp"
 TARGET_BPS = 1e9
 FAST = "NCP over UDP"
 TCP = "TCP (iperf3)"
@@ -42,40 +41,21 @@ class Measured:
     """Without those of iperf3, which tells less."""
 
 
-def run(run_id: str, binary: Path, *, quick: bool, say: Callable[[str], None]) -> bool:
-    """Measure, print and write the result folder; whether no target was missed.
-
-    The machine must be held (:func:`testbed.runner.live.only_run`) for the run.
-    """
-    begun = time.monotonic()
-    load = HostLoad()
-    repeats = QUICK_REPEATS if quick else REPEATS
-    transfer_bytes = QUICK_TRANSFER_BYTES if quick else TRANSFER_BYTES
+def measure(asked: Measurement) -> None:
+    """Each session and TCP in turn, over the same two namespaces."""
+    repeats = QUICK_REPEATS if asked.quick else REPEATS
+    transfer_bytes = QUICK_TRANSFER_BYTES if asked.quick else TRANSFER_BYTES
     found = {name: Measured() for name in (*SESSIONS, TCP)}
     for number in range(repeats):
-        load.sample()
+        asked.load.sample()
         with speed.joined() as between:
             for name, measured in found.items():
-                say(f"repeat {number + 1} of {repeats}: {name}")
+                asked.say(f"repeat {number + 1} of {repeats}: {name}")
                 if name == TCP:
                     _iperf3(between, measured)
                 else:
-                    _ncp(between, binary, SESSIONS[name], transfer_bytes, measured)
-    sections = [section(found, transfer_bytes)]
-    print(table.as_text(sections[0]), end="\n\n", flush=True)
-    figures = {
-        "quick": quick,
-        "duration_s": round(time.monotonic() - begun, 1),
-        "machine": folder.machine(),
-        "host_load": load.as_json(),
-    }
-    head = (
-        f"Speed of `ncp-agent`, {run_id}: {folder.in_words(folder.machine())}; {load}; "
-        f"{figures['duration_s']:.0f} s{', --quick' if quick else ''}."
-    )
-    folder.write(NAME, run_id, head, figures, sections)
-    print(head)
-    return all_met(sections)
+                    _ncp(between, asked.programs.binaries[ENGINE.agent], SESSIONS[name], transfer_bytes, measured)
+    asked.add(section(found, transfer_bytes))
 
 
 def _ncp(between: Between, binary: Path, session: speed.Session, transfer_bytes: int, into: Measured) -> None:
@@ -108,7 +88,7 @@ def section(found: dict[str, Measured], transfer_bytes: int) -> Section:
         made.rows.append(
             [
                 name,
-                f"{goodput.median / 1e6:.0f} ({goodput.low / 1e6:.0f}–{goodput.high / 1e6:.0f})",
+                f"{Spread.of([bps / 1e6 for bps in measured.goodput_bps]):.0f}",
                 f"{goodput.median / reference_bps:.2f}",
                 f"{SESSIONS[name].bound_bps / 1e6:.0f}" if name in SESSIONS else "–",
                 f"{Spread.of(measured.cpu_s_per_gb).median:.2f}",
@@ -167,3 +147,6 @@ def targets(found: dict[str, Measured]) -> list[Target]:
             )
         )
     return made
+
+
+BENCHMARK = Benchmark("bench-ncp", "Speed of `ncp-agent`", ENGINE, measure, holds_machine=True)

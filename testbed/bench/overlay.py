@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.bench import folder
+from testbed.bench.benchmark import Benchmark, Measurement
 from testbed.bench.figures import quantile
-from testbed.bench.quiet import HostLoad
-from testbed.bench.result import Section, Target, all_met
+from testbed.bench.program import call
+from testbed.bench.result import Section, Target
+from testbed.engines.sim.engine import ENGINE
+from testbed.report import style
 
-NAME = "bench-overlay"
 SESSIONS, QUICK_SESSIONS = (10, 100, 1000), (10, 100)
 MOST_CPU_S = 300
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -24,31 +21,21 @@ Report = dict[str, Any]
 """``overlay.json`` of ``ncp-sim overlay``."""
 
 
-def run(run_id: str, simulator: Path, *, quick: bool, say: Callable[[str], None]) -> bool:
-    """Measure, print, plot and write the result folder; whether no target was missed."""
-    begun = time.monotonic()
-    load = HostLoad()
+def measure(asked: Measurement) -> None:
+    """One overlay of each size, with plots."""
     reports: dict[int, Report] = {}
-    for sessions in QUICK_SESSIONS if quick else SESSIONS:
-        say(f"{sessions} sessions")
-        load.sample()
-        reports[sessions] = simulate(simulator, sessions)
-    sections = [spread_section(reports), cost_section(reports)]
-    place = folder.conclude(NAME, "Overlays in virtual time", run_id, load, begun, sections, quick=quick)
-    write_plots(place, reports)
-    return all_met(sections)
+    for sessions in QUICK_SESSIONS if asked.quick else SESSIONS:
+        asked.say(f"{sessions} sessions")
+        asked.load.sample()
+        reports[sessions] = simulate(asked.programs.binaries[ENGINE.agent], sessions)
+    asked.add(spread_section(reports))
+    asked.add(cost_section(reports))
+    write_plots(asked.folder, reports)
 
 
 def simulate(simulator: Path, sessions: int, seed: int = 1) -> Report:
     """One overlay."""
-    with tempfile.TemporaryDirectory(prefix="ncp-bench-") as results:
-        subprocess.run(
-            [str(simulator), "overlay", "--sessions", str(sessions), "--seed", str(seed), "--dir", results],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        report: Report = json.loads((Path(results) / "overlay.json").read_text())
-    return report
+    return call(simulator, "overlay", "--sessions", str(sessions), "--seed", str(seed), leaves="overlay.json")
 
 
 def distributions(report: Report) -> dict[str, list[float]]:
@@ -136,8 +123,7 @@ def cost_section(reports: dict[int, Report]) -> Section:
 
 def write_plots(place: Path, reports: dict[int, Report]) -> None:
     """One SVG per distribution: the share of sessions or relays up to a value."""
-    from testbed.report import style
-
+    place.mkdir(parents=True, exist_ok=True)
     for number, what in enumerate(distributions(next(iter(reports.values())))):
         with style.new_plot(what[0].upper() + what[1:], "share of all") as (figure, axes):
             for index, (sessions, report) in enumerate(reports.items()):
@@ -155,3 +141,6 @@ def write_plots(place: Path, reports: dict[int, Report]) -> None:
             axes.legend(loc="lower right")
             name = f"overlay-{number + 1}"
             (place / f"{name}.svg").write_text(style.to_svg(figure, name, what), encoding="utf-8")
+
+
+BENCHMARK = Benchmark("bench-overlay", "Overlays in virtual time", ENGINE, measure)

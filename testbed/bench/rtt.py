@@ -48,7 +48,7 @@ def _judge(
     mean = {name: Spread.of(values) for name, values in means.items() if values}
     p99 = {name: Spread.of(values) for name, values in p99s.items() if values}
     for name, spread in mean.items():
-        section.rows.append([f"{rtt_ms} ms", name, _ms(spread), _ms(p99[name]), f"{spread.n}×{count}"])
+        section.rows.append([f"{rtt_ms} ms", name, f"{spread:.3f} ms", f"{p99[name]:.3f} ms", f"{spread.n}×{count}"])
     own = mean[ours].median
     section.targets += [
         Target(f"RTT {rtt_ms} ms, mean error", f"≤ {MEAN_ERROR_MS} ms", f"{own:.3f} ms", own <= MEAN_ERROR_MS),
@@ -67,7 +67,3 @@ def _judge(
                     f"RTT {rtt_ms} ms, mean error against {name}'s", f"≤ {RATIO} of it", f"{ratio:.2f}", ratio <= RATIO
                 )
             )
-
-
-def _ms(spread: Spread) -> str:
-    return f"{spread.median:.3f} ({spread.low:.3f}–{spread.high:.3f}) ms"

@@ -79,7 +79,7 @@ def measure(bench: Bench) -> Section:
             Target(
                 f"{LINKS} links, p99 lateness",
                 f"≤ {LATENESS_P99_MS:g} ms",
-                f"{late.median:.3f} ({late.low:.3f}–{late.high:.3f}) ms",
+                f"{late:.3f} ms",
                 late.median <= LATENESS_P99_MS,
             ),
             Target(f"{LINKS} links, drops not asked for", "0", str(drops), drops == 0),
@@ -133,15 +133,13 @@ def trial(bench: Bench, two: Hosts, links: Sequence[LinkPlan], seconds: float) -
 
 
 def _add(section: Section, trials: Sequence[Trial]) -> None:
-    late, middle = (
-        Spread.of([t.lateness_p99_ms for t in trials]),
-        Spread.of([t.lateness_median_p99_ms for t in trials]),
-    )
+    late = Spread.of([t.lateness_p99_ms for t in trials])
+    middle = Spread.of([t.lateness_median_p99_ms for t in trials])
     section.rows.append(
         [
             str(trials[0].links),
             f"{2 * trials[0].links * PPS:,.0f} offered" if all(t.offered for t in trials) else _offered(trials),
-            f"{late.median:.3f} ({late.low:.3f}–{late.high:.3f}) ms",
+            f"{late:.3f} ms",
             f"{middle.median:.3f} ms",
             str(sum(t.unasked_drops for t in trials)),
         ]

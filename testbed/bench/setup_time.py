@@ -28,9 +28,7 @@ def measure(bench: Bench) -> Section:
         section.raw[f"{count} links"] = took
         spreads = {kind: Spread.of(values) for kind, values in took.items()}
         for kind, spread in spreads.items():
-            section.rows.append(
-                [str(count), NAMES[kind], f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f})", str(spread.n)]
-            )
+            section.rows.append([str(count), NAMES[kind], f"{spread:.2f}", str(spread.n)])
         ratio = spreads["ours"].median / spreads["tclink"].median
         section.targets.append(
             Target(f"set-up of {count} links", "no longer than TCLink's", f"{ratio:.2f} of it", ratio <= 1.0)

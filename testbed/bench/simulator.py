@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.bench import folder
+from testbed.bench.benchmark import Benchmark, Measurement
 from testbed.bench.figures import Spread
-from testbed.bench.quiet import HostLoad
-from testbed.bench.result import Section, Target, all_met
+from testbed.bench.program import call
+from testbed.bench.result import Section, Target
 from testbed.engines import Options
 from testbed.engines.sim.engine import ENGINE
 from testbed.plan.resolve import resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario.load import load as load_scenario
 
-NAME = "bench-sim"
 REPEATS, QUICK_REPEATS = 9, 3
 TRANSFERS_MIB = (48, 480)
 TIMES_REAL = 300
@@ -55,29 +53,27 @@ class Simulated:
         return self.packets / self.cpu_s
 
 
-def run(run_id: str, simulator: Path, policies: PolicyFacts, *, quick: bool, say: Callable[[str], None]) -> bool:
-    """Measure, print and write the result folder; whether no target was missed."""
-    begun = time.monotonic()
-    load = HostLoad()
+def measure(asked: Measurement) -> None:
+    """One run on one core, again and again; then one run per core."""
+    simulator = asked.programs.binaries[ENGINE.agent]
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as temporary:
-        plans = {mib: _plan(Path(temporary), policies, mib) for mib in TRANSFERS_MIB}
+        plans = {mib: _plan(Path(temporary), asked.programs.policies, mib) for mib in TRANSFERS_MIB}
         found: dict[str, dict[int, list[Simulated]]] = {
             payload: {mib: [] for mib in TRANSFERS_MIB} for payload in PAYLOADS
         }
-        repeats = QUICK_REPEATS if quick else REPEATS
+        repeats = QUICK_REPEATS if asked.quick else REPEATS
         for number in range(repeats):
-            say(f"repeat {number + 1} of {repeats}")
-            load.sample()
+            asked.say(f"repeat {number + 1} of {repeats}")
+            asked.load.sample()
             for payload, options in PAYLOADS.items():
                 for mib, plan in plans.items():
                     found[payload][mib].append(simulate(simulator, plan, options))
-        say("all cores")
-        load.sample()
+        asked.say("all cores")
+        asked.load.sample()
         cores = os.cpu_count() or 1
         speed_ups = [_speed_up(simulator, plans[TRANSFERS_MIB[0]], cores) for _ in range(3)]
-    sections = [speed_section(found), parallel_section(speed_ups, cores)]
-    folder.conclude(NAME, "Virtual time", run_id, load, begun, sections, quick=quick)
-    return all_met(sections)
+    asked.add(speed_section(found))
+    asked.add(parallel_section(speed_ups, cores))
 
 
 def _plan(place: Path, policies: PolicyFacts, mib: int) -> Path:
@@ -90,14 +86,7 @@ def _plan(place: Path, policies: PolicyFacts, mib: int) -> Path:
 
 def simulate(simulator: Path, plan: Path, options: Sequence[str] = ()) -> Simulated:
     """One run on one core: its collector of garbage has to share it."""
-    with tempfile.TemporaryDirectory(prefix="ncp-bench-") as results:
-        subprocess.run(
-            [str(simulator), *options, "--plan", str(plan), "--dir", results],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "GOMAXPROCS": "1"},
-        )
-        facts = json.loads((Path(results) / "sim.json").read_text())
+    facts = call(simulator, *options, "--plan", str(plan), leaves="sim.json", GOMAXPROCS="1")
     return Simulated(facts["virtual_s"], facts["cpu_s"], facts["peak_bytes"], facts["packets"])
 
 
@@ -127,7 +116,7 @@ def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
                 [
                     f"{payload}, {mib} MiB",
                     f"{runs[0].virtual_s:.1f}",
-                    f"{cpu_s.median:.3f} ({cpu_s.low:.3f}–{cpu_s.high:.3f})",
+                    f"{cpu_s:.3f}",
                     f"{_median(runs, 'times_real'):.0f}",
                     f"{_median(runs, 'rate_pps') / 1e6:.2f}",
                     f"{_median(runs, 'peak_bytes') / 2**20:.1f}",
@@ -166,7 +155,7 @@ def parallel_section(speed_ups: Sequence[float], cores: int) -> Section:
         "parallel",
         f"{RUNS_PER_CORE * cores} runs of startup, {TRANSFERS_MIB[0]} MiB each",
         ["cores", "speed-up", "N"],
-        [[str(cores), f"{spread.median:.2f} ({spread.low:.2f}–{spread.high:.2f})", str(spread.n)]],
+        [[str(cores), f"{spread:.2f}", str(spread.n)]],
         [Target("speed-up", f"≥ {wanted:.1f} on {cores} cores", f"{spread.median:.2f}", spread.median >= wanted)],
         raw={"speed_ups": list(speed_ups)},
     )
@@ -174,3 +163,6 @@ def parallel_section(speed_ups: Sequence[float], cores: int) -> Section:
 
 def _median(runs: Sequence[Simulated], what: str) -> float:
     return Spread.of([getattr(run, what) for run in runs]).median
+
+
+BENCHMARK = Benchmark("bench-sim", "Virtual time", ENGINE, measure)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
+import tempfile
+from pathlib import Path
 
 from testbed.bench.bench import Bench
 from testbed.bench.ends import Asked, Between
 from testbed.bench.figures import Spread
 from testbed.bench.result import Section, Target
 from testbed.errors import RunFailed
-from topologies.commands import CommandFailed, dies_with_us, in_namespace, run
+from testbed.runner import iperf3
+from testbed.runner.listening import await_listening
+from testbed.runner.processes import Supervised
+from topologies.commands import CommandFailed, in_namespace, run
 
 DELAY_MS = 10
 RATIO = 1.5
@@ -41,10 +45,9 @@ def measure(bench: Bench) -> Section:
     medians = {}
     for name, values in goodput.items():
         if values:
-            spread = Spread.of(values)
-            medians[name] = spread.median
-            text = f"{spread.median / 1e6:.0f} ({spread.low / 1e6:.0f}–{spread.high / 1e6:.0f}) Mbit/s"
-            section.rows.append([name, text, str(spread.n)])
+            spread_mbps = Spread.of([value / 1e6 for value in values])
+            medians[name] = spread_mbps.median
+            section.rows.append([name, f"{spread_mbps:.0f} Mbit/s", str(spread_mbps.n)])
     if AGAINST in medians and bench.ours.name in medians:
         ratio = medians[bench.ours.name] / medians[AGAINST]
         measured, met = f"{ratio:.2f}", ratio >= RATIO
@@ -64,24 +67,16 @@ def goodput_bps(between: Between, seconds: int) -> float:
     for end in (between.a, between.b):
         settings = [f"net.ipv4.tcp_{way}mem={BUFFERS}" for way in "rw"] + ["net.ipv4.tcp_no_metrics_save=1"]
         run(in_namespace(end.namespace, ["sysctl", "-qw", *settings]))
-    serve = in_namespace(
-        between.b.namespace, dies_with_us(["iperf3", "-s", "-1", "--forceflush", "-B", between.b.address])
-    )
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    options = ("--time", str(seconds), "--omit", str(WARM_UP_S), "--congestion", "cubic", "--json")
+    with tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
+        log = Path(folder) / "server.log"
+        server = Supervised.start("iperf3's server", iperf3.server(), log, namespace=between.b.namespace)
         try:
-            assert server.stdout is not None
-            for line in server.stdout:
-                if "listening" in line:
-                    break
-            said = run(
-                in_namespace(
-                    between.a.namespace,
-                    ["iperf3", "-c", between.b.address, "-t", str(seconds), "-O", str(WARM_UP_S), "-C", "cubic", "-J"],
-                ),
-                timeout_s=seconds + 20,
-            )
+            await_listening(between.b.namespace, iperf3.PORT, server)
+            client = iperf3.client(between.b.address, iperf3.PORT, *options)
+            said = run(in_namespace(between.a.namespace, client), timeout_s=seconds + 20)
         finally:
-            server.terminate()
+            server.end_group()
     found = json.loads(said)
     if "error" in found:
         raise RunFailed(f"iperf3: {found['error']}")

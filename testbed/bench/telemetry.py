@@ -7,22 +7,21 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import influx, paths
-from testbed.bench import folder, table, telemetry_load
-from testbed.bench.quiet import HostLoad
-from testbed.bench.result import Section, Target, all_met
+from testbed import influx
+from testbed.bench import telemetry_load
+from testbed.bench.benchmark import Benchmark, Measurement
+from testbed.bench.result import Section, Target
 from testbed.bench.telemetry_load import Load
 from testbed.checks.result import Verdict
+from testbed.engines.mininet.engine import ENGINE
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Choices, new_run_id, resolve
-from testbed.plan.sessions import PolicyFacts
-from testbed.runner.progress import Progress
+from testbed.plan.resolve import Choices, resolve
+from testbed.runner.middle_choice import choose_middle
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named
 from testbed.series.reader import Samples
 
-NAME = "bench-telemetry"
 SCENARIO = Path(__file__).with_suffix(".yaml")
 RATE_PPS = 20_000
 SETTLE_S = 12.0
@@ -90,19 +89,15 @@ class Loader(threading.Thread):
         return None
 
 
-def run(binaries: dict[str, Path], policies: PolicyFacts, progress: Progress, *, quick: bool) -> bool:
-    """Measure in one run, print and write into its result folder; whether no target was missed."""
-    from testbed.runner.middle_choice import choose_middle
-
-    phases = QUICK if quick else FULL
-    begun = time.monotonic()
-    busy = HostLoad()
-    busy.sample()
+def measure(asked: Measurement) -> None:
+    """In one run, with all that belongs to a run; its folder is the benchmark's."""
+    phases = QUICK if asked.quick else FULL
+    asked.load.sample()
     loaded = load_scenario(str(SCENARIO), [f"ncp.transfer={phases.transfer_mib}MiB"])
-    choices = Choices(runtime="process", middle=choose_middle("auto"), quick=quick)
-    plan = resolve(loaded, policies, choices, new_run_id())
-    measured = EmulatedRun(plan, loaded, binaries, progress)
-    loader = Loader(plan["run"], binaries["ncp-push"], phases)
+    choices = Choices(runtime="process", middle=choose_middle("auto"), quick=asked.quick)
+    plan = resolve(loaded, asked.programs.policies, choices, asked.run_id)
+    measured = EmulatedRun(plan, loaded, asked.programs.binaries, asked.progress)
+    loader = Loader(plan["run"], asked.programs.binaries["ncp-push"], phases)
     loader.start()
     try:
         verdict = measured.execute()
@@ -110,25 +105,7 @@ def run(binaries: dict[str, Path], policies: PolicyFacts, progress: Progress, *,
         loader.stop()
     if loader.load is None or loader.error:
         raise RunFailed(loader.error or "the transfer was over before the load began")
-    made = section(FromFile(measured.folder / "telemetry.lp"), loader.load, phases, verdict)
-    print(table.as_text(made), end="\n\n", flush=True)
-    where = folder.machine()
-    head = (
-        f"Telemetry beside a transfer, {plan['run']}: Linux {where['kernel']}, {where['cores']} cores; {busy}; "
-        f"{time.monotonic() - begun:.0f} s{', --quick' if quick else ''}."
-    )
-    figures = {
-        "quick": quick,
-        "duration_s": round(time.monotonic() - begun, 1),
-        "machine": where,
-        "host_load": busy.as_json(),
-    }
-    folder.write(NAME, plan["run"], head, figures, [made])
-    print(head)
-    passed = all_met([made])
-    document = paths.results() / NAME / plan["run"] / "bench.md"
-    print(f"{'PASS' if passed else 'FAIL'} {NAME} {plan['run']}  ({document})")
-    return passed
+    asked.add(section(FromFile(measured.folder / "telemetry.lp"), loader.load, phases, verdict))
 
 
 def goodput_bps(received: Samples, from_ns: int, to_ns: int) -> float:
@@ -196,3 +173,6 @@ def section(reader: Reader, load: Load, phases: Phases, verdict: Verdict) -> Sec
         "loaded_s": load.seconds,
     }
     return made
+
+
+BENCHMARK = Benchmark("bench-telemetry", "Telemetry beside a transfer", ENGINE, measure)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from pathlib import Path
+from importlib import import_module
 from typing import Annotated, Literal
 
 import typer
 
-from testbed.errors import BadInput, CannotRun, Exit
+from testbed.errors import BadInput, Exit
 
-Measure = Callable[[str, str, dict[str, Path], Callable[[str], None]], bool]
-"""Run id, name of the fabric, binaries, how to tell progress; gives whether no target was missed."""
+_MODULES = {"links": "links", "ncp": "ncp", "telemetry": "telemetry", "sim": "simulator", "overlay": "overlay"}
+"""Where each ``BENCHMARK`` is: what one needs takes longer to import than the help may."""
 
 
 def register(app: typer.Typer) -> None:
@@ -43,92 +41,10 @@ def register(app: typer.Typer) -> None:
         """
         if only and what != "links":
             raise BadInput(f"--only: {only!r}: only bench links has parts; leave it out")
-        if what == "links":
-            from testbed.bench import links
-
-            parts = [part.strip() for part in only.split(",")] if only else list(links.PARTS)
-            for part in parts:
-                if part not in links.PARTS:
-                    raise BadInput(f"--only: {part!r} is no part of the benchmark; there are {', '.join(links.PARTS)}")
-            passed = _measure(
-                links.NAME,
-                lambda run_id, namespace, binaries, say: links.run(
-                    run_id, namespace, binaries["ncp-link"], parts, quick=quick, say=say
-                ),
-            )
-        elif what == "telemetry":
-            passed = _telemetry(quick=quick)
-        elif what in ("sim", "overlay"):
-            passed = _virtual(what, quick=quick)
-        else:
-            from testbed.bench import ncp
-
-            passed = _measure(
-                ncp.NAME, lambda run_id, _, binaries, say: ncp.run(run_id, binaries["ncp-agent"], quick=quick, say=say)
-            )
+        module = import_module(f"testbed.bench.{_MODULES[what]}")
+        parts = tuple(part.strip() for part in only.split(",")) if only else ()
+        for part in parts:
+            if part not in module.PARTS:
+                raise BadInput(f"--only: {part!r} is no part of the benchmark; there are {', '.join(module.PARTS)}")
+        passed = module.BENCHMARK.carry_out(f"bench {what}", quick=quick, parts=parts)
         raise typer.Exit(Exit.PASS if passed else Exit.FAIL)
-
-
-def _telemetry(*, quick: bool) -> bool:
-    """A run of its own, with all that belongs to a run."""
-    _needs_root()
-    from testbed.bench import telemetry
-    from testbed.engines.mininet.engine import ENGINE
-    from testbed.runner.progress import Progress
-
-    progress = Progress()
-    programs = ENGINE.prepare(progress, "process")
-    ENGINE.clear(progress.say)
-    return telemetry.run(programs.binaries, programs.policies, progress, quick=quick)
-
-
-def _virtual(what: str, *, quick: bool) -> bool:
-    """A benchmark of the simulator: nothing of the machine is touched."""
-    from testbed import paths
-    from testbed.bench import overlay, simulator
-    from testbed.engines.sim.engine import ENGINE
-    from testbed.plan.resolve import new_run_id
-    from testbed.runner.progress import Progress
-
-    progress = Progress()
-    programs = ENGINE.prepare(progress)
-    program = programs.binaries[ENGINE.agent]
-    run_id, name = new_run_id(), simulator.NAME if what == "sim" else overlay.NAME
-    with progress.step(name.replace("-", " ")) as step:
-
-        def say(text: str) -> None:
-            progress.update(step, text)
-
-        if what == "sim":
-            passed = simulator.run(run_id, program, programs.policies, quick=quick, say=say)
-        else:
-            passed = overlay.run(run_id, program, quick=quick, say=say)
-    print(f"{'PASS' if passed else 'FAIL'} {name} {run_id}  ({paths.results() / name / run_id / 'bench.md'})")
-    return passed
-
-
-def _needs_root() -> None:
-    if os.geteuid() != 0:
-        raise CannotRun("the benchmark needs root, for network namespaces", "Try it with sudo.")
-
-
-def _measure(name: str, measure: Measure) -> bool:
-    _needs_root()
-    from testbed import paths
-    from testbed.engines.mininet.engine import ENGINE
-    from testbed.plan.resolve import new_run_id
-    from testbed.runner import live
-    from testbed.runner.interrupts import interruptible
-    from testbed.runner.progress import Progress
-
-    progress = Progress()
-    programs = ENGINE.prepare(progress, "process")
-    ENGINE.clear(progress.say)
-    run_id = new_run_id()
-    namespace = f"ncp-{run_id[-4:]}"
-    only = live.only_run(run_id, name, namespace)
-    with only, interruptible(), progress.step(name.replace("-", " ")) as step:
-        passed = measure(run_id, namespace, programs.binaries, lambda text: progress.update(step, text))
-    folder = paths.results() / name / run_id
-    print(f"{'PASS' if passed else 'FAIL'} {name} {run_id}  ({folder / 'bench.md'})")
-    return passed
