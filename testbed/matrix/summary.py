@@ -118,49 +118,35 @@ def _of_row(source: Known, values: Mapping[str, Mapping[str, str]], row: Row, fi
 def write_csv(summaries: Sequence[RowSummary], columns: Sequence[str], path: Path) -> None:
     """``table.csv``: a row per figure, row and column, in the figure's unit."""
     sources = list(dict.fromkeys(k.by for s in summaries for k in s.known))
-    head = (
-        "row",
-        "column",
-        "n",
-        "observations",
-        "median",
-        "low",
-        "high",
-        "interval_low",
-        "interval_high",
-        "interval_level",
-        "bound",
-        "of_bound",
-        "state",
-    )
+    figures = summaries[0].cells
+    rows = [_csv_row(s, column, figure, sources) for figure in figures for s in summaries for column in columns]
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*head, *(_head(s) for s in sources), "figure"])
-        for figure in summaries[0].cells if summaries else ():
-            for summary in summaries:
-                bound = summary.bounds.get(figure)
-                for column in columns:
-                    spread = summary.spread(column, figure)
-                    known = {k.by: k.value for k in summary.known if (k.column, k.figure) == (column, figure)}
-                    share = spread.median / bound if spread.median is not None and bound else None
-                    interval = spread.interval or (None, None, None)
-                    values = [_text(v) for v in (spread.median, spread.low, spread.high, *interval, bound, share)]
-                    writer.writerow(
-                        [
-                            summary.name,
-                            column,
-                            spread.n,
-                            len(spread.values),
-                            *values,
-                            summary.states[column],
-                            *(_text(known.get(s)) for s in sources),
-                            figure,
-                        ]
-                    )
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
-def _head(source: str) -> str:
-    return source.replace(" ", "_")
+def _csv_row(summary: RowSummary, column: str, figure: str, sources: Sequence[str]) -> dict[str, Any]:
+    spread, bound = summary.spread(column, figure), summary.bounds.get(figure)
+    known = {k.by: k.value for k in summary.known if (k.column, k.figure) == (column, figure)}
+    low, high, level = spread.interval or (None, None, None)
+    return {
+        "row": summary.name,
+        "column": column,
+        "n": spread.n,
+        "observations": len(spread.values),
+        "median": _text(spread.median),
+        "low": _text(spread.low),
+        "high": _text(spread.high),
+        "interval_low": _text(low),
+        "interval_high": _text(high),
+        "interval_level": _text(level),
+        "bound": _text(bound),
+        "of_bound": _text(spread.median / bound if spread.median is not None and bound else None),
+        "state": summary.states[column],
+        **{source.replace(" ", "_"): _text(known.get(source)) for source in sources},
+        "figure": figure,
+    }
 
 
 def _text(value: float | None) -> str:
