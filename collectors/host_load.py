@@ -17,6 +17,10 @@ BUSY = 0.05
 """With less idle time than this part of a stretch, the machine was busy in it. Real-time tasks are throttled by
 the kernel, so that even they leave some per cent of each second."""
 
+CLOCK_STEP_S = 0.1
+"""A clock that is kept right by small steps is not told of; telemetry is sampled that often."""
+STEP_SAMPLES = 3
+
 
 class HostLoad(threading.Thread):
     """Appends a ``host`` point to a spool every interval: CPU busy and stolen (fractions of all cores' time
@@ -30,11 +34,21 @@ class HostLoad(threading.Thread):
         self._ended = threading.Event()
         self.spans: list[tuple[float, float]] = []
         """Of each sample the seconds that it covers, and the idle part of them."""
+        self.failure: str | None = None
+        """Why it has ended by itself, or None."""
+        self.clocks: list[float] = []
+        """At each sample, seconds between the clock that stamps are taken from and one that nobody can set."""
         self._samples = 0
         self._cpu_s = self._duration_s = 0.0
 
     def run(self) -> None:
         """Sample until stopped."""
+        try:
+            self._sample()
+        except OSError as error:  # a full disk
+            self.failure = f"the host's load: {error.strerror} ({self._spool})"
+
+    def _sample(self) -> None:
         before = psutil.cpu_times()
         begun_s = told_s = time.monotonic()
         told_cpu_s = late_s = 0.0
@@ -43,6 +57,7 @@ class HostLoad(threading.Thread):
                 now_s = time.monotonic()
                 late_s = max(late_s, now_s - begun_s - self._duration_s - self._interval_s)
                 now_ns, after = time.time_ns(), psutil.cpu_times()
+                self.clocks.append(now_ns / 1e9 - now_s)
                 total = sum(after[:8]) - sum(before[:8])  # user … steal; guest time is part of user
                 if total <= 0:
                     continue
@@ -98,6 +113,22 @@ def idle_shares(spans: Sequence[tuple[float, float]], interval_s: float) -> list
     """Fractions of idle CPU time, one per interval; a sample that comes late counts for all that it covers. A span is
     its seconds and its idle share."""
     return [idle for seconds, idle in spans for _ in range(max(1, round(seconds / interval_s)))]
+
+
+def clock_step_s(clocks: Sequence[float]) -> float:
+    """By how many seconds the clock was set in between, forward as positive; 0.0 for less than :data:`CLOCK_STEP_S`.
+
+    ``clocks`` as in :class:`HostLoad`. A sample that is held up between its two readings shows more than there is, so
+    of the samples before and after a moment the least counts, of :data:`STEP_SAMPLES` at least.
+    """
+    if len(clocks) < 2 * STEP_SAMPLES:
+        return 0.0
+    values = np.array(clocks, dtype=float)
+    before = np.minimum.accumulate(values)[STEP_SAMPLES - 1 : -STEP_SAMPLES]
+    after = np.minimum.accumulate(values[::-1])[::-1][STEP_SAMPLES : len(values) - STEP_SAMPLES + 1]
+    steps = after - before
+    largest = float(steps[np.argmax(np.abs(steps))])
+    return largest if abs(largest) >= CLOCK_STEP_S else 0.0
 
 
 def longest_busy_s(spans: Sequence[tuple[float, float]]) -> float:

@@ -106,8 +106,12 @@ class RelayMiddle:
         """What happened to a relay that ended by itself, or None while all run."""
         for process in self.processes:
             if process.poll() is not None:
-                return f"the link relay ended with {process.returncode}"
+                return f"the link relay ended with {process.returncode}{self._last_words()}"
         return None
+
+    def _last_words(self) -> str:
+        said = self.log.read_text(errors="replace").strip().splitlines() if self.log else []
+        return f": {said[-1][:300]} (log: {self.log})" if said else ""
 
     def ask_to_end(self) -> None:
         """Tell the relay to end, without waiting."""

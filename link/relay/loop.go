@@ -33,6 +33,7 @@ type loop struct {
 	mu       sync.Mutex
 	commands []func()
 	stopping bool
+	broken   error // why it stops
 	stopped  chan struct{}
 	warn     func(format string, arguments ...any)
 }
@@ -89,7 +90,7 @@ func (l *loop) run() error {
 		}
 		l.forward()
 	}
-	return nil
+	return l.broken
 }
 
 // deadline is when something next is to be done.

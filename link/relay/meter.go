@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -59,6 +60,9 @@ func (m *Meter) sample() {
 	var points telemetry.Points
 	for i := range m.relay.samples {
 		s := &m.relay.samples[i]
+		if _, there := dropped[s.towards]; !there && err == nil {
+			m.relay.fail(fmt.Errorf("link %s: interface %s is gone", s.Link, s.towards))
+		}
 		if drops := dropped[s.towards]; drops > s.Unplugged {
 			s.Unasked.Backlog = drops - s.Unplugged
 		}

@@ -121,6 +121,11 @@ func (r *Relay) Granted() (g Granted) {
 // Stop ends Run. Frames under way are lost.
 func (r *Relay) Stop() { r.loop.do(func() { r.loop.stopping = true }) }
 
+// fail ends Run with an error.
+func (r *Relay) fail(err error) {
+	r.loop.do(func() { r.loop.stopping, r.loop.broken = true, err })
+}
+
 // Close gives back what Open took, once Run has ended and all that is wanted of the relay has been asked.
 func (r *Relay) Close() {
 	r.loop.receiver.close()

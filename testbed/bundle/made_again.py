@@ -142,7 +142,7 @@ class _MadeAgain:
             spans = read_spans(host_load)
             self._same_host(reader, [idle for _, idle in spans])
             said = read_json(relay) if self.plan["middle"] == "relay" else None
-            return trust_of_run(self.plan, said, qdiscs, spans)
+            return trust_of_run(self.plan, said, qdiscs, spans, float(self._facts("clock_step_s") or 0.0))
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{self.folder}: {HOST_LOAD} or relay.json is broken: {error}") from error
 

@@ -57,6 +57,8 @@ def ended_early(error: Exception, name: str, folder: Path) -> int:
     if told := of_the_machine(error):
         print(f"error: {told}", file=sys.stderr)
         print(f"Results go to {shown(folder.parent)}; NCP_TESTBED_RESULTS moves them.", file=sys.stderr)
+        if (folder / "spools").is_dir():
+            print(f"What was measured so far: {shown(folder / 'spools')}", file=sys.stderr)
         return Exit.CANNOT_RUN
     say_error(error, folder)
     match error:

@@ -22,6 +22,13 @@ class QueryFailed(RunFailed):
     """InfluxDB did not answer a query or refused it."""
 
 
+class NoAnswer(QueryFailed):
+    """InfluxDB did not answer."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "./run.sh doctor tells whether it is there. A run's telemetry.lp has all its points.")
+
+
 @dataclass(frozen=True)
 class Series:
     """One series of an answer: a measurement, its GROUP BY tags, and columns of equal length.
@@ -103,7 +110,9 @@ class Client:
     def _ask(self, influxql: str, parameters: dict[str, Any], method: str = "GET") -> dict[str, Any]:
         try:
             answer = self._client.query(influxql, bind_params=parameters, epoch="ns", method=method)
-        except (InfluxDBClientError, InfluxDBServerError, requests.RequestException) as error:
+        except requests.RequestException as error:
+            raise NoAnswer(f"InfluxDB at {self._url} does not answer: {error} (query: {influxql})") from error
+        except (InfluxDBClientError, InfluxDBServerError) as error:
             raise QueryFailed(f"InfluxDB at {self._url}: {error} (query: {influxql})") from error
         raw: dict[str, Any] = answer.raw
         return raw
@@ -116,5 +125,7 @@ class Client:
         where = {"db": self._database, "precision": "ns"} | ({"rp": retention} if retention else {})
         try:
             self._client.write(list(lines), where, 204, "line")
-        except (InfluxDBClientError, InfluxDBServerError, requests.RequestException) as error:
+        except requests.RequestException as error:
+            raise NoAnswer(f"InfluxDB at {self._url} does not answer a write: {error}") from error
+        except (InfluxDBClientError, InfluxDBServerError) as error:
             raise QueryFailed(f"InfluxDB at {self._url} refused a write: {error}") from error

@@ -12,13 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import requests
+
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 from testbed.runner.endings import Ending
 from testbed.runner.ledger import RUN_LABEL
 from testbed.runner.live import ledger_of
-from testbed.runner.processes import AGENT_UID, Supervised, last_words
+from testbed.runner.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, last_words
 from topologies.fabric import namespace_of
+
+NO_ANSWER = (requests.ConnectionError, requests.Timeout)
+"""What Docker's client raises where there is no engine."""
 
 
 def agent_name(session: str, role: str) -> str:
@@ -80,6 +85,9 @@ class Agent(Answering, Ending, Protocol):
 
     def stop(self) -> None:
         """End it if it still runs, and keep its log."""
+
+    def out_of_memory(self) -> str:
+        """In words, where the kernel killed it for that; empty otherwise."""
 
 
 def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
@@ -154,7 +162,8 @@ class ContainerAgent:
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
             pids_limit=256,
-            mem_limit="1g",
+            mem_limit=MOST_MEMORY_BYTES,
+            memswap_limit=MOST_MEMORY_BYTES,  # none of it is swapped
             mounts=[
                 Mount("/plan.json", str(place.plan), "bind", read_only=True),
                 *(
@@ -178,8 +187,19 @@ class ContainerAgent:
             self.container.reload()
         except NotFound:
             return 137
+        except NO_ANSWER as error:
+            raise RunFailed(
+                f"agent {self.place.name} on {self.place.host}: the Docker engine does not answer ({error})",
+                "When it does again, ./run.sh clean removes what is left of this run.",
+            ) from error
         state = self.container.attrs["State"]
         return None if state["Running"] else int(state["ExitCode"])
+
+    def out_of_memory(self) -> str:
+        """In words, where the kernel killed it for that; empty otherwise."""
+        if not self.container.attrs["State"].get("OOMKilled"):
+            return ""
+        return f": out of memory (limit {self.container.attrs['HostConfig']['Memory'] >> 20} MiB)"
 
     def ask_to_end(self) -> None:
         """Tell it to end (SIGTERM), without waiting."""
@@ -198,7 +218,7 @@ class ContainerAgent:
 
         try:
             self.container.kill(signal=name)
-        except NotFound:
+        except (NotFound, *NO_ANSWER):
             return
         except APIError as error:
             if error.status_code != http.HTTPStatus.CONFLICT:  # it has ended
@@ -213,7 +233,7 @@ class ContainerAgent:
                 self.container.stop(timeout=10)
             self.place.log.write_bytes(self.container.logs(timestamps=True))
             self.container.remove(force=True)
-        except NotFound:
+        except (NotFound, *NO_ANSWER):  # the ledger knows of it
             return
 
 
@@ -229,6 +249,8 @@ class ProcessAgent:
         host_pid: int,
         place: AgentPlace,
         command: Callable[[Path], list[str]] = lambda program: [str(program)],
+        *,
+        limited: bool = True,
     ) -> None:
         self.place = place
         # The checkout may be where only root can go (/root), so what the agent needs of it is bound to a
@@ -253,11 +275,16 @@ class ProcessAgent:
             namespace=namespace_of(host_pid),
             unprivileged=True,
             bound=bound,
+            limited=limited,
         )
 
     def exit_code(self) -> int | None:
         """None while the process runs."""
         return self._process.process.poll()
+
+    def out_of_memory(self) -> str:
+        """It has no limit that it would be killed for: more than it may have it does not get, and says so."""
+        return ""
 
     def ask_to_end(self) -> None:
         """Tell it to end (SIGTERM), without waiting."""
@@ -281,4 +308,5 @@ def why_it_ended(agent: Agent) -> str:
     """One line about an agent that ended too early, with its own words where it left some."""
     result = agent.place.result() or {}
     said = f": {result['error']}" if result.get("error") else last_words(agent.place.log)
-    return f"agent {agent.place.name} on {agent.place.host} ended with {agent.exit_code()}{said}"
+    code = agent.exit_code()
+    return f"agent {agent.place.name} on {agent.place.host} ended with {code}{agent.out_of_memory() or said}"

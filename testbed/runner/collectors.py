@@ -79,7 +79,7 @@ class Collectors:
         for process in (self._collect, self._push):
             if process and (said := process.failure()):
                 return said
-        return None
+        return self.host_load.failure
 
     def stop_sampling(self) -> None:
         """The last samples are in the spools; raises :class:`RunFailed` if a collector did not last."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,11 @@ AGENT_UID = 65532
 
 
 UNPRIVILEGED = (f"--reuid={AGENT_UID}", f"--regid={AGENT_UID}", "--clear-groups", "--no-new-privs", "--inh-caps=-all")
+
+MOST_MEMORY_BYTES = 1 << 30
+"""Of an agent."""
+LIMITS = ((resource.RLIMIT_DATA, MOST_MEMORY_BYTES), (resource.RLIMIT_CORE, 0))
+"""What an agent may have at most that has no limits of a container's."""
 
 
 def with_mounts(command: Sequence[str], bound: Mapping[Path, Path]) -> list[str]:
@@ -42,10 +48,12 @@ class Supervised:
         namespace: str | None = None,
         unprivileged: bool = False,
         bound: Mapping[Path, Path] | None = None,
+        limited: bool = False,
     ) -> Supervised:
         """Start ``command``, in a network namespace (by path) and as the unprivileged user where asked.
 
-        ``bound`` are files and folders that it sees at another place (existing target, of the same kind).
+        ``bound`` are files and folders that it sees at another place (existing target, of the same kind); where
+        ``limited``, it has no more than :data:`LIMITS`.
         """
         full = dies_with_us(command, *(UNPRIVILEGED if unprivileged else ()))
         if bound:
@@ -56,6 +64,10 @@ class Supervised:
             process = subprocess.Popen(
                 full, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
+        if limited:
+            for kind, most in LIMITS:
+                with contextlib.suppress(ProcessLookupError):  # it has ended
+                    resource.prlimit(process.pid, kind, (most, most))
         return cls(name, process, log)
 
     def failure(self) -> str | None:

@@ -67,14 +67,19 @@ class Gateway:
 def merge_spools(spools: Sequence[Path], merged: Path) -> int:
     """Merge spools, each in time order, into one file in time order; returns the number of points.
 
-    A last line that was cut off by a kill is left out: it is no point.
+    A last line that was cut off by a kill is left out: it is no point. Where the disk is full there is no merged file;
+    the spools have it all.
     """
     count = 0
-    with merged.open("w", encoding="utf-8") as output:
-        streams = [_timed_lines(spool) for spool in spools if spool.exists()]
-        for _, line in heapq.merge(*streams, key=lambda item: item[0]):
-            output.write(line)
-            count += 1
+    try:
+        with merged.open("w", encoding="utf-8") as output:
+            streams = [_timed_lines(spool) for spool in spools if spool.exists()]
+            for _, line in heapq.merge(*streams, key=lambda item: item[0]):
+                output.write(line)
+                count += 1
+    except OSError:
+        merged.unlink()
+        raise
     return count
 
 

@@ -16,6 +16,10 @@ from testbed.runner.until_over import Failure, watch_until
 POLL_S = 0.1
 DRAIN_S = 30.0
 """How long an agent may take after the transfer to push what telemetry it still has."""
+SILENT_S = 10.0
+"""An agent that runs and does not answer for this long hangs."""
+STALLED_S = 5.0
+"""When nothing has arrived for this long the receivers are asked as well whether they are there."""
 
 
 def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
@@ -58,10 +62,11 @@ def watch_transfer(
     expected_s = expected_transfer_s(plan)
     running = list(agents)
     next_status_s = 0.0
+    heard = Heard()
 
     def look() -> None:
         while waiting and time.monotonic() - begun_s >= waiting[0].place.start_s:
-            control(waiting.pop(0), "POST", "/start")
+            tell_to_start(waiting.pop(0))
         for agent in list(running):
             code = agent.exit_code()
             if code == 0:
@@ -73,7 +78,13 @@ def watch_transfer(
         nonlocal next_status_s
         if step.elapsed_s >= next_status_s and any(agent in running for agent in senders):
             next_status_s = step.elapsed_s + 0.5
-            progress.update(step, _status(plan, senders, step.elapsed_s, expected_s))
+            elapsed_s = step.elapsed_s
+            states = [state_of(agent) for agent in senders]
+            heard.note(senders, states, elapsed_s)
+            if heard.stalled(states, elapsed_s):
+                rest = [agent for agent in running if agent not in senders]
+                heard.note(rest, [state_of(agent) for agent in rest], elapsed_s)
+            progress.update(step, _status(plan, senders, states, elapsed_s, expected_s))
 
     watch_until(
         lambda: not running,
@@ -98,8 +109,46 @@ def state_of(agent: Agent) -> dict[str, Any]:
         return {}  # not there yet, or just ended
 
 
-def _status(plan: Plan, senders: Sequence[Agent], elapsed_s: float, expected_s: float) -> str:
-    states = [state_of(agent) or agent.place.result() or {} for agent in senders]
+def tell_to_start(agent: Agent) -> None:
+    """Have a sender begin; raises :class:`RunFailed` where it does not answer."""
+    try:
+        control(agent, "POST", "/start")
+    except OSError as error:
+        raise RunFailed(f"agent {agent.place.name} on {agent.place.host} can't be started: {error}") from error
+
+
+class Heard:
+    """When each agent answered last, in seconds of the step, and since when no more bytes have arrived.
+
+    Receivers are asked only while nothing goes on: each question costs the agent time.
+    """
+
+    def __init__(self) -> None:
+        self._last_s: dict[str, float] = {}
+        self._bytes, self._since_s = -1, 0.0
+
+    def note(self, agents: Sequence[Agent], states: Sequence[dict[str, Any]], now_s: float) -> None:
+        """``states`` are their answers; raises :class:`RunFailed` for one that runs and has been silent too long."""
+        for agent, state in zip(agents, states, strict=True):
+            if state or agent.exit_code() is not None:
+                self._last_s[agent.place.name] = now_s
+            elif now_s - self._last_s.setdefault(agent.place.name, now_s) >= SILENT_S:
+                raise RunFailed(
+                    f"agent {agent.place.name} on {agent.place.host} has not answered for {SILENT_S:g} s: it hangs, or "
+                    f"this machine leaves it no time; see {agent.place.log}"
+                )
+
+    def stalled(self, states: Sequence[dict[str, Any]], now_s: float) -> bool:
+        """Whether senders, by their answers, have got nothing through for a while."""
+        if (carried := sum(state.get("bytes", 0) for state in states)) > self._bytes:
+            self._bytes, self._since_s = carried, now_s
+        return now_s - self._since_s >= STALLED_S
+
+
+def _status(
+    plan: Plan, senders: Sequence[Agent], answers: Sequence[dict[str, Any]], elapsed_s: float, expected_s: float
+) -> str:
+    states = [state or agent.place.result() or {} for agent, state in zip(senders, answers, strict=True)]
     total = sum(session["transfer_bytes"] for session in plan["sessions"])
     done = sum(state.get("bytes", 0) for state in states) / total
     windows = ":".join(f"{c['window_packets']:.0f}" for state in states for c in state.get("connections", []))

@@ -57,12 +57,13 @@ def judge_trust(
     qdiscs: Sequence[Mapping[str, Any]],
     lossy: Collection[str] = (),
     longest_busy_s: float = 0.0,
+    clock_step_s: float = 0.0,
 ) -> Trust:
     """``relay`` is the relay's own result (None with netem), ``qdiscs`` the counters at the transfer's end.
 
     ``idle`` are the shares of idle CPU time sampled during the transfer, ``longest_busy_s`` is the longest time
     with less than :data:`collectors.host_load.BUSY` of it, ``lossy`` the middle's interfaces that are to lose
-    frames (:func:`lossy_interfaces`).
+    frames (:func:`lossy_interfaces`), ``clock_step_s`` what the clock was set by (forward as positive).
     """
     reasons = []
     for link in (relay or {}).get("links", []):
@@ -97,6 +98,12 @@ def judge_trust(
             f"the machine was starved: for {longest_busy_s:.1f} s in a row less than {BUSY:.0%} of its CPU time "
             f"was idle (limit {limits['cpu_busy_s']:g} s)"
         )
+    if clock_step_s:
+        way = "forward" if clock_step_s > 0 else "back"
+        reasons.append(
+            f"this machine's clock was set {way} by {abs(clock_step_s):.1f} s during the run, so its points are not at "
+            "the times at which they were sampled"
+        )
     return Trust(trusted=not reasons, reasons=reasons)
 
 
@@ -130,10 +137,14 @@ def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
 
 
 def trust_of_run(
-    plan: Plan, relay: Mapping[str, Any] | None, qdiscs: Sequence[Mapping[str, Any]], spans: Spans
+    plan: Plan,
+    relay: Mapping[str, Any] | None,
+    qdiscs: Sequence[Mapping[str, Any]],
+    spans: Spans,
+    clock_step_s: float = 0.0,
 ) -> Trust:
     """By what a run leaves in its result folder: the relay's result (None with netem), the qdiscs' counters at the
-    transfer's end, and of each sample of the host its seconds and their idle part."""
+    transfer's end, of each sample of the host its seconds and their idle part, and what its clock was set by."""
     return judge_trust(
         plan["limits"],
         relay=relay,
@@ -141,6 +152,7 @@ def trust_of_run(
         qdiscs=qdiscs,
         lossy=lossy_interfaces(plan),
         longest_busy_s=longest_busy_s(spans),
+        clock_step_s=clock_step_s,
     )
 
 

@@ -137,6 +137,12 @@ FORGERIES = (
         "trust.trusted: True is recorded",
         "mininet",
     ),
+    Forgery(
+        "a clock that was set trusted",
+        of_text("provenance.json", r'"qdiscs_after"', '"clock_step_s": 3600.0, "qdiscs_after"'),
+        "trust.trusted: True is recorded",
+        "mininet",
+    ),
     Forgery("host samples", of_text("host_load.csv", r"0\.8", "0.9"), "host_load.csv: is not what", "mininet"),
     Forgery(
         "a link that was off",

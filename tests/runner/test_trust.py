@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.host_load import BUSY, HostLoad, longest_busy_s
+from collectors.host_load import BUSY, STEP_SAMPLES, HostLoad, clock_step_s, longest_busy_s
 from testbed.checks.result import Trust
 from testbed.runner.calibration import LinkReading, off_limits
 from testbed.runner.trust import judge_trust, lossy_interfaces
@@ -164,3 +164,22 @@ def test_interfaces_are_lossy_by_the_links_loss_or_the_timeline() -> None:
     wanted = {f"l{number}{end}" for number in (2, 3, 4, 5) for end in "ab"}
     plan: Any = {"links": links, "timeline": timeline}
     assert lossy_interfaces(plan) == wanted
+
+
+NOISE = st.floats(min_value=0.0, max_value=0.05)
+
+
+@given(st.lists(NOISE, max_size=30), st.lists(NOISE, max_size=30), st.sampled_from([3600.0, 0.5, -0.5, -3600.0]))
+def test_a_clock_that_is_set_shows(before: list[float], after: list[float], step_s: float) -> None:
+    base = 1.7e9
+    found = clock_step_s([base + late for late in before] + [base + step_s + late for late in after])
+    if min(len(before), len(after)) >= STEP_SAMPLES:
+        assert found == pytest.approx(step_s, abs=0.051)
+        reasons = judge_trust(LIMITS, relay=None, idle=[], qdiscs=[], clock_step_s=found).reasons
+        assert "this machine's clock was set " + ("forward" if step_s > 0 else "back") in reasons[0]
+
+
+@given(st.lists(st.floats(min_value=0.0, max_value=60.0), max_size=60))
+def test_a_sample_that_is_held_up_is_no_step(late_s: list[float]) -> None:
+    """As long as of any three in a row one comes in time."""
+    assert clock_step_s([1.7e9 + (0.0 if n % STEP_SAMPLES == 0 else late) for n, late in enumerate(late_s)]) == 0.0

@@ -13,11 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
+from collectors.host_load import clock_step_s
 from testbed import build, paths, traffic
 from testbed.checks.result import Trust, Verdict
 from testbed.errors import RunFailed, TestbedError, Unsupported
 from testbed.influx import server
-from testbed.influx.client import Client, QueryFailed
+from testbed.influx.client import Client, NoAnswer, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.model import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
@@ -82,7 +83,7 @@ class EmulatedRun:
                 write_broken(
                     self.plan,
                     self.folder,
-                    self.endpoint,
+                    None if isinstance(error, NoAnswer) else self.endpoint,
                     message,
                     getattr(error, "reasons", []),
                     unsupported=isinstance(error, Unsupported),
@@ -169,7 +170,10 @@ class EmulatedRun:
             if not started:
                 for place in places:
                     host_pid = network.pid(place.host)
-                    started.append(agents.ProcessAgent(self.binaries[self.traffic.program], host_pid, place))
+                    program = self.binaries[self.traffic.program]
+                    # A guest's memory is its own, and setting limits would cost virtual time.
+                    limited = self.plan["engine"] != "vkernel"
+                    started.append(agents.ProcessAgent(program, host_pid, place, limited=limited))
             await_ready(started, timeout_s=15)
         sent = self.traffic
         cross_traffic = self._start_cross_traffic(parts, network, started)
@@ -204,7 +208,10 @@ class EmulatedRun:
             self.provenance["collectors"] = collectors.cost()
             spans = collectors.host_load.spans
             write_spans(spans, self.folder / HOST_LOAD)
-            trust = trust_of_run(self.plan, self._relay_result(), qdiscs, spans)
+            step_s = clock_step_s(collectors.host_load.clocks)
+            if step_s:
+                self.provenance["clock_step_s"] = step_s
+            trust = trust_of_run(self.plan, self._relay_result(), qdiscs, spans, step_s)
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
             counts = telemetry.Counts(merged, self._stored_points(endpoint))
             step.note = f"{counts.in_file} points in the file"

@@ -10,13 +10,13 @@ from typing import Any
 from testbed.errors import RunFailed
 from testbed.plan import ndn as ndn_plan
 from testbed.plan.model import Plan
-from testbed.runner.agents import Agent, AgentPlace, agent_name, control, why_it_ended
+from testbed.runner.agents import Agent, AgentPlace, agent_name, why_it_ended
 from testbed.runner.ends import write_result
 from testbed.runner.host_settings import prepare_host
 from testbed.runner.network import HostsTcp, Network
 from testbed.runner.progress import Step
 from testbed.runner.socket_samples import assert_sent_with, congestion_controls
-from testbed.runner.transfer import DRAIN_S, state_of
+from testbed.runner.transfer import DRAIN_S, state_of, tell_to_start
 from testbed.runner.until_over import Failure, watch_until
 from testbed.series.ndn import SEGMENTS
 from testbed.traffic.ndn.results import as_session_results
@@ -77,7 +77,7 @@ class Ndn(Traffic):
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         consumer = self._consumer(started)
-        control(consumer, "POST", "/start")
+        tell_to_start(consumer)
         self._watch(consumer, started, failures, step)
         # The others answer until they are told to stop; then they push what telemetry they still have.
         for agent in started:
