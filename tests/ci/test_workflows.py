@@ -47,6 +47,27 @@ def test_their_commands_are_those_of_the_script(workflow: Path) -> None:
         assert not rest[1:] or rest[1] in verbs(), words
 
 
+def test_what_is_marked_nightly_is_called_at_night() -> None:
+    """Each folder of tests that has such a mark is in a verb of the script that the workflow calls."""
+    called = {words[-1] for words in commands(paths.CHECKOUT / ".github" / "workflows" / "nightly.yml")}
+    text = SCRIPT.read_text()
+    for file in sorted((paths.CHECKOUT / "tests").glob("*/test_*.py")):
+        if re.search(r"^@pytest\.mark\.nightly", file.read_text(), re.MULTILINE):
+            of_a_verb = rf"^(\w+)\(\) {{(?:(?!^}}).)*-m nightly tests/{file.parent.name}$"
+            verb = re.search(of_a_verb, text, re.MULTILINE | re.DOTALL)
+            assert verb, f"{file}: no verb of .ci/run has its folder"
+            assert verb[1] in called, f"{verb[1]} is not called"
+
+
+@pytest.mark.parametrize("verb", ["breakage", "saboteurs"])
+def test_tests_of_a_night(checkout: Path, verb: str) -> None:
+    code, said, out = run(checkout, verb)
+    assert code == 0, out
+    folder = {"breakage": "emulation", "saboteurs": "sabotage"}[verb]
+    assert (said[0], said[-1]) == ("run.sh doctor --fix ()", f"python -m pytest -m nightly tests/{folder} ()")
+    assert run(checkout, verb, CODE="1")[0] == 1
+
+
 def test_the_nightly_covers_both_middles_and_virtual_time() -> None:
     nightly = paths.CHECKOUT / ".github" / "workflows" / "nightly.yml"
     how = YAML(typ="safe").load(nightly)["jobs"]["claims"]["strategy"]["matrix"]["how"]
@@ -208,7 +229,9 @@ def test_a_night_s_job_that_fails_opens_the_alert_and_keeps_the_history() -> Non
     alert = jobs.pop("alert")
     assert alert["if"] == "failure()"
     assert sorted(alert["needs"]) == sorted(jobs)
-    for job in jobs.values():
+    for name, job in jobs.items():
+        if not name.startswith("claims"):
+            continue
         steps = [step for step in job["steps"] if "history" in str(step.get("with", {}).get("key", ""))]
         fetched, kept = (step for step in steps)
         assert fetched["uses"].startswith("actions/cache/restore@")

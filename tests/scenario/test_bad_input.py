@@ -1,6 +1,7 @@
 """Whatever a file says, there is a valid plan or one clear message: no traceback, no hang, no memory without end."""
 
 import json
+import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +35,11 @@ SCENARIOS = [
 TABLES = [mutations.plain(path) for path in files.tables()]
 SWEEPS = [mutations.plain(path) for path in files.sweeps()]
 
-thorough = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("NCP_TESTBED_EXAMPLES", "100"))
+"""Of each kind; thousands at night."""
+thorough = settings(
+    max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 NINES = "\n".join(
     ["a0: &a0 [x, x, x, x, x, x, x, x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
