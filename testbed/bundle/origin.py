@@ -107,6 +107,8 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
 
 
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
+    if loaded.scenario.topology.file is not None:  # whatever the plan says
+        raise BadInput("its topology is a program, which the plan does not tell of, and which is not run to check it")
     again = resolve(loaded, policies, choices, str(plan["run"]))
     own = plan["sessions"][0]
     if "carrier" in own:  # a table's column chooses it
