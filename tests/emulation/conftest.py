@@ -152,9 +152,9 @@ class Started:
     def signal(self, number: int) -> None:
         os.kill(self.process.pid, number)
 
-    def end(self) -> tuple[int, str, str]:
+    def end(self, timeout_s: float = 90.0) -> tuple[int, str, str]:
         """Exit code, stdout and stderr."""
-        out, err = self.process.communicate(timeout=90)
+        out, err = self.process.communicate(timeout=timeout_s)
         return self.process.returncode, out, err
 
 

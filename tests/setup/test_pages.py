@@ -10,7 +10,12 @@ import pytest
 from testbed import paths
 
 DOCS = paths.CHECKOUT / "docs"
-PAGES = [paths.CHECKOUT / "README.md", paths.CHECKOUT / "ARTIFACT.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [
+    paths.CHECKOUT / "README.md",
+    paths.CHECKOUT / "ARTIFACT.md",
+    paths.CHECKOUT / "SECURITY.md",
+    *sorted(DOCS.glob("*.md")),
+]
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 MOST_WORDS = 800
 
