@@ -183,3 +183,10 @@ def test_a_clock_that_is_set_shows(before: list[float], after: list[float], step
 def test_a_sample_that_is_held_up_is_no_step(late_s: list[float]) -> None:
     """As long as of any three in a row one comes in time."""
     assert clock_step_s([1.7e9 + (0.0 if n % STEP_SAMPLES == 0 else late) for n, late in enumerate(late_s)]) == 0.0
+
+
+def test_a_full_disk_ends_the_hosts_samples_and_is_told_of() -> None:
+    host_load = HostLoad(Path("/dev/full"), "run", "scenario", 0.01)
+    host_load.start()
+    host_load.join(timeout=30)
+    assert host_load.failure == "the host's load: No space left on device (/dev/full)"
