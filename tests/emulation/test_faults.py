@@ -98,6 +98,7 @@ def test_an_agent_stops_reading_and_goes_on(start: Start, tmp_path: Path) -> Non
         if point["measurement"] == "ncp_session" and point["tags"]["role"] == "receiver"
     ]
     grown = [time_ns for (time_ns, now), (_, before) in zip(arrived[1:], arrived, strict=False) if now > before]
+    grown = [arrived[0][0], *grown, arrived[-1][0]]  # it may stop before the first sample, or until the last
     assert max(later - earlier for earlier, later in itertools.pairwise(grown)) > 1.5e9, "it did stop"
 
 
@@ -182,6 +183,7 @@ def held_up(pid: int, *, for_s: float, of_s: float) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.nightly
 def test_influxdb_is_slow(influx_state: Path, environment: dict[str, str], start: Start, tmp_path: Path) -> None:
     with own_database(environment):
         run = start(*SHORT)
