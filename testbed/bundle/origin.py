@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from testbed import build, traffic
+from testbed import build, paths, traffic
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences
 from testbed.documents import read_json
@@ -163,8 +163,7 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
     _check_scenario(folder, plan, commit, verified)
     if not engine_of(plan).kernel and not recorded.get("of_commit"):
         sources = _sources_at(commit)
-        rule_is_ours = _git("diff", "--quiet", commit, "--", *RULE_OF_NAMES) is not None
-        if sources is None or not rule_is_ours:
+        if sources is None or not _names_as_here(commit):
             verified.unchecked.append(f"commit: {_short(commit)} names runs by another rule than this checkout")
         elif (name := virtual_run.run_id("sim", plan, sources)) != plan["run"]:
             verified.differences.append(
@@ -172,7 +171,25 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
             )
 
 
-RULE_OF_NAMES = ("testbed/engines/virtual_run.py", "testbed/engines/sim/run.py")
+RULE_OF_NAMES = (
+    ("testbed/engines/virtual_run.py", "testbed/simulator/virtual_run.py"),
+    ("testbed/engines/sim/run.py", "testbed/simulator/run.py"),
+)
+"""Files that hold it: where each is now, and where it was before."""
+
+
+def _names_as_here(commit: str) -> bool:
+    """Whether a commit names runs by this checkout's rule: by the same files, whatever they import."""
+    for places in RULE_OF_NAMES:
+        here = (paths.CHECKOUT / places[0]).read_bytes()
+        there = next((text for place in places if (text := _git("show", f"{commit}:{place}")) is not None), b"")
+        if _without_imports(here) != _without_imports(there):
+            return False
+    return True
+
+
+def _without_imports(text: bytes) -> list[bytes]:
+    return [line for line in text.splitlines() if not line.startswith((b"from ", b"import "))]
 
 
 def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> str | None:
