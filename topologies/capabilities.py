@@ -11,7 +11,7 @@ from typing import Literal
 
 from topologies import netem_options
 from topologies.commands import CommandFailed, run
-from topologies.link import LinkPlan
+from topologies.link import Link, shaped_at_hosts
 
 RELAY_FRAMES = 1 << 17
 """Frames that ``ncp-link relay`` can hold, all links together (``link/relay``, ``poolFrames``)."""
@@ -44,53 +44,49 @@ def netem_takes_seed() -> bool:
     return f"seed {seed}" in said
 
 
-def refusals(links: Sequence[LinkPlan], middle: Literal["netem", "relay"]) -> list[str]:
+def refusals(links: Sequence[Link], middle: Literal["netem", "relay"]) -> list[str]:
     """What a middle can't do of what the links ask, a message each, with the way out; empty: all is well."""
-    unreadable = [f"link {link.name!r}: jitter file: {error}" for link in links if (error := _unreadable(link))]
+    unreadable = [f"link {link['name']!r}: jitter file: {error}" for link in links if (error := _unreadable(link))]
     if unreadable or middle == "relay":
         return unreadable or _relay_refusals(links)
     return [
-        f"link {link.name!r}: {reason}; use --link relay for this scenario"
+        f"link {link['name']!r}: {reason}; use --link relay for this scenario"
         for link in links
         for reason in _netem_refusals(link)
     ]
 
 
-def _unreadable(link: LinkPlan) -> str | None:
+def _unreadable(link: Link) -> str | None:
     try:
-        if link.impairments.jitter_file:
-            netem_options.read_samples_ms(Path(link.impairments.jitter_file))
+        if file := link.get("jitter_file"):
+            netem_options.read_samples_ms(Path(file))
     except (OSError, ValueError) as error:
         return str(error)
     return None
 
 
-def _netem_refusals(link: LinkPlan) -> Iterator[str]:
-    asked = link.impairments
-    if asked.trace_file:
-        yield f"trace {asked.trace_file}: netem has constant rates only"
-    if asked.jitter_ms > netem_options.JITTER_MAX_MS:
-        yield f"jitter {asked.jitter_ms:g} ms: netem takes {netem_options.JITTER_MAX_MS:.0f} ms at most"
-    if asked.jitter_file:
-        samples = netem_options.read_samples_ms(Path(asked.jitter_file))
+def _netem_refusals(link: Link) -> Iterator[str]:
+    if trace := link.get("trace_file"):
+        yield f"trace {trace}: netem has constant rates only"
+    if (jitter_ms := link.get("jitter_ms", 0.0)) > netem_options.JITTER_MAX_MS:
+        yield f"jitter {jitter_ms:g} ms: netem takes {netem_options.JITTER_MAX_MS:.0f} ms at most"
+    if file := link.get("jitter_file"):
+        samples = netem_options.read_samples_ms(Path(file))
         if len(samples) > netem_options.TABLE_SAMPLES:
-            yield (
-                f"jitter file {asked.jitter_file}: {len(samples)} samples, netem takes "
-                f"{netem_options.TABLE_SAMPLES} at most"
-            )
+            yield (f"jitter file {file}: {len(samples)} samples, netem takes {netem_options.TABLE_SAMPLES} at most")
         # A table's entries reach to 4 times the jitter.
         longest_ms, most_ms = max(map(abs, samples)), 4 * netem_options.JITTER_MAX_MS
         if longest_ms > most_ms:
-            yield f"jitter file {asked.jitter_file}: {longest_ms:g} ms, netem takes {most_ms:.0f} ms at most"
-    if not link.shaped_at_hosts and os.geteuid() == 0:
-        mode = link.queue["mode"]
+            yield f"jitter file {file}: {longest_ms:g} ms, netem takes {most_ms:.0f} ms at most"
+    if not shaped_at_hosts(link) and os.geteuid() == 0:
+        mode = link["queue"]["mode"]
         for kind in ("htb", "codel") if mode == "codel" else ("htb",):
             if not kernel_has(kind):
                 yield f"queue {mode}: netem needs sch_{kind} beside it, which this kernel does not have"
 
 
-def _relay_refusals(links: Sequence[LinkPlan]) -> list[str]:
-    held = {link.name: _frames_held(link) for link in links}
+def _relay_refusals(links: Sequence[Link]) -> list[str]:
+    held = {link["name"]: _frames_held(link) for link in links}
     if sum(held.values()) <= RELAY_FRAMES:
         return []
     largest = max(held, key=lambda name: held[name])
@@ -101,10 +97,10 @@ def _relay_refusals(links: Sequence[LinkPlan]) -> list[str]:
     ]
 
 
-def _frames_held(link: LinkPlan) -> int:
+def _frames_held(link: Link) -> int:
     """Full-size frames of both directions in a link's middle."""
-    queued = 0 if link.shaped_at_hosts else link.queue_packets
-    line = link.rate_pps * (link.delay_ms + 4 * link.impairments.jitter_ms) / 1000
+    queued = 0 if shaped_at_hosts(link) else link["queue"]["packets"]
+    line = link["rate_pps"] * (link["delay_ms"] + 4 * link.get("jitter_ms", 0.0)) / 1000
     return 2 * (queued + int(line))
 
 

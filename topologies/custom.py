@@ -110,7 +110,7 @@ def route(topo: Topo, *paths: Sequence[str]) -> None:
         topo.nodeInfo(name).update(
             cls=RoutedHost,
             ip=None,
-            routes=[known for known in routes if known.host == name],
+            routes=[known for known in routes if known["host"] == name],
             forwards=name not in ends | receivers,
         )
 

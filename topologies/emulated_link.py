@@ -18,7 +18,8 @@ from mininet.link import Intf, Link
 from mininet.log import info
 
 from topologies.fabric import Fabric
-from topologies.link import LinkPlan, QueueMode, resolve_link
+from topologies.link import Link as LinkPlan
+from topologies.link import QueueMode, resolve_link
 from topologies.middle import NetemMiddle, RelayMiddle, has_netem
 from topologies.units import parse_delay_ms, parse_fraction, parse_queue, parse_rate
 
@@ -73,10 +74,10 @@ class EmulatedLink(Link):
         super().__init__(
             node1,
             node2,
-            port1=plan.index if port1 is None else port1,
-            port2=plan.index if port2 is None else port2,
-            intfName1=plan.a.interface,
-            intfName2=plan.b.interface,
+            port1=plan["index"] if port1 is None else port1,
+            port2=plan["index"] if port2 is None else port2,
+            intfName1=plan["a"]["interface"],
+            intfName2=plan["b"]["interface"],
             intf=Intf,
             fast=True,
             up=None,  # by the fabric

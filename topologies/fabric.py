@@ -13,7 +13,7 @@ from pathlib import Path
 
 from topologies import shaper
 from topologies.commands import batch, in_namespace, run
-from topologies.link import LinkEnd, LinkPlan
+from topologies.link import Link, LinkEnd, shaped_at_hosts
 from topologies.offloads import plain_frames
 from topologies.within import within
 
@@ -57,11 +57,11 @@ class Fabric:
         """Run a command in the namespace."""
         return run(in_namespace(self.path, command))
 
-    def add(self, link: LinkPlan, pid_a: int, pid_b: int, *, shaped: bool = True) -> None:
+    def add(self, link: Link, pid_a: int, pid_b: int, *, shaped: bool = True) -> None:
         """Take a link between two hosts, each told by a process in it; :meth:`connect` makes it. A link whose
         rate and queue are at its hosts goes without if not ``shaped``."""
-        shaping = link if shaped and link.shaped_at_hosts else None
-        self._added += _HostEnd(pid_a, link.a, link.b, shaping), _HostEnd(pid_b, link.b, link.a, shaping)
+        shaping = link if shaped and shaped_at_hosts(link) else None
+        self._added += _HostEnd(pid_a, link["a"], link["b"], shaping), _HostEnd(pid_b, link["b"], link["a"], shaping)
 
     def connect(self) -> None:
         """Make the links that were added: each a veth pair from either host's namespace to this one, up, with its
@@ -72,12 +72,12 @@ class Fabric:
         batch(
             "ip",
             *(
-                f"link add {end.near.interface} netns {end.pid} address {end.near.mac} "
-                f"type veth peer name {end.near.middle_interface} netns {self.name}"
+                f"link add {end.near['interface']} netns {end.pid} address {end.near['mac']} "
+                f"type veth peer name {end.near['middle_interface']} netns {self.name}"
                 for end in ends
             ),
         )
-        within(self.path, lambda: _bring_middle_up([end.near.middle_interface for end in ends]))
+        within(self.path, lambda: _bring_middle_up([end.near["middle_interface"] for end in ends]))
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
             if pid not in self._hosts_set_up:
@@ -140,7 +140,7 @@ class _HostEnd:
     pid: int
     near: LinkEnd
     far: LinkEnd
-    shaping: LinkPlan | None
+    shaping: Link | None
 
 
 def _bring_middle_up(names: Sequence[str]) -> None:
@@ -149,8 +149,8 @@ def _bring_middle_up(names: Sequence[str]) -> None:
 
 
 def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None) -> None:
-    plain_frames([end.near.interface for end in ends])
-    if shaping := [line for end in ends if end.shaping for line in shaper.commands(end.shaping, end.near.interface)]:
+    plain_frames([end.near["interface"] for end in ends])
+    if shaping := [line for end in ends if end.shaping for line in shaper.commands(end.shaping, end.near["interface"])]:
         batch("tc", *shaping)
     batch(
         "ip",
@@ -160,14 +160,14 @@ def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None) -> 
             for line in (
                 # Where TCP's congestion control is chosen, no other route than that with it, however short: an agent in
                 # a container dials as soon as there is one.
-                f"addr add {end.near.address}/{end.near.prefix} dev {end.near.interface}"
+                f"addr add {end.near['address']}/{end.near['prefix']} dev {end.near['interface']}"
                 + (" noprefixroute" if congestion_control else ""),
-                f"link set {end.near.interface} up",
+                f"link set {end.near['interface']} up",
                 # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
-                f"neigh replace {end.far.address} lladdr {end.far.mac} dev {end.near.interface} nud permanent",
+                f"neigh replace {end.far['address']} lladdr {end.far['mac']} dev {end.near['interface']} nud permanent",
                 *(
                     [
-                        f"route add {end.far.address} dev {end.near.interface} src {end.near.address} "
+                        f"route add {end.far['address']} dev {end.near['interface']} src {end.near['address']} "
                         f"congctl {congestion_control}"
                     ]
                     if congestion_control

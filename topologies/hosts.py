@@ -32,9 +32,9 @@ class RoutedHost(Host):
         if forwards:
             run(in_namespace(namespace, ["sysctl", "-q", "-w", "net.ipv4.ip_forward=1"]))
         for route in routes:
-            where = ["via", route.via, "dev", route.interface]
+            where = ["via", route["via"], "dev", route["interface"]]
             chosen = ["congctl", congestion_control] if congestion_control else []
-            run(in_namespace(namespace, ["ip", "route", "replace", route.to, *where, *chosen]))
+            run(in_namespace(namespace, ["ip", "route", "replace", route["to"], *where, *chosen]))
         return configured
 
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from topologies.link import end_address, interface_name
-
-if TYPE_CHECKING:
-    from testbed.plan import model
+from topologies.typed_dict import TypedDict
 
 
 class Ambiguous(ValueError):
@@ -37,18 +34,13 @@ class Edge:
     b: str
 
 
-@dataclass(frozen=True)
-class Route:
-    """An entry of a host's routing table: an address, the neighbour it is reached by, and where that one is."""
+class Route(TypedDict):
+    """An entry of a host's routing table: an address, the neighbour it is reached by, and by which interface."""
 
     host: str
     to: str
     via: str
     interface: str
-
-    def as_json(self) -> model.Route:
-        """The route's entry in ``plan.json``."""
-        return {"host": self.host, "to": self.to, "via": self.via, "interface": self.interface}
 
 
 @dataclass(frozen=True)
@@ -96,10 +88,15 @@ class Layout:
             for crossed in (there, back):
                 destination = crossed[-1][2]
                 for index, _, via, host, _ in crossed[:-1]:
-                    route = Route(host, destination, via, interface_name(host, index))
+                    route: Route = {
+                        "host": host,
+                        "to": destination,
+                        "via": via,
+                        "interface": interface_name(host, index),
+                    }
                     if known.setdefault((host, destination), route) != route:
                         raise Ambiguous(
-                            f"{host} would need two ways to {destination}: by {known[host, destination].via} and "
+                            f"{host} would need two ways to {destination}: by {known[host, destination]['via']} and "
                             f"by {via}; let paths to one host end in links of their own"
                         )
         return list(known.values())

@@ -1,16 +1,15 @@
-"""One emulated link, resolved: names, addresses, rate, delay, queue. Standard library only (``mn --custom``)."""
+"""One emulated link, resolved: names, addresses, rate, delay, queue; as it stands in ``plan.json``.
+
+Standard library only, for ``mn --custom``.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
+from topologies.typed_dict import TypedDict
 from topologies.units import QueueLength, Rate
-
-if TYPE_CHECKING:
-    from testbed.plan.model import GilbertElliott, Link, Queue
 
 ETHERNET_IPV4_UDP_BYTES = 14 + 20 + 8
 NCP_DATA_HEADER_BYTES = 7
@@ -24,8 +23,24 @@ SHAPER_LATENESS_S = 0.003
 time, and two frames at least. What was measured for it is in docs/links.md."""
 
 
-@dataclass(frozen=True)
-class LinkEnd:
+class Queue(TypedDict):
+    """What waits for a link's rate: at the sender (``backpressure``), else in the middle."""
+
+    mode: QueueMode
+    packets: int
+    """Full-size packets that it holds before a write blocks or a packet is dropped."""
+
+
+class GilbertElliott(TypedDict):
+    """Bursty loss by two states; all fractions."""
+
+    enter: float
+    leave: float
+    loss_good: float
+    loss_bad: float
+
+
+class LinkEnd(TypedDict):
     """A link's end: the host's interface and the interface of the middle that it is wired to."""
 
     host: str
@@ -36,28 +51,26 @@ class LinkEnd:
     middle_interface: str
 
 
-@dataclass(frozen=True)
-class Impairments:
+class Impairments(TypedDict, total=False):
     """What a link's middle does to frames beyond delay and independent loss. Names as in ``link/model``."""
 
-    jitter_ms: float = 0.0
+    jitter_ms: float
     """Half-width (uniform) or standard deviation (normal) of what is added to each frame's delay."""
-    jitter: str = "uniform"
-    jitter_file: str = ""
+    jitter: Literal["uniform", "normal", "samples"]
+    """Uniform, if nothing is said."""
+    jitter_file: str
     """Samples of jitter in milliseconds, one per line, drawn with replacement; absolute path."""
-    jitter_reorders: bool = False
-    gilbert_elliott: GilbertElliott | None = None
-    """Bursty loss: ``enter`` and ``leave`` the bad state, ``loss_good`` and ``loss_bad``, all fractions."""
-    reorder: float = 0.0
-    duplicate: float = 0.0
-    corrupt: float = 0.0
-    trace_file: str = ""
+    jitter_reorders: bool
+    gilbert_elliott: GilbertElliott
+    reorder: float
+    duplicate: float
+    corrupt: float
+    trace_file: str
     """Delivery opportunities in mahimahi's format instead of a constant rate; absolute path."""
 
 
-@dataclass(frozen=True)
-class LinkPlan:
-    """A link as every part of the testbed sees it; the same in both directions, delay one-way."""
+class UnimpairedLink(TypedDict):
+    """What every link has."""
 
     name: str
     index: int
@@ -73,46 +86,21 @@ class LinkPlan:
     delay_ms: float
     loss: float
     seed: int
-    impairments: Impairments
-
-    @property
-    def queue_packets(self) -> int:
-        """Full-size packets that the queue holds before a write blocks or a packet is dropped."""
-        return self.queue["packets"]
-
-    @property
-    def shaped_at_hosts(self) -> bool:
-        """Whether rate and queue are at the hosts' egress (back-pressure), hence not in the middle."""
-        return self.queue["mode"] == "backpressure"
-
-    def burst_bytes_at(self, rate_bps: float) -> int:
-        """What the shaper may send at once when its rate is changed: what the rate needs, or what was asked beyond."""
-        beyond = self.burst_bytes > bucket_bytes(self.rate_bps, self.frame_bytes)
-        return max(bucket_bytes(rate_bps, self.frame_bytes), self.burst_bytes if beyond else 0)
-
-    def as_json(self) -> Link:
-        """The link's entry in ``plan.json``: the impairments that are set stand beside the other keys."""
-        document: dict[str, Any] = asdict(self)
-        impairments: dict[str, Any] = document.pop("impairments")
-        nothing = asdict(Impairments())
-        link: Link = document | {k: v for k, v in impairments.items() if v != nothing[k]}  # type: ignore[assignment]
-        return link
-
-    @classmethod
-    def from_json(cls, document: Link) -> LinkPlan:
-        """Reads an entry of ``plan.json``."""
-        values: Mapping[str, Any] = document
-        own = {field.name for field in fields(cls)} - {"a", "b", "impairments"}
-        impairments = {field.name for field in fields(Impairments)}
-        return cls(
-            **{key: value for key, value in values.items() if key in own},
-            a=LinkEnd(**document["a"]),
-            b=LinkEnd(**document["b"]),
-            impairments=Impairments(**{key: values[key] for key in impairments if key in values}),
-        )
 
 
-NO_IMPAIRMENTS = Impairments()
+class Link(UnimpairedLink, Impairments):
+    """A link, the same in both directions, with the impairments that are set; the delay is one-way."""
+
+
+def shaped_at_hosts(link: Link) -> bool:
+    """Whether rate and queue are at the hosts' egress (back-pressure), hence not in the middle."""
+    return link["queue"]["mode"] == "backpressure"
+
+
+def burst_bytes_at(link: Link, rate_bps: float) -> int:
+    """What the shaper may send at once when its rate is changed: what the rate needs, or what was asked beyond."""
+    beyond = link["burst_bytes"] > bucket_bytes(link["rate_bps"], link["frame_bytes"])
+    return max(bucket_bytes(rate_bps, link["frame_bytes"]), link["burst_bytes"] if beyond else 0)
 
 
 def ncp_frame_bytes(mtu_bytes: int) -> int:
@@ -145,37 +133,38 @@ def resolve_link(
     frame_bytes: int = ncp_frame_bytes(1024),
     queue_mode: QueueMode = "backpressure",
     seed: int = 1,
-    impairments: Impairments = NO_IMPAIRMENTS,
+    impairments: Impairments | None = None,
     least_burst_bytes: int = 0,
-) -> LinkPlan:
+) -> Link:
     """Link number ``index`` (from 1) between two hosts."""
     rate_pps = rate.to_pps(frame_bytes)
 
     def end(host: str, number: int) -> LinkEnd:
-        return LinkEnd(
-            host=host,
-            interface=interface_name(host, index),
-            address=end_address(index, number),
-            prefix=30,
-            mac=f"02:4e:43:50:{index:02x}:{number:02x}",
-            middle_interface=f"l{index}{'ab'[number - 1]}",
-        )
+        return {
+            "host": host,
+            "interface": interface_name(host, index),
+            "address": end_address(index, number),
+            "prefix": 30,
+            "mac": f"02:4e:43:50:{index:02x}:{number:02x}",
+            "middle_interface": f"l{index}{'ab'[number - 1]}",
+        }
 
-    return LinkPlan(
-        name=name,
-        index=index,
-        a=end(host_a, 1),
-        b=end(host_b, 2),
-        rate_bps=round(rate.to_bps(frame_bytes)),
-        rate_pps=rate_pps,
-        frame_bytes=frame_bytes,
-        burst_bytes=max(bucket_bytes(rate.to_bps(frame_bytes), frame_bytes), least_burst_bytes),
-        queue={"mode": queue_mode, "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
-        delay_ms=delay_ms,
-        loss=loss,
-        seed=link_seed(seed, name),
-        impairments=impairments,
-    )
+    link: Link = {
+        "name": name,
+        "index": index,
+        "a": end(host_a, 1),
+        "b": end(host_b, 2),
+        "rate_bps": round(rate.to_bps(frame_bytes)),
+        "rate_pps": rate_pps,
+        "frame_bytes": frame_bytes,
+        "burst_bytes": max(bucket_bytes(rate.to_bps(frame_bytes), frame_bytes), least_burst_bytes),
+        "queue": {"mode": queue_mode, "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
+        "delay_ms": delay_ms,
+        "loss": loss,
+        "seed": link_seed(seed, name),
+    }
+    link.update(impairments or {})  # type: ignore[typeddict-item]
+    return link
 
 
 def bucket_bytes(rate_bps: float, frame_bytes: int) -> int:

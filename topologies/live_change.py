@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from topologies.commands import batch
 from topologies.fabric import Fabric
-from topologies.link import LinkPlan
+from topologies.link import Link
 from topologies.within import within
 
 FIRST_GROUP = 1000
@@ -39,18 +39,18 @@ def wait_until(at_unix_ns: int) -> None:
         pass
 
 
-def pair_ends(fabric: Fabric, links: Sequence[LinkPlan]) -> None:
+def pair_ends(fabric: Fabric, links: Sequence[Link]) -> None:
     """Put each link's two ends in a group of their own, so that one request pulls both."""
     lines = [
-        f"link set {end.middle_interface} group {FIRST_GROUP + link.index}"
+        f"link set {end['middle_interface']} group {FIRST_GROUP + link['index']}"
         for link in links
-        for end in (link.a, link.b)
+        for end in (link["a"], link["b"])
     ]
     within(fabric.path, lambda: batch("ip", *lines))
 
 
-def set_carrier(fabric: Fabric, link: LinkPlan, *, up: bool) -> Applied:
+def set_carrier(fabric: Fabric, link: Link, *, up: bool) -> Applied:
     """Pull a link's plug at both ends, as the hosts see it, or put it back."""
     begun_ns = time.time_ns()
-    fabric.run(["ip", "link", "set", "group", str(FIRST_GROUP + link.index), "up" if up else "down"])
+    fabric.run(["ip", "link", "set", "group", str(FIRST_GROUP + link["index"]), "up" if up else "down"])
     return Applied(begun_ns, time.time_ns())

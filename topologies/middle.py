@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from topologies.capabilities import has_netem, refusals
-from topologies.link import LinkPlan
+from topologies.link import Link
 from topologies.live_change import Applied
 from topologies.netem_middle import NetemMiddle
 from topologies.relay_middle import RelayMiddle
@@ -19,10 +19,10 @@ class Middle(Protocol):
 
     name: str
 
-    def start(self, links: Sequence[LinkPlan]) -> None:
+    def start(self, links: Sequence[Link]) -> None:
         """From here on frames cross the links; raises :class:`~topologies.commands.CommandFailed`."""
 
-    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
+    def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change a live link's properties at a time, or now if it has passed, keeping what is queued and on its way.
 
         ``direction`` is ``ab``, ``ba`` or ``both``; properties are named as in ``link/model``'s Change. Raises
@@ -30,7 +30,7 @@ class Middle(Protocol):
         :class:`~topologies.commands.CommandFailed` if it breaks down.
         """
 
-    def carrier(self, link: LinkPlan, *, up: bool) -> Applied:
+    def carrier(self, link: Link, *, up: bool) -> Applied:
         """Pull a link's plug at both ends, as the hosts see it, or put it back."""
 
     def facts(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from topologies import netem_options, shaper
 from topologies.capabilities import netem_takes_seed
 from topologies.commands import CommandFailed
 from topologies.fabric import Fabric
-from topologies.link import LinkPlan
+from topologies.link import Link, burst_bytes_at, shaped_at_hosts
 from topologies.live_change import Applied, pair_ends, set_carrier, wait_until
 from topologies.netem_options import DIRECTIONS, Properties
 
@@ -36,7 +36,7 @@ class NetemMiddle:
         self._changes: dict[tuple[str, str], int] = {}
         self._directory: tempfile.TemporaryDirectory[str] | None = None
 
-    def start(self, links: Sequence[LinkPlan]) -> None:
+    def start(self, links: Sequence[Link]) -> None:
         """Join the two ends of each link and set its properties; raises :class:`CommandFailed`."""
         self._directory = tempfile.TemporaryDirectory(prefix="ncp-netem-")
         self.seeded = netem_takes_seed()
@@ -44,7 +44,7 @@ class NetemMiddle:
         lines: list[str] = []
         for link in links:
             self._write_table(link)
-            if not link.shaped_at_hosts:
+            if not shaped_at_hosts(link):
                 pair = [shaping_interface(link, direction) for direction in DIRECTIONS]
                 self.fabric.run(["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]])
                 for interface in pair:
@@ -53,14 +53,14 @@ class NetemMiddle:
                 lines += self._start_lines(link, direction)
         self._tc(lines)
 
-    def _start_lines(self, link: LinkPlan, direction: str) -> Iterator[str]:
-        self._live[link.name, direction] = properties = Properties.of(link)
-        self._changes[link.name, direction] = 0
+    def _start_lines(self, link: Link, direction: str) -> Iterator[str]:
+        self._live[link["name"], direction] = properties = Properties.of(link)
+        self._changes[link["name"], direction] = 0
         yield self._netem("add", link, direction, properties)
-        near, far = link.a.middle_interface, link.b.middle_interface
+        near, far = link["a"]["middle_interface"], link["b"]["middle_interface"]
         if direction == "ba":
             near, far = far, near
-        if not link.shaped_at_hosts:
+        if not shaped_at_hosts(link):
             crossing, across = (
                 shaping_interface(link, direction),
                 shaping_interface(link, "ba" if direction == "ab" else "ab"),
@@ -72,38 +72,38 @@ class NetemMiddle:
             near = across
         yield from _copy(near, far)
 
-    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
+    def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has passed,
         keeping what is queued.
 
         Raises :class:`ValueError` for what netem can't change, :class:`CommandFailed` if ``tc`` fails.
         """
-        if link.shaped_at_hosts and not {"rate_bps", "burst_bytes", "queue_packets"}.isdisjoint(properties):
-            raise ValueError(f"link {link.name}: its rate and queue are at the hosts, not in the middle")
+        if shaped_at_hosts(link) and not {"rate_bps", "burst_bytes", "queue_packets"}.isdisjoint(properties):
+            raise ValueError(f"link {link['name']}: its rate and queue are at the hosts, not in the middle")
         if direction not in (*DIRECTIONS, "both"):
             raise ValueError(f"direction: {direction!r}, want ab, ba or both")
         if "rate_bps" in properties:  # as at the hosts, the bucket is what the timer's lateness needs at that rate
-            properties = {"burst_bytes": link.burst_bytes_at(properties["rate_bps"]), **properties}
+            properties = {"burst_bytes": burst_bytes_at(link, properties["rate_bps"]), **properties}
         lines = []
         after = {}
         for way in DIRECTIONS if direction == "both" else (direction,):
-            before = self._live[link.name, way]
-            after[link.name, way] = changed = before.changed(properties)
-            if not link.shaped_at_hosts:
+            before = self._live[link["name"], way]
+            after[link["name"], way] = changed = before.changed(properties)
+            if not shaped_at_hosts(link):
                 crossing = shaping_interface(link, way)
                 for command in (_class, _queue):
                     if command("change", crossing, before) != command("change", crossing, changed):
                         lines.append(command("change", crossing, changed))
             # What netem is told again it begins again: its seed, and the state of bursty loss.
             if netem_options.netem(before) != netem_options.netem(changed):
-                self._changes[link.name, way] += 1
+                self._changes[link["name"], way] += 1
                 lines.append(self._netem("change", link, way, changed))
         wait_until(at_unix_ns)
         applied = self._tc(lines)
         self._live.update(after)
         return applied
 
-    def carrier(self, link: LinkPlan, *, up: bool) -> Applied:
+    def carrier(self, link: Link, *, up: bool) -> Applied:
         """Pull the link's plug at both ends, or put it back. What is under way when it is pulled is lost."""
         return set_carrier(self.fabric, link, up=up)
 
@@ -122,14 +122,14 @@ class NetemMiddle:
             self._directory.cleanup()
             self._directory = None
 
-    def _netem(self, verb: str, link: LinkPlan, direction: str, properties: Properties) -> str:
-        end = link.b if direction == "ab" else link.a
-        changes = self._changes[link.name, direction]
+    def _netem(self, verb: str, link: Link, direction: str, properties: Properties) -> str:
+        end = link["b"] if direction == "ab" else link["a"]
+        changes = self._changes[link["name"], direction]
         seed = netem_options.seed_of(link, direction, changes) if self.seeded else None
         options = netem_options.netem(properties, seed=seed)
-        return f"qdisc {verb} dev {end.middle_interface} root handle 1: {' '.join(options)}"
+        return f"qdisc {verb} dev {end['middle_interface']} root handle 1: {' '.join(options)}"
 
-    def _write_table(self, link: LinkPlan) -> None:
+    def _write_table(self, link: Link) -> None:
         name = netem_options.table_name(Properties.of(link))
         if name:
             assert self._directory is not None
@@ -150,9 +150,9 @@ class NetemMiddle:
         return Applied(begun_ns, time.time_ns())
 
 
-def shaping_interface(link: LinkPlan, direction: str) -> str:
+def shaping_interface(link: Link, direction: str) -> str:
     """The interface at whose egress a direction's rate and queue are."""
-    return f"l{link.index}{'x' if direction == 'ab' else 'y'}"
+    return f"l{link['index']}{'x' if direction == 'ab' else 'y'}"
 
 
 def _copy(near: str, far: str) -> tuple[str, str]:

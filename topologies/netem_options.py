@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from topologies.link import LinkPlan
+from topologies.link import Link
 
 DIRECTIONS = ("ab", "ba")
 
@@ -56,20 +56,11 @@ class Properties:
     corrupt: float = 0.0
 
     @classmethod
-    def of(cls, link: LinkPlan) -> Properties:
+    def of(cls, link: Link) -> Properties:
         """Those that a link has at first, the same in both directions."""
         own = {f.name for f in fields(cls)}
-        impairments = {name: value for name, value in vars(link.impairments).items() if name in own}
-        return cls(
-            rate_bps=link.rate_bps,
-            burst_bytes=link.burst_bytes,
-            frame_bytes=link.frame_bytes,
-            queue_mode=link.queue["mode"],
-            queue_packets=link.queue_packets,
-            delay_ms=link.delay_ms,
-            loss=link.loss,
-            **impairments,
-        )
+        values: dict[str, Any] = {name: value for name, value in link.items() if name in own}
+        return cls(queue_mode=link["queue"]["mode"], queue_packets=link["queue"]["packets"], **values)
 
     def changed(self, change: Mapping[str, Any]) -> Properties:
         """After a change; of ``loss`` and ``gilbert_elliott`` the one given replaces the other.
@@ -175,9 +166,9 @@ def queue(p: Properties) -> list[str]:
     raise ValueError(f"queue mode {p.queue_mode!r}: want droptail, drophead or codel in the middle of a link")
 
 
-def seed_of(link: LinkPlan, direction: str, changes: int) -> int:
+def seed_of(link: Link, direction: str, changes: int) -> int:
     """A direction's own seed. netem starts anew with each change, so each change has its own as well."""
-    text = f"{link.seed}:{link.name}:{direction}:{changes}"
+    text = f"{link['seed']}:{link['name']}:{direction}:{changes}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 

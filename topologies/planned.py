@@ -12,21 +12,29 @@ from topologies.emulated_link import EmulatedLink
 from topologies.fabric import Fabric
 from topologies.hosts import RoutedHost
 from topologies.layout import Layout
-from topologies.link import LinkPlan
+from topologies.link import Link
 
 
 class Planned(Topo):
     """The topology of a run: ``nodes`` has each node's options by its name, ``links`` are the plan's."""
 
-    def build(self, *, nodes: Mapping[str, Mapping[str, Any]], links: Sequence[LinkPlan], fabric: Fabric) -> None:
+    def build(self, *, nodes: Mapping[str, Mapping[str, Any]], links: Sequence[Link], fabric: Fabric) -> None:
         """Called by Mininet's constructor."""
         for name, options in nodes.items():
             self.addHost(name, ip=None, **options)
         for link in links:
-            self.addLink(link.a.host, link.b.host, link.index, link.index, cls=EmulatedLink, plan=link, fabric=fabric)
+            self.addLink(
+                link["a"]["host"],
+                link["b"]["host"],
+                link["index"],
+                link["index"],
+                cls=EmulatedLink,
+                plan=link,
+                fabric=fabric,
+            )
 
 
-def planned_network(nodes: Mapping[str, Mapping[str, Any]], links: Sequence[LinkPlan], fabric: Fabric) -> Mininet:
+def planned_network(nodes: Mapping[str, Mapping[str, Any]], links: Sequence[Link], fabric: Fabric) -> Mininet:
     """A run's network as Mininet has it, built but for the links' middle."""
     net = Mininet(controller=None, autoSetMacs=False, waitConnected=False)
     net.buildFromTopo(Planned(nodes=nodes, links=links, fabric=fabric))
@@ -44,7 +52,7 @@ def add_layout(topo: Topo, layout: Layout, options: Mapping[str, Mapping[str, An
     routes = layout.routes()
     forwards = {node.name: node.forwards for node in layout.nodes}
     for name in (*layout.hosts, *forwards):
-        own = [route for route in routes if route.host == name]
+        own = [route for route in routes if route["host"] == name]
         topo.addHost(name, cls=RoutedHost, ip=None, routes=own, forwards=forwards.get(name, False))
     for index, edge in enumerate(layout.edges, start=1):
         topo.addLink(edge.a, edge.b, index, index, cls=EmulatedLink, index=index, name=edge.name, **options[edge.name])

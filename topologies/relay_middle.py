@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from topologies.commands import CommandFailed, dies_with_us, in_namespace
 from topologies.fabric import Fabric
-from topologies.link import LinkPlan
+from topologies.link import Link
 from topologies.live_change import Applied, pair_ends, set_carrier
 
 
@@ -46,7 +46,7 @@ class RelayMiddle:
         self._temporary: list[tempfile.TemporaryDirectory[str]] = []
         self._control: Path | None = None
 
-    def start(self, links: Sequence[LinkPlan], *, timeout_s: float = 10.0) -> None:
+    def start(self, links: Sequence[Link], *, timeout_s: float = 10.0) -> None:
         """Start the relay and wait until it forwards; raises :class:`CommandFailed`."""
         if not self.binary.exists():
             raise CommandFailed(f"{self.binary} is not built; build it with ./run.sh doctor --build")
@@ -81,20 +81,20 @@ class RelayMiddle:
             where = f"; see {self.log}" if self.log else ""
             raise CommandFailed(f"the link relay {end}{where}")
 
-    def change(self, link: LinkPlan, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
+    def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has passed,
         keeping what is queued. The relay keeps the time itself, between the frames before and after it.
 
         Raises :class:`ValueError` for what the relay refuses, :class:`CommandFailed` if it does not answer.
         """
         query = urllib.parse.urlencode(
-            {"link": link.name, "direction": direction} | ({"at_unix_ns": at_unix_ns} if at_unix_ns else {})
+            {"link": link["name"], "direction": direction} | ({"at_unix_ns": at_unix_ns} if at_unix_ns else {})
         )
         answer = self._post(f"/set?{query}", dict(properties))
         applied_ns = int(answer["applied_unix_ns"])
         return Applied(applied_ns, applied_ns)
 
-    def carrier(self, link: LinkPlan, *, up: bool) -> Applied:
+    def carrier(self, link: Link, *, up: bool) -> Applied:
         """Pull the link's plug at both ends, or put it back. What falls due while it is pulled is lost."""
         return set_carrier(self.fabric, link, up=up)
 
@@ -179,7 +179,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def links_only_plan(directory: Path, links: Sequence[LinkPlan]) -> Path:
+def links_only_plan(directory: Path, links: Sequence[Link]) -> Path:
     """A plan (docs/contracts.md) of nothing but links, as a file in the directory."""
     plan = directory / "plan.json"
     document = {
@@ -187,7 +187,7 @@ def links_only_plan(directory: Path, links: Sequence[LinkPlan]) -> Path:
         "run": "interactive",
         "scenario": "interactive",
         "middle": "relay",
-        "links": [link.as_json() for link in links],
+        "links": links,
         "sessions": [],
         "telemetry": {"interval_ms": 100, "url": "", "database": ""},
     }

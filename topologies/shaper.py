@@ -6,7 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
-from topologies.link import LinkPlan
+from topologies.link import Link
 
 ROOT_HANDLE, CLASS_HANDLE = 0x10000, 0x10001
 """``1:``, the HTB, and ``1:1``, its class that has the rate."""
@@ -35,14 +35,14 @@ def in_words(options: dict[str, str]) -> str:
     return " ".join(f"{name} {value}" for name, value in options.items())
 
 
-def limit_bytes(link: LinkPlan) -> int:
+def limit_bytes(link: Link) -> int:
     """What may wait for the rate: above what a socket may queue, so that the socket blocks first."""
-    return 2 * link.queue_packets * link.frame_bytes + (1 << 20)
+    return 2 * link["queue"]["packets"] * link["frame_bytes"] + (1 << 20)
 
 
-def commands(link: LinkPlan, interface: str) -> list[str]:
+def commands(link: Link, interface: str) -> list[str]:
     """Lines of ``tc`` that shape an interface of a host."""
-    options = rate_class(link.rate_bps, link.burst_bytes, link.frame_bytes)
+    options = rate_class(link["rate_bps"], link["burst_bytes"], link["frame_bytes"])
     return [
         f"qdisc add dev {interface} root handle 1: htb default 1",
         f"class add dev {interface} parent 1: classid 1:1 htb {in_words(options)}",

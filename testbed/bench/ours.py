@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from testbed.bench.ends import Asked, Between, End, namespace
 from topologies.fabric import Fabric, namespace_of
-from topologies.link import LinkPlan, QueueMode, resolve_link
+from topologies.link import Link, QueueMode, resolve_link
 from topologies.middle import NetemMiddle, RelayMiddle
 from topologies.units import QueueLength, Rate
 
@@ -33,7 +33,7 @@ class Hosts:
         """Paths of the hosts' network namespaces."""
         return namespace_of(self.pids[0]), namespace_of(self.pids[1])
 
-    def connect(self, links: Sequence[LinkPlan], *, shaped: bool) -> None:
+    def connect(self, links: Sequence[Link], *, shaped: bool) -> None:
         """Make the links, with their rate at the hosts' egress if wanted."""
         for link in links:
             self.fabric.add(link, *self.pids, shaped=shaped)
@@ -52,7 +52,7 @@ def hosts(fabric_name: str) -> Iterator[Hosts]:
             fabric.delete()
 
 
-def plan_of(index: int, asked: Asked, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073) -> LinkPlan:
+def plan_of(index: int, asked: Asked, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073) -> Link:
     """A link as a scenario would have it."""
     return resolve_link(
         index,
@@ -96,7 +96,7 @@ class Ours:
                 middle = RelayMiddle(two.fabric, self.binary, directory=Path(folder))
             try:
                 middle.start([link])
-                yield Between(End(two.paths[0], link.a.address), End(two.paths[1], link.b.address))
+                yield Between(End(two.paths[0], link["a"]["address"]), End(two.paths[1], link["b"]["address"]))
             finally:
                 middle.stop()
             if self.middle == "relay":

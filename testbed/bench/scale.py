@@ -13,7 +13,7 @@ from testbed.bench.ends import Asked
 from testbed.bench.figures import Spread
 from testbed.bench.ours import Hosts, hosts, plan_of
 from testbed.bench.result import Section, Target
-from topologies.link import LinkPlan
+from topologies.link import Link
 from topologies.middle import RelayMiddle
 
 LINKS = 64
@@ -60,7 +60,7 @@ def measure(bench: Bench) -> Section:
     )
     seconds = 2.0 if bench.quick else 3.0
     with hosts(bench.fabric_name) as two:
-        links: list[LinkPlan] = []
+        links: list[Link] = []
         _grow(two, links, LINKS)
         trials = [
             trial(bench, two, links, seconds)
@@ -96,20 +96,20 @@ def measure(bench: Bench) -> Section:
         section.notes.append(f"The largest number of links for which all of this held was {most} (steps of {STEP}).")
     section.raw["trials"] = [asdict(t) for t in trials]
     section.notes.append(
-        f"Frames of {links[0].frame_bytes} B, {DELAY_MS:g} ms each way, counted by the hosts' interfaces. Lateness is "
-        "by how much frames left after they were due, the kernel's delivery to the host included. Generator and relay "
-        "share the machine's cores."
+        f"Frames of {links[0]['frame_bytes']} B, {DELAY_MS:g} ms each way, counted by the hosts' interfaces. "
+        "Lateness is by how much frames left after they were due, the kernel's delivery to the host included. "
+        "Generator and relay share the machine's cores."
     )
     return section
 
 
-def _grow(two: Hosts, links: list[LinkPlan], count: int) -> None:
+def _grow(two: Hosts, links: list[Link], count: int) -> None:
     new = [plan_of(index, Asked(delay_ms=DELAY_MS)) for index in range(len(links) + 1, count + 1)]
     two.connect(new, shaped=False)
     links += new
 
 
-def trial(bench: Bench, two: Hosts, links: Sequence[LinkPlan], seconds: float) -> Trial:
+def trial(bench: Bench, two: Hosts, links: Sequence[Link], seconds: float) -> Trial:
     """Load all links through a relay of their own."""
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
         middle = RelayMiddle(two.fabric, bench.binary, directory=Path(folder))

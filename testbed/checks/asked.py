@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from testbed.plan.model import Connection, Link, Plan, Session
+from testbed.plan.model import Connection, Plan, Session
+from topologies.link import Link
 
 
 class NoSuchSession(ValueError):

@@ -16,8 +16,9 @@ from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.links_as_planned import links_off
 from testbed.plan.engines import engine_of
-from testbed.plan.model import Link, Plan, Session
+from testbed.plan.model import Plan, Session
 from testbed.plan.sent import traffic_of
+from topologies.link import Link
 
 MOST_GAP_S = 1.0
 """A sampler may be held up by its machine, but where it says nothing for longer it is not known what happened."""

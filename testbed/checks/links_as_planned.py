@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import Evidence, Timed
 from testbed.plan.engines import engine_of
-from testbed.plan.model import Action, Limits, Link, Plan, Session
+from testbed.plan.model import Action, Limits, Plan, Session
 from testbed.series import named
+from topologies.link import Link
 
 Array = NDArray[np.float64]
 CHANCE = statistics.NormalDist().inv_cdf(0.9995)

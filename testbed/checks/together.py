@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
-from testbed.plan.model import Link
 from testbed.series import Samples, named
+from topologies.link import Link
 
 FRAME_OF_SEGMENT = 1514 / 1448
 """Ethernet bytes (without FCS) per payload byte of a full TCP segment over IPv4 with timestamps (RFC 7323)."""

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from topologies.link import QueueMode
+from topologies.layout import Route
+from topologies.link import GilbertElliott, Link
 
 Runtime: TypeAlias = Literal["docker", "process", "virtual"]
 Middle: TypeAlias = Literal["netem", "relay", "model"]
@@ -40,68 +41,6 @@ class Node(TypedDict):
 
     name: str
     forwards: bool
-
-
-class Route(TypedDict):
-    """An entry of a host's routing table."""
-
-    host: str
-    to: str
-    via: str
-    interface: str
-
-
-class Queue(TypedDict):
-    """What waits for a link's rate: at the sender (``backpressure``), else in the middle."""
-
-    mode: QueueMode
-    packets: int
-
-
-class GilbertElliott(TypedDict):
-    """Bursty loss by two states; all fractions."""
-
-    enter: float
-    leave: float
-    loss_good: float
-    loss_bad: float
-
-
-class LinkEnd(TypedDict):
-    """A link's end: the host's interface and the interface of the middle that it is wired to."""
-
-    host: str
-    interface: str
-    address: str
-    prefix: int
-    mac: str
-    middle_interface: str
-
-
-class Link(TypedDict):
-    """A link, the same in both directions, with the impairments that are set; the delay is one-way."""
-
-    name: str
-    index: int
-    a: LinkEnd
-    b: LinkEnd
-    rate_bps: int
-    rate_pps: float
-    frame_bytes: int
-    burst_bytes: int
-    queue: Queue
-    delay_ms: float
-    loss: float
-    seed: int
-    jitter_ms: NotRequired[float]
-    jitter: NotRequired[Literal["uniform", "normal", "samples"]]
-    jitter_file: NotRequired[str]
-    jitter_reorders: NotRequired[bool]
-    gilbert_elliott: NotRequired[GilbertElliott]
-    reorder: NotRequired[float]
-    duplicate: NotRequired[float]
-    corrupt: NotRequired[float]
-    trace_file: NotRequired[str]
 
 
 class Properties(TypedDict, total=False):

@@ -10,7 +10,7 @@ from testbed.plan.model import Face, NdnNode, Plan, Session
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import connection_of
 from testbed.scenario.ndn import Ndn
-from topologies.link import LinkEnd, LinkPlan
+from topologies.link import Link, LinkEnd
 
 PORT = 6363
 """NDN's, for UDP and TCP (registered with IANA)."""
@@ -41,7 +41,7 @@ def session_of(ndn: Ndn, topology: Topology) -> Session:
     """The plan's one session: the producer sends, the consumer receives."""
     path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (PORT, PORT))
-    bottleneck = next(link for link in topology.links if link.name == connection["link"])
+    bottleneck = next(link for link in topology.links if link["name"] == connection["link"])
     on_wire = wire_bytes(ndn.segment_bytes, ndn.transport)
     segments = math.ceil(ndn.object_bytes / ndn.segment_bytes)
     reaction = "ignores marks" if ndn.consumer.ignore_marks else "reacts to marks"
@@ -58,8 +58,8 @@ def session_of(ndn: Ndn, topology: Topology) -> Session:
         "transport": ndn.transport,
         "transfer_bytes": ndn.object_bytes,
         # Of content in a full frame.
-        "segment_bytes": round(bottleneck.frame_bytes * ndn.segment_bytes / on_wire, 3),
-        "expected_s": round(segments * on_wire * 8 / bottleneck.rate_bps + START_UP_S, 3),
+        "segment_bytes": round(bottleneck["frame_bytes"] * ndn.segment_bytes / on_wire, 3),
+        "expected_s": round(segments * on_wire * 8 / bottleneck["rate_bps"] + START_UP_S, 3),
         "in_words": (
             f"{topology.layout.receiver(path)} fetches {ndn.prefix} from {path.sender}: {segments:,} segments of "
             f"{ndn.segment_bytes:,} bytes over {ndn.transport.upper()} faces, by {ndn.consumer.algorithm.upper()} that "
@@ -104,14 +104,14 @@ def section_of(ndn: Ndn, topology: Topology) -> model.Ndn:
     }
 
 
-def _faces(ndn: Ndn, links: list[LinkPlan], place: int) -> Iterator[Face]:
+def _faces(ndn: Ndn, links: list[Link], place: int) -> Iterator[Face]:
     """Of the host at ``place``: to the host before it, then to the one after it. The side that Data comes from
     listens, so that the kernel's choices for accepted connections are those for Data."""
     sides: list[tuple[LinkEnd, LinkEnd, bool]] = []
     if place:
-        sides.append((links[place - 1].b, links[place - 1].a, True))
+        sides.append((links[place - 1]["b"], links[place - 1]["a"], True))
     if place < len(links):
-        sides.append((links[place].a, links[place].b, False))
+        sides.append((links[place]["a"], links[place]["b"], False))
     # The kernel doubles what a program asks for.
     buffers: model.Buffers = {}
     if ndn.send_buffer_bytes is not None:
@@ -120,10 +120,10 @@ def _faces(ndn: Ndn, links: list[LinkPlan], place: int) -> Iterator[Face]:
         buffers["send_queue_bytes"] = ndn.send_queue_bytes
     for here, there, listens in sides:
         yield {
-            "name": f"{here.host}-{there.host}",
+            "name": f"{here['host']}-{there['host']}",
             "transport": ndn.transport,
-            "local": f"{here.address}:{PORT}",
-            "remote": f"{there.address}:{PORT}",
+            "local": f"{here['address']}:{PORT}",
+            "remote": f"{there['address']}:{PORT}",
             "listen": listens,
             "mtu_bytes": FACE_MTU_BYTES,
             **buffers,

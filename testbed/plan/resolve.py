@@ -18,7 +18,7 @@ from testbed.plan.timeline import NoSuchTarget, unfold
 from testbed.plan.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
-from topologies.link import LinkPlan
+from topologies.link import Link
 
 DATABASE = "ncp_testbed"
 TELEMETRY_INTERVAL_MS = 100
@@ -80,8 +80,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
             for number, name in enumerate(topology.layout.hosts, start=1)
         ],
         "nodes": [{"name": node.name, "forwards": node.forwards} for node in topology.layout.nodes],
-        "links": [link.as_json() for link in topology.links],
-        "routes": [route.as_json() for route in topology.layout.routes()],
+        "links": topology.links,
+        "routes": topology.layout.routes(),
         "timeline": _timeline(loaded, topology, len(sessions[0]["connections"])),
         "sessions": sessions,
         **traffic.section_of(scenario, topology),
@@ -146,12 +146,12 @@ def expected_transfer_s(plan: Plan) -> float:
     return _at_full_rate_s(plan["sessions"], rate_pps)
 
 
-def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[LinkPlan]) -> float:
+def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[Link]) -> float:
     """Seconds after which a transfer is given up."""
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
     beside_s = max((cross.from_s + cross.for_s for cross in scenario.cross_traffic), default=0.0)
-    at_full_rate_s = _at_full_rate_s(sessions, {link.name: link.rate_pps for link in links})
+    at_full_rate_s = _at_full_rate_s(sessions, {link["name"]: link["rate_pps"] for link in links})
     return round(3 * at_full_rate_s + beside_s + 30, 1)
 
 

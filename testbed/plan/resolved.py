@@ -9,7 +9,8 @@ from pathlib import Path as FilePath
 from testbed.errors import BadInput
 from testbed.scenario.links import Link
 from topologies.layout import Edge, Layout, Path
-from topologies.link import LinkPlan, resolve_link
+from topologies.link import Link as LinkPlan
+from topologies.link import resolve_link
 from topologies.units import MOST_QUEUED_PACKETS
 
 
@@ -58,9 +59,9 @@ class Resolver:
             impairments=link.impairments(self.file.parent),
             least_burst_bytes=link.burst_bytes or 0,
         )
-        if planned.queue_packets > MOST_QUEUED_PACKETS:
+        if planned["queue"]["packets"] > MOST_QUEUED_PACKETS:
             raise BadInput(
-                f"{self.file}: links.{link.name}.queue: at this rate and delay it holds {planned.queue_packets} "
+                f"{self.file}: links.{link.name}.queue: at this rate and delay it holds {planned['queue']['packets']} "
                 f"packets; {MOST_QUEUED_PACKETS} at most"
             )
         return planned

@@ -118,9 +118,9 @@ def connection_of(topology: Topology, path: Path, number: int, ports: Sequence[i
     return {
         "index": number,
         # The link that its rate is limited by: the least share among those that cross it, the first of equals.
-        "link": min(crossed, key=lambda link: link.rate_pps / topology.connections_over(link.name)).name,
+        "link": min(crossed, key=lambda link: link["rate_pps"] / topology.connections_over(link["name"]))["name"],
         "path": list(path.edges),
-        "send_buffer_packets": crossed[0].queue_packets,
+        "send_buffer_packets": crossed[0]["queue"]["packets"],
         "sender": f"{sender}:{ports[0]}",
         "receiver": f"{receiver}:{ports[1]}",
     }

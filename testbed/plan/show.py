@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.plan.model import Link, Plan, Session
+from testbed.plan.model import Plan, Session
 from testbed.plan.resolve import expected_transfer_s
+from topologies.link import Link
 
 
 def plan_text(plan: Plan) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from testbed.plan.model import Action, CarrierAction, Directions, Properties, SetAction
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
-from topologies.link import LinkPlan
+from topologies.link import Link
 from topologies.units import Rate
 
 _NUMBERS: tuple[Literal["delay_ms", "jitter_ms", "loss", "reorder", "duplicate", "corrupt"], ...] = (
@@ -32,9 +32,9 @@ class NoSuchTarget(ValueError):
 
 def unfold(
     timeline: Sequence[TimelineEvent],
-    links: Sequence[LinkPlan],
+    links: Sequence[Link],
     *,
-    hops: Mapping[str, Sequence[LinkPlan]] | None = None,
+    hops: Mapping[str, Sequence[Link]] | None = None,
     connections: int | None = None,
 ) -> list[Action]:
     """All actions in time order; raises :class:`NoSuchTarget`.
@@ -43,8 +43,8 @@ def unfold(
     the first session has; without it one per link.
     """
     connections = len(links) if connections is None else connections
-    by_name = {link.name: link for link in links}
-    losses = {link.name: _losses(link) for link in links}  # as they are when a blackhole ends
+    by_name = {link["name"]: link for link in links}
+    losses = {link["name"]: _losses(link) for link in links}  # as they are when a blackhole ends
     actions: list[Action] = []
     for number, event in sorted(enumerate(timeline, start=1), key=lambda item: item[1].at_s):
         where = f"timeline.{number} ({event.do})"
@@ -64,7 +64,7 @@ def unfold(
     return sorted(actions, key=lambda action: action["at_s"])
 
 
-def _actions(event: TimelineEvent, link: LinkPlan | None, losses: dict[str, Properties]) -> Iterable[Action]:
+def _actions(event: TimelineEvent, link: Link | None, losses: dict[str, Properties]) -> Iterable[Action]:
     if isinstance(event, PauseRead):
         text = f"reader of connection {event.connection} paused for {event.for_s:g} s"
         at_s = _rounded(event.at_s)
@@ -76,21 +76,21 @@ def _actions(event: TimelineEvent, link: LinkPlan | None, losses: dict[str, Prop
         case SetLink():
             properties = _properties(event, link)
             if "loss" in properties:
-                losses[link.name]["loss"] = properties["loss"]
+                losses[link["name"]]["loss"] = properties["loss"]
             if "gilbert_elliott" in properties:
-                losses[link.name]["gilbert_elliott"] = properties["gilbert_elliott"]
+                losses[link["name"]]["gilbert_elliott"] = properties["gilbert_elliott"]
             return [_set(event.at_s, link, event.direction, properties)]
         case Carrier():
             return [_carrier(event.at_s, link, up=event.do == "up")]
         case Flap():
             return _flap(event, link)
         case Blackhole():
-            return _blackhole(event, link, losses[link.name].copy())
+            return _blackhole(event, link, losses[link["name"]].copy())
         case Ramp():
             return _ramp(event, link)
 
 
-def _over_hops(action: Action, hops: Sequence[LinkPlan]) -> Iterator[Action]:
+def _over_hops(action: Action, hops: Sequence[Link]) -> Iterator[Action]:
     """What an action on a path is on each of its links: the rate is every hop's, the delay is shared evenly,
     impairments and the plug are the first hop's."""
     if not hops or action["kind"] == "pause_read":
@@ -109,9 +109,10 @@ def _over_hops(action: Action, hops: Sequence[LinkPlan]) -> Iterator[Action]:
                 yield _set(action["at_s"], hop, action["direction"], own)
 
 
-def _losses(link: LinkPlan) -> Properties:
-    bursts = link.impairments.gilbert_elliott
-    return {"gilbert_elliott": bursts} if bursts else {"loss": link.loss}
+def _losses(link: Link) -> Properties:
+    if "gilbert_elliott" in link:
+        return {"gilbert_elliott": link["gilbert_elliott"]}
+    return {"loss": link["loss"]}
 
 
 def _rounded(at_s: float) -> float:
@@ -119,14 +120,14 @@ def _rounded(at_s: float) -> float:
     return round(at_s, 6)
 
 
-def _set(at_s: float, link: LinkPlan, direction: Directions, properties: Properties) -> SetAction:
+def _set(at_s: float, link: Link, direction: Directions, properties: Properties) -> SetAction:
     what = ", ".join(f"{name} {_short(value)}" for name, value in properties.items())
     way = "" if direction == "both" else f" {direction}"
     return {
         "at_s": _rounded(at_s),
         "kind": "set",
-        "text": f"link {link.name}{way}: {what}",
-        "link": link.name,
+        "text": f"link {link['name']}{way}: {what}",
+        "link": link["name"],
         "direction": direction,
         "properties": properties.copy(),
     }
@@ -136,12 +137,12 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
-def _carrier(at_s: float, link: LinkPlan, *, up: bool) -> CarrierAction:
-    text = f"link {link.name} {'up' if up else 'down'}"
-    return {"at_s": _rounded(at_s), "kind": "carrier", "text": text, "link": link.name, "up": up}
+def _carrier(at_s: float, link: Link, *, up: bool) -> CarrierAction:
+    text = f"link {link['name']} {'up' if up else 'down'}"
+    return {"at_s": _rounded(at_s), "kind": "carrier", "text": text, "link": link["name"], "up": up}
 
 
-def _properties(event: SetLink, link: LinkPlan) -> Properties:
+def _properties(event: SetLink, link: Link) -> Properties:
     asked = Properties()
     for name in _NUMBERS:
         if (value := getattr(event, name)) is not None:
@@ -153,18 +154,18 @@ def _properties(event: SetLink, link: LinkPlan) -> Properties:
     return asked
 
 
-def _bps(rate: Rate, link: LinkPlan) -> int:
-    return round(rate.to_bps(link.frame_bytes))
+def _bps(rate: Rate, link: Link) -> int:
+    return round(rate.to_bps(link["frame_bytes"]))
 
 
-def _flap(event: Flap, link: LinkPlan) -> Iterator[Action]:
+def _flap(event: Flap, link: Link) -> Iterator[Action]:
     for turn in range(event.times):
         start_s = event.at_s + turn * (event.down_s + event.up_s)
         yield _carrier(start_s, link, up=False)
         yield _carrier(start_s + event.down_s, link, up=True)
 
 
-def _blackhole(event: Blackhole, link: LinkPlan, losses: Properties) -> Iterator[Action]:
+def _blackhole(event: Blackhole, link: Link, losses: Properties) -> Iterator[Action]:
     everything: Properties = {"loss": 1.0}
     if "gilbert_elliott" in losses:  # which counts instead of loss
         everything = {"gilbert_elliott": {"enter": 0.0, "leave": 1.0, "loss_good": 1.0, "loss_bad": 1.0}}
@@ -172,7 +173,7 @@ def _blackhole(event: Blackhole, link: LinkPlan, losses: Properties) -> Iterator
     yield _set(event.at_s + event.for_s, link, "both", losses)
 
 
-def _ramp(event: Ramp, link: LinkPlan) -> Iterator[Action]:
+def _ramp(event: Ramp, link: Link) -> Iterator[Action]:
     steps = max(1, round(event.over_s / event.step_s))
     for step in range(steps + 1):
         properties = Properties()

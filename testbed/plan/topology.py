@@ -11,7 +11,7 @@ from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Access
 from topologies import layout
 from topologies.layout import Layout, Path
-from topologies.link import NO_IMPAIRMENTS, LinkPlan, resolve_link
+from topologies.link import Link, resolve_link
 from topologies.units import QueueLength, Rate
 
 
@@ -46,10 +46,10 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
             )
     shape = layout.relays([link.name for link in scenario.links])
     whole = resolver.links(scenario.links, layout.parallel([link.name for link in scenario.links]).edges)
-    hops: dict[str, list[LinkPlan]] = {}
+    hops: dict[str, list[Link]] = {}
     for link, path, planned in zip(scenario.links, shape.paths, whole, strict=True):
         # The queue is sized to the path's delay, and impairments meet a packet once, on the first hop.
-        queue = QueueLength(packets=planned.queue_packets)
+        queue = QueueLength(packets=planned["queue"]["packets"])
         half_ms = round(link.delay_ms / 2, 6)
         delays_ms = (half_ms, round(link.delay_ms - half_ms, 6))
         hops[link.name] = []
@@ -68,7 +68,7 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
                 queue_mode=link.queue.mode if first else "backpressure",
                 frame_bytes=resolver.frame_bytes,
                 seed=resolver.seed,
-                impairments=planned.impairments if first else NO_IMPAIRMENTS,
+                impairments=link.impairments(resolver.file.parent) if first else None,
                 least_burst_bytes=link.burst_bytes or 0,
             )
             hops[link.name].append(hop)
@@ -96,13 +96,13 @@ def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     )
 
 
-def _access(scenario: Scenario, resolver: Resolver, core: LinkPlan, shape: Layout) -> list[LinkPlan]:
+def _access(scenario: Scenario, resolver: Resolver, core: Link, shape: Layout) -> list[Link]:
     access = scenario.access or Access.model_validate({})
-    rate = access.rate or Rate(bps=2 * core.rate_bps)
-    if rate.to_bps(core.frame_bytes) < core.rate_bps:
+    rate = access.rate or Rate(bps=2 * core["rate_bps"])
+    if rate.to_bps(core["frame_bytes"]) < core["rate_bps"]:
         raise BadInput(
-            f"{resolver.file}: access.rate: {rate.to_bps(core.frame_bytes) / 1e6:g} Mbit/s is below the bottleneck's "
-            f"{core.rate_bps / 1e6:g} Mbit/s; the bottleneck has to be the slowest link"
+            f"{resolver.file}: access.rate: {rate.to_bps(core['frame_bytes']) / 1e6:g} Mbit/s is below the "
+            f"bottleneck's {core['rate_bps'] / 1e6:g} Mbit/s; the bottleneck has to be the slowest link"
         )
     return [
         resolve_link(
@@ -113,8 +113,8 @@ def _access(scenario: Scenario, resolver: Resolver, core: LinkPlan, shape: Layou
             rate,
             # A sender may have ahead of the bottleneck what that may hold itself.
             delay_ms=access.delay_ms,
-            queue=QueueLength(packets=core.queue_packets),
-            frame_bytes=core.frame_bytes,
+            queue=QueueLength(packets=core["queue"]["packets"]),
+            frame_bytes=core["frame_bytes"],
             seed=resolver.seed,
         )
         for place, edge in enumerate(shape.edges[1:], start=2)

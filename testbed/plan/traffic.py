@@ -54,8 +54,8 @@ def _tcp_session(scenario: Scenario, topology: Topology) -> model.Session:
     assert tcp is not None
     path: Path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (tcp.sender_port, tcp.receiver_port))
-    links = {link.name: link for link in topology.links}
-    rtt_s = 2 * sum(links[name].delay_ms for name in path.edges) / 1000
+    links = {link["name"]: link for link in topology.links}
+    rtt_s = 2 * sum(links[name]["delay_ms"] for name in path.edges) / 1000
     session: model.Session = {
         "name": entry.name,
         "start_s": 0.0,
@@ -67,7 +67,7 @@ def _tcp_session(scenario: Scenario, topology: Topology) -> model.Session:
         "transport": "tcp",
         "segment_bytes": TCP_SEGMENT_BYTES,
         "sysctls": {"sender": tcp.sysctls_of("sender"), "receiver": tcp.sysctls_of("receiver")},
-        "expected_s": round(tcp.expected_s(rtt_s, links[connection["link"]].rate_bps), 3),
+        "expected_s": round(tcp.expected_s(rtt_s, links[connection["link"]]["rate_bps"]), 3),
         "does": tcp.does(),
         "connections": [connection],
     }

@@ -15,8 +15,9 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed.errors import RunFailed
-from testbed.plan.model import Limits, Link, Plan
+from testbed.plan.model import Limits, Plan
 from topologies.commands import dies_with_us
+from topologies.link import Link
 
 PROBE = "probe.json"
 """What the probe said, in the result folder: ``links.csv`` is made of it."""

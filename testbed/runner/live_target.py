@@ -10,6 +10,7 @@ from testbed.errors import RunFailed
 from testbed.runner.agents import Agent, control
 from testbed.runner.host_rates import HostRates
 from testbed.runner.network import Network
+from topologies.link import shaped_at_hosts
 from topologies.live_change import wait_until
 
 
@@ -18,7 +19,7 @@ class LiveTarget:
 
     def __init__(self, network: Network, agents: Sequence[Agent]) -> None:
         self._network, self._agents = network, agents
-        self._links = {link.name: link for link in network.links}
+        self._links = {link["name"]: link for link in network.links}
         self._rates: HostRates | None = None
 
     def prepare(self) -> None:
@@ -35,11 +36,11 @@ class LiveTarget:
         plan = self._links[link]
         rest = dict(properties)
         done_ns = 0
-        if plan.shaped_at_hosts and "rate_bps" in rest:
+        if shaped_at_hosts(plan) and "rate_bps" in rest:
             assert self._rates is not None
             rate_bps = int(rest.pop("rate_bps"))
             wait_until(at_unix_ns)
-            for name, end in (("ab", plan.a), ("ba", plan.b)):
+            for name, end in (("ab", plan["a"]), ("ba", plan["b"])):
                 if direction in (name, "both"):
                     self._rates.set(plan, end, rate_bps)
             done_ns = time.time_ns()

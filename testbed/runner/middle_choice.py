@@ -6,7 +6,6 @@ from typing import Literal
 
 from testbed.errors import CannotRun
 from testbed.plan.model import Plan
-from testbed.runner.network import links_of
 from topologies.middle import has_netem, refusals
 
 
@@ -23,4 +22,4 @@ def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "
 
 def refused_by_the_middle(plan: Plan) -> list[str]:
     """A line for each thing that a link asks for and netem, or the relay, lacks; nothing is ignored."""
-    return refusals(links_of(plan), "relay" if plan["middle"] == "relay" else "netem")
+    return refusals(plan["links"], "relay" if plan["middle"] == "relay" else "netem")

@@ -14,16 +14,9 @@ from testbed.runner.endings import Ending
 from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
-from topologies.layout import Route
-from topologies.link import LinkPlan
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
 
 log = logging.getLogger(__name__)
-
-
-def links_of(plan: Plan) -> list[LinkPlan]:
-    """The plan's links as topology and middle take them."""
-    return [LinkPlan.from_json(link) for link in plan["links"]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ class Network:
 
     def __init__(self, plan: Plan, relay: RelayMiddle | None, tcp: HostsTcp) -> None:
         self.plan = plan
-        self.links = links_of(plan)
+        self.links = plan["links"]
         self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls)
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
@@ -63,7 +56,7 @@ class Network:
             name = node["name"]
             options[name] = {
                 "cls": RoutedHost,
-                "routes": [Route(**route) for route in self.plan["routes"] if route["host"] == name],
+                "routes": [route for route in self.plan["routes"] if route["host"] == name],
                 "forwards": node.get("forwards", False),
                 "congestion_control": self.fabric.congestion_control,
             }
@@ -97,12 +90,12 @@ class Network:
         """Offload features that are still on, per link interface (none is expected that matters)."""
         on: dict[str, list[str]] = {}
         for link in self.links:
-            for end in (link.a, link.b):
-                path = self.namespaces()[end.host]
-                said = run(in_namespace(path, ["ethtool", "-k", end.interface]))
+            for end in (link["a"], link["b"]):
+                path = self.namespaces()[end["host"]]
+                said = run(in_namespace(path, ["ethtool", "-k", end["interface"]]))
                 features = [line.split(":")[0].strip() for line in said.splitlines() if ": on" in line]
                 watched = ("segmentation-offload", "receive-offload", "tx-checksumming")
-                on[end.interface] = [name for name in features if name.endswith(watched)]
+                on[end["interface"]] = [name for name in features if name.endswith(watched)]
         return on
 
     def programs(self) -> list[Ending]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.plan.model import Plan
 from testbed.runner import cross_traffic
-from topologies.link import LinkPlan
+from topologies.link import Link, shaped_at_hosts
 from topologies.netem_middle import shaping_interface
 
 FABRIC = "fabric"
@@ -19,7 +19,7 @@ def watch_list(
 ) -> dict[str, Any]:
     """The document; ``namespaces`` are paths by host, ``fabric`` that of the links' middle, ``sockets`` the ends of
     what the plan's traffic sends."""
-    links = [LinkPlan.from_json(link) for link in plan["links"]]
+    links = plan["links"]
     by_netem = plan["middle"] == "netem"
     return {
         "run": plan["run"],
@@ -33,21 +33,27 @@ def watch_list(
     }
 
 
-def _interfaces(link: LinkPlan, *, by_netem: bool) -> Iterator[dict[str, str]]:
+def _interfaces(link: Link, *, by_netem: bool) -> Iterator[dict[str, str]]:
     """The link's ends, with the direction of what leaves by them."""
     ends = [
-        (link.a.host, link.a.interface, "ab"),
-        (link.b.host, link.b.interface, "ba"),
-        (FABRIC, link.a.middle_interface, "ba"),
-        (FABRIC, link.b.middle_interface, "ab"),
+        (link["a"]["host"], link["a"]["interface"], "ab"),
+        (link["b"]["host"], link["b"]["interface"], "ba"),
+        (FABRIC, link["a"]["middle_interface"], "ba"),
+        (FABRIC, link["b"]["middle_interface"], "ab"),
     ]
-    if by_netem and not link.shaped_at_hosts:
+    if by_netem and not shaped_at_hosts(link):
         ends += [(FABRIC, shaping_interface(link, direction), direction) for direction in ("ab", "ba")]
     for host, interface, direction in ends:
-        yield {"host": host, "interface": interface, "link": link.name, "direction": direction}
+        yield {"host": host, "interface": interface, "link": link["name"], "direction": direction}
 
 
-def _netem(link: LinkPlan) -> Iterator[dict[str, str]]:
-    for direction, end in (("ab", link.b), ("ba", link.a)):
-        queue = "" if link.shaped_at_hosts else shaping_interface(link, direction)
-        yield {"host": FABRIC, "link": link.name, "direction": direction, "delay": end.middle_interface, "queue": queue}
+def _netem(link: Link) -> Iterator[dict[str, str]]:
+    for direction, end in (("ab", link["b"]), ("ba", link["a"])):
+        queue = "" if shaped_at_hosts(link) else shaping_interface(link, direction)
+        yield {
+            "host": FABRIC,
+            "link": link["name"],
+            "direction": direction,
+            "delay": end["middle_interface"],
+            "queue": queue,
+        }

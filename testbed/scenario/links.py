@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from testbed.plan.model import GilbertElliott
 from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes
 from testbed.scenario.section import Name, Section
-from topologies.link import Impairments, QueueMode
+from topologies.link import GilbertElliott, Impairments, QueueMode
 from topologies.units import QueueLength
 
 
@@ -119,15 +118,18 @@ class Link(Section):
     def impairments(self, folder: Path) -> Impairments:
         """As the plan has them; files are named relative to the scenario's folder."""
         jitter = self.jitter
-        kind = "normal" if jitter and jitter.normal_ms is not None else "uniform"
-        return Impairments(
-            jitter_ms=(jitter.normal_ms or jitter.uniform_ms or 0.0) if jitter else 0.0,
-            jitter="samples" if jitter and jitter.file else kind,
-            jitter_file=str((folder / jitter.file).resolve()) if jitter and jitter.file else "",
-            jitter_reorders=bool(jitter and jitter.reorders),
-            gilbert_elliott=self.burst_loss.as_planned() if self.burst_loss else None,
-            reorder=self.reorder,
-            duplicate=self.duplicate,
-            corrupt=self.corrupt,
-            trace_file=str((folder / self.trace).resolve()) if self.trace else "",
-        )
+        kind: Literal["normal", "uniform"] = "normal" if jitter and jitter.normal_ms is not None else "uniform"
+        found: Impairments = {
+            "jitter_ms": (jitter.normal_ms or jitter.uniform_ms or 0.0) if jitter else 0.0,
+            "jitter": "samples" if jitter and jitter.file else kind,
+            "jitter_file": str((folder / jitter.file).resolve()) if jitter and jitter.file else "",
+            "jitter_reorders": bool(jitter and jitter.reorders),
+            "reorder": self.reorder,
+            "duplicate": self.duplicate,
+            "corrupt": self.corrupt,
+            "trace_file": str((folder / self.trace).resolve()) if self.trace else "",
+        }
+        if self.burst_loss:
+            found["gilbert_elliott"] = self.burst_loss.as_planned()
+        set_ = {key: value for key, value in found.items() if value and value != "uniform"}
+        return cast(Impairments, set_)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from topologies.commands import run
 from topologies.fabric import Fabric, namespace_of
-from topologies.link import LinkPlan
+from topologies.link import Link
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
 
 PORT = 9
@@ -31,7 +31,7 @@ class Lab:
 
     fabric: Fabric
     middle: Middle
-    links: Sequence[LinkPlan]
+    links: Sequence[Link]
     pids: dict[str, int]
 
     def namespace(self, host: str) -> str:
@@ -42,7 +42,7 @@ class Lab:
 
 
 @contextmanager
-def lab(kind: str, links: Sequence[LinkPlan], relay: Path) -> Iterator[Lab]:
+def lab(kind: str, links: Sequence[Link], relay: Path) -> Iterator[Lab]:
     """Hosts ``h1`` and ``h2``, the links, and a middle of the given kind."""
     fabric = Fabric(f"ncp-lab{os.getpid()}")
     hosts = {name: subprocess.Popen(["unshare", "--net", "sleep", "infinity"]) for name in ("h1", "h2")}
@@ -98,7 +98,7 @@ class Packets:
 
 def flow(
     net: Lab,
-    link: LinkPlan,
+    link: Link,
     packets: int,
     spacing_s: float,
     *,
@@ -116,9 +116,9 @@ def flow(
     try:
         receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
-        receiver.bind((link.b.address, PORT))
+        receiver.bind((link["b"]["address"], PORT))
         receiver.setblocking(False)
-        sender.bind((link.a.address, PORT))
+        sender.bind((link["a"]["address"], PORT))
         padding = bytes(frame_bytes - HEADERS_BYTES - 4)
         begun = time.monotonic()
         for number in range(packets):
@@ -131,7 +131,7 @@ def flow(
             if during:
                 during(number)
             got.sent_ns.append(time.time_ns())
-            sender.sendto(struct.pack("!I", number) + padding, (link.b.address, PORT))
+            sender.sendto(struct.pack("!I", number) + padding, (link["b"]["address"], PORT))
         deadline = time.monotonic() + settle_s
         while time.monotonic() < deadline:
             _drain(receiver, got)

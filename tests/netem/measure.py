@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.plan.model import GilbertElliott
 from tests.netem.lab import Lab, flow, lab
-from topologies.link import Impairments, LinkPlan, resolve_link
+from topologies.link import GilbertElliott, Impairments, Link, resolve_link
 from topologies.relay_middle import links_only_plan
 from topologies.units import QueueLength, Rate
 
@@ -21,7 +20,7 @@ WIDE = Rate(bps=40e6)
 """Above what the flows send, so that only the middle delays them."""
 
 
-def all_links(directory: Path) -> dict[str, LinkPlan]:
+def all_links(directory: Path) -> dict[str, Link]:
     """One link for each thing to be measured."""
     samples = directory / "samples.txt"
     samples.write_text("".join(f"{ms}\n" for ms in SAMPLES_MS))
@@ -59,7 +58,7 @@ def all_links(directory: Path) -> dict[str, LinkPlan]:
     return links
 
 
-def probe(net: Lab, links: Sequence[LinkPlan], binary: Path, directory: Path) -> Any:
+def probe(net: Lab, links: Sequence[Link], binary: Path, directory: Path) -> Any:
     """What the testbed's own probe finds of the links."""
     done = subprocess.run(
         [
@@ -81,7 +80,7 @@ def probe(net: Lab, links: Sequence[LinkPlan], binary: Path, directory: Path) ->
     return {f"{m['link']} {m['direction']}": m for m in json.loads(done.stdout)["links"]}
 
 
-def live(net: Lab, link: LinkPlan) -> dict[str, Any]:
+def live(net: Lab, link: Link) -> dict[str, Any]:
     """Changes under a flow; the numbers are those of the packets before which they were made."""
     changes: dict[int, dict[str, Any]] = {
         250: {"delay_ms": 200.0},
@@ -102,12 +101,12 @@ def live(net: Lab, link: LinkPlan) -> dict[str, Any]:
     return {"packets": packets.as_json(), "uncertainty_ms": applied}
 
 
-def plug(net: Lab, link: LinkPlan) -> dict[str, Any]:
+def plug(net: Lab, link: Link) -> dict[str, Any]:
     """Carrier down after a third of the packets and up after two thirds."""
     seen: dict[str, Any] = {}
 
     def carrier() -> list[bool]:
-        shown = (net.in_host(host, "ip", "-j", "link", "show", f"{host}-eth{link.index}") for host in ("h1", "h2"))
+        shown = (net.in_host(host, "ip", "-j", "link", "show", f"{host}-eth{link['index']}") for host in ("h1", "h2"))
         return ["NO-CARRIER" not in json.loads(text)[0]["flags"] for text in shown]
 
     def during(number: int) -> None:
@@ -125,24 +124,24 @@ def plug(net: Lab, link: LinkPlan) -> dict[str, Any]:
     return {**seen, "packets": packets.as_json()}
 
 
-def burst(net: Lab, link: LinkPlan, packets: int) -> dict[str, Any]:
+def burst(net: Lab, link: Link, packets: int) -> dict[str, Any]:
     """Full-size frames as fast as they go, into the queue in the middle."""
-    return flow(net, link, packets, 0.0, frame_bytes=link.frame_bytes, settle_s=1.5).as_json()
+    return flow(net, link, packets, 0.0, frame_bytes=link["frame_bytes"], settle_s=1.5).as_json()
 
 
-def faster(net: Lab, link: LinkPlan) -> dict[str, Any]:
+def faster(net: Lab, link: Link) -> dict[str, Any]:
     """A queue of packets, and the rate four times as high once it drains."""
     changed_ns = []
 
     def during(number: int) -> None:
         if number == 151:
-            changed_ns.append(net.middle.change(link, "ab", {"rate_bps": 4 * link.rate_bps}).to_unix_ns)
+            changed_ns.append(net.middle.change(link, "ab", {"rate_bps": 4 * link["rate_bps"]}).to_unix_ns)
 
-    packets = flow(net, link, 152, 0.0005, frame_bytes=link.frame_bytes, during=during, settle_s=2.0)
+    packets = flow(net, link, 152, 0.0005, frame_bytes=link["frame_bytes"], during=during, settle_s=2.0)
     return {"changed_ns": changed_ns[0], "packets": packets.as_json()}
 
 
-def ramp(net: Lab, link: LinkPlan) -> dict[str, Any]:
+def ramp(net: Lab, link: Link) -> dict[str, Any]:
     """A saturated link whose rate changes by a little, over and over for two seconds."""
     changed_ns: list[int] = []
 
@@ -151,10 +150,10 @@ def ramp(net: Lab, link: LinkPlan) -> dict[str, Any]:
             end = time.monotonic() + 2
             while time.monotonic() < end:
                 more = 1.01 if len(changed_ns) % 2 else 1.0
-                changed_ns.append(net.middle.change(link, "ab", {"rate_bps": more * link.rate_bps}).to_unix_ns)
+                changed_ns.append(net.middle.change(link, "ab", {"rate_bps": more * link["rate_bps"]}).to_unix_ns)
                 time.sleep(0.02)
 
-    packets = flow(net, link, 481, 0.0005, frame_bytes=link.frame_bytes, during=during, settle_s=0.1)
+    packets = flow(net, link, 481, 0.0005, frame_bytes=link["frame_bytes"], during=during, settle_s=0.1)
     return {"changed_ns": changed_ns, "packets": packets.as_json()}
 
 
@@ -171,7 +170,7 @@ def checksum_errors(net: Lab) -> int:
     return found
 
 
-def measure(kind: str, links: dict[str, LinkPlan], binary: Path, directory: Path) -> dict[str, Any]:
+def measure(kind: str, links: dict[str, Link], binary: Path, directory: Path) -> dict[str, Any]:
     """Everything, by one middle."""
     begun = time.monotonic()
 
@@ -208,11 +207,11 @@ def measure(kind: str, links: dict[str, LinkPlan], binary: Path, directory: Path
         found["droptail"] = burst(net, links["droptail"], 150)
         found["drophead"] = burst(net, links["drophead"], 150)
         codel = links["codel"]
-        overload = flow(net, codel, 2400, 1 / 800, frame_bytes=codel.frame_bytes, settle_s=1.5)
+        overload = flow(net, codel, 2400, 1 / 800, frame_bytes=codel["frame_bytes"], settle_s=1.5)
         found["codel"] = overload.as_json()
         progress("rates")
         found["faster"] = faster(net, links["rate"])
-        net.middle.change(links["rate"], "ab", {"rate_bps": links["rate"].rate_bps})
+        net.middle.change(links["rate"], "ab", {"rate_bps": links["rate"]["rate_bps"]})
         found["ramp"] = ramp(net, links["rate"])
         progress("end")
     return found

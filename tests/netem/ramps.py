@@ -12,7 +12,7 @@ from testbed.bench.ends import Between, End
 from testbed.bench.instrument import Instrument
 from testbed.bench.ours import hosts
 from testbed.runner.host_rates import HostRates
-from topologies.link import LinkPlan, resolve_link
+from topologies.link import Link, resolve_link
 from topologies.middle import NetemMiddle
 from topologies.units import QueueLength, Rate
 
@@ -20,13 +20,13 @@ STEP_S, STEPS = 0.1, 10
 SECONDS = 5.0
 
 
-def ramps(rates: HostRates, link: LinkPlan) -> float:
+def ramps(rates: HostRates, link: Link) -> float:
     """Ramp after ramp from 15 packets/s below the link's rate to 12 above; the mean rate asked for, packets/s."""
     begun = time.monotonic()
     asked: list[tuple[float, float]] = []
     for step in range(round((SECONDS + 1) / STEP_S)):
-        pps = link.rate_pps - 15 + 3 * (step % STEPS)
-        rates.set(link, link.a, round(pps * link.frame_bytes * 8))
+        pps = link["rate_pps"] - 15 + 3 * (step % STEPS)
+        rates.set(link, link["a"], round(pps * link["frame_bytes"] * 8))
         asked.append((time.monotonic(), pps))
         time.sleep(max(0.0, begun + (step + 1) * STEP_S - time.monotonic()))
     packets = sum((later - at_s) * pps for (at_s, pps), (later, _) in pairwise(asked))
@@ -42,12 +42,12 @@ def measure() -> dict[str, Any]:
         middle = NetemMiddle(two.fabric)
         middle.start([link])
         rates = HostRates(dict(zip(("h1", "h2"), two.paths, strict=True)), [link])
-        between = Between(End(two.paths[0], link.a.address), End(two.paths[1], link.b.address))
+        between = Between(End(two.paths[0], link["a"]["address"]), End(two.paths[1], link["b"]["address"]))
         with ThreadPoolExecutor() as beside:
             asked = beside.submit(ramps, rates, link)
             found = instrument.stream(
                 between,
-                ip_bytes=link.frame_bytes - 14,
+                ip_bytes=link["frame_bytes"] - 14,
                 seconds=SECONDS,
                 window_s=SECONDS - 1,
                 send_buffer_bytes=40_000,

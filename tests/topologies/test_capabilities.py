@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from topologies.capabilities import RELAY_FRAMES, refusals
-from topologies.link import Impairments, LinkPlan, resolve_link
+from topologies.link import Impairments, Link, resolve_link
 from topologies.netem_options import TABLE_SAMPLES
 from topologies.units import QueueLength, Rate
 
 
-def link(impairments: Impairments, name: str = "k", delay_ms: float = 0.0) -> list[LinkPlan]:
+def link(impairments: Impairments, name: str = "k", delay_ms: float = 0.0) -> list[Link]:
     return [resolve_link(1, name, "h1", "h2", Rate(pps=1000), impairments=impairments, delay_ms=delay_ms)]
 
 

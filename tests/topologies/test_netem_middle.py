@@ -8,7 +8,7 @@ import pytest
 
 from topologies import netem_middle
 from topologies.fabric import Fabric
-from topologies.link import LinkPlan, resolve_link
+from topologies.link import Link, resolve_link
 from topologies.netem_middle import NetemMiddle
 from topologies.units import QueueLength, Rate
 
@@ -31,7 +31,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     return Told()
 
 
-def link(least_burst_bytes: int = 0) -> LinkPlan:
+def link(least_burst_bytes: int = 0) -> Link:
     return resolve_link(
         1,
         "k",
@@ -64,9 +64,9 @@ def test_the_bucket_follows_the_rate(told: Told, least_bytes: int, change: dict[
     middle = NetemMiddle(cast(Fabric, told))
     middle.start([plan])
     middle.change(plan, "ab", change)
-    assert burst_bytes(told.lines) == bucket_bytes - plan.frame_bytes  # HTB sends a frame beyond its tokens
-    middle.change(plan, "ab", {"rate_bps": plan.rate_bps, "burst_bytes": plan.burst_bytes})
-    assert burst_bytes(told.lines) == plan.burst_bytes - plan.frame_bytes
+    assert burst_bytes(told.lines) == bucket_bytes - plan["frame_bytes"]  # HTB sends a frame beyond its tokens
+    middle.change(plan, "ab", {"rate_bps": plan["rate_bps"], "burst_bytes": plan["burst_bytes"]})
+    assert burst_bytes(told.lines) == plan["burst_bytes"] - plan["frame_bytes"]
     middle.stop()
 
 

@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.plan.model import GilbertElliott
 from topologies import netem_options, shaper
-from topologies.link import Impairments, LinkPlan, QueueMode, resolve_link
+from topologies.link import GilbertElliott, Impairments, Link, QueueMode, resolve_link
 from topologies.netem_options import Properties
 from topologies.units import QueueLength, Rate
 
 
 def link(
     mode: QueueMode = "droptail", impairments: Impairments | None = None, *, delay_ms: float = 0.0, loss: float = 0.0
-) -> LinkPlan:
+) -> Link:
     return resolve_link(
         1,
         "k",
@@ -109,9 +108,9 @@ def test_a_change_changes_nothing_else() -> None:
 
 def test_the_rates_bucket_is_that_of_a_token_bucket_filter() -> None:
     plan = link()
-    options = shaper.rate_class(plan.rate_bps, plan.burst_bytes, plan.frame_bytes)
+    options = shaper.rate_class(plan["rate_bps"], plan["burst_bytes"], plan["frame_bytes"])
     # HTB sends a frame more than its tokens are for.
-    assert int(options["burst"]) + plan.frame_bytes == plan.burst_bytes
+    assert int(options["burst"]) + plan["frame_bytes"] == plan["burst_bytes"]
     assert options["rate"] == options["ceil"] == "8000000bit"
 
 
