@@ -11,9 +11,9 @@ from typing import Any
 import matplotlib as mpl
 
 from testbed.bundle import origin
+from testbed.bundle.pages import write_page
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import text_differences
-from testbed.report.pages import write_page
 
 PAGE, PLOTS = "report.html", "plots"
 DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)

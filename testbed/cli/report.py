@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write plots and report.html of result folders anew, without running anything."""
         from testbed.browser import Browser, NoBrowser, find
-        from testbed.report.pages import write_page
+        from testbed.bundle.pages import write_page
 
         for folder in folders:
             if not folder.is_dir():

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from testbed.browser import Browser, find, look
+from testbed.bundle.pages import write_page
 from testbed.bundle.verify import unpacked
 from testbed.cli.app import main
-from testbed.report.pages import write_page
 
 WIDTHS = (390, 1280)
 OLD = Path(__file__).parent.parent / "bundle" / "old" / "schema-1.zip"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from testbed.claims.report import write_report as write_claims
+from testbed.matrix.report import write_report as write_table
+from testbed.report import write_report
+
 
 def write_page(folder: Path) -> Path:
     """Plots and ``report.html`` anew, from the folder's own files; returns the page's path.
@@ -11,13 +15,7 @@ def write_page(folder: Path) -> Path:
     Raises BadInput where a file is missing or broken.
     """
     if (folder / "claims.json").is_file():
-        from testbed.claims.report import write_report as write_claims
-
         return write_claims(folder)
     if (folder / "table.json").is_file():
-        from testbed.matrix.report import write_report as write_table
-
         return write_table(folder)
-    from testbed.report import write_report
-
     return write_report(folder)

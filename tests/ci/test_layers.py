@@ -1,0 +1,20 @@
+"""Every room of the testbed has its place among the layers: one that has none could import anything."""
+
+import re
+
+from testbed import paths
+
+
+def without_a_place(settings: str, rooms: set[str]) -> set[str]:
+    """Rooms that the contract from the command line down does not name."""
+    layers = settings.split("from the command line down to topologies")[1].split("[[tool.importlinter")[0]
+    return rooms - set(re.findall(r"testbed\.(\w+)", layers))
+
+
+def test_every_room_has_its_place() -> None:
+    settings = (paths.CHECKOUT / "pyproject.toml").read_text()
+    found = (paths.CHECKOUT / "testbed").iterdir()
+    rooms = {path.stem for path in found if (path.suffix == ".py" or path.is_dir()) and not path.name.startswith("__")}
+    assert without_a_place(settings, rooms) == set()
+    assert without_a_place(settings, {*rooms, "attic"}) == {"attic"}
+    assert without_a_place(settings.replace("testbed.traffic", ""), rooms) == {"traffic"}
