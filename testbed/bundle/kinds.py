@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from testbed.bundle import origin, page
+from testbed.bundle.made_again import verify_run
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import NOT_RECORDED, read_verdict
 from testbed.errors import BadInput, TestbedError
@@ -92,7 +93,6 @@ def _broken(run: Path) -> bool:
 
 def _one(run: Path, *, rerun: bool) -> Verified:
     """A run; that a file of it is missing or broken is a difference."""
-    from testbed.bundle.made_again import verify_run
 
     try:
         verified = verify_run(run)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.cli.options import LinkOption, ResumeOption
+from testbed.errors import BadInput
+from testbed.judge.algebra import Word, verdict_of
 from testbed.plan.engines import DEFAULT, ENGINES
+from testbed.runner.progress import Progress
 
 if TYPE_CHECKING:
     from testbed.claims.all_run import Asked
@@ -50,7 +53,6 @@ def register(app: typer.Typer) -> None:
         from testbed.claims import all_run
         from testbed.claims.load import load
         from testbed.engines import named
-        from testbed.errors import BadInput
 
         claims = load(only=only or ())  # bad input ends here, before anything is set up
         engines = _engines(engine)
@@ -77,7 +79,6 @@ def register(app: typer.Typer) -> None:
         """Keep the small files of a run of all claims in reference/; `report reference/NAME` makes its page of them."""
         from testbed.claims.reference import FOLDER, keep
         from testbed.cli.outcome import shown
-        from testbed.errors import BadInput
 
         if not result.is_dir():
             raise BadInput(f"{result}: there is no such result folder")
@@ -87,7 +88,6 @@ def register(app: typer.Typer) -> None:
 
 
 def _engines(text: str) -> list[str]:
-    from testbed.errors import BadInput
 
     found = [name for name in text.split(",") if name in ENGINES]
     if len(found) != len(text.split(",")) or len(set(found)) != len(found):
@@ -103,8 +103,6 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
     from testbed.claims.judged import decided_of, summary_of
     from testbed.claims.report import write_report
     from testbed.cli.outcome import EXIT_OF_VERDICT, shown
-    from testbed.judge.algebra import Word, verdict_of
-    from testbed.runner.progress import Progress
 
     given = [sides.Result.read(folder) for folder in beside]
     for one in asked:

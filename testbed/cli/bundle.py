@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from testbed import paths
 from testbed.cli.verify import ResultFolders
 
 
@@ -25,7 +26,6 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> None:
         """Pack results with all that is needed to check them elsewhere into one file."""
-        from testbed import paths
         from testbed.bundle.kinds import kind_of
         from testbed.bundle.pack import pack
         from testbed.cli.outcome import shown

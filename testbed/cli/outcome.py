@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.checks.result import Verdict
-from testbed.errors import CannotRun, Exit, of_the_machine
+from testbed.errors import CannotRun, Exit, TestbedError, of_the_machine
+from testbed.runner.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from testbed.engines import Run
@@ -52,7 +54,6 @@ def shown(path: Path) -> str:
 def ended_early(error: Exception, name: str, folder: Path) -> int:
     """Say why a run broke down, and its last line; returns the exit code."""
     from testbed.runner.calibration import LinksOff
-    from testbed.runner.interrupts import Interrupted
 
     if told := of_the_machine(error):
         print(f"error: {told}", file=sys.stderr)
@@ -74,14 +75,11 @@ def ended_early(error: Exception, name: str, folder: Path) -> int:
 
 def say_error(error: Exception, folder: Path) -> None:
     """Say on stderr what went wrong and where the data gathered so far is."""
-    from testbed.errors import TestbedError
 
     message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
     print(f"error: {message}", file=sys.stderr)
     hint = error.hint if isinstance(error, TestbedError) and error.hint else ""
     print(f"{hint + ' ' if hint else ''}Data and logs so far: {shown(folder)}", file=sys.stderr)
     if not isinstance(error, TestbedError):
-        import traceback
-
         (folder / "logs").mkdir(parents=True, exist_ok=True)
         (folder / "logs" / "error.txt").write_text("".join(traceback.format_exception(error)))

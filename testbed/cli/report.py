@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from testbed.browser import Browser, NoBrowser, find
 from testbed.cli.verify import ResultFolders
 from testbed.errors import BadInput
 
@@ -21,7 +22,6 @@ def register(app: typer.Typer) -> None:
         ] = False,
     ) -> None:
         """Write plots and report.html of result folders anew, without running anything."""
-        from testbed.browser import Browser, NoBrowser, find
         from testbed.bundle.pages import write_page
 
         for folder in folders:

@@ -19,6 +19,7 @@ from testbed.cli.options import (
     SetOption,
 )
 from testbed.cli.outcome import to_verdict
+from testbed.cli.table import tell_run
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, Exit
 from testbed.plan.engines import DEFAULT, ENGINES
@@ -53,7 +54,6 @@ def register(app: typer.Typer) -> None:
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         if repeat > 1:
-            from testbed.cli.table import tell_run
             from testbed.matrix.repeated import repeated
             from testbed.matrix.table_run import Asked as AskedOfTable
             from testbed.matrix.table_run import tell

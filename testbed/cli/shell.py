@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from testbed.runner.progress import Progress
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -20,6 +22,5 @@ def register(app: typer.Typer) -> None:
         """Root's shell in a guest kernel; what it writes outside of /out (a folder in /tmp) is gone with it."""
         from testbed.engines.vkernel.build import ready_kernel
         from testbed.engines.vkernel.shell import open_shell
-        from testbed.runner.progress import Progress
 
         raise typer.Exit(open_shell(ready_kernel(Progress()), command))

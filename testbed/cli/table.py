@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from testbed import paths
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ def register(app: typer.Typer) -> None:
 
 def tell_run(loaded: LoadedTable, asked: Asked) -> int:
     """Run it and print its checks and its verdict; returns the exit code."""
-    from testbed import paths
     from testbed.cli.outcome import tell
     from testbed.matrix import table_run
 

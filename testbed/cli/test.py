@@ -16,8 +16,11 @@ from typing import Annotated
 import typer
 
 from testbed import paths
+from testbed.build import go_tool
 from testbed.cli import go_tests
+from testbed.doctor import make_ready
 from testbed.errors import BadInput, Exit
+from testbed.runner.progress import Progress
 
 SHELL_SCRIPTS = (
     "run.sh",
@@ -56,7 +59,6 @@ class Suite:
 
 def suites() -> list[Suite]:
     """Everything that ``./run.sh test`` runs, quick ones first."""
-    from testbed.build import go_tool
 
     go, tool = go_tool(), str(Path(sys.executable).parent)
     gofmt = shlex.quote(f"{_goroot(go)}/bin/gofmt")
@@ -115,8 +117,6 @@ def register(app: typer.Typer) -> None:
         only: Annotated[list[str] | None, typer.Argument(metavar="[SUITE]…", help="E.g. ruff or 'go vet'.")] = None,
     ) -> None:
         """Run linters and all tests. As root, the tests that need namespaces run too."""
-        from testbed.doctor import make_ready
-        from testbed.runner.progress import Progress
 
         if os.geteuid() == 0:
             make_ready(Progress(), "test")
