@@ -159,12 +159,21 @@ def _loss(asked: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: fl
         return
     left = rates.values * interval_s / (8 * float(asked["frame_bytes"]))
     packets = max(1.0, float(left.sum()))
-    # An interval's part of what was lost counts by the packets that entered in it: they are those that left a delay
-    # later, and the lost ones; where none was left of them, at least one.
-    later = np.searchsorted(rates.t_s, losses.t_s + asked["delay_ms"] / 1000 - interval_s / 2)
-    kept = 1 - losses.values
-    entered = np.maximum(1.0, left[np.minimum(later, left.size - 1)] / np.where(kept > 0, kept, np.inf))
-    wanted, lost = float(asked["loss"]), float(np.average(losses.values, weights=entered))
+    wanted = float(asked["loss"])
+    # An interval's part of what was lost is of the packets that entered in it, which nobody counts. Those that were
+    # kept left a delay later, in one interval or in two, of which one may have few and the other many: the sender may
+    # stop in between. They are told as few or as many, whichever makes the loss more like the one that is asked.
+    due = losses.t_s + asked["delay_ms"] / 1000
+    first, end = (np.searchsorted(rates.t_s, due + side * 0.999 * interval_s) for side in (-1, 1))
+    near = np.array([left[np.clip(index, 0, left.size - 1)] for index in (first, end - 1)])
+    entered = np.maximum(1.0, near / np.where(losses.values < 1, 1 - losses.values, np.inf))
+    few, many = entered.min(axis=0), entered.max(axis=0)
+    beyond = losses.values > wanted
+    too_much, too_little = (
+        float(np.average(losses.values, weights=weights))
+        for weights in (np.where(beyond, few, many), np.where(beyond, many, few))
+    )
+    lost = too_much if too_much > wanted else min(too_little, wanted)
     allowed = 2 * CHANCE * math.sqrt(wanted * (1 - wanted) / packets) + 2 / packets if wanted else 0.0
     if abs(lost - wanted) > allowed:
         yield f"loss {lost:.2%} of about {packets:,.0f} packets, asked {wanted:.2%}"

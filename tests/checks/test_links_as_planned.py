@@ -304,11 +304,23 @@ def test_a_short_time_before_a_change_is_passed_over_and_what_follows_is_not() -
 
 
 def test_what_was_lost_counts_by_the_packets_that_entered() -> None:
-    # In turn 200 packets of which none is lost, and 10 of which each second is: 5 of 210.
-    told: Told = {
-        "rate": lambda s: 12.8e6 if round(s / 0.125) % 2 else 0.32e6,
-        "loss": lambda s: 0.0 if round(s / 0.125) % 2 else 0.5,
-    }
+    # For a second in turn 200 packets each time of which none is lost, and 10 of which each second is: 5 of 210.
+    def many(s: float) -> bool:
+        return int(s - 0.06) % 2 == 0
+
+    told: Told = {"rate": lambda s: 12.8e6 if many(s) else 0.32e6, "loss": lambda s: 0.0 if many(s) else 0.5}
     wide: Any = {"limits": {"rate_error": 2.0, "delay_error_ms": 1.0}}
     assert off({**told, "loss asked": 0.024}, link={"loss": 0.024}, **wide) == []
     assert off({**told, "loss asked": 0.25}, link={"loss": 0.25}, **wide) != [], "as the mean of the parts has it"
+
+
+def test_the_last_packet_before_a_pause_is_not_taken_for_all_that_leave_then() -> None:
+    # One of the two packets that entered in (2.0, 2.1] was lost; those that leave then entered before.
+    pause: Told = {
+        "rate": lambda s: 8e6 if s < 2.15 else 80e3 if s < 2.25 else 0.0,
+        "loss": lambda s: 0.01 if s < 2.05 else 0.5 if s < 2.15 else 0.0,
+        "backlog": 0.0,
+    }
+    asked: Any = {"link": {"loss": 0.01}, "interval_ms": 100}
+    assert off({**pause, "loss asked": 0.01}, **asked) == []
+    assert len(off({**pause, "loss": 0.03, "loss asked": 0.01}, **asked)) == 1
