@@ -32,6 +32,7 @@ def nobody_else() -> None:
         live.wait_for_others(lambda _: None)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -56,6 +57,7 @@ def test_the_probe_is_killed(start: Start, tmp_path: Path) -> None:
     broke_down(run, tmp_path, "the links could not be measured (the probe ended with -9)", transferring=False)
 
 
+@pytest.mark.nightly
 def test_a_sender_hangs(start: Start, tmp_path: Path) -> None:
     run = start(*SHORT)
     run.await_transfer()
@@ -83,6 +85,7 @@ def pause_reading(tmp_path: Path, for_ms: int) -> None:
         asking.close()
 
 
+@pytest.mark.nightly
 def test_an_agent_stops_reading_and_goes_on(start: Start, tmp_path: Path) -> None:
     run = start(*SHORT)
     run.await_transfer()
@@ -110,6 +113,7 @@ def test_an_agent_stops_reading_for_good(start: Start, tmp_path: Path) -> None:
     broke_down(run, tmp_path, "the transfer is not over after 4", "it was stopped")
 
 
+@pytest.mark.nightly
 def test_a_link_is_removed_by_hand(start: Start, tmp_path: Path) -> None:
     run = start(*SHORT)
     run.await_transfer()
@@ -137,6 +141,7 @@ def memory_group(pid: int) -> Path:
     raise AssertionError("no control group")
 
 
+@pytest.mark.nightly
 def test_an_agent_runs_out_of_memory(start: Start, tmp_path: Path) -> None:
     run = start(*(word if word != "process" else "docker" for word in SHORT))
     run.await_transfer()
@@ -267,6 +272,7 @@ time.time_ns = lambda: here["time_ns"]() + 3600 * 10**9 * stepped.exists()
 """
 
 
+@pytest.mark.nightly
 def test_the_clock_is_stepped(start: Start, environment: dict[str, str], tmp_path: Path) -> None:
     """That of the runner alone: this machine's is others' as well."""
     stepped = tmp_path / "stepped"

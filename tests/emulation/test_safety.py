@@ -149,6 +149,7 @@ def secrets_are_kept(run: Started, tmp_path: Path) -> None:
     assert not [secret for secret in secrets if secret in out + err]
 
 
+@pytest.mark.nightly
 def test_a_run_with_processes(start: Start, tmp_path: Path) -> None:
     run = start(*SHORT)
     run.await_transfer()
