@@ -11,13 +11,26 @@ from testbed import build
 from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel import guest
 from tests.conftest import GUEST_LIMIT_S
+from tests.silent_green import tried_again
 
 
 @pytest.fixture(scope="session")
-def measured_by(exact_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """Run a module of this checkout in a guest: the JSON that it prints."""
+def measured_by(
+    request: pytest.FixtureRequest, exact_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Any]:
+    """Run a module of this checkout in a guest: the JSON that it prints. Once more, which is counted, where a program
+    span: that depends on the machine, and makes a run one that may not be judged."""
 
     def run(module: str) -> Any:
+        job, spins = boot(module)
+        if spins:
+            print(spins)
+            tried_again(request._pyfuncitem, spins.splitlines()[0])
+            job, spins = boot(module)
+        assert not spins, "a program that spins makes results depend on the machine"
+        return json.loads((job / "stdout").read_text())
+
+    def boot(module: str) -> tuple[Path, str]:
         build.build_programs()
         job: Path = tmp_path_factory.mktemp("job")
         ended = guest.boot(
@@ -30,8 +43,7 @@ def measured_by(exact_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) 
             told=print,
         )
         assert ended.code == 0, (job / "stderr").read_text()[-3000:]
-        assert ended.spins == 0, "a program that spins makes results depend on the machine"
-        return json.loads((job / "stdout").read_text())
+        return job, (job / "spins").read_text()
 
     return run
 
