@@ -39,10 +39,10 @@ def documents() -> dict[str, dict[str, Any]]:
     Section.model_config["use_attribute_docstrings"] = True
     CheckParameters.model_config["use_attribute_docstrings"] = True
     from testbed.claims.model import Claims
-    from testbed.matrix.model import Table
     from testbed.plan.model import Plan
     from testbed.scenario.model import Scenario
     from testbed.sweep.model import Sweep
+    from testbed.tables.model import Table
 
     kinds: dict[str, Any] = {"plan": Plan, "scenario": Scenario, "table": Table, "sweep": Sweep, "claims": Claims}
     return {name: _schema(kind) for name, kind in kinds.items()}

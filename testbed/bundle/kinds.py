@@ -186,7 +186,7 @@ def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: R
 
 
 _ROOMS: Mapping[Kind, str] = {
-    "table": "testbed.matrix.verify",
+    "table": "testbed.tables.verify",
     "sweep": "testbed.sweep.verify",
     "comparison": "testbed.compare.verify",
     "cross-check": "testbed.compare.verify",

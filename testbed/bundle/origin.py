@@ -20,7 +20,6 @@ from testbed.engines import virtual_run
 from testbed.engines.sim import run as simulator
 from testbed.errors import BadInput, TestbedError
 from testbed.history import git
-from testbed.matrix.verify import asked_by, is_repeated
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, resolve
@@ -29,6 +28,7 @@ from testbed.runner import provenance
 from testbed.scenario.files import LINKS
 from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
+from testbed.tables.verify import asked_by, is_repeated
 
 PATHS: tuple[Literal["jitter_file", "trace_file"], ...] = ("jitter_file", "trace_file")
 """Keys of a link that name a file of the machine."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from testbed.claims.report import write_report as write_claims
-from testbed.matrix.report import write_report as write_table
 from testbed.report import write_report
+from testbed.tables.report import write_report as write_table
 
 
 def write_page(folder: Path) -> Path:

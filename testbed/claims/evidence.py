@@ -14,13 +14,13 @@ from testbed.claims.judged import WORD_OF_STANDING, Judged, Word
 from testbed.claims.model import Claim
 from testbed.documents import read_json
 from testbed.judge.algebra import BEST_FIRST, Standing
-from testbed.matrix import load as table_file
-from testbed.matrix import report as table_report
-from testbed.matrix.judging import cells_of, judge_one
-from testbed.matrix.model import EachRunCheck, TableCheck
-from testbed.matrix.outcome import Outcome
 from testbed.plan.engines import engine_of
 from testbed.report import words
+from testbed.tables import load as table_file
+from testbed.tables import report as table_report
+from testbed.tables.judging import cells_of, judge_one
+from testbed.tables.model import EachRunCheck, TableCheck
+from testbed.tables.outcome import Outcome
 
 _WORD_OF_STATE: Mapping[str, Word] = {
     "unsupported": "unsupported",

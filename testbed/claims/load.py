@@ -10,11 +10,11 @@ from typing import NamedTuple
 from testbed import paths
 from testbed.claims.model import Claim, Claims, RunSpec
 from testbed.errors import BadInput
-from testbed.matrix import load as tables
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import parse, validated
 from testbed.sweep import load as sweeps
+from testbed.tables import load as tables
 
 FILE = paths.CHECKOUT / "published" / "claims.yaml"
 MOST_CHARACTERS = 1 << 18

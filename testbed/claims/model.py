@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
 from testbed.claims.setups import Difference, Setup
-from testbed.matrix.model import TableCheck
 from testbed.plan.engines import named
 from testbed.scenario.section import Name, Section
+from testbed.tables.model import TableCheck
 
 ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
 

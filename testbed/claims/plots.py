@@ -10,12 +10,12 @@ from typing import Any
 from testbed.checks.verify import read_verdict
 from testbed.claims.judged import Judged
 from testbed.documents import read_csv, read_json
-from testbed.matrix import report as table_report
-from testbed.matrix.repeated import first_run
 from testbed.plan.read import read_plan
 from testbed.report import style
 from testbed.report.plots import Plot
 from testbed.report.published_shares import published_shares
+from testbed.tables import report as table_report
+from testbed.tables.repeated import first_run
 
 _MARKERS = ("D", "s", "^", "o")
 

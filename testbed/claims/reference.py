@@ -9,7 +9,7 @@ from pathlib import Path
 from testbed import paths
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.matrix.repeated import first_run
+from testbed.tables.repeated import first_run
 
 FOLDER = paths.CHECKOUT / "reference"
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")

@@ -54,9 +54,9 @@ def register(app: typer.Typer) -> None:
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         if repeat > 1:
-            from testbed.matrix.repeated import repeated
-            from testbed.matrix.table_run import Asked as AskedOfTable
-            from testbed.matrix.table_run import tell
+            from testbed.tables.repeated import repeated
+            from testbed.tables.table_run import Asked as AskedOfTable
+            from testbed.tables.table_run import tell
 
             table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
             several = AskedOfTable(None, "", "", runtime, link, chosen.name, quick, resume)

@@ -66,8 +66,8 @@ def register(app: typer.Typer) -> None:
 
 def _validate_table(name: str, assignments: list[str]) -> None:
     """Every cell of it, quick and not."""
-    from testbed.matrix import table_run
-    from testbed.matrix.load import load
+    from testbed.tables import table_run
+    from testbed.tables.load import load
 
     for quick in (False, True):
         loaded = load(name, assignments, quick=quick)

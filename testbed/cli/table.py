@@ -10,8 +10,8 @@ from testbed import paths
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 
 if TYPE_CHECKING:
-    from testbed.matrix.load import LoadedTable
-    from testbed.matrix.table_run import Asked
+    from testbed.tables.load import LoadedTable
+    from testbed.tables.table_run import Asked
 
 
 def register(app: typer.Typer) -> None:
@@ -32,8 +32,8 @@ def register(app: typer.Typer) -> None:
         dry_run: bool = typer.Option(False, "--dry-run", help="Tell the cells and do nothing."),
     ) -> None:
         """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
-        from testbed.matrix import table_run
-        from testbed.matrix.load import load
+        from testbed.tables import table_run
+        from testbed.tables.load import load
 
         loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
         asked = table_run.Asked(repeat, rows, columns, runtime, link, engine, quick, resume)
@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
 def tell_run(loaded: LoadedTable, asked: Asked) -> int:
     """Run it and print its checks and its verdict; returns the exit code."""
     from testbed.cli.outcome import tell
-    from testbed.matrix import table_run
+    from testbed.tables import table_run
 
     verdict = table_run.run(loaded, asked)
     return tell(verdict, paths.results() / verdict.scenario / verdict.run)

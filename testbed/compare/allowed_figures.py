@@ -9,11 +9,11 @@ from typing import Any
 from testbed.checks.result import Status
 from testbed.compare.allowance import Deviation
 from testbed.figures import title_of, unit_of
-from testbed.matrix.judging import judge_one
-from testbed.matrix.model import Table
-from testbed.matrix.outcome import Outcome, Spread
-from testbed.matrix.report import summaries_of
 from testbed.report import words
+from testbed.tables.judging import judge_one
+from testbed.tables.model import Table
+from testbed.tables.outcome import Outcome, Spread
+from testbed.tables.report import summaries_of
 
 TOLERANCE = 0.05
 """Of a figure, as a part of the first engine's; of one in percent, as a part of a hundred."""

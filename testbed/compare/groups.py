@@ -14,11 +14,11 @@ from testbed.compare.figures import Measured, measured
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.algebra import Part, Standing, worst
-from testbed.matrix.cells_asked import cells_asked
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.study.kept import finished, standing
 from testbed.study.place import CELLS
+from testbed.tables.cells_asked import cells_asked
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,6 @@ from testbed.documents import read_json
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.algebra import Part, Standing, worst
-from testbed.matrix import load as table_file
-from testbed.matrix import table_run
-from testbed.matrix.cells_asked import cells_asked
-from testbed.matrix.outcome import Outcome
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
@@ -35,6 +31,10 @@ from testbed.scenario.load import LoadedScenario, load
 from testbed.study.bootstrap import ready
 from testbed.study.cell import Cell
 from testbed.study.runs import Folders
+from testbed.tables import load as table_file
+from testbed.tables import table_run
+from testbed.tables.cells_asked import cells_asked
+from testbed.tables.outcome import Outcome
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """The engines, as the page calls them."""

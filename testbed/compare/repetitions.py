@@ -15,7 +15,6 @@ from testbed.compare.same_bytes import Digests, Repetition, digests
 from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
-from testbed.matrix import load as tables
 from testbed.runner.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
@@ -23,6 +22,7 @@ from testbed.study.bootstrap import ready
 from testbed.study.cell import Cell
 from testbed.study.folder import begin, write_json
 from testbed.study.runs import Runs
+from testbed.tables import load as tables
 
 ENGINE = "vkernel"
 

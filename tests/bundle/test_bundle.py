@@ -15,10 +15,10 @@ from testbed.bundle.signature import MANIFEST
 from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
-from testbed.matrix import load as tables
-from testbed.matrix import table_run
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from testbed.tables import load as tables
+from testbed.tables import table_run
 from tests.ready import simulated as prepare
 
 OLD = Path(__file__).parent / "old"

@@ -13,8 +13,8 @@ from testbed import paths
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
 from testbed.history import git
-from testbed.matrix import load as tables
-from testbed.matrix.repeated import repeated
+from testbed.tables import load as tables
+from testbed.tables.repeated import repeated
 
 HEAD = git("rev-parse", "HEAD").stdout.decode().strip()
 AT_HEAD = {"commit": HEAD, "uncommitted_changes": False}

@@ -12,13 +12,13 @@ import pytest
 from testbed.bundle import origin
 from testbed.bundle.kinds import verify_folder
 from testbed.doctor.guest_kernel import Kernel
-from testbed.matrix import load as tables
-from testbed.matrix import table_run
 from testbed.runner.progress import Progress
 from testbed.scenario.files import sweeps as sweep_files
 from testbed.scenario.load import load
 from testbed.sweep import load as sweeps
 from testbed.sweep import sweep_run
+from testbed.tables import load as tables
+from testbed.tables import table_run
 from tests.bundle import made
 from tests.ready import in_a_guest as prepare
 

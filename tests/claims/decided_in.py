@@ -12,14 +12,14 @@ from testbed.claims.load import kind_of
 from testbed.claims.model import Claim, Claims, RunSpec
 from testbed.claims.setups import Difference, FromColumn, OfRows, Setup
 from testbed.documents import read_csv
-from testbed.matrix import load as tables
-from testbed.matrix.model import Row, Table, TableCheck
 from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
 from testbed.sweep import load as sweeps
 from testbed.sweep.sweep_run import planned
+from testbed.tables import load as tables
+from testbed.tables.model import Row, Table, TableCheck
 
 RUN = "claim-0000"
 

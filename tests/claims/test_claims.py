@@ -22,8 +22,8 @@ from testbed.claims.load import load
 from testbed.claims.model import Claims
 from testbed.claims.report import write_report
 from testbed.errors import BadInput
-from testbed.matrix.outcome import Outcome, Spread, missing
 from testbed.runner.progress import Progress
+from testbed.tables.outcome import Outcome, Spread, missing
 
 SMALL = """\
 sources:

@@ -14,9 +14,9 @@ from testbed.claims import evidence
 from testbed.claims.execute import Made
 from testbed.claims.judged import Judged
 from testbed.claims.model import Claim
-from testbed.matrix.load import KEPT_AS
-from testbed.matrix.outcome import Outcome, Spread, missing
-from tests.matrix.small_table import SMALL
+from testbed.tables.load import KEPT_AS
+from testbed.tables.outcome import Outcome, Spread, missing
+from tests.tables.small_table import SMALL
 
 RUN = "runs/start/startup/x"
 MADE = Made("start", "./run.sh startup", "judged", "", RUN)

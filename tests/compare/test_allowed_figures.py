@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from testbed.compare.allowed_figures import compare_figures, compare_tables
-from testbed.matrix import load as table_file
-from testbed.matrix.outcome import Outcome, Spread
-from testbed.matrix.summary import RowSummary
+from testbed.tables import load as table_file
+from testbed.tables.outcome import Outcome, Spread
+from testbed.tables.summary import RowSummary
 
 LOADED = table_file.load("initial-rwnd")
 VALUES = {

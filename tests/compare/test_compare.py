@@ -18,7 +18,7 @@ from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.programs import of_sources, programs
-from tests.matrix.small_table import PROGRAMS, write_run
+from tests.tables.small_table import PROGRAMS, write_run
 
 NOISY = ("links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1.5MiB", "ncp.send_window=1MiB")
 """Jitter by the seed: no two runs are alike, as on real packets."""

@@ -19,12 +19,12 @@ from testbed.checks.law_ahead import law_ahead
 from testbed.influx import retention, run_list
 from testbed.influx.client import Client
 from testbed.influx.endpoint import DATABASE
-from testbed.matrix.points import table_lines
 from testbed.runner import calibration
 from testbed.runner.calibration import LinkReading
 from testbed.runner.judging import judge_from, store_judged
 from testbed.series import FromInflux
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
+from testbed.tables.points import table_lines
 from tests.checks.conftest import influx
 
 __all__ = ["influx"]

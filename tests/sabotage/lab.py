@@ -31,7 +31,7 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
     "testbed.engines.virtual_run.write_report",
     "testbed.runner.judging._write_report",
-    "testbed.matrix.table_run.write_report",
+    "testbed.tables.table_run.write_report",
     "testbed.claims.all_run.write_report",
 )
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.matrix import load as tables
-from testbed.matrix.model import Table
 from testbed.plan.resolve import Choices, resolve
 from testbed.scenario import bounded, files
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
 from testbed.sweep import load as sweeps
 from testbed.sweep.model import Sweep
-from tests.matrix.small_table import POLICIES
+from testbed.tables import load as tables
+from testbed.tables.model import Table
 from tests.scenario import mutations
+from tests.tables.small_table import POLICIES
 
 MOST_MEMORY_BYTES = 200 << 20
 STARTUP = (paths.SCENARIOS / "startup.yaml").read_text()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.matrix import table_run
-from testbed.matrix.load import load as load_table
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from testbed.tables import table_run
+from testbed.tables.load import load as load_table
 from tests.ready import simulated as prepare
 
 

@@ -17,18 +17,18 @@ _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
 
 def _drop_last(patch: pytest.MonkeyPatch) -> None:
     """Whoever makes the runs of a table hands one less on."""
-    from testbed.matrix.execute import Matrix
+    from testbed.tables.execute import TableCells
 
-    make = Matrix.run
-    patch.setattr(Matrix, "run", lambda this, cells, done: dict(list(make(this, cells, done).items())[:-1]))
+    make = TableCells.run
+    patch.setattr(TableCells, "run", lambda this, cells, done: dict(list(make(this, cells, done).items())[:-1]))
 
 
 def _two_of_three(patch: pytest.MonkeyPatch) -> None:
     """Whoever makes the runs of a table leaves the last cell out altogether."""
-    from testbed.matrix.execute import Matrix
+    from testbed.tables.execute import TableCells
 
-    make = Matrix.run
-    patch.setattr(Matrix, "run", lambda this, cells, done: make(this, cells[:-1], done))
+    make = TableCells.run
+    patch.setattr(TableCells, "run", lambda this, cells, done: make(this, cells[:-1], done))
 
 
 def _broken(folder: Path) -> None:

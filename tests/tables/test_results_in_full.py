@@ -9,11 +9,11 @@ import pytest
 from pydantic import TypeAdapter
 
 from testbed.checks.result import Trust
-from testbed.matrix import judging
-from testbed.matrix.model import KnownCheck, Table
-from testbed.matrix.outcome import Outcome, missing
-from tests.matrix import results
-from tests.matrix.results import BOUND, COLUMNS, cell, checks, one
+from testbed.tables import judging
+from testbed.tables.model import KnownCheck, Table
+from testbed.tables.outcome import Outcome, missing
+from tests.tables import results
+from tests.tables.results import BOUND, COLUMNS, cell, checks, one
 
 RECORDED = json.loads(results.RECORDED.read_text(encoding="utf-8"))
 

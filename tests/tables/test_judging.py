@@ -15,13 +15,13 @@ from markupsafe import escape
 from testbed.checks.result import Verdict
 from testbed.errors import BadInput
 from testbed.figures import GOODPUT
-from testbed.matrix.judging import judge_one, judge_table
-from testbed.matrix.load import load
-from testbed.matrix.model import BoundCheck, KnownCheck, RatioCheck
-from testbed.matrix.outcome import Outcome, Spread
-from testbed.matrix.report import filled_in, write_report
-from testbed.matrix.summary import KnownValue, RowSummary, read_known, summarise, write_csv
 from testbed.report import words
+from testbed.tables.judging import judge_one, judge_table
+from testbed.tables.load import load
+from testbed.tables.model import BoundCheck, KnownCheck, RatioCheck
+from testbed.tables.outcome import Outcome, Spread
+from testbed.tables.report import filled_in, write_report
+from testbed.tables.summary import KnownValue, RowSummary, read_known, summarise, write_csv
 
 
 @given(st.lists(st.floats(0.01, 100), max_size=9))

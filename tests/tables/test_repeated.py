@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
-from testbed.matrix import table_run
-from testbed.matrix.each_run import judge_each_run
-from testbed.matrix.load import scenario_of
-from testbed.matrix.model import EachRunCheck
-from testbed.matrix.outcome import Outcome, missing, unsupported
-from testbed.matrix.repeated import first_run, repeated
-from testbed.matrix.table_run import Asked, select
+from testbed.tables import table_run
+from testbed.tables.each_run import judge_each_run
+from testbed.tables.load import scenario_of
+from testbed.tables.model import EachRunCheck
+from testbed.tables.outcome import Outcome, missing, unsupported
+from testbed.tables.repeated import first_run, repeated
+from testbed.tables.table_run import Asked, select
 
 CHECK = EachRunCheck(name="law", judge="each_run", check="law")
 

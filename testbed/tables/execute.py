@@ -8,17 +8,17 @@ from pathlib import Path
 
 from testbed.engines import Programs
 from testbed.figures import unit_of
-from testbed.matrix import load, outcome
-from testbed.matrix.load import Contender, LoadedTable, scenario_of
-from testbed.matrix.model import Row
-from testbed.matrix.outcome import Outcome
 from testbed.plan.resolve import Choices
 from testbed.study.cell import Cell
 from testbed.study.runs import Runs
+from testbed.tables import load, outcome
+from testbed.tables.load import Contender, LoadedTable, scenario_of
+from testbed.tables.model import Row
+from testbed.tables.outcome import Outcome
 
 
 @dataclass
-class Matrix(Runs[Outcome]):
+class TableCells(Runs[Outcome]):
     """One table's runs on this machine. ``folder`` is the table's own result folder."""
 
     loaded: LoadedTable

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.small_table import SMALL
+from tests.tables.small_table import SMALL
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.matrix.load import Cell, LoadedTable
-from testbed.matrix.model import Table
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import validated
+from testbed.tables.load import Cell, LoadedTable
+from testbed.tables.model import Table
 
 ROW, COLUMN = "repeated", "runs"
 

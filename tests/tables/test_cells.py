@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from testbed import paths
 from testbed.errors import BadInput
 from testbed.figures import GOODPUT
-from testbed.matrix import table_run
-from testbed.matrix.load import Cell, cells, load, scenario_of, select
-from testbed.matrix.outcome import read_outcome
-from testbed.matrix.table_run import Asked
 from testbed.plan.resolve import expected_transfer_s
 from testbed.scenario.files import is_table, tables
-from tests.matrix.small_table import POLICIES, matrix_of, write_run
+from testbed.tables import table_run
+from testbed.tables.load import Cell, cells, load, scenario_of, select
+from testbed.tables.outcome import read_outcome
+from testbed.tables.table_run import Asked
+from tests.tables.small_table import POLICIES, matrix_of, write_run
 
 
 def all_scenarios(name: str, folder: Path) -> None:

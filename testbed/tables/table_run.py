@@ -15,15 +15,6 @@ from testbed.doctor import Need
 from testbed.documents import read_json
 from testbed.engines import Engine, Options, Programs
 from testbed.figures import GOODPUT
-from testbed.matrix import load as table_file
-from testbed.matrix import points
-from testbed.matrix.execute import Matrix
-from testbed.matrix.judging import judge_table
-from testbed.matrix.load import Cell, Contender, LoadedTable
-from testbed.matrix.model import DifferenceCheck, RatioCheck, Row
-from testbed.matrix.outcome import Outcome, missing
-from testbed.matrix.report import write_report
-from testbed.matrix.summary import summarise, write_csv
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.plan.resolve import expected_transfer_s
@@ -33,6 +24,15 @@ from testbed.scenario.load import plain
 from testbed.study import cell as study
 from testbed.study.bootstrap import ready
 from testbed.study.folder import begin, kept_when_stopped, write_json
+from testbed.tables import load as table_file
+from testbed.tables import points
+from testbed.tables.execute import TableCells
+from testbed.tables.judging import judge_table
+from testbed.tables.load import Cell, Contender, LoadedTable
+from testbed.tables.model import DifferenceCheck, RatioCheck, Row
+from testbed.tables.outcome import Outcome, missing
+from testbed.tables.report import write_report
+from testbed.tables.summary import summarise, write_csv
 
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
 """Figures that links bound, and the bits per second in one of their unit."""
@@ -94,7 +94,7 @@ def plans_of(loaded: LoadedTable, asked: Asked) -> list[tuple[Cell, Plan]]:
     engine = engines.named(asked.engine)
     programs = engine.prepare_plans(progress)
     selection = select(loaded, asked, programs.policies)
-    matrix = _matrix(loaded, asked, selection, programs, progress)
+    matrix = _cells(loaded, asked, selection, programs, progress)
     places = selection.cells()
     return [(place, cell.plan()) for place, cell in zip(places, matrix.cells(places), strict=True)]
 
@@ -113,7 +113,7 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
     engine = engines.named(asked.engine)
     programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
     selection = select(loaded, asked, programs.policies)
-    matrix = _matrix(loaded, asked, selection, programs, progress)
+    matrix = _cells(loaded, asked, selection, programs, progress)
     cells = matrix.cells(selection.cells())
     matrix.refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
     bounds = _bounds(matrix, selection)
@@ -144,9 +144,11 @@ def _further(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     return frozenset[Need]().union(*(traffic.named(carrier).needs for carrier in carriers))
 
 
-def _matrix(loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs, progress: Progress) -> Matrix:
+def _cells(
+    loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs, progress: Progress
+) -> TableCells:
     choices = engines.named(asked.engine).choices(asked.options)
-    return Matrix(Path(), progress, loaded, selection.rows, selection.columns, programs, choices)
+    return TableCells(Path(), progress, loaded, selection.rows, selection.columns, programs, choices)
 
 
 def folder_of(loaded: LoadedTable, asked: Asked, selection: Selection) -> Path:
@@ -226,7 +228,7 @@ def _ratios(loaded: LoadedTable, columns: Sequence[str]) -> list[tuple[str, str]
     return [(a, b) for a, b in dict.fromkeys(pairs) if a in columns and b in columns]
 
 
-def _bounds(matrix: Matrix, selection: Selection) -> dict[str, dict[str, float]]:
+def _bounds(matrix: TableCells, selection: Selection) -> dict[str, dict[str, float]]:
     """What each row's links carry of payload, for those of the table's figures that are a goodput."""
     first = next(iter(selection.columns))
     bounds = {}

@@ -16,10 +16,11 @@ from testbed.checks.result import CheckResult, Status, Trust, Verdict, rounded
 from testbed.figures import unit_of
 from testbed.intervals import Found, Interval
 from testbed.judge.algebra import summary_of, verdict_of, worst
-from testbed.matrix.across_rows import judge_rises, judge_row_ratio, judge_slope
-from testbed.matrix.each_run import judge_each_run
-from testbed.matrix.how_sure import Behind, how_sure, observations
-from testbed.matrix.model import (
+from testbed.plan.engines import DEFAULT, named
+from testbed.tables.across_rows import judge_rises, judge_row_ratio, judge_slope
+from testbed.tables.each_run import judge_each_run
+from testbed.tables.how_sure import Behind, how_sure, observations
+from testbed.tables.model import (
     BoundCheck,
     DifferenceCheck,
     EachRunCheck,
@@ -32,9 +33,8 @@ from testbed.matrix.model import (
     TableCheck,
     WithinCheck,
 )
-from testbed.matrix.outcome import Outcome, Spread
-from testbed.matrix.summary import RowSummary
-from testbed.plan.engines import DEFAULT, named
+from testbed.tables.outcome import Outcome, Spread
+from testbed.tables.summary import RowSummary
 
 Place = tuple[RowSummary, str]
 """A row and a column that a check judges."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from testbed import intervals
 from testbed.intervals import Interval
-from testbed.matrix.outcome import Spread
+from testbed.tables.outcome import Spread
 
 Behind = tuple[Interval | None, Sequence[Spread]]
 """The interval that decides at a place, and the spreads that its value is made of."""

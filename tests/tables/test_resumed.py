@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
-from testbed.matrix import table_run
-from testbed.matrix.load import KEPT_AS, Cell, load
-from testbed.matrix.outcome import Outcome
-from testbed.matrix.table_run import Asked, select
 from testbed.runner.interrupts import Interrupted, interruptible
 from testbed.study import cell as study
-from tests.matrix.small_table import POLICIES, SMALL, matrix_of, write_run
+from testbed.tables import table_run
+from testbed.tables.load import KEPT_AS, Cell, load
+from testbed.tables.outcome import Outcome
+from testbed.tables.table_run import Asked, select
+from tests.tables.small_table import POLICIES, SMALL, matrix_of, write_run
 
 
 def change_verdict(run: Path, **changes: Any) -> None:

@@ -10,10 +10,10 @@ from testbed.checks.result import CheckResult, Status, rounded
 from testbed.figures import unit_of, with_unit
 from testbed.intervals import Found
 from testbed.line import Line
-from testbed.matrix.how_sure import Behind, how_sure, observations
-from testbed.matrix.model import RisesCheck, RowRatioCheck, SlopeCheck
-from testbed.matrix.outcome import Spread
-from testbed.matrix.summary import RowSummary
+from testbed.tables.how_sure import Behind, how_sure, observations
+from testbed.tables.model import RisesCheck, RowRatioCheck, SlopeCheck
+from testbed.tables.outcome import Spread
+from testbed.tables.summary import RowSummary
 
 LEAST_POINTS = 3
 """Two points lie on a line whatever they are."""

@@ -10,15 +10,15 @@ from typing import Any
 from testbed.checks.verify import differences, read_verdict, text_differences
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.matrix import load as table_file
-from testbed.matrix import outcome, table_run
-from testbed.matrix.load import KEPT_AS, LoadedTable, scenario_of
-from testbed.matrix.outcome import Outcome
-from testbed.matrix.repeated import COLUMN, ROW, repeated
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
 from testbed.study.again import Again, Asked
+from testbed.tables import load as table_file
+from testbed.tables import outcome, table_run
+from testbed.tables.load import KEPT_AS, LoadedTable, scenario_of
+from testbed.tables.outcome import Outcome
+from testbed.tables.repeated import COLUMN, ROW, repeated
 
 MADE = ("table.csv",)
 """Texts beside ``table.json`` and ``verdict.json`` that a table leaves."""

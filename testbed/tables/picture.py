@@ -10,9 +10,9 @@ from matplotlib.ticker import EngFormatter
 
 from testbed import intervals
 from testbed.figures import title_of, unit_of
-from testbed.matrix.summary import RowSummary
 from testbed.report import style
 from testbed.report.plots import Plot
+from testbed.tables.summary import RowSummary
 
 MOST_RATIO = 50
 """Of the largest value to the smallest, on an axis that is not logarithmic."""

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from testbed.figures import unit_of
-from testbed.matrix.summary import RowSummary
 from testbed.report import style
 from testbed.report.plots import Plot
+from testbed.tables.summary import RowSummary
 
 _IN_MS = {"s": 1000.0, "ms": 1.0}
 _GAIN, _PERCENT = style.SERIES_COLOURS[1], style.SERIES_COLOURS[0]

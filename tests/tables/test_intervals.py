@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.figures import GOODPUT
-from testbed.matrix.judging import judge_one
-from testbed.matrix.model import BoundCheck, KnownCheck, RatioCheck, TableCheck
-from testbed.matrix.outcome import Spread
-from testbed.matrix.summary import KnownValue, RowSummary
+from testbed.tables.judging import judge_one
+from testbed.tables.model import BoundCheck, KnownCheck, RatioCheck, TableCheck
+from testbed.tables.outcome import Spread
+from testbed.tables.summary import KnownValue, RowSummary
 
 
 def row_of(known: float = 1.0, **values: list[float]) -> RowSummary:

@@ -8,10 +8,10 @@ from typing import Any
 
 from testbed.checks.result import Trust, Verdict
 from testbed.engines import Programs
-from testbed.matrix.execute import Matrix
-from testbed.matrix.load import contenders, load
 from testbed.plan.resolve import Choices
 from testbed.runner.progress import Progress
+from testbed.tables.execute import TableCells
+from testbed.tables.load import contenders, load
 
 POLICIES: Any = {
     name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")
@@ -39,11 +39,11 @@ quick: {rows.far.set.transfer: 1MiB}
 """
 
 
-def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False, engine: str = "mininet") -> Matrix:
+def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False, engine: str = "mininet") -> TableCells:
     loaded = load(name, assignments, quick=quick)
     columns = {c.name: c for c in contenders(loaded.table, list(POLICIES))}
     rows = {row.name: row for row in loaded.table.rows}
-    return Matrix(folder, Progress(), loaded, rows, columns, PROGRAMS, Choices(quick=quick, engine=engine))
+    return TableCells(folder, Progress(), loaded, rows, columns, PROGRAMS, Choices(quick=quick, engine=engine))
 
 
 def write_run(folder: Path, name: str, verdict: Any, goodput_bps: float = 8 * 2**20) -> Path:

@@ -11,8 +11,8 @@ from typing import Any
 from testbed import paths
 from testbed.documents import read_csv
 from testbed.errors import BadInput
-from testbed.matrix.model import Known, Row, Table
-from testbed.matrix.outcome import Outcome, Spread, observations
+from testbed.tables.model import Known, Row, Table
+from testbed.tables.outcome import Outcome, Spread, observations
 
 
 @dataclass(frozen=True)

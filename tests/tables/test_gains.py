@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.matrix import gains, table_run
-from testbed.matrix.judging import judge_one
-from testbed.matrix.load import contenders, load
-from testbed.matrix.model import DifferenceCheck, RisesCheck
-from testbed.matrix.outcome import Spread
-from testbed.matrix.summary import KnownValue, RowSummary
-from testbed.matrix.table_run import Asked
+from testbed.tables import gains, table_run
+from testbed.tables.judging import judge_one
+from testbed.tables.load import contenders, load
+from testbed.tables.model import DifferenceCheck, RisesCheck
+from testbed.tables.outcome import Spread
+from testbed.tables.summary import KnownValue, RowSummary
+from testbed.tables.table_run import Asked
 
 PLOT = {
     "name": "by-size",

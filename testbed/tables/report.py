@@ -11,11 +11,11 @@ from testbed import intervals
 from testbed.checks.verify import read_verdict
 from testbed.documents import read_json
 from testbed.figures import with_unit
-from testbed.matrix import gains, lines, picture
-from testbed.matrix.outcome import Spread
-from testbed.matrix.summary import KnownValue, RowSummary
 from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plots import Plot
+from testbed.tables import gains, lines, picture
+from testbed.tables.outcome import Spread
+from testbed.tables.summary import KnownValue, RowSummary
 
 _HERE = Path(__file__).parent / "templates"
 

@@ -14,13 +14,13 @@ from testbed.checks.figures import figures_of
 from testbed.checks.result import Trust, Verdict
 from testbed.errors import BadInput
 from testbed.figures import GOODPUT, title_of, unit_of
-from testbed.matrix.across_rows import fit
-from testbed.matrix.judging import judge_one
-from testbed.matrix.load import load
-from testbed.matrix.model import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck
-from testbed.matrix.outcome import Spread, read_outcome
-from testbed.matrix.report import filled_in
-from testbed.matrix.summary import KnownValue, RowSummary, summarise, write_csv
+from testbed.tables.across_rows import fit
+from testbed.tables.judging import judge_one
+from testbed.tables.load import load
+from testbed.tables.model import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck
+from testbed.tables.outcome import Spread, read_outcome
+from testbed.tables.report import filled_in
+from testbed.tables.summary import KnownValue, RowSummary, summarise, write_csv
 
 SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)
 

@@ -1,7 +1,7 @@
 """Cases for each check of a table, at and beside its limits, with the whole result that each must give
 (``results.json``).
 
-``python -m tests.matrix.results`` writes what the checks say now into that file; read the difference.
+``python -m tests.tables.results`` writes what the checks say now into that file; read the difference.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from testbed.matrix.judging import judge_one
-from testbed.matrix.model import TableCheck
-from testbed.matrix.outcome import Outcome, Spread, missing
-from testbed.matrix.summary import KnownValue, RowSummary
+from testbed.tables.judging import judge_one
+from testbed.tables.model import TableCheck
+from testbed.tables.outcome import Outcome, Spread, missing
+from testbed.tables.summary import KnownValue, RowSummary
 
 RECORDED = Path(__file__).with_name("results.json")
 _ADAPTER: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)

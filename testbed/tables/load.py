@@ -13,12 +13,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from testbed.errors import BadInput
-from testbed.matrix.model import Column, Row, Table
 from testbed.scenario import files
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 from testbed.study.place import folder_of
+from testbed.tables.model import Column, Row, Table
 
 KEPT_AS = "table.yaml"
 """A table in its result folder, as it was run: with what ``--quick`` and ``--set`` changed."""

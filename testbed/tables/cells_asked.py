@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from testbed.documents import read_json
-from testbed.matrix import load as table_file
-from testbed.matrix.load import KEPT_AS, Cell
+from testbed.tables import load as table_file
+from testbed.tables.load import KEPT_AS, Cell
 
 
 def cells_asked(folder: Path) -> Iterator[Cell]:

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.figures import GOODPUT
-from testbed.matrix.load import load
-from testbed.matrix.outcome import Outcome, Spread, observations, read_outcome
-from testbed.matrix.summary import summarise, write_csv
-from tests.matrix.small_table import SMALL, write_run
+from testbed.tables.load import load
+from testbed.tables.outcome import Outcome, Spread, observations, read_outcome
+from testbed.tables.summary import summarise, write_csv
+from tests.tables.small_table import SMALL, write_run
 
 CHECKS = {"law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}}
 RUN = Outcome("1", "nkp24", 1, "pass", {GOODPUT: 1.0, "rtt_ms": 50.0}, 8.0, "", "sim-1", checks=CHECKS, exact=True)

@@ -12,9 +12,9 @@ from testbed.checks.registry import FACTS
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.intervals import Found, Interval
 from testbed.judge.algebra import BEST_FIRST, Standing, worst
-from testbed.matrix.model import EachRunCheck
-from testbed.matrix.outcome import Outcome, observations
 from testbed.report import words
+from testbed.tables.model import EachRunCheck
+from testbed.tables.outcome import Outcome, observations
 
 _OF_INTERVAL: Mapping[Found, Standing] = {"inside": "pass", "outside": "fail", "straddles": "undecided"}
 _IN_WORDS: Mapping[Standing, str] = {
@@ -30,7 +30,7 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
     A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
     more runs have it and each was judged by nothing but that number. Runs that are one observation
-    (:func:`testbed.matrix.outcome.observations`) have no interval. Anything else holds where it holds in every run;
+    (:func:`testbed.tables.outcome.observations`) have no interval. Anything else holds where it holds in every run;
     a fact (:data:`FACTS`) that fails in one fails, a number is undecided between.
     """
     of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
