@@ -212,7 +212,12 @@ def _events(evidence: Evidence) -> Iterator[str]:
         if abs((nearest.t_ns - start_ns) / 1e9 - at_s) > late_s:
             yield f"timeline: “{text}” was done at {(nearest.t_ns - start_ns) / 1e9:.3f} s, asked at {at_s:g} s"
     known = {str(action["text"]) for action in plan["timeline"]}
-    yield from (f"timeline: “{e.text}” was done, and nobody asked for it" for e in done if e.text not in known)
+    after = {str(action["text"]) for action in plan["timeline"] if float(action["at_s"]) > end_s}
+    for event in done:
+        if event.text not in known:
+            yield f"timeline: “{event.text}” was done, and nobody asked for it"
+        elif event.text not in after:
+            yield f"timeline: “{event.text}” was done once more, at {(event.t_ns - start_ns) / 1e9:.3f} s"
 
 
 def _together(samples: Mapping[str, Timed]) -> Array | None:

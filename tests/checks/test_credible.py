@@ -384,11 +384,13 @@ LATER = {"at_s": 10.1, "kind": "carrier", "text": "unplugged", "link": "fast", "
         ([(10.0, "paused")], ["nothing tells that “loss” was done at 4 s"]),
         ([], ["nothing tells that “loss” was done at 4 s", "nothing tells that “paused” was done at 10 s"]),
         ([(4.0, "loss"), (10.0, "paused"), (2.0, "more")], ["“more” was done, and nobody asked for it"]),
-        ([(7.0, "loss"), (4.0, "loss"), (10.0, "paused")], []),
+        ([(7.0, "loss"), (4.0, "loss"), (10.0, "paused")], ["“loss” was done once more, at 7.000 s"]),
+        ([(2.0, "loss"), (4.0, "loss"), (10.0, "paused")], ["“loss” was done once more, at 2.000 s"]),
+        ([(4.0, "loss"), (10.0, "paused"), (10.1, "unplugged")], []),
     ],
 )
 def test_the_timeline_was_done(done: Iterable[tuple[float, str]], says: list[str]) -> None:
-    kinds = {"loss": "set", "paused": "pause_read", "more": "carrier"}
+    kinds = {"loss": "set", "paused": "pause_read", "more": "carrier", "unplugged": "carrier"}
     told = [event(kinds[text], at_s, "", text) for at_s, text in done]
     plan = small_plan(timeline=[LOSS, PAUSE, LATER])
     assert reasons(plan=plan, events=[*told, event("receive_end", 9.0, text="x")]) == [

@@ -324,3 +324,19 @@ def test_the_last_packet_before_a_pause_is_not_taken_for_all_that_leave_then() -
     asked: Any = {"link": {"loss": 0.01}, "interval_ms": 100}
     assert off({**pause, "loss asked": 0.01}, **asked) == []
     assert len(off({**pause, "loss": 0.03, "loss asked": 0.01}, **asked)) == 1
+
+
+def test_what_is_lost_may_be_looked_for_where_nobody_knows_the_packets() -> None:
+    # In turn 100 packets in an interval, and one; a fifth of every fourth is lost, of whichever of both it is.
+    def lost(s: float) -> float:
+        return 0.2 if round(s * 10) % 4 == 0 else 0.0
+
+    told: Told = {"rate": lambda s: 8e6 if round(s * 10) % 2 else 80e3, "loss": lost, "backlog": 0.0}
+    wide: Any = {"interval_ms": 100, "limits": {"rate_error": 2.0, "delay_error_ms": 1.0}}
+    assert off({**told, "loss asked": 0.1}, link={"loss": 0.1}, **wide) == []
+    assert len(off({**told, "loss asked": 0.3}, link={"loss": 0.3}, **wide)) == 1
+
+
+def test_a_delay_may_reach_beyond_the_last_sample() -> None:
+    far: Told = {"loss": 0.01, "loss asked": 0.01, "delay": 300.0, "delay asked": 300.0}
+    assert off(far, link={"loss": 0.01, "delay_ms": 300.0}) == []
