@@ -1,6 +1,7 @@
 """Every room of the testbed has its place among the layers: one that has none could import anything."""
 
 import re
+from pathlib import Path
 
 from testbed import paths
 
@@ -13,8 +14,8 @@ def without_a_place(settings: str, rooms: set[str]) -> set[str]:
 
 def test_every_room_has_its_place() -> None:
     settings = (paths.CHECKOUT / "pyproject.toml").read_text()
-    found = (paths.CHECKOUT / "testbed").iterdir()
-    rooms = {path.stem for path in found if (path.suffix == ".py" or path.is_dir()) and not path.name.startswith("__")}
+    found = [path.relative_to(paths.CHECKOUT / "testbed") for path in (paths.CHECKOUT / "testbed").rglob("*.py")]
+    rooms = {Path(path.parts[0]).stem for path in found if not path.parts[0].startswith("__")}
     assert without_a_place(settings, rooms) == set()
     assert without_a_place(settings, {*rooms, "attic"}) == {"attic"}
     assert without_a_place(settings.replace("testbed.traffic", ""), rooms) == {"traffic"}
