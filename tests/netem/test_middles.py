@@ -214,8 +214,13 @@ def test_a_full_queue_drops_at_its_tail_or_head(found: dict[str, Any], name: str
 
 @pytest.mark.parametrize("name", ["droptail", "drophead"])
 def test_both_middles_drop_the_same_packets(measured: dict[str, Any], name: str) -> None:
-    netem, relay = (numbers(measured[middle][name]) for middle in MIDDLES)
-    assert netem == relay
+    flows = [measured[middle][name] for middle in MIDDLES]
+    netem, relay = (numbers(flow) for flow in flows)
+    # Which packet is at the head, or finds room, when one leaves in the midst of the burst is a matter of microseconds.
+    in_its_midst = [sum(at_ns < flow["sent_ns"][-1] + 10e6 for _, at_ns in flow["arrived"]) for flow in flows]
+    assert max(in_its_midst) <= 4
+    assert len(netem) == len(relay)
+    assert len(set(netem) - set(relay)) <= max(in_its_midst)
 
 
 def test_codel_holds_an_overload_down_alike(measured: dict[str, Any]) -> None:
