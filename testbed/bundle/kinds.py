@@ -93,7 +93,6 @@ def _broken(run: Path) -> bool:
 
 def _one(run: Path, *, rerun: bool) -> Verified:
     """A run; that a file of it is missing or broken is a difference."""
-
     try:
         verified = verify_run(run)
         if rerun:

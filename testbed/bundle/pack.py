@@ -13,6 +13,7 @@ from typing import Any
 from testbed import paths
 from testbed.bundle.kinds import kind_of, runs_in
 from testbed.bundle.signature import MANIFEST, SIGNATURE, sign
+from testbed.compare.same_bytes import verdict_over
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.algebra import verdict_of
@@ -118,7 +119,7 @@ def _what(folder: Path, kind: str) -> tuple[str, str]:
         return kind, verdict_of([entry["verdict"] for entry in scenarios])
     if kind == "repetitions":
         hashes = json.loads((folder / "hashes.json").read_text(encoding="utf-8"))
-        return "repeatable", "pass" if all(entry["holds"] for entry in hashes) else "fail"
+        return "repeatable", verdict_over(entry["holds"] for entry in hashes)
     if kind == "claims":
         return "all", str(read_json(folder / "claims.json")["verdict"])
     document = read_json(folder / "verdict.json")

@@ -270,12 +270,13 @@ def compare_bytes(
     """Run scenarios in a guest kernel several times: every file of data must be the same bytes each time, and
     another seed another run. The last line is PASS or FAIL."""
     from testbed.compare.repetitions import loaded_of, repeat
+    from testbed.compare.same_bytes import verdict_over
 
     loaded = {name: loaded_of(name, set_, quick=quick) for name in scenarios}
     found, folder = repeat(loaded, Options(seed=seed, quick=quick), runs, paths.results() / "repeatable")
     for repetition in found:
         print("\n".join(repetition.lines()))
-    holds = all(repetition.holds for repetition in found)
+    word = verdict_over(repetition.holds for repetition in found)
     print(f"  hashes      {folder / 'hashes.json'}")
-    print(f"{'PASS' if holds else 'FAIL'} repeatable {folder.name}")
-    raise typer.Exit(Exit.PASS if holds else Exit.FAIL)
+    print(f"{word.upper()} repeatable {folder.name}")
+    raise typer.Exit(EXIT_OF_VERDICT[word])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from testbed.judge.algebra import Word, verdict_of
 
 DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap")
 """What is measured, sampled, captured and judged. Logs, plots and pages are no data."""
@@ -103,6 +105,11 @@ class Repetition:
             "runs": [dict(run) for run in self.runs],
             "other_seed": dict(self.other_seed),
         }
+
+
+def verdict_over(holds: Iterable[bool]) -> Word:
+    """Of all scenarios, by whether each one :attr:`~Repetition.holds`."""
+    return verdict_of(["pass" if one else "fail" for one in holds])
 
 
 def _short(digest: str) -> str:

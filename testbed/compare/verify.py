@@ -14,8 +14,9 @@ from testbed.compare.comparison import Comparison
 from testbed.compare.difference import differences
 from testbed.compare.figures import Measured
 from testbed.compare.groups import Group, RunOf, read_run
-from testbed.compare.same_bytes import Repetition, digests
+from testbed.compare.same_bytes import Repetition, digests, verdict_over
 from testbed.documents import read_json
+from testbed.judge.algebra import Part, verdict_of
 from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked
 from testbed.study.kept import finished
@@ -68,6 +69,7 @@ def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
 def _engines(of: Asked) -> Again:
     document = read_json(of.folder / "cross-check.json")
     found: list[Agreement] = []
+    words: list[Part] = []
     told: list[str] = []
     notes: list[str] = []
     for entry in document["scenarios"]:
@@ -75,19 +77,20 @@ def _engines(of: Asked) -> Again:
         runs = {w: of.folder / folder_of(entry["scenario"], engines[w]) / run for w, run in entry["runs"].items()}
         if not all((run / "plan.json").is_file() for run in runs.values()):
             notes.append(f"{entry['scenario']}: its runs are not in the folder, and what they differ in is as recorded")
+            words.append(entry["verdict"])
             continue
         title = read_plan(next(iter(runs.values())) / "plan.json")["title"]
         found.append(on_engines.of_runs(entry["scenario"], title, runs))
+        words.append(found[-1].verdict)
         told += document_differences(entry["scenario"], entry, found[-1].as_json())
     agreement.write(of.place, found, document["refused"])
-    verdict = agreement.verdict_over(found) if found else "nothing compared"
-    return Again(f"cross-check {of.folder.name}", verdict, told, notes, has_page=not notes)
+    return Again(f"cross-check {of.folder.name}", verdict_of(words), told, notes, has_page=not notes)
 
 
 def _bytes(of: Asked) -> Again:
     told: list[str] = []
     notes: list[str] = []
-    holds = True
+    holds: list[bool] = []
     for entry in json.loads((of.folder / "hashes.json").read_text(encoding="utf-8")):
         recorded = [*entry["runs"], entry["other_seed"]]
         again = []
@@ -97,9 +100,9 @@ def _bytes(of: Asked) -> Again:
             told += document_differences(f"{entry['name']} run {number}", data, again[-1])
         found = Repetition(entry["name"], again[:-1], entry["span"], again[-1])
         told += document_differences(entry["name"], entry, found.as_json())
-        holds = holds and found.holds
+        holds.append(found.holds)
         notes += [] if kept else [f"{entry['name']}: its runs are not in the folder: their hashes are as recorded"]
-    return Again(f"repeatable {of.folder.name}", "pass" if holds else "fail", told, notes, has_page=False)
+    return Again(f"repeatable {of.folder.name}", verdict_over(holds), told, notes, has_page=False)
 
 
 _KINDS = {"compare.json": _groups, "cross-check.json": _engines, "hashes.json": _bytes}

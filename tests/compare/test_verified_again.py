@@ -74,3 +74,17 @@ def test_runs_that_are_elsewhere_are_told_of(run: Path, tmp_path: Path) -> None:
         found = verify_folder(folder)
         assert not found.differences
         assert "not in the folder" in " ".join(found.unchecked)
+
+
+def test_an_empty_list_of_repetitions_is_no_pass(tmp_path: Path) -> None:
+    (tmp_path / "hashes.json").write_text("[]")
+    assert verify_folder(tmp_path).verdict != "pass"
+
+
+def test_a_recorded_difference_counts_where_its_runs_are_gone(run: Path, tmp_path: Path) -> None:
+    cross_check(run, tmp_path)
+    assert verify_folder(tmp_path).verdict == "pass"
+    document = json.loads((tmp_path / "cross-check.json").read_text())
+    document["scenarios"].append(document["scenarios"][0] | {"scenario": "elsewhere", "verdict": "fail"})
+    (tmp_path / "cross-check.json").write_text(json.dumps(document))
+    assert verify_folder(tmp_path).verdict == "fail"
