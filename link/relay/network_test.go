@@ -127,7 +127,16 @@ func TestDelayAndRateAreAsAsked(t *testing.T) {
 	)
 	want := map[string]float64{"fast ab": 50, "fast ba": 50, "slow ab": 20, "slow ba": 2, "open ab": 0, "open ba": 0}
 	rate := map[string]float64{"fast": 8790016, "slow": 1098752}
-	for _, m := range r.probe(t, 1) {
+	late := func(m probe.Measurement) bool {
+		return m.DelayP99MS != nil && *m.DelayP99MS > want[m.Link+" "+m.Direction]+20
+	}
+	found := r.probe(t, 1)
+	for again := 0; again < 2 && slices.ContainsFunc(found, late); again++ {
+		// A machine that stands still for a part of the second carries less in it.
+		t.Logf("frames were late, probing again: %+v", found)
+		found = r.probe(t, 1)
+	}
+	for _, m := range found {
 		name := m.Link + " " + m.Direction
 		if m.DelayMS == nil || m.DelaySamples < 30 {
 			t.Fatalf("%s: no delay found: %+v", name, m)
@@ -137,9 +146,7 @@ func TestDelayAndRateAreAsAsked(t *testing.T) {
 			t.Errorf("%s: median delay %v ms, want %v", name, *m.DelayMS, want[name])
 		}
 		if asked := rate[m.Link]; asked > 0 {
-			// A machine that stands still for a part of the second carries less in it.
-			late := *m.DelayP99MS > want[name]+20
-			if m.RateBPS == nil || *m.RateBPS > asked*1.005 || (*m.RateBPS < asked*0.9 && !late) {
+			if m.RateBPS == nil || *m.RateBPS > asked*1.005 || *m.RateBPS < asked*0.9 {
 				t.Errorf("%s: rate %v bit/s by %d frames, want %v", name, deref(m.RateBPS), m.RateFrames, asked)
 			}
 		} else if m.RateBPS != nil {

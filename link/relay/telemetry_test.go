@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -28,22 +29,24 @@ func TestTelemetryAndResult(t *testing.T) {
 	if len(lines) < 10 || !strings.HasSuffix(text, "\n") {
 		t.Fatalf("%d lines of telemetry", len(lines))
 	}
-	achieved := 0
+	achieved, leastMS := 0, math.Inf(1)
 	for _, line := range lines {
 		if !strings.HasPrefix(line, "link,direction=") || !strings.Contains(line, ",link=k,middle=relay,run=test,scenario=test ") ||
 			!strings.Contains(line, "delay_ms=5,loss=0.5,") {
 			t.Fatalf("a line of telemetry: %s", line)
 		}
 		if found := delay.FindStringSubmatch(line); found != nil && strings.Contains(line, "achieved_loss=0.") {
-			// Never less than was asked; how much more is the machine's affair.
-			if ms, err := strconv.ParseFloat(found[1], 64); err != nil || ms < 4.999 {
+			// Never less than was asked; how much more is the machine's affair, in most of the lines.
+			ms, err := strconv.ParseFloat(found[1], 64)
+			if err != nil || ms < 4.999 {
 				t.Errorf("delay in %s", line)
 			}
+			leastMS = min(leastMS, ms)
 			achieved++
 		}
 	}
-	if achieved < 5 {
-		t.Errorf("%d lines with what was achieved: %s", achieved, text)
+	if achieved < 5 || leastMS > 6 {
+		t.Errorf("%d lines with what was achieved, a delay of at least %v ms: %s", achieved, leastMS, text)
 	}
 	result := relay.Result{Schema: 1, Links: r.meter.Results()}
 	encoded, err := json.Marshal(result)
