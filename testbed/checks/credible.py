@@ -131,9 +131,15 @@ def _rates(evidence: Evidence, session: Session) -> Iterator[str]:
         count = counts.get(connection)
         if count is None or count.t_s.size != rate.t_s.size or rate.t_s.size < 20:
             continue
-        steps = round(1 / evidence.interval_s)
-        rose = (count.values[steps:] - count.values[:-steps]) / (count.t_s[steps:] - count.t_s[:-steps])
-        off = float(np.median(np.abs(rose - rate.values[steps:])))
+        # An agent counts from its youngest sample that is a second old. Where packets come in bursts another sample,
+        # a microsecond short of it, would say something else.
+        t_ns = np.rint(count.t_s * 1e9).astype(np.int64)
+        before = np.searchsorted(t_ns, t_ns - 1_000_000_000, side="right") - 1
+        old, before = before >= 0, before[before >= 0]
+        if not old.any():
+            continue
+        rose = (count.values[old] - count.values[before]) / (count.t_s[old] - count.t_s[before])
+        off = float(np.median(np.abs(rose - rate.values[old])))
         if off > RATE_OFF * max(1.0, float(rose.max())):
             who = f"session {session['name']} connection {connection}"
             yield f"{who}: its rate is {off:.0f} packets/s off its own counter"

@@ -238,6 +238,27 @@ def test_a_rate_counts_over_a_second_and_in_its_median() -> None:
     )
 
 
+def test_a_rate_counts_from_the_youngest_sample_that_is_a_second_old() -> None:
+    """Packets come in bursts, and each sample but the first is a few nanoseconds short of a second after the tenth
+    before it."""
+    t_ns = np.array([START_NS + k * 100_000_000 - k for k in range(200)])
+    acked = np.array([100.0 * (k // 5) + 20.0 for k in range(200)])
+    rate = np.zeros(200)
+    for k in range(11, 200):
+        back = 10 if t_ns[k] - t_ns[k - 10] >= 1_000_000_000 else 11
+        rate[k] = (acked[k] - acked[k - back]) / ((t_ns[k] - t_ns[k - back]) / 1e9)
+    tenth = (acked[11:] - acked[1:-10]) / ((t_ns[11:] - t_ns[1:-10]) / 1e9)
+    assert np.median(np.abs(tenth - rate[11:])) > 0.05 * tenth.max(), "the tenth before it would not do"
+    told = {**sound(20.0), "acked": {"1": Samples(t_ns, acked)}, "acknowledged_pps": {"1": Samples(t_ns, rate)}}
+    assert reasons(told, end_s=20.0, results=[]) == []
+    forged = {**told, "acknowledged_pps": {"1": Samples(t_ns, rate * 1.1)}}
+    assert len(reasons(forged, end_s=20.0, results=[])) == 1
+
+
+def test_a_second_that_no_sample_is_old_tells_no_rate() -> None:
+    assert reasons(sound(0.9, 0.02), small_plan(telemetry={"interval_ms": 20}), end_s=0.9, results=[]) == []
+
+
 def test_a_connection_without_a_counter_hides_no_other() -> None:
     wrong = changed(sound(), "acknowledged_pps", "2", lambda _: 100.0)
     assert reasons({**wrong, "acked": {"2": wrong["acked"]["2"]}}) == [
