@@ -11,6 +11,7 @@ import psutil
 
 from testbed import paths
 from testbed.doctor.guest_kernel import Kernel
+from tests.conftest import GUEST_LIMIT_S
 
 
 def test_the_guest_kernel_is_killed(exact_kernel: Kernel, tmp_path: Path) -> None:
@@ -43,7 +44,7 @@ def test_the_guest_kernel_is_killed(exact_kernel: Kernel, tmp_path: Path) -> Non
 
 def kernel_of(pid: int, kernel: Kernel, results: Path) -> psutil.Process:
     """The guest that a run has started for its job in a result folder, not to compile Python; waits for it."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + GUEST_LIMIT_S
     while time.monotonic() < deadline:
         for process in psutil.Process(pid).children(recursive=True):
             with suppress(psutil.Error):  # it has ended
