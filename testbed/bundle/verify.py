@@ -129,9 +129,9 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:
 
 
 def _files(place: Path) -> dict[str, Path]:
-    """All that checksums are of, by place."""
-    every = {path.relative_to(place).as_posix(): path for path in sorted(place.rglob("*")) if path.is_file()}
-    return {name: path for name, path in every.items() if name not in (MANIFEST, SIGNATURE)}
+    """All that checksums are of, by place, in the order of the places as text: as they were packed."""
+    every = {path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()}
+    return {name: path for name, path in sorted(every.items()) if name not in (MANIFEST, SIGNATURE)}
 
 
 def _sums(place: Path) -> Verified:

@@ -200,6 +200,15 @@ def test_metadata_that_other_tools_read_are_made_again(single, tmp_path) -> None
     assert all(text.startswith(CRATE) for text in found)
 
 
+def test_folders_of_which_one_begins_with_the_others_name(results, tmp_path) -> None:
+    # As text "7-three/" comes before "7/", as folders it comes after.
+    run = next(path.parent for path in results["table"].rglob("telemetry.lp"))
+    for cell in ("7", "7-three"):
+        shutil.copytree(run, tmp_path / "results" / cell)
+    pack([tmp_path / "results" / "7", tmp_path / "results" / "7-three"], tmp_path / "both.zip")
+    assert differences(tmp_path / "both.zip") == []
+
+
 def test_a_result_that_is_kept_quiet_about_is_found(bundle, tmp_path) -> None:
     def fewer(data: bytes) -> bytes:
         return json.dumps({"schema": 1, "runs": []}).encode()
