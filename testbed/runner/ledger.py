@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -16,6 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict  # pydantic asks for this one below Python 3.12
 
 from testbed.errors import RunFailed
 from testbed.runner.processes import is_running, start_time
@@ -29,6 +33,9 @@ RUN_VARIABLE = "NCP_TESTBED_PROCESS_OF"
 NAME = "ledger.jsonl"
 ENDING_S = 0.3
 """What processes get between SIGTERM and SIGKILL."""
+
+RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
+"""What a live run's folder is called."""
 
 Kind = Literal["folder", "processes", "namespace", "container"]
 Docker = Callable[[], Any]
@@ -48,6 +55,17 @@ class Owner:
     def alive(self) -> bool:
         """Whether that very process still runs."""
         return is_running(self.pid, self.pid_started)
+
+
+class Entry(TypedDict):
+    """A line of a ledger after its first."""
+
+    kind: Kind
+    name: str
+
+
+OWNER = TypeAdapter(Owner)
+ENTRY = TypeAdapter(Entry)
 
 
 @dataclass(frozen=True)
@@ -77,10 +95,12 @@ class Ledger:
 
     @classmethod
     def read(cls, file: Path) -> Ledger | None:
-        """None for one that was not even begun."""
+        """None for one that was not even begun, and for one that another user wrote."""
         try:
-            return cls(file, Owner(**json.loads(file.read_text().splitlines()[0])))
-        except (OSError, ValueError, TypeError, IndexError):
+            if file.stat().st_uid != os.geteuid():
+                return None
+            return cls(file, OWNER.validate_json(file.read_bytes().splitlines()[0]))
+        except (OSError, ValueError, IndexError):
             return None
 
     def will_make(self, kind: Kind, name: str) -> None:
@@ -91,9 +111,9 @@ class Ledger:
 
     def entries(self) -> Iterator[tuple[Kind, str]]:
         """What was or was about to be made, the latest first."""
-        for line in reversed(self.file.read_text().splitlines()[1:]):
+        for line in reversed(self.file.read_bytes().splitlines()[1:]):
             try:
-                entry = json.loads(line)
+                entry = ENTRY.validate_json(line)
             except ValueError:  # cut off by the end of the run, so nothing was made of it
                 continue
             yield entry["kind"], entry["name"]
@@ -130,6 +150,17 @@ class Ledger:
     def _write(self, entry: dict[str, Any]) -> None:
         with self.file.open("a") as file:
             file.write(json.dumps(entry) + "\n")
+
+
+def is_a_beginning(folder: Path) -> bool:
+    """Whether a folder is what a run leaves that is killed before its ledger says anything: ours, by its name, and with
+    nothing else in it."""
+    return (
+        RUN_ID.fullmatch(folder.name) is not None
+        and not folder.is_symlink()
+        and folder.stat().st_uid == os.geteuid()
+        and all(path.name == NAME for path in folder.iterdir())
+    )
 
 
 def remove_namespace(name: str) -> bool:

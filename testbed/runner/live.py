@@ -16,7 +16,16 @@ from typing import IO, Any
 from testbed import paths
 from testbed.errors import CannotRun
 from testbed.runner.interrupts import uninterruptible
-from testbed.runner.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Docker, Ledger, Removed, remove_namespace
+from testbed.runner.ledger import (
+    NAME,
+    RUN_LABEL,
+    RUN_VARIABLE,
+    Docker,
+    Ledger,
+    Removed,
+    is_a_beginning,
+    remove_namespace,
+)
 from testbed.runner.processes import start_time
 from topologies.fabric import leftover_namespaces
 
@@ -138,8 +147,8 @@ def remove_leftovers(docker: Docker) -> Removed:
     for folder in sorted(path for path in paths.live_runs().glob("*") if path.is_dir()):
         ledger = Ledger.read(folder / NAME)
         if ledger is None:
-            # Of a run that was killed at its very beginning, or of one that is at it.
-            if holder() is None:
+            # Of a run that was killed at its very beginning, of one that is at it, or somebody else's.
+            if is_a_beginning(folder) and holder() is None:
                 shutil.rmtree(folder, ignore_errors=True)
                 done.things.append(f"folder {folder}")
         elif ledger.owner.alive:

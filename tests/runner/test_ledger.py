@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import typer
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from testbed.cli import clean
@@ -187,10 +189,64 @@ def test_only_run_leaves_nothing_and_restores_what_it_changed(own_machine_state:
 def test_a_run_that_is_on_is_left_alone(own_machine_state: Path) -> None:
     with live.only_run(RUN, "startup", "ncp-abcd") as own:
         (own / "control").mkdir()
-        (own_machine_state / "just-beginning").mkdir()
+        beginning = own_machine_state / "20261122-000001-abcd"
+        beginning.mkdir()
         assert live.remove_leftovers(no_docker).things == []
         assert (own / "control").is_dir()
-    assert live.remove_leftovers(no_docker).things == [f"folder {own_machine_state / 'just-beginning'}"]
+    assert live.remove_leftovers(no_docker).things == [f"folder {beginning}"]
+
+
+def test_where_the_state_is_moved_to_nothing_else_goes(own_machine_state: Path) -> None:
+    """NCP_TESTBED_RUN may be a folder that has others' in it, be it /home or /tmp."""
+    (own_machine_state / "alice").mkdir()
+    (own_machine_state / "20261122-000001-abcd").mkdir()
+    (own_machine_state / "20261122-000001-abcd" / "thesis.tex").write_text("mine")
+    (own_machine_state / "20261122-000002-abcd").symlink_to(own_machine_state / "alice")
+    before = set(own_machine_state.rglob("*"))
+    assert live.remove_leftovers(no_docker).things == []
+    assert set(own_machine_state.rglob("*")) == before
+
+
+def test_a_ledger_that_another_user_wrote_is_none(
+    own_machine_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precious = tmp_path / "precious"
+    ledger = dead(own_machine_state)
+    ledger.will_make("folder", str(precious))
+    precious.mkdir()
+    writer = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: writer + 1)
+    assert live.remove_leftovers(no_docker).things == []
+    assert precious.is_dir()
+    monkeypatch.setattr(os, "geteuid", lambda: writer)
+    assert f"folder {precious}" in live.remove_leftovers(no_docker).things
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    damage=st.one_of(
+        st.binary(max_size=200),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(st.sampled_from(["run", "scenario", "pid", "pid_started", "kind", "name"]), inner)
+            ),
+            max_leaves=8,
+        ).map(lambda document: json.dumps(document).encode()),
+    ),
+    first=st.booleans(),
+)
+def test_a_damaged_ledger_keeps_no_run_from_beginning(tmp_path: Path, damage: bytes, first: bool) -> None:
+    folder = tmp_path / RUN
+    if not folder.exists():
+        Ledger.open(folder, RUN, "startup")
+    whole = json.dumps({"run": RUN, "scenario": "startup", "pid": 1, "pid_started": 1}).encode()
+    (folder / NAME).write_bytes(damage if first else whole + b"\n" + damage + b"\n")
+    ledger = Ledger.read(folder / NAME)
+    if ledger is not None:
+        assert not first or isinstance(ledger.owner.alive, bool)
+        assert all(kind in ("folder", "processes", "namespace", "container") for kind, _ in ledger.entries())
 
 
 @pytest.mark.emulation
