@@ -23,10 +23,13 @@ func (c Config) Interval() time.Duration {
 	return time.Duration(c.IntervalMS * float64(time.Millisecond))
 }
 
+// maxIntervalMS is an hour, far above what a run samples by.
+const maxIntervalMS = 3_600_000
+
 // Validate says what is wrong with the plan's telemetry; file names the plan.
 func (c Config) Validate(file string) error {
-	if !(c.IntervalMS >= 1) {
-		return fmt.Errorf("%s: telemetry.interval_ms: %v, want 1 or more milliseconds", file, c.IntervalMS)
+	if !(c.IntervalMS >= 1 && c.IntervalMS <= maxIntervalMS) {
+		return fmt.Errorf("%s: telemetry.interval_ms: %v, want 1 to %d milliseconds", file, c.IntervalMS, maxIntervalMS)
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -5,10 +5,13 @@ package controlsocket
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"log"
 	"net"
 	"net/http"
 	"os"
+	"time"
 )
 
 // The states that GET /state tells.
@@ -18,6 +21,14 @@ const (
 	Running = "running"
 	Done    = "done"
 	Failed  = "failed"
+)
+
+// Bounds of what somebody may ask, who need not be the runner: its requests
+// have no body and come at once.
+const (
+	maxRequestBytes = 16 << 10
+	requestTimeout  = 5 * time.Second
+	idleTimeout     = time.Minute
 )
 
 // Serve answers on a Unix socket, in place of one that an earlier process
@@ -30,7 +41,13 @@ func Serve(path string, handler http.Handler) (*http.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: handler}
+	server := &http.Server{
+		Handler:        http.MaxBytesHandler(handler, maxRequestBytes),
+		ReadTimeout:    requestTimeout,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxRequestBytes,
+		ErrorLog:       log.New(io.Discard, "", 0), // who writes nonsense is told so, and not the run's log
+	}
 	go server.Serve(listener)
 	return server, nil
 }

@@ -13,6 +13,7 @@ import (
 const (
 	maxMTUBytes    = 60000 // a packet must fit a UDP datagram
 	maxWindowBytes = 1 << 30
+	maxStartS      = 1e6
 )
 
 // validate checks the session; the error begins with the field's name.
@@ -21,6 +22,7 @@ func (s *Session) validate() error {
 		name             string
 		value, low, high float64
 	}{
+		{"start_s", s.StartS, 0, maxStartS},
 		{"transfer_bytes", float64(s.TransferBytes), 1, 1 << 50},
 		{"mtu_bytes", float64(s.MTUBytes), 1, maxMTUBytes},
 		{"send_window_bytes", float64(s.SendWindowBytes), float64(s.MTUBytes), maxWindowBytes},

@@ -1,0 +1,38 @@
+package plan
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whatever a plan says, it is refused with the file's name, or gives a configuration that a session takes.
+func FuzzReadAll(f *testing.F) {
+	text, err := json.Marshal(good())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"schema": 1, "run": "r", "scenario": "s", "sessions": [null]}`))
+	f.Add([]byte("{\n\"sessions\": 1e999}"))
+	file := filepath.Join(f.TempDir(), "plan.json")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		plans, err := ReadAll(file)
+		if err != nil {
+			if !strings.Contains(err.Error(), file) {
+				t.Errorf("%v: does not name the file", err)
+			}
+			return
+		}
+		for _, p := range plans {
+			if cfg := p.Session.Config(); len(cfg.ClientIDs) == 0 || cfg.AckInterval <= 0 || cfg.TimeoutCheckInterval <= 0 || cfg.MTUBytes == 0 {
+				t.Errorf("taken: %+v", cfg)
+			}
+		}
+	})
+}
