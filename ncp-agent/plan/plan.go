@@ -94,6 +94,10 @@ func ReadAll(file string) ([]*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d.all(file)
+}
+
+func (d *document) all(file string) ([]*Plan, error) {
 	var all []*Plan
 	for i := range d.Sessions {
 		p, err := d.session(file, i)
@@ -117,6 +121,10 @@ func read(file string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(file, text)
+}
+
+func parse(file string, text []byte) (*document, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("%s: %s", file, jsonFault(err, text))

@@ -125,6 +125,10 @@ func Read(file, host string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(file, text, host)
+}
+
+func parse(file string, text []byte, host string) (*Plan, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("%s: not the JSON it should be: %w", file, err)

@@ -9,12 +9,20 @@ from pathlib import Path
 from testbed import paths
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.study.folder import is_plain_name
 from testbed.tables.repeated import first_run
 
 FOLDER = paths.CHECKOUT / "reference"
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")
 OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
 """No telemetry, no captures and no logs: those are in a bundle, or in the result folder."""
+
+
+def place_of(name: str) -> Path:
+    """The folder of that name in ``reference/``; BadInput for what would be elsewhere."""
+    if not is_plain_name(name):
+        raise BadInput(f"{name!r} is no name of a folder in {FOLDER.name}/: use letters, digits, ., _ and -")
+    return FOLDER / name
 
 
 def keep(result: Path, place: Path) -> list[Path]:

@@ -77,14 +77,15 @@ def register(app: typer.Typer) -> None:
         name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in reference/.")],
     ) -> None:
         """Keep the small files of a run of all claims in reference/; `report reference/NAME` makes its page of them."""
-        from testbed.claims.reference import FOLDER, keep
+        from testbed.claims.reference import keep, place_of
         from testbed.cli.outcome import shown
 
+        place = place_of(name)
         if not result.is_dir():
             raise BadInput(f"{result}: there is no such result folder")
-        copies = keep(result.resolve(), FOLDER / name)
+        copies = keep(result.resolve(), place)
         size = sum(path.stat().st_size for path in copies)
-        print(f"{shown(FOLDER / name)}: {len(copies)} files, {size / 1e6:.1f} MB")
+        print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
 
 
 def _engines(text: str) -> list[str]:

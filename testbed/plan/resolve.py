@@ -55,6 +55,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     topology = resolve_topology(scenario, loaded.path, seed, traffic.frame_bytes(scenario))
     sessions = traffic.plan_sessions(loaded, topology, policies, seed)
     _refuse_unknown_policies(loaded, policies)
+    _refuse_checks_of_nothing(loaded, [s["name"] for s in sessions], [link["name"] for link in topology.links])
     limit_s = transfer_limit_s(scenario, sessions, topology.links)
     _refuse_events_after(limit_s, loaded)
     plan: Plan = {
@@ -110,6 +111,23 @@ def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> N
                     f"{loaded.path}: checks.{check.name}.policy: there is no policy {name!r}; "
                     f"policies: {', '.join(sorted(policies))}"
                 )
+
+
+def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], links: Sequence[str]) -> None:
+    """A name that is misspelt is to be told before the run, and not by its verdict."""
+    for check in loaded.scenario.checks:
+        asked = check.model_dump()
+        for key, names, known in (
+            ("session", [asked.get("session")], sessions),
+            ("sessions", asked.get("sessions") or [], sessions),
+            ("link", [asked.get("link")], links),
+        ):
+            for name in names:
+                if name is not None and name not in known:
+                    raise BadInput(
+                        f"{loaded.path}: checks.{check.name}.{key}: there is no {key.removesuffix('s')} {name!r}; "
+                        f"there are {', '.join(known)}"
+                    )
 
 
 def _topology(loaded: LoadedScenario) -> model.Topology:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,14 @@ def begin(base: Path, document: str, identity: Mapping[str, Any], resume: str = 
     return folder
 
 
+def is_plain_name(text: str) -> bool:
+    """Whether it is the name of a folder inside another one, and leads nowhere else."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text) is not None
+
+
 def _go_on(base: Path, document: str, asked: Mapping[str, Any], resume: str) -> Path:
+    if not is_plain_name(resume):
+        raise BadInput(f"--resume {_short(resume)}: should be a study's id, or latest: a folder in {base}")
     folder = (base / resume).resolve()
     if not (folder / document).is_file():
         raise BadInput(f"--resume {resume}: {folder} is no result folder of {base.name}: it has no {document}")
