@@ -16,7 +16,7 @@ def read_json(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: there is no such file; a result folder has one") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not JSON: {error}") from error
     if not isinstance(document, dict):
         raise BadInput(f"{path}: should be a JSON object")

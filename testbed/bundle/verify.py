@@ -20,7 +20,7 @@ from testbed.bundle.signature import MANIFEST, SIGNATURE
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences
 from testbed.documents import read_json
-from testbed.errors import BadInput
+from testbed.errors import BadInput, of_the_machine
 
 LARGEST_BYTES = 64 * 2**30
 MOST_FILES = 100_000
@@ -38,14 +38,23 @@ def is_bundle(path: Path) -> bool:
 def unpacked(file: Path) -> Iterator[Path]:
     """The bundle's files in a folder that is gone afterwards; BadInput for what is no bundle, or one of a newer
     schema."""
+    with tempfile.TemporaryDirectory(prefix="ncp-bundle-") as place:
+        _unpack(file, Path(place))
+        _described(file, Path(place))
+        yield Path(place)
+
+
+def _unpack(file: Path, place: Path) -> None:
     try:
-        with tempfile.TemporaryDirectory(prefix="ncp-bundle-") as place, zipfile.ZipFile(file) as archive:
-            _refuse(file, archive, Path(place))
+        with zipfile.ZipFile(file) as archive:
+            _refuse(file, archive, place)
             archive.extractall(place)
-            _schema(file, Path(place))
-            yield Path(place)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise BadInput(f"{file}: is damaged: {error}") from error
+    except BadInput:
+        raise
+    except Exception as error:  # zipfile and what it unpacks with have many for a file that is not as it should be
+        if of_the_machine(error):
+            raise
+        raise BadInput(f"{file}: is damaged: {error or type(error).__name__}") from error
 
 
 def _refuse(file: Path, archive: zipfile.ZipFile, place: Path) -> None:
@@ -73,13 +82,19 @@ def _is_inside(name: str) -> bool:
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\\" not in name
 
 
-def _schema(file: Path, place: Path) -> None:
-    schema = read_json(place / DESCRIPTION).get("schema")
+def _described(file: Path, place: Path) -> None:
+    """What the description says is of a kind that is read here."""
+    description = read_json(place / DESCRIPTION)
+    schema, runs = description.get("schema"), description.get("runs")
     if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
         raise BadInput(
             f"{file}: {DESCRIPTION}: schema: {schema!r}; this checkout reads 1 to {SCHEMA}",
             "A newer checkout reads it.",
         )
+    if not isinstance(runs, list) or not all(
+        isinstance(run, dict) and isinstance(run.get("path"), str) for run in runs
+    ):
+        raise BadInput(f"{file}: {DESCRIPTION}: runs: should be a list of results, each with its path")
 
 
 def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = None) -> list[Verified]:
@@ -89,11 +104,11 @@ def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = No
     signature.check(place, bundle, signers)
     runs = description["runs"]
     for run in runs:
-        if not _is_inside(str(run["path"])):
+        if not _is_inside(run["path"]):
             raise BadInput(f"{DESCRIPTION}: runs: {run['path']!r} is no folder of a result in the bundle")
         if not (place / run["path"]).is_dir():
             raise BadInput(f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle")
-    _nothing_else(place, [str(run["path"]) for run in runs], bundle)
+    _nothing_else(place, [run["path"] for run in runs], bundle)
     found = verify_folders([place / run["path"] for run in runs], rerun=rerun)
     for run in runs:
         again = entry(place / run["path"])

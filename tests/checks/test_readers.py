@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 
 import numpy as np
 import pytest
@@ -159,6 +160,34 @@ def test_a_broken_file_is_named_with_its_line(tmp_path, text, says):
     path.write_text(text)
     with pytest.raises(BadInput, match=says):
         FromFile(path)
+
+
+@settings(
+    max_examples=int(os.environ.get("NCP_TESTBED_EXAMPLES", "100")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.binary(max_size=80)
+    | st.lists(
+        st.sampled_from(
+            b'window|,run=r|,| |=|\\|"|x=1|x=1i|x="|1e999|nan|-|1.5|\n|#|\0|\xff|\xc3\xa9| 1700000000000000000'.split(
+                b"|"
+            )
+        ),
+        max_size=16,
+    ).map(b"".join)
+)
+def test_any_bytes_are_points_or_a_line_that_is_named(tmp_path, content):
+    path = tmp_path / "telemetry.lp"
+    path.write_bytes(content)
+    try:
+        found = FromFile(path)
+    except BadInput:
+        with pytest.raises(BadInput, match=f"^{path}"):
+            FromFile(path)
+        return
+    assert found.count_points() <= content.count(b"\n") + content.count(b"\r") + 1
+    assert all(isinstance(run, str) for run in found.runs())
 
 
 def test_selects_are_the_ones_written_down():

@@ -222,7 +222,10 @@ def test_a_ledger_that_another_user_wrote_is_none(
     assert f"folder {precious}" in live.remove_leftovers(no_docker).things
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=int(os.environ.get("NCP_TESTBED_EXAMPLES", "50")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     damage=st.one_of(
         st.binary(max_size=200),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import random
 import sys
 from pathlib import Path
@@ -15,7 +16,11 @@ START_S = 1_700_000_000.0
 isns = st.integers(0, 2**32 - 1)
 shifts = st.one_of(st.none(), st.integers(0, 14))
 windows = st.integers(0, 65535)
-in_function_scope = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+in_function_scope = settings(
+    max_examples=int(os.environ.get("NCP_TESTBED_EXAMPLES", "100")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+)
 
 
 def timed(frames: list[bytes], step_s: float = 0.001) -> list[tuple[float, bytes]]:
