@@ -17,6 +17,8 @@ from testbed.scenario.timeline import TimelineEvent
 from testbed.scenario.topology import KEYS_OF_TOPOLOGY, Topology
 
 MOST_LINKS = 64
+MOST_SESSIONS = 100
+"""Each has two hosts and their links; a run's networks have room for 255 links and 240 hosts."""
 MOST_ACTIONS = 20_000
 """That a timeline may unfold to."""
 
@@ -83,7 +85,7 @@ class Scenario(Section):
     """What is sent: one of ``ncp``, ``tcp`` and ``ndn``."""
     tcp: Tcp | None = None
     ndn: Ndn | None = None
-    sessions: list[Session] = Field(default_factory=list, max_length=32)
+    sessions: list[Session] = Field(default_factory=list, max_length=MOST_SESSIONS)
     """Sessions that share the network; without it one, as ``ncp`` says."""
     access: Access | None = None
     cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)
