@@ -3,6 +3,7 @@
 package schemas
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -21,6 +23,8 @@ var plan []byte
 type schema struct {
 	Ref        string             `json:"$ref"`
 	Type       string             `json:"type"`
+	Minimum    *float64           `json:"minimum"`
+	Maximum    *float64           `json:"maximum"`
 	Properties map[string]*schema `json:"properties"`
 	Items      *schema            `json:"items"`
 	AnyOf      []*schema          `json:"anyOf"`
@@ -29,7 +33,7 @@ type schema struct {
 }
 
 // CheckPlan fails the test where a field of the struct, or of one in it, has a
-// JSON name that plans don't have there, or another type. at is the name of the
+// JSON name that plans don't have there, or another type, or other bounds. at is the name of the
 // schema's definition, like "Link"; "" is the plan itself. beyond are names that
 // the struct has for other documents, with their path, like "queue.bytes"; one
 // that plans do have, or the struct doesn't, fails the test as well.
@@ -127,8 +131,10 @@ func (c *comparison) compareStruct(path string, options []*schema, read reflect.
 			return
 		}
 	}
-	for i := range read.NumField() {
-		field := read.Field(i)
+	for _, field := range reflect.VisibleFields(read) {
+		if field.Anonymous {
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !field.IsExported() || name == "-" {
 			continue
@@ -138,6 +144,7 @@ func (c *comparison) compareStruct(path string, options []*schema, read reflect.
 		for _, option := range options {
 			if property := option.Properties[name]; property != nil {
 				c.compare(at, property, field.Type)
+				c.compareBounds(at, property, field)
 				known++
 			}
 		}
@@ -146,6 +153,17 @@ func (c *comparison) compareStruct(path string, options []*schema, read reflect.
 		} else if known == 0 {
 			c.fault(at, "plans have no such key (field %s of %s)", field.Name, read)
 		}
+	}
+}
+
+// compareBounds compares the bounds that plans have for a number with those that the field's tag most says, from 0.
+func (c *comparison) compareBounds(path string, s *schema, field reflect.StructField) {
+	if s.Minimum == nil && s.Maximum == nil {
+		return
+	}
+	most, err := strconv.ParseFloat(field.Tag.Get("most"), 64)
+	if err != nil || s.Minimum == nil || *s.Minimum != 0 || s.Maximum == nil || *s.Maximum != most {
+		c.fault(path, "has other bounds than those that are read: 0 to %s", cmp.Or(field.Tag.Get("most"), "any"))
 	}
 }
 

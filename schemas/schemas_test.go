@@ -16,6 +16,7 @@ const small = `{
 		"at": {"type": "string"},
 		"mode": {"enum": ["a", "b"], "type": "string"},
 		"interval_ms": {"type": "number"},
+		"loss": {"type": "number", "minimum": 0, "maximum": 1},
 		"windows": {"anyOf": [{"items": {"type": "integer"}, "type": "array"}, {"type": "null"}]},
 		"links": {"items": {"$ref": "#/$defs/Link"}, "type": "array"},
 		"timeline": {"items": {"oneOf": [{"$ref": "#/$defs/Set"}, {"$ref": "#/$defs/Plug"}]}, "type": "array"}
@@ -40,6 +41,7 @@ func TestWhatPlansHaveMayBeRead(t *testing.T) {
 		At         netip.AddrPort `json:"at"`
 		Mode       string         `json:"mode"`
 		IntervalMS float64        `json:"interval_ms"`
+		Loss       float64        `json:"loss" most:"1"`
 		Windows    []float64      `json:"windows"`
 		Links      []link         `json:"links"`
 		Timeline   []struct {
@@ -75,6 +77,12 @@ func TestWhatPlansDoNotHaveIsAFault(t *testing.T) {
 		{read: struct {
 			Windows int `json:"windows"`
 		}{}, want: []string{"windows: is array, read as integer"}},
+		{read: struct {
+			Loss float64 `json:"loss"`
+		}{}, want: []string{"loss: has other bounds than those that are read: 0 to any"}},
+		{read: struct {
+			Loss float64 `json:"loss" most:"2"`
+		}{}, want: []string{"loss: has other bounds than those that are read: 0 to 2"}},
 		{read: struct {
 			Links link `json:"links"`
 		}{}, want: []string{"links: is array, read as object"}},

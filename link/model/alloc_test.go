@@ -5,7 +5,7 @@ import "testing"
 // The relay's garbage collector must have nothing to do while frames flow.
 func TestFramesInFlowAllocateNothing(t *testing.T) {
 	for name, p := range map[string]Properties{
-		"delay": {DelayMS: 50, JitterMS: 5, Loss: 0.1, Corrupt: 0.1, Reorder: 0.1},
+		"delay": asked(`"delay_ms": 50, "jitter_ms": 5, "loss": 0.1, "corrupt": 0.1, "reorder": 0.1`),
 		"rate":  {RateBPS: 1e8, DelayMS: 50, Queue: Queue{Mode: QueueCoDel, Packets: 100}},
 		"trace": {Trace: Trace{at: []Time{ms, 2 * ms}}, DelayMS: 50, Queue: Queue{Packets: 100}},
 	} {
@@ -30,7 +30,7 @@ func TestFramesInFlowAllocateNothing(t *testing.T) {
 }
 
 func BenchmarkFrame(b *testing.B) {
-	d := NewDirection(Properties{DelayMS: 50, Loss: 0.01}, 1, "k", "ab", 0, Hooks[int]{Drop: func(int, Cause) {}})
+	d := NewDirection(asked(`"delay_ms": 50, "loss": 0.01`), 1, "k", "ab", 0, Hooks[int]{Drop: func(int, Cause) {}})
 	now := Time(0)
 	for b.Loop() {
 		now += ms / 100

@@ -8,7 +8,17 @@ import (
 	"testing"
 )
 
-func ptr[T any](v T) *T { return &v }
+// change is one to the given keys and values.
+func change(keys string) *Change {
+	c, err := ParseChange([]byte("{" + keys + "}"))
+	if err != nil {
+		panic(err)
+	}
+	return &c
+}
+
+// asked are the given properties, and no others.
+func asked(keys string) Properties { return Properties{}.Apply(change(keys)) }
 
 func evenly(n int, gap Time) []arrival {
 	arrivals := make([]arrival, n)
@@ -22,7 +32,7 @@ func evenly(n int, gap Time) []arrival {
 // back to zero.
 func TestChangeOfALiveLinkKeepsWhatIsUnderWay(t *testing.T) {
 	got := pass(Properties{DelayMS: 100}, 1, "k", evenly(100, 10*ms), 0, map[int]Change{
-		30: {DelayMS: ptr(200.0)}, 60: {DelayMS: ptr(0.0)},
+		30: *change(`"delay_ms": 200`), 60: *change(`"delay_ms": 0`),
 	})
 	if len(got.delivered) != 100 {
 		t.Fatalf("%d of 100 frames delivered", len(got.delivered))
@@ -39,7 +49,7 @@ func TestChangeOfALiveLinkKeepsWhatIsUnderWay(t *testing.T) {
 }
 
 func TestLossGoesBackToZero(t *testing.T) {
-	got := pass(Properties{}, 1, "k", evenly(300, ms), 0, map[int]Change{100: {Loss: ptr(1.0)}, 200: {Loss: ptr(0.0)}})
+	got := pass(Properties{}, 1, "k", evenly(300, ms), 0, map[int]Change{100: *change(`"loss": 1`), 200: *change(`"loss": 0`)})
 	if lost := got.dropped[Lost]; len(lost) != 100 || lost[0] != 100 || lost[99] != 199 {
 		t.Errorf("lost %d frames %v, want those from 100 to 199", len(lost), lost)
 	}
@@ -51,7 +61,7 @@ func TestChangeOfRateKeepsTheQueue(t *testing.T) {
 	for i := range 100 {
 		d.Push(i, 1000, 0)
 	}
-	d.Set(205*ms, &Change{FramesPPS: ptr(200.0)})
+	d.Set(205*ms, change(`"frames_pps": 200`))
 	var last Delivery[int]
 	n := 0
 	for f, ok := d.Pop(10_000 * ms); ok; f, ok = d.Pop(10_000 * ms) {
@@ -70,7 +80,7 @@ func TestFrequentChangesCostNoRate(t *testing.T) {
 		d.Push(i, 1000, 0)
 	}
 	for now := Time(0); now < 1000*ms; now += 5 * ms {
-		d.Set(now, &Change{DelayMS: ptr(1.0)})
+		d.Set(now, change(`"delay_ms": 1`))
 	}
 	d.Pop(1001 * ms)
 	if queued, _ := d.Queued(); queued != 1 {
@@ -83,7 +93,7 @@ func TestTakingTheRateAwayEmptiesTheQueue(t *testing.T) {
 	for i := range 10 {
 		d.Push(i, 1000, 0)
 	}
-	d.Set(100*ms, &Change{FramesPPS: ptr(0.0)})
+	d.Set(100*ms, change(`"frames_pps": 0`))
 	for i := range 10 {
 		if f, ok := d.Pop(100 * ms); !ok || f.Frame != i || f.Due != 100*ms {
 			t.Fatalf("frame %d is not out at the time of the change: %+v", i, f)
@@ -92,12 +102,12 @@ func TestTakingTheRateAwayEmptiesTheQueue(t *testing.T) {
 }
 
 func TestOneRateReplacesTheOther(t *testing.T) {
-	p := Properties{RateBPS: 1e6, Loss: 0.1}
-	p = p.Apply(&Change{FramesPPS: ptr(5.0), GilbertElliott: &GilbertElliott{Enter: 0.1, Leave: 0.1, LossBad: 1}})
+	p := asked(`"rate_bps": 1e6, "loss": 0.1`)
+	p = p.Apply(change(`"frames_pps": 5, "gilbert_elliott": {"enter": 0.1, "leave": 0.1, "loss_bad": 1}`))
 	if p.RateBPS != 0 || p.FramesPPS != 5 || p.Loss != 0 || p.MeanLoss() != 0.5 {
 		t.Errorf("%+v: the rate in bits and the independent loss are still there", p)
 	}
-	if p = p.Apply(&Change{Loss: ptr(0.0)}); p.MeanLoss() != 0 {
+	if p = p.Apply(change(`"loss": 0`)); p.MeanLoss() != 0 {
 		t.Errorf("%+v: loss does not go back to zero", p)
 	}
 }

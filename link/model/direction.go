@@ -1,5 +1,7 @@
 package model
 
+import "reflect"
+
 // Cause tells why the model dropped a frame.
 type Cause int
 
@@ -41,8 +43,10 @@ type Counts struct {
 type Direction[T any] struct {
 	properties Properties
 	hooks      Hooks[T]
-	random     randomness
-	loss       lossState
+	line       line[T]
+	begun      []func(*fate) // of all impairments
+	impair     []func(*fate) // of those that are asked for: what the line does to each frame, in this order
+	passing    fate          // of the frame that enters the line
 	counts     Counts
 
 	queue  fifo[T]
@@ -55,7 +59,6 @@ type Direction[T any] struct {
 
 	backPressure, codelling bool // the queue's mode
 
-	line        line[T]
 	popped      Delivery[T] // the last
 	lastArrival Time
 	lastDue     Time // of frames that keep their order
@@ -63,7 +66,10 @@ type Direction[T any] struct {
 
 // NewDirection makes a direction; its random streams follow from seed, link and direction ("ab" or "ba").
 func NewDirection[T any](p Properties, seed uint64, link, direction string, now Time, hooks Hooks[T]) *Direction[T] {
-	d := &Direction[T]{hooks: hooks, random: newRandomness(seed, link, direction), lastArrival: now, lastDue: now}
+	d := &Direction[T]{hooks: hooks, lastArrival: now, lastDue: now}
+	for _, one := range d.properties.each() {
+		d.begun = append(d.begun, one.begin(newStream(seed, link, direction)))
+	}
 	d.install(p, now)
 	return d
 }
@@ -94,6 +100,12 @@ func (d *Direction[T]) Set(now Time, c *Change) {
 func (d *Direction[T]) install(p Properties, now Time) {
 	old, oldTrace := d.pace, d.properties.Trace
 	d.properties = p
+	d.impair = d.impair[:0]
+	for i, one := range d.properties.each() {
+		if !reflect.ValueOf(one).Elem().IsZero() {
+			d.impair = append(d.impair, d.begun[i])
+		}
+	}
 	d.head.known = false
 	d.backPressure, d.codelling = p.Queue.Mode == QueueBackPressure, p.Queue.Mode == QueueCoDel
 	d.limit = p.Queue.Packets
@@ -231,40 +243,36 @@ func (d *Direction[T]) serveHead() *service {
 
 // enterLine sends a frame on its way at the given time.
 func (d *Direction[T]) enterLine(w waiting[T], at Time) {
-	p := &d.properties
-	if d.loss.lose(p, d.random.loss) {
-		d.drop(w.frame, Lost)
-		return
+	p := &d.passing
+	*p = fate{bytes: w.bytes, delayMS: d.properties.DelayMS, flipBit: -1}
+	for _, impair := range d.impair {
+		if impair(p); p.lost {
+			d.drop(w.frame, Lost)
+			return
+		}
 	}
-	f := Delivery[T]{Frame: w.frame, Bytes: w.bytes, Arrival: w.arrival, Left: at, FlipBit: d.drawFlip(w.bytes)}
-	if chance(d.random.reorder, p.Reorder) {
+	f := Delivery[T]{Frame: w.frame, Bytes: w.bytes, Arrival: w.arrival, Left: at, FlipBit: p.flipBit}
+	if f.FlipBit >= 0 {
+		d.counts.Corrupted++
+	}
+	if p.overtakes {
 		f.Due = at
 		d.counts.Overtook++
 	} else {
-		f.Due = at + drawDelay(p, d.random.jitter)
-		if !p.JitterReorders {
+		f.Due = at + max(0, Time(p.delayMS*nsPerMs))
+		if !p.unordered {
 			f.Due = max(f.Due, d.lastDue)
 		}
 		d.lastDue = max(d.lastDue, f.Due)
 	}
 	d.line.push(&f)
-	if chance(d.random.duplicate, p.Duplicate) {
+	for range p.copies {
 		if second, ok := d.hooks.Copy(f.Frame); ok {
 			d.counts.Duplicated++
 			f.Frame = second
 			d.line.push(&f)
 		}
 	}
-}
-
-const ethernetHeaderBytes = 14
-
-func (d *Direction[T]) drawFlip(bytes int) int {
-	if bytes <= ethernetHeaderBytes || !chance(d.random.corrupt, d.properties.Corrupt) {
-		return -1
-	}
-	d.counts.Corrupted++
-	return 8*ethernetHeaderBytes + d.random.corrupt.IntN(8*(bytes-ethernetHeaderBytes))
 }
 
 func (d *Direction[T]) drop(frame T, cause Cause) {

@@ -1,31 +1,22 @@
 package model
 
-import (
-	"fmt"
-	"math/rand/v2"
-)
+// FrameLoss loses frames: each for itself, or in bursts.
+type FrameLoss struct {
+	// Loss is the share of frames lost, each for itself.
+	Loss float64 `json:"loss" most:"1" oneof:"loss"`
+	// GilbertElliott, if set, loses frames in bursts instead.
+	GilbertElliott *GilbertElliott `json:"gilbert_elliott,omitempty" oneof:"loss"`
+}
 
 // GilbertElliott is the two-state loss of Gilbert (1960) and Elliott (1963). The state moves once per frame,
 // then the frame is lost with the chance of the state.
 type GilbertElliott struct {
 	// Enter is the chance of a frame to turn the good state bad, Leave that to turn the bad state good.
-	Enter float64 `json:"enter"`
-	Leave float64 `json:"leave"`
+	Enter float64 `json:"enter" most:"1"`
+	Leave float64 `json:"leave" most:"1"`
 	// LossGood and LossBad are the shares lost in either state; Gilbert's model has 0 and 1.
-	LossGood float64 `json:"loss_good"`
-	LossBad  float64 `json:"loss_bad"`
-}
-
-func (g *GilbertElliott) validate() error {
-	for _, p := range []struct {
-		name  string
-		value float64
-	}{{"enter", g.Enter}, {"leave", g.Leave}, {"loss_good", g.LossGood}, {"loss_bad", g.LossBad}} {
-		if !(p.value >= 0 && p.value <= 1) {
-			return fmt.Errorf("gilbert_elliott.%s: %v, want a number from 0 to 1", p.name, p.value)
-		}
-	}
-	return nil
+	LossGood float64 `json:"loss_good" most:"1"`
+	LossBad  float64 `json:"loss_bad" most:"1"`
 }
 
 // MeanLoss is the share of frames lost in the long run.
@@ -37,30 +28,31 @@ func (g *GilbertElliott) MeanLoss() float64 {
 	return (1-bad)*g.LossGood + bad*g.LossBad
 }
 
-// MeanLoss is the configured share of frames lost in the long run.
-func (p *Properties) MeanLoss() float64 {
-	if p.GilbertElliott != nil {
-		return p.GilbertElliott.MeanLoss()
+func (l *FrameLoss) meanLoss() float64 {
+	if l.GilbertElliott != nil {
+		return l.GilbertElliott.MeanLoss()
 	}
-	return p.Loss
+	return l.Loss
 }
 
-// lossState is what burst loss remembers from one frame to the next.
-type lossState struct{ bad bool }
-
-// lose decides the fate of one frame.
-func (s *lossState) lose(p *Properties, r *rand.Rand) bool {
-	g := p.GilbertElliott
-	if g == nil {
-		return chance(r, p.Loss)
+func (l *FrameLoss) begin(draws stream) func(*fate) {
+	r := draws("loss")
+	bad := false // the state of burst loss
+	return func(f *fate) {
+		g := l.GilbertElliott
+		if g == nil {
+			f.lost = chance(r, l.Loss)
+			return
+		}
+		if bad {
+			bad = !chance(r, g.Leave)
+		} else {
+			bad = chance(r, g.Enter)
+		}
+		if bad {
+			f.lost = chance(r, g.LossBad)
+		} else {
+			f.lost = chance(r, g.LossGood)
+		}
 	}
-	if s.bad {
-		s.bad = !chance(r, g.Leave)
-	} else {
-		s.bad = chance(r, g.Enter)
-	}
-	if s.bad {
-		return chance(r, g.LossBad)
-	}
-	return chance(r, g.LossGood)
 }

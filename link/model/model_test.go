@@ -106,15 +106,15 @@ func randomProperties(r *rand.Rand) Properties {
 
 func randomChange(r *rand.Rand) Change {
 	p := randomProperties(r)
-	c := Change{DelayMS: &p.DelayMS, Loss: &p.Loss, Queue: &p.Queue, JitterMS: &p.JitterMS}
+	c := Change{set: []string{"queue", "delay_ms", "loss", "jitter_ms"}, to: p}
 	switch r.IntN(4) {
 	case 0:
-		c.RateBPS = &p.RateBPS
+		c.set = append(c.set, "rate_bps")
 	case 1:
-		c.FramesPPS = &p.FramesPPS
+		c.set = append(c.set, "frames_pps")
 	case 2:
 		if !p.Trace.IsZero() {
-			c.Trace = &p.Trace
+			c.set = append(c.set, "trace_ms")
 		}
 	}
 	return c
@@ -162,7 +162,7 @@ func TestEveryFrameIsAccountedFor(t *testing.T) {
 func TestNothingIsLostThatWasNotAsked(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	arrivals := burstyArrivals(r, 2000, ms)
-	got := pass(Properties{RateBPS: 3e6, DelayMS: 20, JitterMS: 15}, 1, "k", arrivals, 0, nil)
+	got := pass(asked(`"rate_bps": 3e6, "delay_ms": 20, "jitter_ms": 15`), 1, "k", arrivals, 0, nil)
 	if len(got.delivered) != len(arrivals) {
 		t.Fatalf("%d of %d frames delivered", len(got.delivered), len(arrivals))
 	}
@@ -236,20 +236,19 @@ func TestOrderIsKeptUnlessAskedFor(t *testing.T) {
 		got := pass(p, 5, "k", burstyArrivals(r, 3000, ms/4), 0, changes)
 		return slices.IsSortedFunc(got.delivered, func(a, b Delivery[int]) int { return a.Frame - b.Frame })
 	}
-	less := 1.0
 	for name, p := range map[string]Properties{
 		"delay":          {DelayMS: 20},
-		"rate":           {RateBPS: 1e7, DelayMS: 20, Loss: 0.1, Duplicate: 0.1},
-		"uniform jitter": {DelayMS: 20, JitterMS: 20},
-		"normal jitter":  {DelayMS: 20, JitterMS: 10, JitterKind: JitterNormal},
+		"rate":           asked(`"rate_bps": 1e7, "delay_ms": 20, "loss": 0.1, "duplicate": 0.1`),
+		"uniform jitter": asked(`"delay_ms": 20, "jitter_ms": 20`),
+		"normal jitter":  asked(`"delay_ms": 20, "jitter_ms": 10, "jitter": "normal"`),
 	} {
-		if !inOrder(p, map[int]Change{1500: {DelayMS: &less}}) {
+		if !inOrder(p, map[int]Change{1500: *change(`"delay_ms": 1`)}) {
 			t.Errorf("%s: frames overtook each other", name)
 		}
 	}
 	for name, p := range map[string]Properties{
-		"jitter that reorders": {DelayMS: 20, JitterMS: 20, JitterReorders: true},
-		"reorder":              {DelayMS: 20, Reorder: 0.05},
+		"jitter that reorders": asked(`"delay_ms": 20, "jitter_ms": 20, "jitter_reorders": true`),
+		"reorder":              asked(`"delay_ms": 20, "reorder": 0.05`),
 	} {
 		if inOrder(p, nil) {
 			t.Errorf("%s: no frame overtook another", name)
@@ -260,7 +259,7 @@ func TestOrderIsKeptUnlessAskedFor(t *testing.T) {
 func TestSeedDecidesAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	arrivals := burstyArrivals(r, 2000, ms)
-	p := Properties{DelayMS: 20, JitterMS: 10, JitterReorders: true, Loss: 0.1, Reorder: 0.1, Duplicate: 0.1, Corrupt: 0.1}
+	p := asked(`"delay_ms": 20, "jitter_ms": 10, "jitter_reorders": true, "loss": 0.1, "reorder": 0.1, "duplicate": 0.1, "corrupt": 0.1`)
 	run := func(p Properties, seed uint64, name string) []Delivery[int] {
 		return pass(p, seed, name, arrivals, 0, nil).delivered
 	}
@@ -281,8 +280,8 @@ func TestPropertiesDrawFromStreamsOfTheirOwn(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	arrivals := burstyArrivals(r, 5000, ms)
 	lost := func(p Properties) []int { return pass(p, 1, "k", arrivals, 0, nil).dropped[Lost] }
-	plain := lost(Properties{Loss: 0.1})
-	if len(plain) == 0 || !slices.Equal(plain, lost(Properties{Loss: 0.1, DelayMS: 10, JitterMS: 5, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2})) {
+	plain := lost(asked(`"loss": 0.1`))
+	if len(plain) == 0 || !slices.Equal(plain, lost(asked(`"loss": 0.1, "delay_ms": 10, "jitter_ms": 5, "duplicate": 0.2, "reorder": 0.2, "corrupt": 0.2`))) {
 		t.Error("jitter, duplication, reordering and corruption changed which frames are lost")
 	}
 }
@@ -298,11 +297,11 @@ func TestSharesAreMet(t *testing.T) {
 	for i := range arrivals {
 		arrivals[i] = arrival{Time(i) * ms, 1000}
 	}
-	got := pass(Properties{DelayMS: 5, Loss: 0.1}, 1, "k", arrivals, 0, nil)
+	got := pass(asked(`"delay_ms": 5, "loss": 0.1`), 1, "k", arrivals, 0, nil)
 	if lost := len(got.dropped[Lost]); !within(lost, n, 0.1) {
 		t.Errorf("lost %d of %d, want a tenth", lost, n)
 	}
-	got = pass(Properties{DelayMS: 5, Reorder: 0.05, Duplicate: 0.02, Corrupt: 0.03}, 1, "k", arrivals, 0, nil)
+	got = pass(asked(`"delay_ms": 5, "reorder": 0.05, "duplicate": 0.02, "corrupt": 0.03`), 1, "k", arrivals, 0, nil)
 	c := got.direction.Counts()
 	if !within(int(c.Overtook), n, 0.05) || !within(int(c.Duplicated), n, 0.02) || !within(int(c.Corrupted), n, 0.03) {
 		t.Errorf("of %d frames %d overtook, %d were duplicated, %d corrupted", n, c.Overtook, c.Duplicated, c.Corrupted)
@@ -321,7 +320,7 @@ func TestGilbertElliottLosesInBursts(t *testing.T) {
 		arrivals[i] = arrival{Time(i) * ms, 1000}
 	}
 	g := &GilbertElliott{Enter: 0.01, Leave: 0.2, LossBad: 1}
-	lost := pass(Properties{GilbertElliott: g}, 1, "k", arrivals, 0, nil).dropped[Lost]
+	lost := pass(Properties{Impairments: Impairments{FrameLoss: FrameLoss{GilbertElliott: g}}}, 1, "k", arrivals, 0, nil).dropped[Lost]
 	bursts := 0
 	for i, frame := range lost {
 		if i == 0 || frame != lost[i-1]+1 {
@@ -345,9 +344,9 @@ func TestJitterIsDrawnAsAsked(t *testing.T) {
 		properties              Properties
 		mean, deviation, widest float64
 	}{
-		"uniform": {Properties{DelayMS: 20, JitterMS: 10}, 20, 10 / math.Sqrt(3), 10},
-		"normal":  {Properties{DelayMS: 100, JitterMS: 10, JitterKind: JitterNormal}, 100, 10, 100},
-		"samples": {Properties{DelayMS: 20, JitterKind: JitterSamples, JitterSamplesMS: []float64{0, 8}}, 24, 4, 4},
+		"uniform": {asked(`"delay_ms": 20, "jitter_ms": 10`), 20, 10 / math.Sqrt(3), 10},
+		"normal":  {asked(`"delay_ms": 100, "jitter_ms": 10, "jitter": "normal"`), 100, 10, 100},
+		"samples": {asked(`"delay_ms": 20, "jitter": "samples", "jitter_samples_ms": [0, 8]`), 24, 4, 4},
 	} {
 		var sum, squares, widest float64
 		for _, d := range pass(c.properties, 1, "k", arrivals, 0, nil).delivered {
@@ -362,6 +361,27 @@ func TestJitterIsDrawnAsAsked(t *testing.T) {
 		}
 		if widest > c.widest+1e-6 {
 			t.Errorf("%s: a delay is %v ms off the mean", name, widest)
+		}
+	}
+}
+
+func TestNoFrameIsFasterThanTheLeastDelay(t *testing.T) {
+	for keys, want := range map[string]Time{
+		`"delay_ms": 20`:                                                                   20 * ms,
+		`"delay_ms": 20, "jitter_ms": 5`:                                                   15 * ms,
+		`"delay_ms": 20, "jitter_ms": 50`:                                                  0,
+		`"delay_ms": 20, "jitter_ms": 1, "jitter": "normal"`:                               0,
+		`"delay_ms": 20, "jitter": "samples", "jitter_samples_ms": [-2, 8]`:                18 * ms,
+		`"delay_ms": 20, "reorder": 0.1, "jitter": "samples", "jitter_samples_ms": [2, 8]`: 0,
+	} {
+		p := asked(keys)
+		if got := p.MinDelay(); got != want {
+			t.Errorf("%s: %d ns, want %d", keys, got, want)
+		}
+		for _, d := range pass(p, 1, "k", evenly(200, ms), 0, nil).delivered {
+			if d.Due-d.Arrival < want {
+				t.Fatalf("%s: a frame took %d ns", keys, d.Due-d.Arrival)
+			}
 		}
 	}
 }

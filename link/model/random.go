@@ -7,22 +7,13 @@ import (
 	"math/rand/v2"
 )
 
-// randomness gives every property its own stream, so that what one draws never moves another: with jitter
-// turned on, the same frames are lost as without.
-type randomness struct {
-	loss, jitter, reorder, duplicate, corrupt *rand.Rand
-}
-
-// newRandomness derives the streams from the seed, the link's name and the direction alone: another link in
-// the same run changes none of them.
-func newRandomness(seed uint64, link, direction string) randomness {
-	stream := func(purpose string) *rand.Rand {
+// newStream gives every purpose its own draws, so that what one draws never moves another: with jitter turned
+// on, the same frames are lost as without. They follow from the seed, the link's name and the direction alone:
+// another link in the same run changes none of them.
+func newStream(seed uint64, link, direction string) stream {
+	return func(purpose string) *rand.Rand {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", seed, link, direction, purpose))
 		return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:16])))
-	}
-	return randomness{
-		loss: stream("loss"), jitter: stream("jitter"), reorder: stream("reorder"),
-		duplicate: stream("duplicate"), corrupt: stream("corrupt"),
 	}
 }
 

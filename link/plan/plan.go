@@ -120,28 +120,17 @@ func (l *Link) resolve(raw json.RawMessage, directory string) error {
 			return fmt.Errorf("%s.address: %q, want an IP address", end.key, end.end.Address)
 		}
 	}
-	both, err := decodeChange(raw, directory)
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &keys); err != nil {
+		return err
+	}
+	both, err := l.middle(keys, directory)
 	if err != nil {
-		return err
-	}
-	if l.ShapedAtHosts() {
-		both.RateBPS, both.BurstBytes, both.Queue = nil, nil, nil
-	} else if both.Trace != nil {
-		both.RateBPS = nil // for the probe and the reader: about what the trace gives
-	}
-	if both.Trace != nil && l.ShapedAtHosts() {
-		return fmt.Errorf("queue.mode: %q, want a queue in the middle, where the trace paces frames", l.Queue.Mode)
-	}
-	if err := both.Validate(); err != nil {
-		return err
-	}
-	var byDirection map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &byDirection); err != nil {
 		return err
 	}
 	for i, direction := range Directions {
 		l.Middle[i] = model.Properties{}.Apply(&both)
-		text, ok := byDirection[direction]
+		text, ok := keys[direction]
 		if !ok {
 			continue
 		}
@@ -152,4 +141,33 @@ func (l *Link) resolve(raw json.RawMessage, directory string) error {
 		l.Middle[i] = l.Middle[i].Apply(&own)
 	}
 	return nil
+}
+
+// middle is what a link's keys ask of its middle, both ways.
+func (l *Link) middle(keys map[string]json.RawMessage, directory string) (model.Change, error) {
+	asked := map[string]json.RawMessage{}
+	for _, key := range append(model.Keys(), "trace_file", "jitter_file") {
+		if value, ok := keys[key]; ok {
+			asked[key] = value
+		}
+	}
+	if err := withFiles(asked, directory); err != nil {
+		return model.Change{}, err
+	}
+	if _, paced := asked["trace_ms"]; paced {
+		if l.ShapedAtHosts() {
+			return model.Change{}, fmt.Errorf("queue.mode: %q, want a queue in the middle, where the trace paces frames", l.Queue.Mode)
+		}
+		delete(asked, "rate_bps") // for the probe and the reader: about what the trace gives
+	}
+	if l.ShapedAtHosts() {
+		delete(asked, "rate_bps")
+		delete(asked, "burst_bytes")
+		delete(asked, "queue")
+	}
+	text, err := json.Marshal(asked)
+	if err != nil {
+		return model.Change{}, err
+	}
+	return model.ParseChange(text)
 }

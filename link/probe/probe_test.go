@@ -109,10 +109,13 @@ func TestQuantile(t *testing.T) {
 }
 
 func TestLongestDelayBoundsJitter(t *testing.T) {
+	with := func(jitter model.Jitter) model.Properties {
+		return model.Properties{DelayMS: 100, Impairments: model.Impairments{Jitter: jitter}}
+	}
 	for want, p := range map[time.Duration]model.Properties{
-		100 * time.Millisecond: {DelayMS: 100},
-		150 * time.Millisecond: {DelayMS: 100, JitterMS: 10},
-		140 * time.Millisecond: {DelayMS: 100, JitterKind: model.JitterSamples, JitterSamplesMS: []float64{1, 40}},
+		100 * time.Millisecond: with(model.Jitter{}),
+		150 * time.Millisecond: with(model.Jitter{JitterMS: 10}),
+		140 * time.Millisecond: with(model.Jitter{JitterKind: model.JitterSamples, JitterSamplesMS: []float64{1, 40}}),
 	} {
 		if got := (&direction{middle: &p}).longestDelay(); got < want || got > want+time.Second {
 			t.Errorf("%+v: %v, want %v and a little", p, got, want)

@@ -13,13 +13,20 @@ import (
 // windows are equal again, and what arrives in half a second after that.
 func TestBreaks(t *testing.T) {
 	t.Parallel()
-	all, none, up, down := 1.0, 0.0, true, false
+	up, down := true, false
+	loses := func(share string) *model.Change {
+		c, err := model.ParseChange([]byte(`{"loss": ` + share + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &c
+	}
 	const at, lasts = 5 * time.Second, time.Second
 	breaks := map[string][]Event{
 		"reader paused": {{At: at, Transfer: "s", Connection: 1, PauseRead: lasts}},
 		"black hole": {
-			{At: at, Link: "link2", Set: &model.Change{Loss: &all}},
-			{At: at + lasts, Link: "link2", Set: &model.Change{Loss: &none}},
+			{At: at, Link: "link2", Set: loses("1")},
+			{At: at + lasts, Link: "link2", Set: loses("0")},
 		},
 		"carrier down": {{At: at, Link: "link2", Plug: &down}, {At: at + lasts, Link: "link2", Plug: &up}},
 	}

@@ -109,7 +109,8 @@ func transferOver(paths []path, q queueKind, policy string, bytes int64) Run {
 	t := Transfer{Name: "s", Bytes: bytes}
 	for i, p := range paths {
 		name := fmt.Sprint("link", i+1)
-		properties := model.Properties{FramesPPS: p.pps, Queue: q.queue(p), DelayMS: p.delayMS, Loss: p.loss}
+		properties := model.Properties{FramesPPS: p.pps, Queue: q.queue(p), DelayMS: p.delayMS}
+		properties.Loss = p.loss
 		run.Links = append(run.Links, Link{Name: name, AB: properties, BA: properties})
 		t.Paths = append(t.Paths, []string{name})
 		ids = append(ids, name)

@@ -27,21 +27,13 @@ ENTRIES = (
     _link(
         "delay-plus-1.5-ms",
         "a timer that fires late",
-        Swap(
-            "link/model/delay.go",
-            "ms := p.DelayMS\n\tswitch {\n\tcase p.JitterKind == JitterSamples:\n\t\tif n :=",
-            "ms := p.DelayMS + 1.5\n\tswitch {\n\tcase p.JitterKind == JitterSamples:\n\t\tif n :=",
-        ),
+        Swap(_DIRECTION, "delayMS: d.properties.DelayMS,", "delayMS: d.properties.DelayMS + 1.5,"),
     ),
     _link(
         "loss-one-way",
         "a bad cable: 1% is lost on the way there, nothing on the way back",
         *_ONE_WAY,
-        Swap(
-            _DIRECTION,
-            "if d.loss.lose(p, d.random.loss) {",
-            "if d.loss.lose(p, d.random.loss) || d.oneWay && d.counts.In%100 == 50 {",
-        ),
+        Swap(_DIRECTION, "if impair(p); p.lost {", "if impair(p); p.lost || d.oneWay && d.counts.In%100 == 50 {"),
     ),
     _link(
         "queue-twice",
@@ -51,12 +43,12 @@ ENTRIES = (
     _link(
         "reordering",
         "5% of the packets overtake the others",
-        Swap(_DIRECTION, "chance(d.random.reorder, p.Reorder)", "chance(d.random.reorder, 0.05)"),
+        Swap("link/model/reordering.go", "chance(r, o.Reorder)", "chance(r, 0.05)"),
     ),
     _link(
         "duplicates",
         "2% of the packets arrive twice",
-        Swap(_DIRECTION, "chance(d.random.duplicate, p.Duplicate)", "chance(d.random.duplicate, 0.02)"),
+        Swap("link/model/duplication.go", "chance(r, d.Duplicate)", "chance(r, 0.02)"),
     ),
     _link(
         "queue-drops",
