@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from topologies import netem_options
 from topologies.commands import CommandFailed, run
+from topologies.impairments import IMPAIRMENTS, jitter
 from topologies.link import Link, shaped_at_hosts
 
 RELAY_FRAMES = 1 << 17
@@ -59,7 +59,7 @@ def refusals(links: Sequence[Link], middle: Literal["netem", "relay"]) -> list[s
 def _unreadable(link: Link) -> str | None:
     try:
         if file := link.get("jitter_file"):
-            netem_options.read_samples_ms(Path(file))
+            jitter.read_samples_ms(Path(file))
     except (OSError, ValueError) as error:
         return str(error)
     return None
@@ -68,16 +68,11 @@ def _unreadable(link: Link) -> str | None:
 def _netem_refusals(link: Link) -> Iterator[str]:
     if trace := link.get("trace_file"):
         yield f"trace {trace}: netem has constant rates only"
-    if (jitter_ms := link.get("jitter_ms", 0.0)) > netem_options.JITTER_MAX_MS:
-        yield f"jitter {jitter_ms:g} ms: netem takes {netem_options.JITTER_MAX_MS:.0f} ms at most"
-    if file := link.get("jitter_file"):
-        samples = netem_options.read_samples_ms(Path(file))
-        if len(samples) > netem_options.TABLE_SAMPLES:
-            yield (f"jitter file {file}: {len(samples)} samples, netem takes {netem_options.TABLE_SAMPLES} at most")
-        # A table's entries reach to 4 times the jitter.
-        longest_ms, most_ms = max(map(abs, samples)), 4 * netem_options.JITTER_MAX_MS
-        if longest_ms > most_ms:
-            yield f"jitter file {file}: {longest_ms:g} ms, netem takes {most_ms:.0f} ms at most"
+    for impairment in IMPAIRMENTS:
+        if impairment.netem:
+            yield from impairment.netem_refuses(link)
+        elif asked := [key for key in impairment.effects if link.get(key)]:
+            yield f"{asked[0]}: netem can't do that"
     if not shaped_at_hosts(link) and os.geteuid() == 0:
         mode = link["queue"]["mode"]
         for kind in ("htb", "codel") if mode == "codel" else ("htb",):

@@ -6,10 +6,19 @@ Standard library only, for ``mn --custom``.
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from topologies.impairments import IMPAIRMENTS, KEYS
+from topologies.impairments.impairment import DelayMs, Share
 from topologies.typed_dict import TypedDict
 from topologies.units import QueueLength, Rate
+
+if TYPE_CHECKING:
+    from topologies.impairments.corrupt import Corrupt
+    from topologies.impairments.duplicate import Duplicate
+    from topologies.impairments.jitter import Jitter
+    from topologies.impairments.loss import Loss
+    from topologies.impairments.reorder import Reorder
 
 ETHERNET_IPV4_UDP_BYTES = 14 + 20 + 8
 NCP_DATA_HEADER_BYTES = 7
@@ -31,15 +40,6 @@ class Queue(TypedDict):
     """Full-size packets that it holds before a write blocks or a packet is dropped."""
 
 
-class GilbertElliott(TypedDict):
-    """Bursty loss by two states; all fractions."""
-
-    enter: float
-    leave: float
-    loss_good: float
-    loss_bad: float
-
-
 class LinkEnd(TypedDict):
     """A link's end: the host's interface and the interface of the middle that it is wired to."""
 
@@ -51,22 +51,19 @@ class LinkEnd(TypedDict):
     middle_interface: str
 
 
-class Impairments(TypedDict, total=False):
-    """What a link's middle does to frames beyond delay and independent loss. Names as in ``link/model``."""
+if TYPE_CHECKING:
+    # Those whose keys are named outside their files.
+    class Impairments(Corrupt, Duplicate, Jitter, Loss, Reorder, total=False):
+        """What a link's middle does to frames beyond delay and independent loss. Names as in ``link/model``."""
 
-    jitter_ms: float
-    """Half-width (uniform) or standard deviation (normal) of what is added to each frame's delay."""
-    jitter: Literal["uniform", "normal", "samples"]
-    """Uniform, if nothing is said."""
-    jitter_file: str
-    """Samples of jitter in milliseconds, one per line, drawn with replacement; absolute path."""
-    jitter_reorders: bool
-    gilbert_elliott: GilbertElliott
-    reorder: float
-    duplicate: float
-    corrupt: float
-    trace_file: str
-    """Delivery opportunities in mahimahi's format instead of a constant rate; absolute path."""
+        trace_file: str
+        """Delivery opportunities in mahimahi's format instead of a constant rate; absolute path."""
+else:
+    Impairments = TypedDict("Impairments", {**KEYS, "trace_file": str}, total=False)
+
+
+FILES = (*(key for impairment in IMPAIRMENTS for key in impairment.files), "trace_file")
+"""Keys of a link that name a file of the machine."""
 
 
 class UnimpairedLink(TypedDict):
@@ -83,8 +80,8 @@ class UnimpairedLink(TypedDict):
     frame_bytes: int
     burst_bytes: int
     queue: Queue
-    delay_ms: float
-    loss: float
+    delay_ms: DelayMs
+    loss: Share
     seed: int
 
 

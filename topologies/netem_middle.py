@@ -12,6 +12,7 @@ from topologies import netem_options, shaper
 from topologies.capabilities import netem_takes_seed
 from topologies.commands import CommandFailed
 from topologies.fabric import Fabric
+from topologies.impairments import jitter
 from topologies.link import Link, burst_bytes_at, shaped_at_hosts
 from topologies.live_change import Applied, pair_ends, set_carrier, wait_until
 from topologies.netem_options import DIRECTIONS, Properties
@@ -130,11 +131,9 @@ class NetemMiddle:
         return f"qdisc {verb} dev {end['middle_interface']} root handle 1: {' '.join(options)}"
 
     def _write_table(self, link: Link) -> None:
-        name = netem_options.table_name(Properties.of(link))
-        if name:
+        if name := jitter.table_name(link):
             assert self._directory is not None
-            table = netem_options.table(Properties.of(link))
-            (Path(self._directory.name) / f"{name}.dist").write_text(table)
+            (Path(self._directory.name) / f"{name}.dist").write_text(jitter.table(link))
 
     def _tc(self, lines: Sequence[str]) -> Applied:
         """Commands in one process of ``tc``, so that they take effect within microseconds of each other."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing_extensions import TypedDict
+    from typing_extensions import TypedDict, is_typeddict
 else:
     try:
-        from typing_extensions import TypedDict
+        from typing_extensions import TypedDict, is_typeddict
     except ModuleNotFoundError:
-        from typing import TypedDict
+        from typing import TypedDict, is_typeddict
 
-__all__ = ["TypedDict"]
+__all__ = ["TypedDict", "is_typeddict"]

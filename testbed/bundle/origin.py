@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 from testbed import build, paths, traffic
 from testbed.bundle.verified import Verified
@@ -29,9 +29,7 @@ from testbed.scenario.files import LINKS
 from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
 from testbed.tables.verify import asked_by, is_repeated
-
-PATHS: tuple[Literal["jitter_file", "trace_file"], ...] = ("jitter_file", "trace_file")
-"""Keys of a link that name a file of the machine."""
+from topologies.link import FILES
 
 
 def provenance_of(folder: Path) -> dict[str, Any]:
@@ -141,13 +139,13 @@ def policies_here() -> PolicyFacts:
 
 def paths_of(plan: Plan) -> list[str]:
     """The files of the machine that a plan names."""
-    return [link[key] for link in plan["links"] for key in PATHS if key in link]
+    return [str(value) for link in plan["links"] for key, value in link.items() if key in FILES]
 
 
 def _named_files(plan: Plan) -> dict[str, Any]:
     """With files of the machine by their names alone."""
     links = [
-        {key: PurePosixPath(str(value)).name if key in PATHS else value for key, value in link.items()}
+        {key: PurePosixPath(str(value)).name if key in FILES else value for key, value in link.items()}
         for link in plan["links"]
     ]
     return {**plan, "links": links}

@@ -18,6 +18,7 @@ from testbed.checks.links_as_planned import links_off
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import traffic_of
+from topologies.impairments import keys_that
 from topologies.link import Link
 
 MOST_GAP_S = 1.0
@@ -37,6 +38,8 @@ RATE_OFF = 0.05
 """How far, in the median, a rate may be from what its counter says, in parts of the largest rate."""
 RTT_OFF = 0.02
 """How far an RTT may be below that of the path's delays: those may be off by what calibration lets pass."""
+COPYING, HASTENING = frozenset(keys_that("copies")), keys_that("hastens")
+"""Properties by which more frames arrive than were sent, and by which one may be faster than its link's delay."""
 
 Array = NDArray[np.float64]
 
@@ -173,8 +176,10 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[str]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
     ends = [evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver")]
     sent, received = ({told["index"]: told for told in end.get("connections", [])} for end in ends)
-    copying = {link["name"] for link in evidence.plan["links"] if link.get("duplicate")}
-    copying |= {a["link"] for a in evidence.plan["timeline"] if a["kind"] == "set" and "duplicate" in a["properties"]}
+    copying = {link["name"] for link in evidence.plan["links"] if any(link.get(key) for key in COPYING)}
+    copying |= {
+        a["link"] for a in evidence.plan["timeline"] if a["kind"] == "set" and not COPYING.isdisjoint(a["properties"])
+    }
     for connection in session["connections"]:
         index = connection["index"]
         if index not in sent or index not in received or copying & set(asked.path_of(connection)):
@@ -185,7 +190,7 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[str]:
 
 
 def _least_delay_ms(plan: Plan, link: Link) -> float:
-    if link.get("jitter_ms") or link.get("jitter_file") or link.get("reorder"):
+    if any(link.get(key) for key in HASTENING):
         return 0.0
     changed = [
         float(a["properties"]["delay_ms"])

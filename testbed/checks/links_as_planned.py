@@ -19,6 +19,7 @@ from testbed.checks.evidence import Evidence, Timed
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Action, Limits, Plan, Session
 from testbed.series import named
+from topologies.impairments import keys_that
 from topologies.link import Link
 
 Array = NDArray[np.float64]
@@ -28,7 +29,7 @@ NOT_YET_S = 0.11
 """So long after a change a link may still say that it was told what held before."""
 BEFORE_S = 0.001
 """A sample of the time of a change tells of what holds after it."""
-UNKEPT = ("jitter_ms", "jitter_file", "reorder", "duplicate", "gilbert_elliott", "trace_file")
+UNKEPT = (*keys_that("varies"), "trace_file")
 """Properties with which a mean over a run says little of what was asked."""
 FIELDS = {
     "rate": "achieved_bps",

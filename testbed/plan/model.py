@@ -6,13 +6,16 @@ traffic, topologies or impairments have is ``NotRequired``. Readers ignore keys 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
+from topologies.impairments import KEYS, NUMBERS
+from topologies.impairments.impairment import DelayMs, Share
+from topologies.impairments.loss import GilbertElliott
 from topologies.layout import Route
-from topologies.link import GilbertElliott, Link
+from topologies.link import Link
 
 Runtime: TypeAlias = Literal["docker", "process", "virtual"]
 Middle: TypeAlias = Literal["netem", "relay", "model"]
@@ -43,17 +46,22 @@ class Node(TypedDict):
     forwards: bool
 
 
-class Properties(TypedDict, total=False):
+class SetProperties(TypedDict, total=False):
     """What an action sets of a link; named as in ``link/model``."""
 
     rate_bps: int
-    delay_ms: float
-    jitter_ms: float
-    loss: float
+    delay_ms: DelayMs
+    jitter_ms: DelayMs
+    loss: Share
     gilbert_elliott: GilbertElliott
-    reorder: float
-    duplicate: float
-    corrupt: float
+
+
+if TYPE_CHECKING:
+    Properties = SetProperties
+else:
+    NUMBERS_SET = {key: KEYS[key] for key in NUMBERS}
+    Properties = TypedDict("Properties", {**SetProperties.__annotations__, **NUMBERS_SET}, total=False)
+    Properties.__doc__ = SetProperties.__doc__
 
 
 class SetAction(TypedDict):

@@ -8,21 +8,15 @@ unfolded into them here, so that whoever carries them out needs no state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, cast
 
 from testbed.plan.model import Action, CarrierAction, Directions, Properties, SetAction
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
+from topologies.impairments import NUMBERS
 from topologies.link import Link
 from topologies.units import Rate
 
-_NUMBERS: tuple[Literal["delay_ms", "jitter_ms", "loss", "reorder", "duplicate", "corrupt"], ...] = (
-    "delay_ms",
-    "jitter_ms",
-    "loss",
-    "reorder",
-    "duplicate",
-    "corrupt",
-)
+_AS_ASKED = ("delay_ms", "jitter_ms", "loss", *NUMBERS)
 """Properties that a plan has as the event does."""
 
 
@@ -143,10 +137,8 @@ def _carrier(at_s: float, link: Link, *, up: bool) -> CarrierAction:
 
 
 def _properties(event: SetLink, link: Link) -> Properties:
-    asked = Properties()
-    for name in _NUMBERS:
-        if (value := getattr(event, name)) is not None:
-            asked[name] = value
+    numbers = {name: value for name in _AS_ASKED if (value := getattr(event, name)) is not None}
+    asked = cast(Properties, numbers)
     if event.rate is not None:
         asked["rate_bps"] = _bps(event.rate, link)
     if event.burst_loss is not None:

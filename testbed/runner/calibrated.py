@@ -8,8 +8,9 @@ from typing import Literal
 
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
+from topologies.impairments import keys_that
 
-LOSING = ("loss", "gilbert_elliott", "corrupt")
+LOSING = keys_that("drops", "spoils")
 """Properties by which a link loses packets that the probe sends."""
 MOST_LOST = 1
 """Of a link that is to lose none the machine may lose so many."""

@@ -14,11 +14,12 @@ from influxdb.line_protocol import make_lines
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
 from testbed.checks.result import Trust
 from testbed.plan.model import Limits, Plan
+from topologies.impairments import keys_that
 
 FABRIC = "fabric"
 """Where :meth:`testbed.runner.network.Network.qdiscs` says that a link's middle is."""
-LOSSES = {"loss", "gilbert_elliott"}
-"""Properties that have frames lost."""
+DROPPING = keys_that("drops")
+"""Properties that have frames dropped in the middle."""
 HOST_LOAD = "host_load.csv"
 """The host's samples in the result folder: the seconds that each covers, and the idle part of them."""
 Spans = Sequence[tuple[float, float]]
@@ -31,12 +32,12 @@ def lossy_interfaces(plan: Plan) -> set[str]:
         action["link"]
         for action in plan["timeline"]
         if action["kind"] != "pause_read"
-        and (action["kind"] == "carrier" or not LOSSES.isdisjoint(action["properties"]))
+        and (action["kind"] == "carrier" or not action["properties"].keys().isdisjoint(DROPPING))
     }
     return {
         link[end]["middle_interface"]
         for link in plan["links"]
-        if link["loss"] or "gilbert_elliott" in link or link["name"] in acted_on
+        if any(link.get(key) for key in DROPPING) or link["name"] in acted_on
         for end in ("a", "b")
     }
 

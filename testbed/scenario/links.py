@@ -7,9 +7,12 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
+from testbed.scenario.impaired import impaired
 from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes
 from testbed.scenario.section import Name, Section
-from topologies.link import GilbertElliott, Impairments, QueueMode
+from topologies.impairments import NUMBERS
+from topologies.impairments.loss import GilbertElliott
+from topologies.link import Impairments, QueueMode
 from topologies.units import QueueLength
 
 
@@ -59,6 +62,7 @@ class BurstLoss(Section):
         return {"enter": self.enter, "leave": self.leave, "loss_good": self.loss_good, "loss_bad": self.loss_bad}
 
 
+@impaired(0.0)
 class Link(Section):
     """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
 
@@ -72,9 +76,6 @@ class Link(Section):
     loss: Fraction = 0.0
     burst_loss: BurstLoss | None = None
     jitter: Jitter | None = None
-    reorder: Fraction = 0.0
-    duplicate: Fraction = 0.0
-    corrupt: Fraction = 0.0
     copies: int = Field(1, ge=1, le=64)
     """How many links like this one there are: ``name-1``, ``name-2``, …; with one, just ``name``."""
     trace: Path | None = None
@@ -124,12 +125,10 @@ class Link(Section):
             "jitter": "samples" if jitter and jitter.file else kind,
             "jitter_file": str((folder / jitter.file).resolve()) if jitter and jitter.file else "",
             "jitter_reorders": bool(jitter and jitter.reorders),
-            "reorder": self.reorder,
-            "duplicate": self.duplicate,
-            "corrupt": self.corrupt,
             "trace_file": str((folder / self.trace).resolve()) if self.trace else "",
         }
         if self.burst_loss:
             found["gilbert_elliott"] = self.burst_loss.as_planned()
-        set_ = {key: value for key, value in found.items() if value and value != "uniform"}
+        all_ = {**found, **{key: getattr(self, key) for key in NUMBERS}}
+        set_ = {key: value for key, value in all_.items() if value and value != "uniform"}
         return cast(Impairments, set_)

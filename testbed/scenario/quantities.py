@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from topologies import units
+from topologies.impairments.impairment import SHARE
 
 
 def _whole(seconds: float) -> float:
@@ -32,9 +33,7 @@ DelayMilliseconds = Annotated[float, BeforeValidator(units.parse_delay_ms), DURA
 SizeBytes = Annotated[
     int, BeforeValidator(units.parse_size_bytes), written("a size with its unit", "48MiB", "64KiB", "1024B")
 ]
-Fraction = Annotated[
-    float, BeforeValidator(units.parse_fraction), written("a fraction, in percent or from 0 to 1", "1%", 0.01)
-]
+Fraction = Annotated[float, BeforeValidator(SHARE.parse), written(SHARE.description, *SHARE.examples)]
 LinkRate = Annotated[
     units.Rate,
     BeforeValidator(units.parse_rate),

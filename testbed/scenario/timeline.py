@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from testbed.scenario.impaired import impaired
 from testbed.scenario.links import BurstLoss
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, LinkRate
 from testbed.scenario.section import Name, Section
@@ -24,6 +25,7 @@ class Event(Section):
         return 1
 
 
+@impaired(None)
 class SetLink(Event):
     """Change properties of a link, keeping what is queued; 0 takes an impairment away."""
 
@@ -35,9 +37,6 @@ class SetLink(Event):
     jitter_ms: DelayMilliseconds | None = Field(None, alias="jitter")
     loss: Fraction | None = None
     burst_loss: BurstLoss | None = None
-    reorder: Fraction | None = None
-    duplicate: Fraction | None = None
-    corrupt: Fraction | None = None
 
     @model_validator(mode="after")
     def _something(self) -> SetLink:

@@ -11,7 +11,8 @@ from typing import Any
 
 from testbed import paths
 from tests.netem.lab import Lab, flow, lab
-from topologies.link import GilbertElliott, Impairments, Link, resolve_link
+from topologies.impairments.loss import GilbertElliott
+from topologies.link import Impairments, Link, resolve_link
 from topologies.relay_middle import links_only_plan
 from topologies.units import QueueLength, Rate
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from topologies.capabilities import RELAY_FRAMES, refusals
+from topologies.impairments.jitter import TABLE_SAMPLES
 from topologies.link import Impairments, Link, resolve_link
-from topologies.netem_options import TABLE_SAMPLES
 from topologies.units import QueueLength, Rate
 
 

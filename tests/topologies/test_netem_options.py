@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topologies import netem_options, shaper
-from topologies.link import GilbertElliott, Impairments, Link, QueueMode, resolve_link
+from topologies.impairments import jitter
+from topologies.impairments.impairment import percent
+from topologies.impairments.loss import GilbertElliott
+from topologies.link import Impairments, Link, QueueMode, resolve_link
 from topologies.netem_options import Properties
 from topologies.units import QueueLength, Rate
 
@@ -67,7 +70,7 @@ def test_bursty_loss_in_the_order_of_tc() -> None:
 
 @given(st.floats(0, 1))
 def test_shares_are_as_fine_as_netem_itself(share: float) -> None:
-    text = netem_options.percent(share)
+    text = percent(share)
     assert text.endswith("%")
     assert float(text[:-1]) / 100 == pytest.approx(share, abs=2**-33)
     assert "e" not in text, "tc reads no exponents"
@@ -84,7 +87,7 @@ def test_one_loss_replaces_the_other() -> None:
     ("change", "message"),
     [
         ({"dely_ms": 1}, "dely_ms: no such property"),
-        ({"loss": 1.5}, "loss: 1.5, want a fraction"),
+        ({"loss": 1.5}, "loss: 1.5, want a number from 0 to 1"),
         ({"delay_ms": -1}, "delay_ms: -1"),
         ({"delay_ms": float("nan")}, "delay_ms: nan"),
         ({"rate_bps": 0}, "rate_bps: 0"),
@@ -102,7 +105,7 @@ def test_bad_changes_are_named(change: dict[str, object], message: str) -> None:
 def test_a_change_changes_nothing_else() -> None:
     before = Properties.of(link(loss=0.1, delay_ms=3, impairments=Impairments(duplicate=0.2)))
     after = before.changed({"delay_ms": 7.0})
-    assert after.delay_ms == 7
+    assert after.line["delay_ms"] == 7
     assert after.changed({"delay_ms": 3.0}) == before
 
 
@@ -120,16 +123,16 @@ def test_each_queue_has_its_discipline(mode: QueueMode, kind: str) -> None:
     assert options[:3] == [kind, "limit", "40"]
 
 
-def entries(properties: Properties) -> list[int]:
-    return [int(line) for line in netem_options.table(properties).splitlines()]
+def entries(asked: Link) -> list[int]:
+    return [int(line) for line in jitter.table(asked).splitlines()]
 
 
 def test_normal_jitter_has_the_standard_deviation_asked() -> None:
-    properties = Properties.of(link(impairments=Impairments(jitter_ms=5, jitter="normal")))
-    multiples = [entry / netem_options.TABLE_UNIT for entry in entries(properties)]
+    asked = link(impairments=Impairments(jitter_ms=5, jitter="normal"))
+    multiples = [entry / jitter.TABLE_UNIT for entry in entries(asked)]
     assert fmean(multiples) == pytest.approx(0, abs=1e-3)
     assert pstdev(multiples) == pytest.approx(1, rel=2e-3)
-    assert netem_options.jitter_option_ms(properties) == 5
+    assert jitter.option_ms(asked) == 5
 
 
 A_NANOSECOND_MS = 1e-6  # finer than that, netem has no delay
@@ -139,24 +142,22 @@ A_NANOSECOND_MS = 1e-6  # finer than that, netem has no delay
 def test_samples_survive_the_table(tmp_path_factory: pytest.TempPathFactory, samples_ms: list[float]) -> None:
     path = tmp_path_factory.mktemp("jitter") / "samples.txt"
     path.write_text("\n".join(map(repr, samples_ms)))
-    properties = Properties.of(link(impairments=Impairments(jitter="samples", jitter_file=str(path))))
-    unit_ms = netem_options.jitter_option_ms(properties)
+    asked = link(impairments=Impairments(jitter="samples", jitter_file=str(path)))
+    unit_ms = jitter.option_ms(asked)
     largest = max(map(abs, samples_ms))
-    for entry, sample in zip(entries(properties), samples_ms, strict=True):
+    for entry, sample in zip(entries(asked), samples_ms, strict=True):
         assert abs(entry) < 2**15
-        assert entry * unit_ms / netem_options.TABLE_UNIT == pytest.approx(
-            sample, abs=max(largest / 30_000, A_NANOSECOND_MS)
-        )
+        assert entry * unit_ms / jitter.TABLE_UNIT == pytest.approx(sample, abs=max(largest / 30_000, A_NANOSECOND_MS))
 
 
 def test_a_bad_sample_is_named(tmp_path: Path) -> None:
     path = tmp_path / "samples.txt"
     path.write_text("1.5\n\nsoon\n")
     with pytest.raises(ValueError, match=r"samples.txt: line 3: 'soon', want milliseconds"):
-        netem_options.read_samples_ms(path)
+        jitter.read_samples_ms(path)
     path.write_text("\n")
     with pytest.raises(ValueError, match="no sample"):
-        netem_options.read_samples_ms(path)
+        jitter.read_samples_ms(path)
 
 
 def test_each_direction_and_change_has_its_own_seed() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by
+from topologies.impairments import keys_that
 
-UNKEPT = ("loss", "gilbert_elliott", "jitter_ms", "jitter_file", "reorder", "duplicate", "corrupt")
+UNKEPT = keys_that()
 """Properties of a link by which it loses packets, changes them or their order."""
 
 

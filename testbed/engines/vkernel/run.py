@@ -18,6 +18,7 @@ from testbed.plan.model import Plan
 from testbed.plan.resolve import expected_transfer_s, new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
+from topologies.link import FILES
 
 SOURCES = (
     "collectors",
@@ -126,7 +127,7 @@ def _folders_in(plan: Plan) -> list[guest.Mount]:
     """Folders of files that the plan names by their paths, where the guest would not have them."""
     files = [plan["topology"].get("file")]
     for link in plan["links"]:
-        files += [link.get("jitter_file"), link.get("trace_file")]
+        files += [str(value) for key, value in link.items() if key in FILES]
     folders = sorted({Path(file).parent for file in files if file})
     return [guest.Mount(folder, folder) for folder in folders if not _is_programs(folder)]
 

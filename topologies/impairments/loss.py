@@ -1,0 +1,35 @@
+"""``loss`` and ``burst_loss``: frames are lost, each for itself (``loss``, which every link of a plan has) or in bursts
+(``gilbert_elliott``)."""
+
+from __future__ import annotations
+
+from topologies.impairments.impairment import Asked, Impairment, Share, percent
+from topologies.typed_dict import TypedDict
+
+
+class GilbertElliott(TypedDict):
+    """Bursty loss by two states; all fractions."""
+
+    enter: Share
+    leave: Share
+    loss_good: Share
+    loss_bad: Share
+
+
+class Loss(TypedDict, total=False):
+    """In place of the loss of each frame for itself."""
+
+    gilbert_elliott: GilbertElliott
+
+
+def netem(asked: Asked) -> list[str]:
+    """Loss by two states is drawn before the state moves, ``link/model`` does it after: the same process one frame
+    apart."""
+    bursts = asked.get("gilbert_elliott")
+    if bursts is None:
+        return ["loss", percent(asked["loss"])]
+    shares = (bursts["enter"], bursts["leave"], bursts.get("loss_bad", 1.0), bursts.get("loss_good", 0.0))
+    return ["loss", "gemodel", *(percent(share) for share in shares)]
+
+
+IMPAIRMENT = Impairment(keys=Loss, effects={"loss": ("drops",), "gilbert_elliott": ("drops", "varies")}, netem=netem)

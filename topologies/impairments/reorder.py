@@ -1,0 +1,19 @@
+"""``reorder``: a frame skips the delay, and so overtakes others."""
+
+from __future__ import annotations
+
+from topologies.impairments.impairment import SHARE, Asked, Impairment, Share, percent
+from topologies.typed_dict import TypedDict
+
+
+class Reorder(TypedDict, total=False):
+    """The share of the frames."""
+
+    reorder: Share
+
+
+def netem(asked: Asked) -> list[str]:
+    return ["reorder", percent(asked.get("reorder", 0.0))]
+
+
+IMPAIRMENT = Impairment(keys=Reorder, effects={"reorder": ("hastens", "varies")}, written=SHARE, netem=netem)
