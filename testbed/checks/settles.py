@@ -16,6 +16,9 @@ from testbed.checks.ratio import quotients
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.series import named
 
+TOLERANCE = 0.2
+"""Where nothing else is asked, and of what is measured without a check; a part of the target."""
+
 
 class Settles(CheckParameters):
     """From ``within`` seconds after ``from`` until ``to``, first/second is within ``tolerance`` of ``target``.
@@ -30,7 +33,7 @@ class Settles(CheckParameters):
         ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
     )
     target: float | None = Field(None, gt=0)
-    tolerance: float = Field(0.2, gt=0, lt=1)
+    tolerance: float = Field(TOLERANCE, gt=0, lt=1)
     within_s: Seconds = Field(validation_alias=AliasChoices("within", "within_s"))
     from_s: Seconds = Field(0.0, validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))

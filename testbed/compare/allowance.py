@@ -12,15 +12,13 @@ import numpy as np
 from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.checks.ratio import quotients
-from testbed.checks.settles import settled_s
+from testbed.checks.settles import TOLERANCE, settled_s
 from testbed.plan.model import Session
 
 SHARE_TOLERANCE = 0.03
 GOODPUT_TOLERANCE = 0.03
 CONVERGENCE_TOLERANCE = 0.10
 _SAMPLED_WITHIN_S = 0.06
-CONVERGED_WITHIN = 0.20
-"""Converged: the ratio of two windows is within this part of the ratio of their links' rates, for good."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviati
         # One sample more or less is no difference.
         off = max(0.0, abs(b - a) - first.interval_s) / max(a, first.interval_s)
     said = ["never" if t is None else f"{t:.1f} s" for t in (a, b)]
-    text = f"converged within ±{CONVERGED_WITHIN:.0%} for good: {said[0]} and {said[1]}"
+    text = f"converged within ±{TOLERANCE:.0%} for good: {said[0]} and {said[1]}"
     return Deviation(session["name"], "convergence", a, b, off, CONVERGENCE_TOLERANCE, text)
 
 
@@ -139,5 +137,5 @@ def _converged_s(session: Session, run: Evidence) -> float | None:
     times = []
     for other in connections[1:]:
         t_s, ratio = quotients(windows[connections[0]], windows[other], within_s=run.interval_s / 2)
-        times.append(settled_s(t_s, ratio, rates[connections[0]] / rates[other], CONVERGED_WITHIN))
+        times.append(settled_s(t_s, ratio, rates[connections[0]] / rates[other], TOLERANCE))
     return None if None in times else max(t for t in times if t is not None)

@@ -14,6 +14,7 @@ from testbed.checks.verify import read_verdict
 from testbed.figures import title_of, unit_of
 from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
+from testbed.sweep.figures import FIGURES as OF_SWEEPS
 from testbed.sweep.figures import JUDGED_PART, measure
 
 Better = Literal["higher", "lower"] | None
@@ -33,7 +34,7 @@ class Figure:
 
 FIGURES: Mapping[str, Figure] = {
     "goodput_mib_s": Figure("Goodput", "MiB/s", "higher", 0.005),
-    "settled_s": Figure("Until the windows are in the links' ratio, ±20%", "s", "lower", 0.02, 0.2),
+    "settled_s": Figure(OF_SWEEPS["settled_s"].title, "s", "lower", 0.02, 0.2),
     "law_error": Figure("Largest error against the law", "share", "lower", 0.0, 0.002),
     "rtt_ms": Figure("Median RTT, largest of the connections", "ms", "lower", 0.02, 0.2),
     "resent_share": Figure("Resent", "share of what was sent", "lower", 0.05, 0.001),

@@ -19,7 +19,7 @@ from testbed.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.checks.quantities import RESOLVED
 from testbed.checks.ratio import Ratio, ratio
 from testbed.checks.result import rounded
-from testbed.checks.settles import Settles, settled_s, settles
+from testbed.checks.settles import TOLERANCE, Settles, settled_s, settles
 from testbed.plan.model import Plan, Session
 from testbed.series import FromFile
 
@@ -34,7 +34,7 @@ class Figure(NamedTuple):
 FIGURES: Mapping[str, Figure] = {
     "goodput_mib_s": Figure("Goodput", "MiB/s"),
     "of_bound": Figure("Goodput over what the links carry", "share"),
-    "settled_s": Figure("Until the windows are in the links' ratio, ±20%", "s"),
+    "settled_s": Figure(f"Until the windows are in the links' ratio, ±{TOLERANCE:.0%}", "s"),
     "delivered_ratio": Figure("Delivered, first over second connection", "ratio"),
     "rtt_ms": Figure("Median RTT, the largest of the connections", "ms"),
     "resent_share": Figure("Resent", "share of what was sent"),
