@@ -11,6 +11,7 @@ from typing import Literal
 
 from topologies.impairments.impairment import Asked, DelayMs, Impairment
 from topologies.typed_dict import TypedDict
+from topologies.units import LONGEST_DELAY_MS
 
 TABLE_SAMPLES = 16000
 """Entries of a table of jitter that netem takes (``NETEM_DIST_MAX`` is 16384, and ``tc`` needs room beside it)."""
@@ -64,11 +65,14 @@ def read_samples_ms(path: Path) -> list[float]:
         if not line.strip():
             continue
         try:
-            samples.append(float(line))
+            sample_ms = float(line)
         except ValueError:
-            raise ValueError(f"{path}: line {number}: {line.strip()!r}, want milliseconds") from None
-        if not math.isfinite(samples[-1]):
-            raise ValueError(f"{path}: line {number}: {line.strip()!r}, want milliseconds")
+            sample_ms = math.nan
+        if not abs(sample_ms) <= LONGEST_DELAY_MS:
+            raise ValueError(
+                f"{path}: line {number}: {line.strip()!r}, want milliseconds, {LONGEST_DELAY_MS:.0f} at most"
+            )
+        samples.append(sample_ms)
     if not samples:
         raise ValueError(f"{path}: no sample, want milliseconds, one per line")
     return samples
