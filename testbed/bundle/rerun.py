@@ -13,8 +13,8 @@ from testbed.bundle import origin
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import read_verdict, recorded_database_points
 from testbed.compare.same_bytes import Repetition, digests
+from testbed.engines import Run
 from testbed.engines.sim.run import run_id as simulated_run_id
-from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout
 from testbed.engines.vkernel import run as guest_run
 from testbed.engines.vkernel.run import GuestRun
@@ -73,11 +73,9 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> str | None:
     return None
 
 
-def _run_of(plan: Plan, loaded: LoadedScenario, results: Path) -> VirtualRun:
+def _run_of(plan: Plan, loaded: LoadedScenario, results: Path) -> Run:
     engine, quiet = engines.of(plan), QuietProgress()
-    run = engine.run(plan, loaded, engine.build(quiet), quiet, results)
-    assert isinstance(run, VirtualRun)
-    return run
+    return engine.run(plan, loaded, engine.build(quiet), quiet, results)
 
 
 def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, str]:
@@ -89,7 +87,7 @@ def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, 
     }
 
 
-def _tell(both: Repetition, run: VirtualRun, recorded: dict[str, Any], verified: Verified) -> None:
+def _tell(both: Repetition, run: Run, recorded: dict[str, Any], verified: Verified) -> None:
     here = origin.here()
     for name in both.differing:
         before, after = (digested.get(name) for digested in both.runs)
@@ -115,7 +113,7 @@ def _tell(both: Repetition, run: VirtualRun, recorded: dict[str, Any], verified:
         _tell_commit(run, recorded, verified)
 
 
-def _tell_commit(run: VirtualRun, recorded: dict[str, Any], verified: Verified) -> None:
+def _tell_commit(run: Run, recorded: dict[str, Any], verified: Verified) -> None:
     """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
     verified.unchecked[:] = [text for text in verified.unchecked if not text.startswith("commit: ")]
     plan = run.plan

@@ -12,7 +12,6 @@ from testbed import engines
 from testbed.checks.verify import read_verdict
 from testbed.compare.groups import Group, Variant, read_run
 from testbed.engines import Options, Programs, Run
-from testbed.engines.virtual_run import VirtualRun
 from testbed.errors import BadInput
 from testbed.plan.engines import engine_of
 from testbed.plan.resolve import Choices
@@ -91,7 +90,7 @@ class Versions(Folders):
 
     def carry_out(self, run: Run) -> None:
         """In the simulator, which makes many in no time, without pages."""
-        if isinstance(run, VirtualRun) and not engine_of(run.plan).kernel:
+        if not engine_of(run.plan).kernel:
             carry_out_without_pages(run, self.machine_and_code)
         else:
             super().carry_out(run)

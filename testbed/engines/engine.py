@@ -62,6 +62,12 @@ class Run(Protocol):
         """Make it, to its verdict; raises :class:`TestbedError` where that could not be reached."""
         ...
 
+    def without_database(self, database_points: int | None) -> Verdict:
+        """Make it as one of many, or to be compared with an earlier run of the plan: without database, provenance and
+        report. ``database_points``: what the database held of that one. Raises :class:`CannotRun` where time is real,
+        and no run is like another."""
+        ...
+
 
 class Engine(ABC):
     """One way to make runs. It has no state: what is true of a machine is asked for when it matters."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from testbed.documents import read_json
 from testbed.engines import Programs, Run
-from testbed.engines.virtual_run import VirtualRun
 from testbed.errors import CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.runner import provenance
 from testbed.runner.interrupts import Interrupted
@@ -35,7 +34,7 @@ def carry_out(run: Run, progress: Progress) -> None:
             raise
 
 
-def carry_out_without_pages(run: VirtualRun, facts: Mapping[str, Any]) -> None:
+def carry_out_without_pages(run: Run, facts: Mapping[str, Any]) -> None:
     """In virtual time, to the verdict, without plots, page and database: of runs that are many. ``facts`` are what
     provenance says of machine and code."""
     document = {**facts, "run": provenance.of_plan(run.plan)}

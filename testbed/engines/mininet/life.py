@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from collectors.host_load import clock_step_s
 from testbed import build, paths, traffic
 from testbed.checks.result import Trust, Verdict
-from testbed.errors import RunFailed, TestbedError, Unsupported
+from testbed.errors import CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.influx import server
 from testbed.influx.client import Client, NoAnswer, QueryFailed
 from testbed.influx.endpoint import Endpoint
@@ -66,6 +66,10 @@ class EmulatedRun:
         self.endpoint: Endpoint | None = None
         self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan)}
         self.traffic = traffic.of(plan)(traffic.Site(plan, self.folder, binaries, progress, self.provenance))
+
+    def without_database(self, database_points: int | None) -> Verdict:
+        """No run on real packets is like another."""
+        raise CannotRun("on real packets no run is made again: it would be another one")
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
