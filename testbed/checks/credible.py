@@ -8,6 +8,7 @@ Where they were not, nothing is proven, good or bad: each reason is one for the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ RATE_OFF = 0.05
 """How far, in the median, a rate may be from what its counter says, in parts of the largest rate."""
 RTT_OFF = 0.02
 """How far an RTT may be below that of the path's delays: those may be off by what calibration lets pass."""
-COPYING, HASTENING = frozenset(keys_that("copies")), keys_that("hastens")
+COPYING, HASTENING = keys_that("copies"), keys_that("hastens")
 """Properties by which more frames arrive than were sent, and by which one may be faster than its link's delay."""
 
 Array = NDArray[np.float64]
@@ -176,10 +177,8 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[str]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
     ends = [evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver")]
     sent, received = ({told["index"]: told for told in end.get("connections", [])} for end in ends)
-    copying = {link["name"] for link in evidence.plan["links"] if any(link.get(key) for key in COPYING)}
-    copying |= {
-        a["link"] for a in evidence.plan["timeline"] if a["kind"] == "set" and not COPYING.isdisjoint(a["properties"])
-    }
+    plan = evidence.plan
+    copying = {link["name"] for link in plan["links"] if _ever(plan, link, COPYING)}
     for connection in session["connections"]:
         index = connection["index"]
         if index not in sent or index not in received or copying & set(asked.path_of(connection)):
@@ -190,14 +189,22 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[str]:
 
 
 def _least_delay_ms(plan: Plan, link: Link) -> float:
-    if any(link.get(key) for key in HASTENING):
+    if _ever(plan, link, HASTENING):
         return 0.0
-    changed = [
-        float(a["properties"]["delay_ms"])
-        for a in plan["timeline"]
-        if a["kind"] == "set" and a.get("link") == link["name"] and "delay_ms" in a["properties"]
-    ]
-    return min([float(link["delay_ms"]), *changed])
+    return min(float(asked["delay_ms"]) for asked in _asked(plan, link) if "delay_ms" in asked)
+
+
+def _ever(plan: Plan, link: Link, keys: Sequence[str]) -> bool:
+    """Whether one of the properties is ever set."""
+    return any(asked.get(key) for asked in _asked(plan, link) for key in keys)
+
+
+def _asked(plan: Plan, link: Link) -> Iterator[Mapping[str, Any]]:
+    """What is asked of a link, at first and by the timeline."""
+    yield link
+    for action in plan["timeline"]:
+        if action["kind"] == "set" and action["link"] == link["name"]:
+            yield action["properties"]
 
 
 def _events(evidence: Evidence) -> Iterator[str]:
