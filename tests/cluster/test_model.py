@@ -1,0 +1,66 @@
+"""The cluster's file: written for its owner alone, read back the same, and what is wrong with it is named."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from testbed.cluster import model
+from testbed.errors import BadInput, CannotRun
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path))
+    return tmp_path
+
+
+def document() -> dict[str, object]:
+    return {
+        "schema": 1,
+        "commit": "c0ffee",
+        "scheduler": "tls://10.0.0.1:8786",
+        "ca": "/x/ca.pem",
+        "cert": "/x/cert.pem",
+        "key": "/x/key.pem",
+        "hosts": [
+            {
+                "name": "one",
+                "address": "10.0.0.1",
+                "ssh": {"port": 22, "user": "root", "key": None},
+                "cores": 2,
+                "can": {"mininet": False, "vkernel": True, "sim": True},
+                "why_not": {"mininet": "no sch_netem"},
+            }
+        ],
+    }
+
+
+def test_a_cluster_is_read_as_it_was_written() -> None:
+    cluster = model.Cluster.model_validate(document())
+    model.write(cluster)
+    assert model.read() == cluster
+    assert json.loads(model.file().read_text()) == document()
+    assert model.file().stat().st_mode & 0o777 == 0o600
+
+
+def test_where_there_is_none_it_says_how_to_make_one() -> None:
+    with pytest.raises(CannotRun, match="there is no cluster") as raised:
+        model.read()
+    assert "cluster up" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "named"),
+    [
+        ("scheduler", "tcp://10.0.0.1:8786", "scheduler: 'tcp:"),
+        ("hosts", [], "hosts: "),
+        ("schema", 2, "schema: 2"),
+        ("hots", 1, "hots: 1"),
+    ],
+)
+def test_what_is_wrong_is_named(state: Path, key: str, value: object, named: str) -> None:
+    model.write(model.Cluster.model_validate(document()))
+    model.file().write_text(json.dumps({**document(), key: value}))
+    with pytest.raises(BadInput, match=named):
+        model.read()
