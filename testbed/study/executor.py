@@ -1,11 +1,13 @@
-"""Makes the cells of a study on this machine: in this process or side by side, each until it can be trusted, what is
-finished already left as it is, and one progress line for all."""
+"""Makes the cells of a study: in this process, side by side, or wherever an executor has them made; each until it can
+be trusted, what is finished already left as it is, and one progress line for all."""
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Generic, TypeVar
 
 from testbed.engines import Engine
@@ -30,6 +32,8 @@ class Study(ABC, Generic[Key, Found]):
     they are all made is the same for every study."""
 
     progress: Progress
+    movable = False
+    """Whether a cell can be made on another machine: pickled, the study and the key are all that it takes."""
 
     @abstractmethod
     def engine_of(self, key: Key) -> Engine:
@@ -71,6 +75,10 @@ class Study(ABC, Generic[Key, Found]):
         """What is said of a cell when it is made; "" of cells that are too many for a line each, or of good ones."""
         return ""
 
+    def arrived(self, key: Key, found: Found) -> Found:
+        """What is found of a cell that another machine made, now that all that it left is here."""
+        return found
+
     def made(self, key: Key, found: Found) -> None:
         """Called in this process with each cell that was made now."""
 
@@ -90,6 +98,69 @@ class Study(ABC, Generic[Key, Found]):
             return _Made(self, keys, done).all()
 
 
+class Executor(ABC):
+    """Where the cells of a study are made."""
+
+    @abstractmethod
+    def width(self, engine: Engine) -> int:
+        """How many go at once."""
+
+    @abstractmethod
+    def make(
+        self,
+        study: Study[Key, Found],
+        keys: Sequence[Key],
+        ended: Callable[[Key, Found, float], object],
+        on: Callable[[Sequence[Key], str], object],
+    ) -> None:
+        """Make cells whose engines go at the same width, begun in order; ``ended`` gets each with what was found and
+        its seconds, ``on`` is told again and again which are on and, if not here, where. An error of a cell, and
+        Ctrl-C, end all others and are raised."""
+
+
+class Here(Executor):
+    """On this machine: one at a time in this process, else each in one of its own."""
+
+    def width(self, engine: Engine) -> int:
+        """By the cores, where time is virtual."""
+        return engine.width()
+
+    def make(
+        self,
+        study: Study[Key, Found],
+        keys: Sequence[Key],
+        ended: Callable[[Key, Found, float], object],
+        on: Callable[[Sequence[Key], str], object],
+    ) -> None:
+        """Those in virtual time side by side."""
+        width = self.width(study.engine_of(keys[0]))
+
+        def in_turn(key: Key) -> Found:
+            on([key], "")
+            return study.make_trusted(key)
+
+        if width == 1 or len(keys) == 1:
+            side_by_side(keys, in_turn, ended, width=1)
+            return
+        one = copy.copy(study)
+        one.progress = QuietProgress()
+        side_by_side(keys, one.make_trusted, ended, width=width, on=lambda running: on(running, ""))
+
+
+HERE = Here()
+_chosen: ContextVar[Executor] = ContextVar("executor", default=HERE)
+
+
+@contextmanager
+def made_by(executor: Executor) -> Iterator[None]:
+    """Studies that are run inside have their cells made there, if they can be moved."""
+    before = _chosen.set(executor)
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
 class _Made(Generic[Key, Found]):
     """The cells of a study while they are made."""
 
@@ -97,6 +168,7 @@ class _Made(Generic[Key, Found]):
         self, study: Study[Key, Found], keys: Sequence[Key], done: Callable[[dict[Key, Found]], object]
     ) -> None:
         self.study, self.keys, self.done = study, keys, done
+        self.executor = _chosen.get() if study.movable else HERE
         self.earlier = {key: found for key in keys if (found := study.earlier(key)) is not None}
         self.found: dict[Key, Found] = {}
         self.todo: list[Key] = []
@@ -107,7 +179,7 @@ class _Made(Generic[Key, Found]):
         self.step = Step("runs")
 
     def all(self) -> dict[Key, Found]:
-        """Those in virtual time first, as many at once as there are cores; then the others."""
+        """Those first of which most go at once: in virtual time, as many as there are cores; then the others."""
         study = self.study
         again = [key for key, found in self.earlier.items() if study.wanted_again(key, found)]
         self._tell_earlier(again)
@@ -118,25 +190,14 @@ class _Made(Generic[Key, Found]):
                 self._settle(key, known)
             else:
                 self.todo.append(key)
-        self.widths = {key: study.engine_of(key).width() for key in self.todo}
+        self.widths = {key: self.executor.width(study.engine_of(key)) for key in self.todo}
         for width in sorted(set(self.widths.values()), reverse=True):
-            self._make([key for key in self.todo if self.widths[key] == width], width)
+            group = [key for key in self.todo if self.widths[key] == width]
+            self.executor.make(study, group, self._ended, self._on)
         if self.todo:
             taken_s = self.step.elapsed_s
             study.progress.say(f"  {len(self.todo)} runs in {taken_s:.1f} s, {taken_s / len(self.todo):.2f} s each")
         return {key: self.found[key] for key in self.keys}
-
-    def _make(self, keys: Sequence[Key], width: int) -> None:
-        if width == 1 or len(keys) == 1:
-            side_by_side(keys, self._in_turn, self._ended, width=1)
-            return
-        one = copy.copy(self.study)
-        one.progress = QuietProgress()
-        side_by_side(keys, one.make_trusted, self._ended, width=width, on=self._on)
-
-    def _in_turn(self, key: Key) -> Found:
-        self._on([key])
-        return self.study.make_trusted(key)
 
     def _ended(self, key: Key, found: Found, seconds: float) -> None:
         self.paces.append((seconds, self.study.expected_s(key)))
@@ -152,8 +213,8 @@ class _Made(Generic[Key, Found]):
             so_far = self.earlier | self.found
             self.done({each: so_far[each] for each in self.keys if each in so_far})
 
-    def _on(self, running: Sequence[Key]) -> None:
-        names = ", ".join(self.study.name(key) for key in running)
+    def _on(self, running: Sequence[Key], where: str) -> None:
+        names = where or ", ".join(self.study.name(key) for key in running)
         self.study.progress.update(self.step, f"[{len(self.found)}/{len(self.keys)}] {names}{self._left()}")
 
     def _tell_earlier(self, again: Sequence[Key]) -> None:

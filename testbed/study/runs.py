@@ -22,6 +22,7 @@ from testbed.study.executor import USUAL_S, Found, Study
 class Runs(Study[Cell, Found]):
     """``folder`` is the study's own result folder."""
 
+    movable = True
     folder: Path
     progress: Progress
     _known: dict[Cell, tuple[str, float]] = field(default_factory=dict, init=False)
@@ -60,6 +61,10 @@ class Runs(Study[Cell, Found]):
         runs = kept.finished(self.folder / key.folder)
         run = kept.standing(runs)
         return None if run is None else self.read(key, run, runs.index(run) + 1)
+
+    def arrived(self, key: Cell, found: Found) -> Found:
+        """By its runs, of which some may have been made before, elsewhere."""
+        return self.earlier(key) or found
 
     def wanted_again(self, key: Cell, found: Found) -> bool:
         """By the run that it is judged by."""

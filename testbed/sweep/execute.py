@@ -35,11 +35,16 @@ class Cell:
 class Runs(Study[Cell, Outcome]):
     """``file`` is where finished runs are kept."""
 
+    movable = True
     engine: Engine
     progress: Progress
     simulator: Path
     file: Path
     finished: Mapping[str, Outcome]
+
+    def __getstate__(self) -> dict[str, object]:
+        """For other processes, which make one run and need to know nothing of the others."""
+        return {**self.__dict__, "finished": {}}
 
     def engine_of(self, key: Cell) -> Engine:
         """One for all."""
