@@ -38,6 +38,8 @@ class Asked:
     only: tuple[str, ...] = ()
     resume: str = ""
     link: Literal["auto", "netem", "relay"] = "auto"
+    cluster: bool = False
+    """Whether commands that make many runs have them made on the cluster."""
 
     @property
     def options(self) -> Options:
@@ -69,7 +71,7 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word,
     folder = begin(paths.results() / NAME, "all.json", _identity(asked, claims), asked.resume)
     run_id = folder.name
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
-    runs = Runs(claims.runs, folder, engine, asked.quick, progress, asked.link)
+    runs = Runs(claims.runs, folder, engine, asked.quick, progress, asked.link, asked.cluster)
     minutes = sum(spec.expected_minutes(asked.engine, quick=asked.quick) for spec in claims.runs.values())
     progress.say(
         f"{NAME} {run_id}: {len(claims.claims)} claims by {len(claims.runs)} runs, about {minutes:.0f} min, "

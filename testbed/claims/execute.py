@@ -65,6 +65,8 @@ class Runs(Study[str, Made]):
     progress: Progress
     link: Literal["auto", "netem", "relay"] = "auto"
     """The middle of the links, on real packets."""
+    cluster: bool = False
+    """Whether commands that make many runs have them made on the cluster."""
 
     def engine_of(self, key: str) -> Engine:
         """One for all."""
@@ -129,9 +131,12 @@ class Runs(Study[str, Made]):
 
     def attempts(self, key: str) -> int:
         """A table makes its cells again itself."""
-        spec = self.specs[key]
-        is_table = kind_of(spec) == "table" or (spec.options(self.engine.name, quick=self.quick).repeat or 1) > 1
+        is_table = self._makes_many(key) and kind_of(self.specs[key]) != "sweep"
         return 1 if is_table else super().attempts(key)
+
+    def _makes_many(self, key: str) -> bool:
+        spec = self.specs[key]
+        return kind_of(spec) != "scenario" or (spec.options(self.engine.name, quick=self.quick).repeat or 1) > 1
 
     def expected_s(self, key: str) -> float:
         """By the claims' file."""
@@ -184,6 +189,8 @@ class Runs(Study[str, Made]):
         command = [sys.executable, "-m", "testbed", _VERBS[kind_of(spec)], *self.arguments(name, spec)]
         if (home / spec.run / "latest" / "matrix.json").is_file():
             command += ["--resume", "latest"]
+        if self.cluster and self._makes_many(name):
+            command.append("--cluster")
         environment = {**os.environ, "NCP_TESTBED_RESULTS": str(home), "PYTHONPATH": str(paths.CHECKOUT)}
         step = Step(name)
         log = home / "log.txt"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.cli.options import LinkOption, ResumeOption
+from testbed.cli.where import ClusterOption, runs_made
 from testbed.errors import BadInput
 from testbed.judge.algebra import Word, verdict_of
 from testbed.plan.engines import DEFAULT, ENGINES
@@ -39,6 +40,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option("--only", metavar="ID", help="Only this claim; may be given again.")
         ] = None,
         resume: ResumeOption = "",
+        cluster: ClusterOption = False,
         beside: Annotated[
             list[Path] | None,
             typer.Option(
@@ -60,14 +62,15 @@ def register(app: typer.Typer) -> None:
             raise BadInput(
                 "--resume goes on with one engine's runs", "Name it, and put the others' results --beside it."
             )
-        asked = [all_run.Asked(one, quick, tuple(only or ()), resume, link) for one in engines]
+        asked = [all_run.Asked(one, quick, tuple(only or ()), resume, link, cluster) for one in engines]
         if dry_run:
             for one in asked:
                 all_run.tell(claims, one)
             raise typer.Exit(0)
         for one in asked:
             named(one.engine).refuse_user("all")
-        raise typer.Exit(_run(claims, asked, beside or []))
+        with runs_made(cluster):
+            raise typer.Exit(_run(claims, asked, beside or []))
 
     @app.command("reference")
     def reference(

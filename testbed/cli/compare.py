@@ -18,6 +18,7 @@ from rich.console import Console
 from testbed import engines, paths
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SeedOption, SetOption
 from testbed.cli.outcome import EXIT_OF_VERDICT, shown
+from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, Exit
 from testbed.plan.engines import ENGINES
@@ -62,6 +63,7 @@ def compare_groups(
     quick: QuickOption = False,
     runtime: RuntimeOption = "docker",
     link: LinkOption = "auto",
+    cluster: ClusterOption = False,
     figures: Annotated[str, typer.Option("--figures", help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
     confidence: Annotated[
         float,
@@ -83,9 +85,10 @@ def compare_groups(
     from testbed.compare.versions import Asked
 
     asked = Asked(engine, seeds, quick, tuple(set_), runtime, link)
-    code = _compare(
-        what or [], group or [], scenario, commit or [], asked, [f for f in figures.split(",") if f], confidence
-    )
+    with runs_made(cluster):
+        code = _compare(
+            what or [], group or [], scenario, commit or [], asked, [f for f in figures.split(",") if f], confidence
+        )
     raise typer.Exit(code)
 
 
@@ -201,6 +204,7 @@ def compare_engines(
     results: Annotated[
         list[str], typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder in place of a run.")
     ] = [],  # noqa: B006
+    cluster: ClusterOption = False,
 ) -> None:
     """Run scenarios on each engine: window shares within ±0.03 at every second, goodput within 3%,
     convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
@@ -219,7 +223,8 @@ def compare_engines(
         print("\n".join(entry.lines()))
         agreement.write(folder, found, {})  # whatever becomes of those that follow
 
-    refused = on_engines.compare_all(wanted, asked, folder, each, strict=bool(names))
+    with runs_made(cluster):
+        refused = on_engines.compare_all(wanted, asked, folder, each, strict=bool(names))
     if not found:
         raise CannotRun("these engines carry none of the scenarios, so there is nothing to compare")
     page = agreement.write(folder, found, refused)
@@ -266,6 +271,7 @@ def compare_bytes(
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
     seed: SeedOption = None,
+    cluster: ClusterOption = False,
 ) -> None:
     """Run scenarios in a guest kernel several times: every file of data must be the same bytes each time, and
     another seed another run. The last line is PASS or FAIL."""
@@ -273,7 +279,8 @@ def compare_bytes(
     from testbed.compare.same_bytes import verdict_over
 
     loaded = {name: loaded_of(name, set_, quick=quick) for name in scenarios}
-    found, folder = repeat(loaded, Options(seed=seed, quick=quick), runs, paths.results() / "repeatable")
+    with runs_made(cluster):
+        found, folder = repeat(loaded, Options(seed=seed, quick=quick), runs, paths.results() / "repeatable")
     for repetition in found:
         print("\n".join(repetition.lines()))
     word = verdict_over(repetition.holds for repetition in found)

@@ -20,6 +20,7 @@ from testbed.cli.options import (
 )
 from testbed.cli.outcome import to_verdict
 from testbed.cli.table import tell_run
+from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, Exit
 from testbed.plan.engines import DEFAULT, ENGINES
@@ -47,6 +48,7 @@ def register(app: typer.Typer) -> None:
             int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict.")
         ] = 1,
         resume: ResumeOption = "",
+        cluster: ClusterOption = False,
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     ) -> None:
         """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
@@ -64,9 +66,12 @@ def register(app: typer.Typer) -> None:
                 tell(table, several)
                 raise typer.Exit(0)
             chosen.refuse_user(loaded.scenario.name)
-            raise typer.Exit(tell_run(table, several))
+            with runs_made(cluster):
+                raise typer.Exit(tell_run(table, several))
         if resume:
             raise BadInput("--resume: only a repetition goes on; give --repeat as it was given")
+        if cluster:
+            raise BadInput("--cluster: a single run is made here; several go to other machines: give --repeat")
         options = Options(runtime if _named(context, "runtime") else None, link, seed, quick)
         chosen.refuse_options(options)
         raise typer.Exit(_dry_run(chosen, loaded, options) if dry_run else run_scenario(chosen, loaded, options))

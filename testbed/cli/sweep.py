@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from testbed.cli.options import QuickOption, SetOption
+from testbed.cli.where import ClusterOption, runs_made
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +18,7 @@ def register(app: typer.Typer) -> None:
         name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name, or a YAML file.")],
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
+        cluster: ClusterOption = False,
         dry_run: bool = typer.Option(False, "--dry-run", help="Tell the runs and do nothing."),
     ) -> None:
         """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
@@ -29,5 +31,6 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(0)
         from testbed.cli.outcome import tell
 
-        verdict, folder = sweep_run.run(loaded)
+        with runs_made(cluster):
+            verdict, folder = sweep_run.run(loaded)
         raise typer.Exit(tell(verdict, folder))

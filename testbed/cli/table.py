@@ -8,6 +8,7 @@ import typer
 
 from testbed import paths
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
+from testbed.cli.where import ClusterOption, runs_made
 
 if TYPE_CHECKING:
     from testbed.tables.load import LoadedTable
@@ -29,6 +30,7 @@ def register(app: typer.Typer) -> None:
         link: LinkOption = "auto",
         engine: EngineOption = "mininet",
         resume: ResumeOption = "",
+        cluster: ClusterOption = False,
         dry_run: bool = typer.Option(False, "--dry-run", help="Tell the cells and do nothing."),
     ) -> None:
         """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
@@ -40,7 +42,8 @@ def register(app: typer.Typer) -> None:
         if dry_run:
             table_run.tell(loaded, asked)
             raise typer.Exit(0)
-        raise typer.Exit(tell_run(loaded, asked))
+        with runs_made(cluster):
+            raise typer.Exit(tell_run(loaded, asked))
 
 
 def tell_run(loaded: LoadedTable, asked: Asked) -> int:

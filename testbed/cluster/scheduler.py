@@ -1,0 +1,57 @@
+"""The scheduler as a program: ``python -m testbed.cluster.scheduler``. Dask's own, over TLS, without its dashboard."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from distributed import Scheduler
+
+from testbed.cluster import settings
+from testbed.cluster.tls import security
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Until it is told to end."""
+    parser = argparse.ArgumentParser(prog="testbed.cluster.scheduler")
+    parser.add_argument("--address", default="0.0.0.0:8786", help="HOST:PORT to listen at")
+    add_tls(parser)
+    asked = parser.parse_args(arguments)
+    settings.apply()
+    asyncio.run(_serve(asked))
+
+
+def add_tls(parser: argparse.ArgumentParser) -> None:
+    """The options of whoever speaks in a cluster."""
+    for name in ("ca", "cert", "key"):
+        parser.add_argument(f"--{name}", type=Path, required=True, help=f"the cluster's {name}, PEM")
+
+
+async def _serve(asked: argparse.Namespace) -> None:
+    host, _, port = asked.address.rpartition(":")
+    scheduler = Scheduler(
+        protocol="tls",
+        host=host,
+        port=int(port),
+        security=security(asked.ca, asked.cert, asked.key),
+        dashboard=False,
+        dashboard_address="127.0.0.1:0",
+    )
+    loop = asyncio.get_running_loop()
+    closing: list[asyncio.Task[object]] = []
+
+    def end() -> None:
+        closing.append(loop.create_task(scheduler.close(reason="told to end")))
+
+    async with scheduler:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, end)
+        print(f"scheduler at {scheduler.address}", flush=True)
+        await scheduler.finished()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What tests with a cluster of processes share."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from testbed import build, paths
+from tests.cluster.loopback import Loopback, loopback
+
+SWEEP = """\
+name: tiny
+title: Windows
+scenario: startup
+seconds: {seconds}s
+parameters:
+  ncp.send_window: [512KiB, 1MiB, 2MiB]
+policies: [nkp24, delivery-rate]
+seeds: {seeds}
+plots:
+  - {{figure: of_bound, x: ncp.send_window}}
+"""
+SAME = ("table.csv", "table.parquet", "verdict.json", "report.html")
+"""What a sweep tells, and must be the same bytes wherever its runs were made."""
+
+
+@dataclass
+class Place:
+    """Where a test has its state and results."""
+
+    path: Path
+
+    def sweep(self, *, seconds: int, seeds: int) -> Path:
+        """The file of a sweep of 6 runs a seed."""
+        file = self.path / "tiny.yaml"
+        file.write_text(SWEEP.format(seconds=seconds, seeds=seeds))
+        return file
+
+    def start(self, results: str, *arguments: str) -> subprocess.Popen[str]:
+        """A command of the testbed's, as a user gives it."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(paths.CHECKOUT),
+            "NCP_TESTBED_RESULTS": str(self.path / results),
+            "NCP_TESTBED_STATE": str(self.path / "state"),
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "testbed", *arguments],
+            cwd=paths.CHECKOUT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, results: str, *arguments: str) -> str:
+        """What it says, to its end."""
+        process = self.start(results, *arguments)
+        said, _ = process.communicate(timeout=280)
+        assert process.returncode == 0, said
+        return said
+
+    def made(self, results: str) -> list[str]:
+        """The runs of the sweep in the order that they came in, those that came twice twice."""
+        file = self.path / results / "tiny" / "runs.jsonl"
+        return [line.split('"')[3] for line in file.read_text().splitlines() if line] if file.is_file() else []
+
+    def told(self, results: str) -> dict[str, bytes]:
+        """What the sweep tells."""
+        return {name: (self.path / results / "tiny" / "latest" / name).read_bytes() for name in SAME}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    build.build_programs("ncp-sim")
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def cluster_of(place: Place) -> Iterator[Callable[..., Loopback]]:
+    """Makes a cluster with workers of the names given."""
+    if not importlib.util.find_spec("distributed"):
+        pytest.skip("distributed is not installed: requirements-cluster.lock has it")
+    with loopback(place.path / "cluster", ()) as made:
+
+        def with_workers(*names: str) -> Loopback:
+            for name in names:
+                made.start_worker(name)
+            made.write_file()
+            return made
+
+        yield with_workers

@@ -1,0 +1,130 @@
+"""A cluster of processes on this machine, with certificates of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from testbed import paths
+from testbed.cluster import model
+
+UNSOUND = Path(__file__).parent / "workers"
+"""Programs that stand in a worker's place."""
+
+
+def certificates(place: Path) -> tuple[Path, Path, Path]:
+    """An authority, and a certificate with its key."""
+    ca, ca_key, cert, key = (place / name for name in ("ca.pem", "ca.key", "cert.pem", "key.pem"))
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-x509"]
+    _openssl(*curve, "-subj", "/CN=test authority", "-keyout", ca_key, "-out", ca)
+    _openssl(*curve, "-subj", "/CN=test host", "-CA", ca, "-CAkey", ca_key, "-keyout", key, "-out", cert)
+    return ca, cert, key
+
+
+def _openssl(*arguments: object) -> None:
+    subprocess.run(["openssl", "req", *map(str, arguments)], check=True, capture_output=True)
+
+
+class Loopback:
+    """A scheduler and workers; ends all that it started."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.ca, self.cert, self.key = certificates(place)
+        self.port = _free_port()
+        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def tls(self) -> list[str]:
+        """The options of its programs."""
+        return ["--ca", str(self.ca), "--cert", str(self.cert), "--key", str(self.key)]
+
+    def start_scheduler(self) -> None:
+        """At the same port each time."""
+        program = ["-m", "testbed.cluster.scheduler", "--address", f"127.0.0.1:{self.port}"]
+        self.scheduler = self._start("scheduler", [*program, *self.tls])
+
+    def start_worker(
+        self, name: str, *, cores: int = 1, program: Sequence[str] = (), further: Sequence[str] = ()
+    ) -> None:
+        """``program`` is what stands in a worker's place."""
+        scheduler = ["--scheduler", f"tls://127.0.0.1:{self.port}"]
+        given = [*scheduler, *self.tls, "--name", name, "--cores", str(cores), *further]
+        self.workers[name] = self._start(name, [*(program or ("-m", "testbed.cluster.worker")), *given])
+
+    def write_file(self) -> None:
+        """The file of the cluster, in the state that the environment names."""
+        can = model.Can(mininet=False, vkernel=True, sim=True)
+        names = list(self.workers) or ["none yet"]
+        hosts = [model.Host(name=name, address="127.0.0.1", cores=1, can=can) for name in names]
+        scheduler = f"tls://127.0.0.1:{self.port}"
+        model.write(
+            model.Cluster(commit="", scheduler=scheduler, ca=self.ca, cert=self.cert, key=self.key, hosts=hosts)
+        )
+
+    def kill(self, name: str) -> None:
+        """By SIGKILL: no chance to say anything."""
+        process = self.scheduler if name == "scheduler" else self.workers[name]
+        assert process is not None
+        process.kill()
+        process.wait()
+
+    def log(self, name: str) -> str:
+        """What a part said."""
+        return (self.place / f"{name}.log").read_text()
+
+    def end(self) -> None:
+        """All, as a service would be ended."""
+        processes = [process for process in (*self.workers.values(), self.scheduler) if process is not None]
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+        for process in processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _start(self, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "PYTHONPATH": str(paths.CHECKOUT)}
+        with (self.place / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, *arguments], cwd=paths.CHECKOUT, env=environment, stdout=log, stderr=log
+            )
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def loopback(place: Path, names: Sequence[str]) -> Iterator[Loopback]:
+    """A whole one."""
+    place.mkdir(parents=True, exist_ok=True)
+    cluster = Loopback(place)
+    try:
+        cluster.start_scheduler()
+        for name in names:
+            cluster.start_worker(name)
+        yield cluster
+    finally:
+        cluster.end()
+
+
+def until(what: Callable[[], object], seconds: float = 120.0) -> None:
+    """Wait for a condition."""
+    end_s = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end_s, "it did not come to be"
+        time.sleep(0.05)

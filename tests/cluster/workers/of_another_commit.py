@@ -1,0 +1,24 @@
+"""A worker that says that it is of another commit, with another package."""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import replace
+
+from testbed.cluster import work, worker
+from testbed.cluster.packed import Packed
+from testbed.cluster.work import Answer, Failed
+
+sound = work.canary
+
+
+def canary(engines: Sequence[str], submitter: str) -> Answer:
+    answer = sound(engines, submitter)
+    if isinstance(answer, Failed):
+        return answer
+    found = pickle.loads(answer.checked())
+    packages = {**found.packages, "numpy": "0.0.1"}
+    return Packed.of(pickle.dumps(replace(found, commit="0123456789abcdef0123", packages=packages)))
+
+
+work.canary = canary
+worker.main()
