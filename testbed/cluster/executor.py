@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import copy
+import logging
 import queue
 import shutil
 import time
@@ -177,6 +178,7 @@ def on_cluster() -> Iterator[OnCluster]:
         BadInput: its file is not one.
     """
     settings.apply()
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it is told by the study
     executor = OnCluster(model.read())
     try:
         yield executor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testbed import build, paths
 from testbed.engines import Engine, Programs
@@ -28,6 +30,18 @@ class OfCommit(Programs):
 
     commit: str = ""
     """Its full name."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In another process; on another machine they may have to be built first."""
+        self.__dict__.update(state)
+        if missing := [name for name, path in self.binaries.items() if not path.exists()]:
+            COMMITS.mkdir(parents=True, exist_ok=True)
+            with (COMMITS.parent / "commits.flock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if _git("cat-file", "-e", f"{self.commit}^{{commit}}").returncode:
+                    raise CannotRun(f"commit {self.commit[:12]}: this machine's checkout has no such commit")
+                sources = _sources(self.commit)
+                build.build_programs(*missing, source=sources, into=sources / ".build" / "bin")
 
 
 def programs(revision: str | None, engine: Engine, progress: Progress) -> Programs:

@@ -41,6 +41,8 @@ class Outcome:
     """Of each of the run's own checks, by name: :data:`OF_A_CHECK`."""
     exact: bool = False
     """Whether it was in virtual time, so that the same question has the same answer every time."""
+    host: str = ""
+    """Of a cluster's, the one that made it in real time: its own speed and load may show in the figures."""
 
     @property
     def standing(self) -> Standing:
@@ -55,7 +57,7 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """The cell's entry in ``table.json``."""
-        return asdict(self)
+        return {key: value for key, value in asdict(self).items() if key != "host" or value}
 
 
 def observations(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -145,6 +147,9 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
     seconds = next((r.get("duration_s") for r in results if r.get("role") == "receiver"), None)
     if verdict.unsupported:
         return unsupported(row, column, repetition, str(verdict.broken), run.name, attempts)
+    path = run / "provenance.json"
+    provenance = read_json(path) if path.is_file() else {}
+    exact = _is_exact(provenance)
     return Outcome(
         row,
         column,
@@ -156,14 +161,13 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
         run.name,
         attempts,
         {check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
-        _is_exact(run),
+        exact,
+        "" if exact else provenance.get("worker", ""),
     )
 
 
-def _is_exact(run: Path) -> bool:
+def _is_exact(provenance: Mapping[str, Any]) -> bool:
     """By what the run's folder records: the simulator always is, a guest where it says that it is repeatable."""
-    path = run / "provenance.json"
-    provenance = read_json(path) if path.is_file() else {}
     return "simulation" in provenance or bool(provenance.get("engine", {}).get("repeatable"))
 
 

@@ -17,16 +17,21 @@ RUNS = 60
 Clusters = Callable[..., Loopback]
 
 
+@pytest.fixture(scope="module")
+def by_one(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Where one machine has made it, in ``here``."""
+    place = Place(tmp_path_factory.mktemp("one"))
+    place.run("here", "sweep", str(place.sweep(seconds=4, seeds=RUNS // 6)))
+    return place
+
+
 @pytest.fixture
-def sweep(place: Place) -> str:
-    """Its table by one machine is in ``here``."""
-    file = str(place.sweep(seconds=4, seeds=RUNS // 6))
-    place.run("here", "sweep", file)
-    return file
+def sweep(by_one: Place) -> str:
+    return str(by_one.path / "tiny.yaml")
 
 
-def assert_whole(place: Place, results: str = "there") -> None:
-    assert place.told(results) == place.told("here")
+def assert_whole(place: Place, by_one: Place, results: str = "there") -> None:
+    assert place.told(results) == by_one.told("here")
     made = place.made(results)
     assert len(made) == len(set(made)) == RUNS
 
@@ -39,7 +44,7 @@ def assert_nothing_is_left() -> None:
     assert not [line for line in told if b"ncp-sim" in line and str(scratch).encode() in line]
 
 
-def test_a_worker_is_killed_and_another_comes(place: Place, sweep: str, cluster_of: Clusters) -> None:
+def test_a_worker_is_killed_and_another_comes(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:
     cluster = cluster_of("one", "two", "three")
     process = place.start("there", "sweep", sweep, "--cluster")
     until(lambda: len(place.made("there")) >= 8)
@@ -49,7 +54,7 @@ def test_a_worker_is_killed_and_another_comes(place: Place, sweep: str, cluster_
     said, _ = process.communicate(timeout=250)
     assert process.returncode == 0, said
     assert "two is lost" in said
-    assert_whole(place)
+    assert_whole(place, by_one)
     cluster.end()
     assert_nothing_is_left_but("two")
 
@@ -60,7 +65,7 @@ def assert_nothing_is_left_but(killed: str) -> None:
     assert {path.parent.name for path in scratch.glob("*/run-*")} <= {killed}
 
 
-def test_the_scheduler_is_killed_and_comes_back(place: Place, sweep: str, cluster_of: Clusters) -> None:
+def test_the_scheduler_is_killed_and_comes_back(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:
     cluster = cluster_of("one", "two", "three")
     process = place.start("there", "sweep", sweep, "--cluster")
     until(lambda: len(place.made("there")) >= 8)
@@ -68,12 +73,12 @@ def test_the_scheduler_is_killed_and_comes_back(place: Place, sweep: str, cluste
     cluster.start_scheduler()
     said, _ = process.communicate(timeout=280)
     assert process.returncode == 0, said
-    assert_whole(place)
+    assert_whole(place, by_one)
     cluster.end()
     assert_nothing_is_left()
 
 
-def test_the_submitter_is_killed_and_goes_on(place: Place, sweep: str, cluster_of: Clusters) -> None:
+def test_the_submitter_is_killed_and_goes_on(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:
     cluster = cluster_of("one", "two", "three")
     process = place.start("there", "sweep", sweep, "--cluster")
     until(lambda: len(place.made("there")) >= 8)
@@ -84,28 +89,28 @@ def test_the_submitter_is_killed_and_goes_on(place: Place, sweep: str, cluster_o
     said = place.run("there", "sweep", sweep, "--cluster")
     assert "are finished already" in said
     assert place.made("there")[: len(before)] == before
-    assert_whole(place)
+    assert_whole(place, by_one)
     cluster.end()
     assert_nothing_is_left()
 
 
-def test_what_arrives_damaged_is_made_again(place: Place, sweep: str, cluster_of: Clusters) -> None:
+def test_what_arrives_damaged_is_made_again(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:
     cluster = cluster_of("one", "two")
     cluster.start_worker("three", program=[str(UNSOUND / "damages.py")])
     said = place.run("there", "sweep", sweep, "--cluster")
     assert "arrived damaged, " in said
     assert "3 arrived damaged and were made again" in said
-    assert_whole(place)
+    assert_whole(place, by_one)
 
 
-def test_a_host_with_another_commit_is_left_out(place: Place, sweep: str, cluster_of: Clusters) -> None:
+def test_a_host_with_another_commit_is_left_out(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:
     cluster = cluster_of("one")
     cluster.start_worker("two", program=[str(UNSOUND / "of_another_commit.py")])
     said = place.run("there", "sweep", sweep, "--cluster")
     assert "two is left out: commit 0123456789abcdef there, " in said
     assert "package numpy 0.0.1 there, " in said
     assert f"by host: one {RUNS}" in said
-    assert_whole(place)
+    assert_whole(place, by_one)
 
 
 def test_where_no_host_is_fit_it_is_refused(place: Place, cluster_of: Clusters) -> None:
@@ -118,11 +123,11 @@ def test_where_no_host_is_fit_it_is_refused(place: Place, cluster_of: Clusters) 
     assert "two: commit 0123456789abcdef there, " in said
 
 
-def test_two_submitters_at_once(place: Place, sweep: str, cluster_of: Clusters) -> None:
+def test_two_submitters_at_once(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:
     cluster_of("one", "two", "three")
     processes = [place.start(results, "sweep", sweep, "--cluster") for results in ("there", "elsewhere")]
     for process in processes:
         said, _ = process.communicate(timeout=280)
         assert process.returncode == 0, said
-    assert_whole(place, "there")
-    assert_whole(place, "elsewhere")
+    assert_whole(place, by_one, "there")
+    assert_whole(place, by_one, "elsewhere")

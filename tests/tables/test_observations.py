@@ -89,6 +89,18 @@ def test_the_run_s_own_record_says_whether_it_was_in_virtual_time(
     assert read_outcome("1", "nkp24", 1, run).exact is exact
 
 
+@pytest.mark.parametrize(
+    ("provenance", "host"), [({}, ""), ({"worker": "two"}, "two"), ({"simulation": {}, "worker": "two"}, "")]
+)
+def test_only_what_is_made_in_real_time_tells_its_host(tmp_path: Path, provenance: dict[str, Any], host: str) -> None:
+    run = write_run(tmp_path, "x", "pass")
+    (run / "provenance.json").write_text(json.dumps(provenance))
+    found = read_outcome("1", "nkp24", 1, run)
+    assert found.host == host
+    assert found.as_json().get("host") == (host or None)
+    assert Outcome(**found.as_json()) == found
+
+
 def test_an_interval_of_before_is_told_by_the_rule_of_today() -> None:
     old = {"n": 3, "median": 2.0, "low": 1.0, "high": 3.0, "interval": [1.0, 3.0], "values": [1.0, 2.0, 3.0]}
     assert Spread.from_json(old).interval == (1.0, 3.0, 0.75)
