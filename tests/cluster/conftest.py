@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ class Place:
     """Where a test has its state and results."""
 
     path: Path
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def sweep(self, *, seconds: int, seeds: int) -> Path:
         """The file of a sweep of 6 runs a seed."""
@@ -51,7 +53,7 @@ class Place:
             "NCP_TESTBED_RESULTS": str(self.path / results),
             "NCP_TESTBED_STATE": str(self.path / "state"),
         }
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "testbed", *arguments],
             cwd=paths.CHECKOUT,
             env=environment,
@@ -60,6 +62,8 @@ class Place:
             text=True,
             start_new_session=True,
         )
+        self.processes.append(process)
+        return process
 
     def run(self, results: str, *arguments: str) -> str:
         """What it says, to its end."""
@@ -67,6 +71,13 @@ class Place:
         said, _ = process.communicate(timeout=280)
         assert process.returncode == 0, said
         return said
+
+    def end(self) -> None:
+        """What a test that failed has left."""
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
 
     def made(self, results: str) -> list[str]:
         """The runs of the sweep in the order that they came in, those that came twice twice."""
@@ -79,10 +90,12 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     build.build_programs("ncp-sim")
-    return Place(tmp_path)
+    made = Place(tmp_path)
+    yield made
+    made.end()
 
 
 @pytest.fixture

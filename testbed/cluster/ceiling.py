@@ -1,0 +1,50 @@
+"""How many runs a second a cluster could look after: ``python -m testbed.cluster.ceiling [RUNS]`` makes runs that do
+nothing, each with all that goes with a run: a process of its own, packing, checking, the submitter's list."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from testbed import engines
+from testbed.cluster.executor import on_cluster
+from testbed.engines import Engine
+from testbed.runner.progress import Progress
+from testbed.study.executor import Study, made_by
+
+RUNS = 10_000
+
+
+class Stubs(Study[int, int]):
+    """Runs that do nothing."""
+
+    movable = True
+
+    def __init__(self) -> None:
+        self.progress = Progress()
+
+    def engine_of(self, key: int) -> Engine:
+        """One that may go side by side."""
+        return engines.named("sim")
+
+    def make(self, key: int) -> int:
+        """Nothing."""
+        return key
+
+
+def main(runs: int) -> None:
+    """On this machine's cluster; says how many there were in a second."""
+    study, keys = Stubs(), range(runs)
+    with on_cluster() as executor, made_by(executor):
+        study.run(keys[:1])  # hosts have made their small runs, processes have loaded what they need
+        begun_s = time.monotonic()
+        found = study.run(keys)
+    taken_s = time.monotonic() - begun_s
+    assert list(found.values()) == list(keys)
+    print(f"{runs} runs in {taken_s:.1f} s: {runs / taken_s:.0f} runs/s")
+
+
+if __name__ == "__main__":
+    from testbed.cluster import ceiling  # under its own name, by which a worker can load it
+
+    ceiling.main(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
