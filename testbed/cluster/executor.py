@@ -53,6 +53,10 @@ _Error = (OSError, TimeoutError, RuntimeError)
 """What Dask says of a scheduler that is away."""
 
 
+class _Forgotten(Exception):
+    """The scheduler is another, or has started anew: it knows nothing of what it was asked for."""
+
+
 @dataclass
 class Worker:
     """One that is there. A worker that starts anew has another address, and is tried anew."""
@@ -95,7 +99,7 @@ class OnCluster(Executor):
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.submitter = uuid.uuid4().hex[:12]
-        self._client: Client | None = None
+        self.connection: Client | None = None
         self._own: dict[frozenset[str], Fingerprint] = {}
 
     def width(self, engine: Engine) -> int:
@@ -126,8 +130,8 @@ class OnCluster(Executor):
 
     def client(self, progress: Progress) -> Client:
         """The connection to the scheduler, made anew where it was lost; waits for a scheduler that is away."""
-        if self._client is not None and self._client.status == "running":
-            return self._client
+        if self.connection is not None and self.connection.status == "running":
+            return self.connection
         self.drop()
         begun_s, told = time.monotonic(), False
         while True:
@@ -135,13 +139,13 @@ class OnCluster(Executor):
                 self.cluster = model.read()  # there may be another scheduler meanwhile
             try:
                 cluster = self.cluster
-                self._client = Client(
+                self.connection = Client(
                     cluster.scheduler,
                     security=security(cluster.ca, cluster.cert, cluster.key),
                     timeout=5,
                     set_as_default=False,
                 )
-                return self._client
+                return self.connection
             except _Error as error:
                 if time.monotonic() - begun_s > AWAY_S:
                     raise CannotRun(
@@ -155,14 +159,14 @@ class OnCluster(Executor):
 
     def drop(self) -> None:
         """Without a word to the scheduler."""
-        client, self._client = self._client, None
+        client, self.connection = self.connection, None
         if client is not None:
             with suppress(*_Error):
                 client.close(timeout=1)
 
     def leave(self) -> None:
         """End what is still on for this submitter."""
-        client = self._client
+        client = self.connection
         if client is not None and client.status == "running":
             with suppress(*_Error):
                 client.run(work.forget, self.submitter, on_error="ignore")
@@ -223,23 +227,33 @@ class _Making(Generic[Key, Found]):
     def all(self) -> None:
         """Until there is nothing to be made."""
         self.executor.own(self.names)
+        self.executor.client(self.progress)
         while self.waiting or any(flight.keys for flight in self.flying.values()):
             try:
                 self._look()
                 self._give()
                 self._take()
+            except _Forgotten:
+                self._ask_again()
             except _Error:
-                if self.executor.client(self.progress).status == "running" and self._scheduler_answers():
+                if self._scheduler_answers():
                     raise
                 self._ask_again()
             self.on([key for flight in self.flying.values() for key in flight.keys], self._where())
         self.progress.say(f"  {self.tally.text()}")
 
+    def _client(self) -> Client:
+        """The connection by which all that is on was asked for."""
+        client = self.executor.connection
+        if client is None or client.status != "running":
+            raise _Forgotten
+        return client
+
     def _scheduler_answers(self) -> bool:
-        client = self.executor._client
         try:
-            return client is not None and bool(client.sync(client.scheduler.identity))
-        except _Error:
+            client = self._client()
+            return bool(client.sync(client.scheduler.identity))
+        except (_Forgotten, *_Error):
             return False
 
     def _ask_again(self) -> None:
@@ -253,10 +267,7 @@ class _Making(Generic[Key, Found]):
 
     def _look(self) -> None:
         """Which workers there are now: those that are gone have lost their runs, new ones make a small one first."""
-        client = self.executor._client
-        if client is None or client.status != "running":
-            self._ask_again()
-            client = self.executor.client(self.progress)
+        client = self._client()
         if time.monotonic() - self.looked_s < LOOK_S:
             return
         self.looked_s = time.monotonic()
@@ -339,7 +350,7 @@ class _Making(Generic[Key, Found]):
     def _submit(self, flight: Flight[Key], do: Callable[..., Any], *given: Any) -> None:
         worker = flight.worker
         resources = {CORE: 1} if self.exact or not flight.keys else {REAL_PACKETS: 1, CORE: worker.cores}
-        future = self.executor.client(self.progress).submit(
+        future = self._client().submit(
             do,
             *given,
             self.executor.submitter,
@@ -372,7 +383,7 @@ class _Making(Generic[Key, Found]):
         try:
             answer = future.result(timeout=FETCH_S)
         except _CANCELLED as error:
-            raise RuntimeError("the scheduler has forgotten what it was asked for") from error
+            raise _Forgotten from error
         except (KilledWorker, TimeoutError):
             self.workers.pop(flight.worker.address, None)
             self._gone(flight.worker)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from distributed import Worker
+from distributed import Status, Worker
 
 from testbed.cluster import model, settings, work
 from testbed.cluster.scheduler import add_tls
@@ -20,6 +20,8 @@ from testbed.cluster.tls import security
 
 AGAIN_S = 1.0
 """Between two attempts to find the scheduler."""
+LOOK_S = 0.2
+"""How often it is looked whether the scheduler is lost."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,6 +82,9 @@ async def _serve(asked: argparse.Namespace) -> bool:
         loop.add_signal_handler(number, end)
     await worker
     print(f"worker {asked.name} at {worker.address}", flush=True)
+    while worker.status in (Status.running, Status.paused):
+        await asyncio.sleep(LOOK_S)
+    await asyncio.to_thread(work.end_all)  # it waits for its runs before it has ended
     await worker.finished()
     return bool(closing)
 
