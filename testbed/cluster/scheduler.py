@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 
 from distributed import Scheduler
@@ -14,12 +13,12 @@ from testbed.cluster import settings
 from testbed.cluster.tls import security
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Until it is told to end."""
     parser = argparse.ArgumentParser(prog="testbed.cluster.scheduler")
     parser.add_argument("--address", default="0.0.0.0:8786", help="HOST:PORT to listen at")
     add_tls(parser)
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_args()
     settings.apply()
     asyncio.run(_serve(asked))
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from distributed import Status, Worker
@@ -24,17 +23,16 @@ LOOK_S = 0.2
 """How often it is looked whether the scheduler is lost."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Until it is told to end. One that has lost its scheduler ends its runs and starts anew: whoever asked for them
     asks again."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="testbed.cluster.worker")
     parser.add_argument("--scheduler", required=True, help="tls://HOST:PORT")
     add_tls(parser)
     parser.add_argument("--name", required=True, help="the host's")
     parser.add_argument("--cores", type=int, required=True, help="runs side by side in virtual time")
     parser.add_argument("--real-packets", action="store_true", help="whether it makes runs on real packets")
-    asked = parser.parse_args(given)
+    asked = parser.parse_args()
     settings.apply()
     work.begin(asked.name, scratch(asked.name))
     told_to_end = False
@@ -49,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
         os._exit(0)  # threads that wait for runs that were ended
     time.sleep(AGAIN_S)
-    os.execv(sys.executable, [sys.executable, "-m", "testbed.cluster.worker", *given])
+    os.execv(sys.executable, sys.orig_argv)
 
 
 def scratch(name: str) -> Path:
