@@ -38,7 +38,7 @@ def main() -> None:
     told_to_end = False
     try:
         told_to_end = asyncio.run(_serve(asked))
-    except (OSError, TimeoutError) as error:
+    except (OSError, TimeoutError, RuntimeError) as error:
         print(f"{asked.scheduler}: {error or type(error).__name__}; once more in {AGAIN_S:.0f} s", flush=True)
     finally:
         work.end_all()

@@ -21,5 +21,6 @@ def _damaged(answer: Answer) -> Answer:
     return replace(answer, body=answer.body[:-1] + bytes([answer.body[-1] ^ 1]))
 
 
-work.runs = runs
-worker.main()
+if __name__ == "__main__":
+    work.runs = runs
+    worker.main()

@@ -20,5 +20,6 @@ def canary(engines: Sequence[str], submitter: str) -> Answer:
     return Packed.of(pickle.dumps(replace(found, commit="0123456789abcdef0123", packages=packages)))
 
 
-work.canary = canary
-worker.main()
+if __name__ == "__main__":
+    work.canary = canary
+    worker.main()
