@@ -1,19 +1,43 @@
 """A study on many machines is the same study: only where its runs are made differs."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+from testbed.documents import read_json
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import Loopback
 
+COMPARISON = ("compare", "--scenario", "startup", "a:", "b:policy=previous", "--seeds", "2", "--quick")
+OF_A_RUN = ("plan.json", "telemetry.lp", "derived.lp", "verdict.json", "windows.csv")
 
-def test_a_sweep_is_the_same_bytes(place: Place, cluster_of: Callable[..., Loopback]) -> None:
+
+def runs_of(results: Path) -> dict[Path, list[bytes]]:
+    """What the comparison's runs have left, by their places."""
+    cells = (results / "compare" / "latest").resolve() / "cells"
+    return {
+        run.relative_to(cells): [(run / name).read_bytes() for name in OF_A_RUN]
+        for run in cells.glob("*/*/*")
+        if not run.is_symlink()
+    }
+
+
+def test_a_sweep_and_a_comparison_are_the_same_bytes(place: Place, cluster_of: Callable[..., Loopback]) -> None:
     sweep = str(place.sweep(seconds=1, seeds=2))
     place.run("here", "sweep", sweep)
+    place.run("here", *COMPARISON)
     cluster_of("one", "two")
     said = place.run("there", "sweep", sweep, "--cluster")
     assert "by host: one " in said
     assert place.told("there") == place.told("here")
     assert sorted(place.made("there")) == sorted(place.made("here"))
+
+    assert "differ" in place.run("there", *COMPARISON, "--cluster")
+    here, there = place.path / "here", place.path / "there"
+    assert len(runs_of(there)) == 4
+    assert runs_of(there) == runs_of(here)
+    made_by = {read_json(path)["worker"] for path in there.glob("compare/*/cells/*/*/*/provenance.json")}
+    assert made_by == {"one", "two"}
+    assert not [path for path in there.iterdir() if path.name.startswith(".")]
 
 
 def test_where_there_is_no_cluster_it_says_so(place: Place) -> None:

@@ -1,0 +1,38 @@
+"""A commit's end points that come from another machine are built where they are missing."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.errors import CannotRun
+from testbed.history import git
+from testbed.study import programs
+from testbed.study.programs import OfCommit
+
+
+def arrived(binary: Path, commit: str) -> OfCommit:
+    found: OfCommit = pickle.loads(pickle.dumps(OfCommit({"ncp-sim": binary}, {}, b"", commit)))
+    return found
+
+
+def test_only_what_is_missing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Any] = []
+    monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
+    monkeypatch.setattr(programs.build, "build_programs", lambda *names, **places: built.append((names, places)))
+    there = tmp_path / "ncp-sim"
+    there.touch()
+    commit = git("rev-parse", "HEAD").stdout.decode().strip()
+    assert arrived(there, commit).commit == commit
+    assert not built
+    arrived(tmp_path / "gone", commit)
+    sources = tmp_path / "commits" / commit[:16]
+    assert built == [(("ncp-sim",), {"source": sources, "into": sources / ".build" / "bin"})]
+    assert (sources / "run.sh").is_file()
+
+
+def test_a_commit_that_is_not_here_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
+    with pytest.raises(CannotRun, match="commit 012345678901: this machine's checkout has no such commit"):
+        arrived(tmp_path / "gone", "0123456789" * 4)
