@@ -114,6 +114,11 @@ ACCEPTED = (
         r"roc-validator is not installed \(.*", "the user is not root, for whom set-up installs it", lambda: not _root()
     ),
     Accepted(
+        r"distributed is not installed: requirements-cluster\.lock has it",
+        "the user is not root, for whom set-up installs it",
+        lambda: not _root(),
+    ),
+    Accepted(
         r"this kernel does not tell a peer's window \(TCP_INFO, Linux 5\.4\)",
         "Linux is older than 5.4",
         lambda: _older_linux(5, 4),
