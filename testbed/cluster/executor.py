@@ -226,7 +226,6 @@ class _Making(Generic[Key, Found]):
 
     def all(self) -> None:
         """Until there is nothing to be made."""
-        self.executor.own(self.names)
         self.executor.client(self.progress)
         while self.waiting or any(flight.keys for flight in self.flying.values()):
             try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from testbed import build
 from testbed.errors import CannotRun
 from testbed.history import git
 from testbed.study import programs
@@ -20,7 +21,7 @@ def arrived(binary: Path, commit: str) -> OfCommit:
 def test_only_what_is_missing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[Any] = []
     monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
-    monkeypatch.setattr(programs.build, "build_programs", lambda *names, **places: built.append((names, places)))
+    monkeypatch.setattr(build, "build_programs", lambda *names, **places: built.append((names, places)))
     there = tmp_path / "ncp-sim"
     there.touch()
     commit = git("rev-parse", "HEAD").stdout.decode().strip()
