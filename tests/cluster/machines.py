@@ -1,0 +1,222 @@
+"""Machines on this one, for tests of what is done to many: each has an address, a file system, processes and an SSH
+daemon of its own.
+
+A machine is an init in namespaces of its own. Its file system is this machine's, copied on write (an overlay), without
+what the testbed has kept here. All of it is gone when the init is. Outside there is the folder that was given, a
+namespace with the switch that joins the machines, and this machine's cable to it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+MOST = 8
+"""So many machines at once."""
+START_S = 20.0
+
+INIT = r"""
+set -euo pipefail
+folder=$1 name=$2 address=$3
+mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
+cd "$folder/root"
+rm -rf opt/ncp-testbed var/lib/ncp-testbed
+if [[ -d var/cache/ncp-testbed ]]; then mount -t tmpfs -o mode=755 tmpfs var/cache/ncp-testbed; fi
+mount -t proc proc proc
+mount -t sysfs sysfs sys
+mount --bind /dev dev
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts dev/pts
+mount -t tmpfs -o mode=1777 tmpfs dev/shm
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mount -t tmpfs -o mode=755 tmpfs run
+mkdir run/before run/sshd
+cp "$folder/host" run/sshd/host_key
+cp "$folder/authorized" run/sshd/authorized
+pivot_root . run/before
+umount -l /run/before
+hostname "$name"
+read -r _ # the interface is there
+ip link set lo up
+ip link set eth0 up
+ip address add "$address/24" dev eth0
+/usr/sbin/sshd -D -e -f /dev/null -o HostKey=/run/sshd/host_key -o AuthorizedKeysFile=/run/sshd/authorized \
+    -o UsePAM=no -o PasswordAuthentication=no -o PidFile=none -o Subsystem="sftp internal-sftp" -o MaxStartups=50 &
+while true; do wait -n || sleep 0.2; done # reaps what lost its parent, too
+"""
+
+
+def why_not() -> str:
+    """What this machine lacks for it; "" where nothing."""
+    lacking = [
+        name
+        for name in ("unshare", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", "pivot_root")
+        if shutil.which(name) is None
+    ]
+    packages = "openssh-server, openssh-client, iproute2, util-linux"
+    return f"not here: {', '.join(lacking)} (Debian: {packages})" if lacking else ""
+
+
+@dataclass
+class Machine:
+    """One of them while it is on."""
+
+    name: str
+    address: str
+    folder: Path
+    """With its file system's changes in ``upper``; a log of its init and daemon."""
+    switch: str
+    """The namespace where its cable ends."""
+    process: subprocess.Popen[str]
+    init: psutil.Process
+
+    def off(self) -> None:
+        """Turn it off as a power cut does."""
+        with_it = self.init.children(recursive=True) if self.init.is_running() else []
+        self.process.kill()  # and its init with it
+        self.process.communicate(timeout=START_S)
+        psutil.wait_procs([self.init, *with_it], timeout=START_S)
+
+    def unplug(self, *, out: bool = True) -> None:
+        """Take its cable out, or put it in again."""
+        _do("ip", "-n", self.switch, "link", "set", self.name, "down" if out else "up")
+
+    def processes(self) -> list[str]:
+        """Command lines of all that runs on it, besides its init and its SSH daemon."""
+        found = []
+        for process in self.init.children(recursive=True):
+            try:
+                found.append(" ".join(process.cmdline()))
+            except psutil.NoSuchProcess:
+                continue
+        return [line for line in found if line and not line.startswith(("sshd", "/usr/sbin/sshd", "sleep"))]
+
+
+@dataclass
+class Machines:
+    """Those of a test. ``key`` lets in, ``known_hosts`` names the machines' own keys."""
+
+    folder: Path
+    key: Path
+    known_hosts: Path
+    each: list[Machine] = field(default_factory=list)
+
+    def ssh_options(self) -> str:
+        """Options of ssh by which they are known and no others."""
+        return f"-o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes -o ConnectTimeout=5"
+
+    def ssh(self, machine: Machine, command: str) -> subprocess.CompletedProcess[str]:
+        """A command on one of them."""
+        options = ["-i", str(self.key), "-o", "BatchMode=yes", *self.ssh_options().split()]
+        called = ["ssh", *options, f"root@{machine.address}", command]
+        return subprocess.run(called, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+
+
+@contextmanager
+def machines(number: int, folder: Path) -> Iterator[Machines]:
+    """So many machines, m1, m2, …, at a switch of their own at which this machine is, too; all of it is removed again.
+
+    ``folder`` has to be on a file system that an overlay can be kept on (no overlay itself).
+    """
+    assert 1 <= number <= MOST
+    switch, network = f"ncpt-{secrets.token_hex(2)}", _free_network()
+    for name in ("login", *(f"m{i}-host" for i in range(1, number + 1))):
+        _do("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name))
+    made = Machines(folder, folder / "login", folder / "known_hosts")
+    try:
+        _join(switch, f"{network}.254")
+        for i in range(1, number + 1):
+            made.each.append(_started(f"m{i}", f"{network}.{i}", switch, folder))
+        keys = (f"{one.address} {(folder / f'{one.name}-host.pub').read_text()}" for one in made.each)
+        made.known_hosts.write_text("".join(keys))
+        for one in made.each:
+            _wait_for_ssh(one)
+        yield made
+    finally:
+        for one in made.each:
+            one.off()
+        subprocess.run(["ip", "link", "delete", switch], capture_output=True, check=False)
+        subprocess.run(["ip", "netns", "delete", switch], capture_output=True, check=False)
+        for path in folder.glob("m*/"):
+            shutil.rmtree(path)
+
+
+def _join(switch: str, address: str) -> None:
+    """A switch that this machine is at, with that address. In a namespace of its own it knows no packet filter."""
+    _do("ip", "netns", "add", switch)
+    _do("ip", "-n", switch, "link", "add", "switch", "type", "bridge")
+    _do("ip", "-n", switch, "link", "set", "switch", "up")
+    _do("ip", "link", "add", switch, "type", "veth", "peer", "name", "here", "netns", switch)
+    _do("ip", "-n", switch, "link", "set", "here", "master", "switch", "up")
+    _do("ip", "address", "add", f"{address}/24", "dev", switch)
+    _do("ip", "link", "set", switch, "up")
+
+
+def _started(name: str, address: str, switch: str, folder: Path) -> Machine:
+    own = folder / name
+    for part in ("upper", "work", "root"):
+        (own / part).mkdir(parents=True)
+    shutil.copy(folder / f"{name}-host", own / "host")
+    shutil.copy(folder / "login.pub", own / "authorized")
+    apart = ["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
+    with (own / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*apart, "bash", "-c", INIT, "init", str(own), name, address],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        init = _init_of(process)
+        cable = ["link", "add", name, "netns", switch, "type", "veth", "peer", "name", "eth0", "netns", str(init.pid)]
+        _do("ip", *cable)
+        _do("ip", "-n", switch, "link", "set", name, "master", "switch", "up")
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return Machine(name, address, own, switch, process, init)
+
+
+def _init_of(process: subprocess.Popen[str]) -> psutil.Process:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        if children := psutil.Process(process.pid).children():
+            return children[0]
+        time.sleep(0.02)
+    raise RuntimeError(f"the init did not start: unshare ended with {process.poll()}")
+
+
+def _wait_for_ssh(one: Machine) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection((one.address, 22), timeout=1.0) as connection:
+                if connection.recv(4) == b"SSH-":
+                    return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"{one.name} has no SSH daemon after {START_S:.0f} s: {(one.folder / 'log').read_text()[-500:]}")
+
+
+def _free_network() -> str:
+    """The first three numbers of addresses that this machine has not."""
+    used = {address.address.rpartition(".")[0] for each in psutil.net_if_addrs().values() for address in each}
+    return next(found for number in range(20, 250) if (found := f"10.213.{number}") not in used)
+
+
+def _do(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
