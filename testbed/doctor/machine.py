@@ -15,7 +15,7 @@ from packaging.requirements import Requirement as PinnedPackage
 
 from testbed import paths
 from testbed.browser import find as find_browser
-from testbed.build import go_tool
+from testbed.build import came_along, go_tool
 from testbed.doctor import guest
 from testbed.doctor.finding import Probed
 from testbed.errors import TestbedError
@@ -132,7 +132,9 @@ def program(name: str, *version_arguments: str) -> Callable[[], Probed]:
 
 
 def go_version() -> Probed:
-    """A toolchain at least as new as go.mod asks."""
+    """A toolchain at least as new as go.mod asks; none where nothing is built."""
+    if came_along():
+        return Probed(True, "not needed: the programs came along")
     try:
         tool = go_tool()
     except TestbedError as error:
