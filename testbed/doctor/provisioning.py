@@ -10,8 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from threading import Timer
 from typing import IO, Any, Protocol
 
@@ -25,12 +26,16 @@ LOG = paths.CHECKOUT / ".build" / "setup.log"
 TIME_LIMIT_S = 1200
 
 TASK = re.compile(r"^TASK \[(?P<name>.*)\] \**$")
-FATAL = re.compile(r"^(?:fatal|failed): \[[^\]]*\].*?=> (?P<result>\{.*)$")
+FATAL = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\] ]*)[^\]]*\].*?=> (?P<result>\{.*)$")
 UNREACHABLE = re.compile(
     r"(Temporary failure|NewConnectionError|NameResolutionError|SSLError|[Cc]onnection refused|[Tt]imed out).*"
 )
 """What apt and pip say when they can't reach their registry."""
-OUTCOMES = {"ok": "nothing to do", "skipping": "not needed", "changed": "done", "fatal": "failed"}
+OUTCOMES = {"skipping": "not needed", "ok": "nothing to do", "changed": "done", "fatal": "failed"}
+"""What becomes of a task; on several hosts, the last of these is told."""
+RECAP = re.compile(
+    r"^(?P<host>\S+)\s+: ok=\d+\s+changed=(?P<changed>\d+)\s+unreachable=(?P<unreachable>\d+)\s+failed=(?P<failed>\d+)"
+)
 
 
 class Progress(Protocol):
@@ -96,9 +101,35 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
         SetupFailed: a task failed, or all of it took longer than ``TIME_LIMIT_S``.
     """
     chosen = sorted(set(tags))
-    command = [sys.executable, "-m", "ansible", "playbook", str(PLAYBOOKS / playbook)]
-    if chosen:
-        command += ["--tags", ",".join(chosen)]
+    played = play(progress, playbook, ["--tags", ",".join(chosen)] if chosen else [])
+    if played.code != 0:
+        ended = f"ansible-playbook ended with {played.code} (time limit: {TIME_LIMIT_S} s)"
+        raise SetupFailed(played.task, played.errors[-1] if played.errors else ended)
+
+
+@dataclass(frozen=True)
+class Recap:
+    """What a playbook did on one host, in numbers of tasks."""
+
+    changed: int
+    unreachable: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Played:
+    """How a playbook ended."""
+
+    code: int
+    task: str
+    """The last one."""
+    errors: list[str]
+    hosts: dict[str, Recap]
+
+
+def play(progress: Progress, playbook: str, arguments: Sequence[str], time_limit_s: float = TIME_LIMIT_S) -> Played:
+    """Run a playbook to its end, or to the time limit, and tell its tasks."""
+    command = [sys.executable, "-m", "ansible", "playbook", str(PLAYBOOKS / playbook), *arguments]
     LOG.parent.mkdir(exist_ok=True)
     with LOG.open("a") as log:
         log.write(f"== {' '.join(command)}\n")
@@ -111,22 +142,21 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
             start_new_session=True,
             env={**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
         ) as process:
-            limit = Timer(TIME_LIMIT_S, _end, [process])
+            limit = Timer(time_limit_s, _end, [process])
             limit.start()
+            hosts: dict[str, Recap] = {}
             try:
                 assert process.stdout is not None
-                task, reason = _follow(_logged(process.stdout, log), progress)
+                task, errors = _follow(_recapped(_logged(process.stdout, log), hosts), progress)
                 process.wait()
             finally:
                 limit.cancel()
                 _end(process)
-    if process.returncode != 0:
-        ended = f"ansible-playbook ended with {process.returncode} (time limit: {TIME_LIMIT_S} s)"
-        raise SetupFailed(task, reason or ended)
+    return Played(process.returncode, task, errors, hosts)
 
 
-def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, str]:
-    """Show a step per task; returns the last task and, when one failed, its message."""
+def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, list[str]]:
+    """Show a step per task; returns the last task and the messages of what failed."""
     task, errors = "reading the playbook", []
     line: str | None = next(lines, None)
     while line is not None:
@@ -138,7 +168,7 @@ def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, str]:
         else:
             errors += _error(line)
             line = next(lines, None)
-    return task, errors[-1] if errors else ""
+    return task, errors
 
 
 def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[str]]:
@@ -149,7 +179,7 @@ def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[str]]:
         if TASK.match(line) or line.startswith("PLAY RECAP"):
             return line, outcome, errors
         errors += _error(line)
-        outcome = OUTCOMES.get(line.split(":")[0], outcome)
+        outcome = max(outcome, OUTCOMES.get(line.split(":")[0], outcome), key=["", *OUTCOMES.values()].index)
     return None, outcome, errors
 
 
@@ -160,11 +190,12 @@ def _error(line: str) -> list[str]:
     match = FATAL.match(line)
     if match is None:
         return []
+    host = "" if match["host"] == "localhost" else f"{match['host']}: "
     try:
         result, _ = json.JSONDecoder().raw_decode(match["result"])
     except json.JSONDecodeError:
-        return [match["result"][:500]]
-    return [_cause(str(result.get("stderr") or result.get("msg") or result))]
+        return [host + match["result"][:500]]
+    return [host + _cause(str(result.get("stderr") or result.get("msg") or result))]
 
 
 def _cause(said: str) -> str:
@@ -174,6 +205,14 @@ def _cause(said: str) -> str:
     if match := UNREACHABLE.search(said):
         return f"the package registry could not be reached ({match[0][:160]})"
     return said[-500:].strip()
+
+
+def _recapped(lines: Iterator[str], hosts: dict[str, Recap]) -> Iterator[str]:
+    """The same lines; what they tell of each host in the end goes into ``hosts``."""
+    for line in lines:
+        if match := RECAP.match(line):
+            hosts[match["host"]] = Recap(*(int(match[key]) for key in ("changed", "unreachable", "failed")))
+        yield line
 
 
 def _logged(output: IO[str], log: IO[str]) -> Iterator[str]:

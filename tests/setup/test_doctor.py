@@ -260,6 +260,28 @@ def test_the_usual_causes_of_a_failed_task_are_told_in_one_line(said: str, told:
     assert "\n" not in cause
 
 
+def test_of_several_hosts_each_is_told_by_name(tmp_path: Path, setup_log: Path) -> None:
+    playbook = tmp_path / "try.yml"
+    playbook.write_text(
+        """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Fails on one
+      ansible.builtin.command: "{{ what }}"
+"""
+    )
+    hosts = {name: {"ansible_connection": "local", "what": what} for name, what in (("a", "true"), ("b", "false"))}
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    told = Told()
+    played = provisioning.play(told, str(playbook), ["-i", str(tmp_path / "hosts.json")])
+    assert played.code != 0
+    assert played.hosts == {"a": provisioning.Recap(1, 0, 0), "b": provisioning.Recap(0, 0, 1)}
+    assert any(error.startswith("b: ") for error in played.errors)
+    assert not any(error.startswith("a: ") for error in played.errors)
+    assert told.steps["Fails on one"].note == "failed"
+
+
 def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
     playbook = tmp_path / "try.yml"
     playbook.write_text("- hosts: localhost\n  tasks: [\n")
