@@ -24,6 +24,7 @@ GROUPS = {
     "Many runs": {"table": "table", "sweep": "sweep", "all": "all_claims", "interop": "interop", "bench": "bench"},
     "Results": {"report": "report", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
+    "Many machines": {"cluster": "cluster"},
     "Work on the testbed": {"validate": "scenario", "test": "test"},
 }
 """The verbs as the help shows them: group → verb → the module in here that has it."""
@@ -81,8 +82,14 @@ def command_line(verb: str | None) -> typer.Typer:
     order = list(VERBS)
     app.registered_commands.sort(key=lambda command: order.index(str(command.name)))
     for command in app.registered_commands:
-        command.rich_help_panel = next((group for group, verbs in GROUPS.items() if command.name in verbs), None)
+        command.rich_help_panel = _group_of(command.name)
+    for verbs in app.registered_groups:
+        verbs.rich_help_panel = _group_of(verbs.name)
     return app
+
+
+def _group_of(verb: str | None) -> str | None:
+    return next((group for group, verbs in GROUPS.items() if verb in verbs), None)
 
 
 def with_verb(arguments: Sequence[str]) -> list[str]:

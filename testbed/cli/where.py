@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from testbed.errors import CannotRun
+from testbed.cluster import model
+from testbed.cluster.packages import make_ready
+from testbed.runner.progress import Progress
 from testbed.study.executor import made_by
 
 ClusterOption = Annotated[
@@ -18,15 +20,13 @@ ClusterOption = Annotated[
 
 @contextmanager
 def runs_made(cluster: bool) -> Iterator[None]:
-    """Raises CannotRun where there is no cluster, or nothing that speaks to one."""
+    """Raises CannotRun where there is no cluster, or the packages that speak to one may not be installed."""
     if not cluster:
         yield
         return
-    try:
-        from testbed.cluster.executor import on_cluster
-    except ImportError as error:
-        raise CannotRun(
-            f"--cluster: {error.name} is not installed", "It is in requirements-cluster.lock; ./run.sh installs it."
-        ) from error
+    model.read()
+    make_ready(Progress())
+    from testbed.cluster.executor import on_cluster  # needs packages that nothing else does
+
     with on_cluster() as executor, made_by(executor):
         yield

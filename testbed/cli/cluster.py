@@ -1,0 +1,65 @@
+"""``cluster``: many machines for studies: made, looked at, taken down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.cluster import model
+from testbed.cluster.packages import make_ready
+from testbed.errors import Exit
+from testbed.runner.progress import Progress
+
+KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    verb = typer.Typer(no_args_is_help=True, help="Many machines for studies: make, look at and take down a cluster.")
+    app.add_typer(verb, name="cluster")
+
+    @verb.command("up")
+    def up(
+        inventory: Annotated[
+            Path, typer.Argument(help="An Ansible inventory, as playbooks/inventory/cluster.example.yml.")
+        ],
+        check: Annotated[bool, typer.Option("--check", help="Only tell how much would be changed.")] = False,
+        keep_going: KeepGoing = False,
+    ) -> None:
+        """Put this commit on all hosts, with scheduler and workers on; a second time changes nothing.
+
+        Ends with 2 for a wrong inventory, with 4 where a host can't be reached or differs.
+        """
+        from testbed.cluster import deploy
+
+        deployed = deploy.up(inventory, Progress(), go_on=keep_going, check=check)
+        for name, reason in deployed.off.items():
+            print(f"left out: {name}: {reason}")
+        if deployed.cluster is None:
+            print(f"would change: {deployed.changed} tasks at least (what they make is not there to be looked at)")
+            return
+        cores = sum(host.cores for host in deployed.cluster.hosts)
+        print(
+            f"{len(deployed.cluster.hosts)} hosts, {cores} cores, commit {deployed.cluster.commit[:12]}, scheduler "
+            f"{deployed.cluster.scheduler}; tasks that changed something: {deployed.changed}"
+        )
+
+    @verb.command("status")
+    def status() -> None:
+        """A table of the hosts: cores, what runs, what each can. Ends with 1 where one is off."""
+        cluster = model.read()
+        make_ready(Progress())
+        from testbed.cluster import status as looked  # needs packages that nothing else does
+
+        seen = looked.look(cluster)
+        print(looked.table(cluster, seen))
+        raise typer.Exit(Exit.PASS if looked.all_on(cluster, seen) else Exit.FAIL)
+
+    @verb.command("down")
+    def down(keep_going: KeepGoing = False) -> None:
+        """Stop the services on all hosts and remove what `up` put there, and only that."""
+        from testbed.cluster import deploy
+
+        print(f"the hosts are as before; tasks that changed something: {deploy.down(Progress(), go_on=keep_going)}")

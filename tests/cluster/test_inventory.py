@@ -1,0 +1,96 @@
+"""Inventories: what Ansible reads is taken; what is wrong is told by host, variable and value, and nothing is done."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import paths
+from testbed.cluster import inventory
+from testbed.errors import BadInput
+
+FILE = Path("hosts.yml")
+
+
+def listed(**variables: Any) -> dict[str, Any]:
+    """What ansible-inventory tells of two hosts, the second with these variables."""
+    return {
+        "_meta": {"hostvars": {"b": {"ansible_host": "10.0.0.1"}, "a": {"ansible_host": "10.0.0.2", **variables}}},
+        "all": {"children": ["ungrouped"]},
+        "ungrouped": {"hosts": ["b", "a"]},
+    }
+
+
+def test_hosts_are_in_order_and_the_first_schedules() -> None:
+    found = inventory.checked(FILE, listed())
+    assert (list(found.hosts), found.scheduler) == (["a", "b"], "a")
+
+
+def test_the_group_scheduler_says_who_schedules() -> None:
+    assert inventory.checked(FILE, {**listed(), "scheduler": {"hosts": ["b"]}}).scheduler == "b"
+    with pytest.raises(BadInput, match="group scheduler: a, b: should be one host"):
+        inventory.checked(FILE, {**listed(), "scheduler": {"hosts": ["a", "b"]}})
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"ansible_port": 0}, "a: ansible_port: 0 should be a number from 1 to 65535"),
+        ({"ansible_port": "ssh"}, "a: ansible_port: 'ssh' should be a number"),
+        ({"ncp_testbed_cores": True}, "a: ncp_testbed_cores: True should be how many runs go side by side"),
+        ({"ncp_testbed_cores": 0}, "a: ncp_testbed_cores: 0 should be"),
+        ({"ncp_testbed_real_packets": "no"}, "a: ncp_testbed_real_packets: 'no' should be true or false"),
+        ({"ncp_testbed_core": 2}, "a: there is no variable ncp_testbed_core; did you mean ncp_testbed_cores?"),
+        ({"ncp_testbed_x": 2}, "a: there is no variable ncp_testbed_x; there are ncp_testbed_cores"),
+        ({"ansible_host": ""}, "a: ansible_host: '' should be a name or an address"),
+        ({"ansible_host": "10.0.0.1"}, "ansible_host: '10.0.0.1' is a's as well; each host should be a machine"),
+    ],
+)
+def test_what_is_wrong_is_told_by_host_variable_and_value(variables: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        inventory.checked(FILE, listed(**variables))
+    assert raised.value.message.startswith("hosts.yml: ")
+    assert told in raised.value.message
+
+
+def test_numbers_of_an_inventory_in_ini_are_text() -> None:
+    assert inventory.checked(FILE, listed(ansible_port="2222", ncp_testbed_cores="4")).hosts.keys() == {"a", "b"}
+
+
+def test_one_address_with_two_ports_is_two_machines() -> None:
+    assert inventory.checked(FILE, listed(ansible_host="10.0.0.1", ansible_port=2222)).hosts.keys() == {"a", "b"}
+
+
+def test_names_that_are_no_names_of_hosts_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"host '\.\./x': a name should have letters"):
+        inventory.checked(FILE, {"ungrouped": {"hosts": ["../x"]}})
+
+
+def test_an_inventory_without_hosts_is_refused() -> None:
+    with pytest.raises(BadInput, match="has no hosts"):
+        inventory.checked(FILE, {"_meta": {"hostvars": {}}, "all": {"children": ["ungrouped"]}})
+
+
+def test_the_example_is_read_by_ansible_itself() -> None:
+    found = inventory.read(paths.CHECKOUT / inventory.EXAMPLE)
+    assert (list(found.hosts), found.scheduler) == (["node1", "node2", "node3"], "node1")
+
+
+def test_a_copy_is_the_same_inventory_with_what_groups_say(tmp_path: Path) -> None:
+    found, copy = inventory.read(paths.CHECKOUT / inventory.EXAMPLE), tmp_path / "copy.json"
+    found.write(copy)
+    assert inventory.names(copy) == {"node1", "node2", "node3"}
+    assert inventory.read(copy).hosts == found.hosts
+    assert found.hosts["node3"]["ansible_user"] == "root"
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_ansible_cannot_read_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yml"
+    file.write_text("all: [")
+    with pytest.raises(
+        BadInput, match=r"hosts\.yml: should be an Ansible inventory, and is none that Ansible can read"
+    ):
+        inventory.read(file)
+    with pytest.raises(BadInput, match="there is no such file"):
+        inventory.read(tmp_path / "none.yml")
