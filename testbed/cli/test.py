@@ -25,6 +25,7 @@ from testbed.runner.progress import Progress
 SHELL_SCRIPTS = (
     "run.sh",
     ".ci/run",
+    "playbooks/files/cluster-service",
     "playbooks/files/docker-engine",
     "images/vkernel/engine-init",
     "images/vkernel/kernel/build.sh",
