@@ -198,6 +198,7 @@ def _judged(
         tolerance=claim.tolerance,
         why=claim.why.strip(),
         reproduces=claim.reproduces,
+        by_chance=claim.by_chance,
         cause=claim.cause.strip(),
         value=claim.value,
         measured=_measured(figures, intervals, claim.unit),

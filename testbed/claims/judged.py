@@ -62,11 +62,13 @@ class Judged:
     engine does not carry on any machine, is not."""
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By engine: verdict, reason, measured, n, figures, intervals there, and what ours differ by."""
+    by_chance: bool = False
+    """Whether one that is known not to hold may hold."""
 
     @property
     def as_known(self) -> bool | None:
         """Whether it came out as it is known to; None while it is open."""
-        return (self.verdict == "holds") == self.reproduces if self.verdict in ("holds", "fails") else None
+        return is_as_known(self, self.verdict)
 
     @property
     def level(self) -> float | None:
@@ -130,6 +132,14 @@ _NOT_DECIDED: Mapping[Part, str] = {
     "unsupported": "can't be run here",
     "not-asked": "not asked here",
 }
+
+
+def is_as_known(claim: Judged, verdict: str) -> bool | None:
+    """Whether a verdict on the claim, on whichever engine, is what it is known to be; None for one that decides
+    nothing."""
+    if verdict not in ("holds", "fails"):
+        return None
+    return claim.by_chance or (verdict == "holds") == claim.reproduces
 
 
 def summary_of(claims: Sequence[Judged]) -> str:

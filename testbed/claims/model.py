@@ -121,6 +121,9 @@ class Claim(Section):
     """Whether it is known to hold. A claim that is known not to hold is judged like any other."""
     cause: str = ""
     """Why it does not reproduce."""
+    by_chance: bool = False
+    """Of one that is known not to hold: with some seeds it does, and neither is otherwise than known. Only of what
+    goes beyond the sources."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Claim:
@@ -136,6 +139,8 @@ class Claim(Section):
             raise ValueError(
                 "cause says why a claim does not reproduce; give it with reproduces: false, and only there"
             )
+        if self.by_chance and (self.reproduces or self.kind != "beyond"):
+            raise ValueError("by_chance: give it with reproduces: false and kind: beyond, only there")
         return self
 
     def holds_with(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.claims import plots
 from testbed.claims.beside import MODELS, TITLES
-from testbed.claims.judged import Judged
+from testbed.claims.judged import Judged, is_as_known
 from testbed.documents import read_json
 from testbed.report import words
 from testbed.report.page_templates import page_templates, write_html
@@ -54,7 +54,7 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
     """A claim as the page has it, on each of the engines, the last of which is the page's own.
 
     What is not in the folder is named, not linked."""
-    word, status = _badge(claim.verdict, reproduces=claim.reproduces)
+    word, status = _badge(claim, claim.verdict)
     report = claim.report if claim.report and (folder / claim.report).is_file() else ""
     own = {"word": word, "status": status, "measured": claim.measured, "n_told": claim.n_told}
     sides: list[dict[str, Any]] = []
@@ -63,7 +63,7 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
         if found is None:
             sides.append({**_NOTHING, "title": TITLES[engine]})
             continue
-        word, status = _badge(found["verdict"], reproduces=claim.reproduces)
+        word, status = _badge(claim, found["verdict"])
         reason = found["reason"] if found["verdict"] != claim.verdict else ""
         sides.append(
             {
@@ -102,12 +102,12 @@ _NOTHING: dict[str, Any] = {
 }
 
 
-def _badge(verdict: str, *, reproduces: bool) -> tuple[str, str]:
+def _badge(claim: Judged, verdict: str) -> tuple[str, str]:
     """A verdict's words and its kind of badge."""
     word, status = verdict.replace("-", " "), {"holds": "pass", "fails": "fail"}.get(verdict, verdict)
-    if verdict == "fails" and not reproduces:
+    if verdict == "fails" and not claim.reproduces:
         return "does not reproduce, as known", "known"
-    if verdict in ("holds", "fails") and (verdict == "holds") != reproduces:
+    if is_as_known(claim, verdict) is False:
         word += ", otherwise than known"
     return word, status
 

@@ -31,4 +31,4 @@ def _kind(key: str, impairment: Impairment) -> Any:
         read, schema = BeforeValidator(quantity.parse), written(quantity.description, *quantity.examples)
         return Annotated[kind, read, schema]
     within = bounds(kind)
-    return Annotated[kind, Field(ge=0, le=within and within.most)]
+    return Annotated[kind, Field(ge=0, le=within.most if within else None)]

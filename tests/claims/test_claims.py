@@ -97,6 +97,7 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("kind: claim, setup", "kind: clam, setup", "claims.ratio.kind: 'clam' is not right"),
         ("check: final window ratio,", "", "give either check"),
         ("expected: 90%", "expected: 90%\n    reproduces: false", "cause says why a claim does not reproduce"),
+        ("expected: 90%", "expected: 90%\n    by_chance: true", "give it with reproduces: false and kind: beyond"),
         ("min: 0.9", "minimum: 0.9", "minimum"),
         ("{run: startup,", "{run: startup, set: [polcy=x],", "claims.ratio: run start: .*polcy"),
     ],
@@ -268,6 +269,15 @@ def test_what_is_known_not_to_reproduce_does_not_fail_all_and_is_told() -> None:
     odd = one("holds", reproduces=False, name="odd")
     assert judged.verdict_of([*claims, odd], quick=False) == "fail"
     assert "otherwise than known: odd" in judged.summary_of([odd])
+
+
+def test_what_holds_by_chance_is_as_known_either_way_and_nothing_else_is() -> None:
+    chance = replace(one("holds", reproduces=False, name="odd"), kind="beyond", by_chance=True)
+    for found in (chance, replace(chance, verdict="fails")):
+        assert judged.verdict_of([found], quick=False) == "pass"
+        assert "otherwise than known" not in judged.summary_of([found])
+    for word in ("untrusted", "undecided", "broken"):
+        assert judged.verdict_of([replace(chance, verdict=word)], quick=False) != "pass"
 
 
 def test_what_was_not_decided_is_told_and_a_full_run_has_to_decide_it() -> None:

@@ -82,6 +82,7 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "tolerance": "1",
         "why": "so",
         "reproduces": False,
+        "by_chance": False,
         "cause": "a cap",
         "value": 8.0,
         "measured": "7.50 [7.00, 8.00] times",
