@@ -33,6 +33,7 @@ class FromFile:
         self._only = None if only is None else tuple(f"{measurement}," for measurement in only)
         self._lines: Counter[str] = Counter()
         self._points: dict[str, list[_Point]] = defaultdict(list)
+        self._by_session: dict[str, dict[str, list[_Point]]] = {}
         by_key: dict[tuple[str, frozenset[tuple[str, str]], int], dict[str, Any]] = {}
         try:
             with path.open(encoding="utf-8") as lines:
@@ -72,9 +73,13 @@ class FromFile:
     def read(self, series: Series, where: Mapping[str, str] | None = None) -> dict[str, Samples]:
         """See :meth:`testbed.series.reader.Reader.read`."""
         wanted = {**dict(series.tags), **(where or {})}
+        if "session" in wanted:
+            points = self._of_session(series.measurement, wanted["session"])
+        else:
+            points = self._points.get(series.measurement, [])
         times: dict[str, list[int]] = defaultdict(list)
         values: dict[str, list[float]] = defaultdict(list)
-        for time, tags, fields in self._points.get(series.measurement, []):
+        for time, tags, fields in points:
             value = fields.get(series.field)
             if value is None or isinstance(value, (str, bool)):
                 continue
@@ -84,6 +89,15 @@ class FromFile:
             times[group].append(time)
             values[group].append(value)
         return {group: Samples.of(times[group], values[group]) for group in sorted(times, key=group_order)}
+
+    def _of_session(self, measurement: str, session: str) -> list[_Point]:
+        """A measurement's points of one session, sorted out once: of a hundred sessions each is asked for by itself."""
+        if measurement not in self._by_session:
+            sorted_out: dict[str, list[_Point]] = defaultdict(list)
+            for point in self._points.get(measurement, []):
+                sorted_out[point[1].get("session", "")].append(point)
+            self._by_session[measurement] = sorted_out
+        return self._by_session[measurement].get(session, [])
 
     def events(self) -> list[Event]:
         """See :meth:`testbed.series.reader.Reader.events`."""
