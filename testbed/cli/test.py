@@ -85,7 +85,10 @@ def suites() -> list[Suite]:
         Suite("guest kernel", (sys.executable, "-m", "testbed.engines.vkernel.build")),
         Suite(
             "pytest",
-            (sys.executable, "-m", "pytest", "-m", f"not {REAL_TIME}", "-n", "logical", "--dist", "loadgroup", "tests"),
+            (
+                *(sys.executable, "-m", "pytest", "-m", f"not {REAL_TIME} and not {NIGHTLY}"),
+                *("-n", "logical", "--dist", "loadgroup", "tests"),
+            ),
         ),
         # One after the other: they would hold each other up. A shared machine stands still now and then for a part
         # of a second, in the middle of whatever is judged: what fails for that does not fail twice.
