@@ -77,7 +77,7 @@ func Read(file io.Reader, connections []Addresses, limit int, view *View) error 
 func (c *capture) segment(assembler *tcpassembly.Assembler, p gopacket.Packet, at time.Time) {
 	network, tcp := p.NetworkLayer(), layers.TCP{}
 	found, ok := p.TransportLayer().(*layers.TCP)
-	if network == nil || !ok {
+	if network == nil || !ok || !whole(found) {
 		return
 	}
 	tcp = *found
@@ -107,6 +107,13 @@ func (c *capture) segment(assembler *tcpassembly.Assembler, p gopacket.Packet, a
 		d.TCPResentBytes += uint64(n)
 	}
 	assembler.AssembleWithTimestamp(network.NetworkFlow(), &tcp, at)
+}
+
+// whole tells whether all of a TCP header is there. One that is cut off is a layer
+// of the packet all the same, without ports.
+func whole(tcp *layers.TCP) bool {
+	n := len(tcp.Contents)
+	return n >= 20 && n == 4*int(tcp.DataOffset)
 }
 
 // New gives the assembler the stream of a flow.
