@@ -1,0 +1,49 @@
+"""README's table of counts says what the reference results have."""
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from testbed import paths
+
+README = (paths.CHECKOUT / "README.md").read_text(encoding="utf-8")
+COUNTS = README[README.index("<!-- counts: begin -->") : README.index("<!-- counts: end -->")]
+COLUMNS = ("sim", "vkernel", "mininet")
+"""The engines of the table's columns."""
+SOURCES = {"NKP-0024": "nkp0024", "CS244": "cs244", "netdev": "rwnd", "kurtcms.org": "bdp", "NDN retreat": "ndn"}
+
+Claims = list[dict[str, Any]]
+
+
+def of_engine(engine: str) -> Claims:
+    """All claims with their verdict on an engine, by the results that README names."""
+    for name in re.findall(r"`(claims-[\w-]+)`", COUNTS):
+        document = json.loads((paths.CHECKOUT / "reference" / name / "claims.json").read_text(encoding="utf-8"))
+        if document["engine"] == engine:
+            return list(document["claims"])
+        if any(engine in claim["beside"] for claim in document["claims"]):
+            return [claim | claim["beside"][engine] for claim in document["claims"]]
+    raise AssertionError(f"README names no results of {engine}")
+
+
+def counted(claims: Claims) -> str:
+    """Those that hold, that don't, and that are open."""
+    words = Counter(claim["verdict"] for claim in claims)
+    held, failed = words.pop("holds", 0), words.pop("fails", 0)
+    return f"{held} / {failed} / {words.total()}" if held or failed else "–"
+
+
+def test_the_readme_counts_what_the_reference_results_have() -> None:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in COUNTS.splitlines() if line[:2] == "| "]
+    told = {
+        next((key for word, key in SOURCES.items() if f"[{word}]" in row[0]), "others"): row[1:] for row in rows[1:]
+    }
+    found = {}
+    for source in (*SOURCES.values(), "others"):
+        columns = [
+            [one for one in of_engine(engine) if source == (one["source"] if one["kind"] == "claim" else "others")]
+            for engine in COLUMNS
+        ]
+        found[source] = [str(len(columns[0])), *map(counted, columns)]
+    assert told == found
