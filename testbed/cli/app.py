@@ -24,8 +24,8 @@ GROUPS = {
     "Many runs": {"table": "table", "sweep": "sweep", "all": "all_claims", "interop": "interop", "bench": "bench"},
     "Results": {"report": "report", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
-    "Many machines": {"cluster": "cluster"},
     "Work on the testbed": {"validate": "scenario", "test": "test"},
+    "Many machines": {"cluster": "cluster"},  # last, as Typer shows verbs with verbs of their own there
 }
 """The verbs as the help shows them: group → verb → the module in here that has it."""
 
