@@ -31,4 +31,5 @@ def _kind(key: str, impairment: Impairment) -> Any:
         read, schema = BeforeValidator(quantity.parse), written(quantity.description, *quantity.examples)
         return Annotated[kind, read, schema]
     within = bounds(kind)
-    return Annotated[kind, Field(ge=0, le=within.most if within else None)]
+    assert within
+    return Annotated[kind, Field(ge=0, le=within.most)]
