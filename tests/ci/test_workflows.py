@@ -53,7 +53,7 @@ def test_what_is_marked_nightly_is_called_at_night() -> None:
     text = SCRIPT.read_text()
     for file in sorted((paths.CHECKOUT / "tests").glob("*/test_*.py")):
         if re.search(r"^@pytest\.mark\.nightly", file.read_text(), re.MULTILINE):
-            of_a_verb = rf"^(\w+)\(\) {{(?:(?!^}}).)*-m nightly tests/{file.parent.name}$"
+            of_a_verb = rf"^(\w+)\(\) {{(?:(?!^}}).)*-m nightly (?:\S+ )*tests/{file.parent.name}(?: \S+)*$"
             verb = re.search(of_a_verb, text, re.MULTILINE | re.DOTALL)
             assert verb, f"{file}: no verb of .ci/run has its folder"
             assert verb[1] in called, f"{verb[1]} is not called"
@@ -63,8 +63,8 @@ def test_what_is_marked_nightly_is_called_at_night() -> None:
 def test_tests_of_a_night(checkout: Path, verb: str) -> None:
     code, said, out = run(checkout, verb)
     assert code == 0, out
-    folder = {"breakage": "emulation", "saboteurs": "sabotage"}[verb]
-    assert (said[0], said[-1]) == ("run.sh doctor --fix ()", f"python -m pytest -m nightly tests/{folder} ()")
+    folders = {"breakage": "tests/load tests/emulation tests/cluster", "saboteurs": "tests/sabotage"}[verb]
+    assert (said[0], said[-1]) == ("run.sh doctor --fix ()", f"python -m pytest -m nightly {folders} ()")
     assert run(checkout, verb, CODE="1")[0] == 1
 
 
