@@ -43,7 +43,7 @@ def test_a_scenario_in_the_simulator_needs_neither_docker_nor_the_tables_of_swee
 def names(verb: str | None) -> list[str | None]:
     """The verbs of a command line, those with verbs of their own last."""
     app = command_line(verb)
-    return [one.name for one in (*app.registered_commands, *app.registered_groups)]
+    return [*(one.name for one in app.registered_commands), *(one.name for one in app.registered_groups)]
 
 
 def test_every_verb_is_in_one_group_and_has_a_module_that_registers_it() -> None:
