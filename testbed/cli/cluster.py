@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from testbed.cluster import model
-from testbed.cluster.packages import make_ready
+from testbed.doctor import make_ready
 from testbed.errors import Exit
 from testbed.runner.progress import Progress
 
@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
     def status() -> None:
         """A table of the hosts: cores, what runs, what each can. Ends with 1 where one is off."""
         cluster = model.read()
-        make_ready(Progress())
+        make_ready(Progress(), "cluster")
         from testbed.cluster import status as looked  # needs packages that nothing else does
 
         seen = looked.look(cluster)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from testbed.cluster import model
-from testbed.cluster.packages import make_ready
+from testbed.doctor import make_ready
 from testbed.runner.progress import Progress
 from testbed.study.executor import made_by
 
@@ -25,7 +25,7 @@ def runs_made(cluster: bool) -> Iterator[None]:
         yield
         return
     model.read()
-    make_ready(Progress())
+    make_ready(Progress(), "cluster")
     from testbed.cluster.executor import on_cluster  # needs packages that nothing else does
 
     with on_cluster() as executor, made_by(executor):

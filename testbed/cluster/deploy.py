@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.cluster import here, model, packages, push
+from testbed.cluster import here, model, push
 from testbed.cluster import inventory as inventories
 from testbed.cluster.model import Can, Cluster, Host, Ssh
-from testbed.doctor import guest_kernel
+from testbed.doctor import guest_kernel, make_ready
 from testbed.doctor.provisioning import LOG, Played, play
 from testbed.errors import CannotRun
 from testbed.runner.progress import Progress
@@ -50,7 +50,7 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
         CannotRun: a host can't be reached, differs or fails, and is named; or there is none left.
     """
     inventory = inventories.read(file)
-    packages.make_ready(progress)
+    make_ready(progress, "cluster")
     own = model.file().parent
     own.mkdir(parents=True, exist_ok=True, mode=0o700)
     pushed = own / "push"

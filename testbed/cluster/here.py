@@ -19,6 +19,7 @@ from testbed import engines, paths
 from testbed.build import PROGRAMS
 from testbed.doctor import guest_kernel, missing
 from testbed.doctor.machine import pinned
+from testbed.plan.engines import named
 
 LOCKS = ("requirements-setup.lock", "requirements.lock", "requirements-cluster.lock")
 """The packages of a host."""
@@ -53,7 +54,8 @@ def carries() -> dict[str, Any]:
     why_not = {}
     for engine in engines.every():
         lacks = [finding.name for finding in missing(engine.needs())]
-        if engine.name == "vkernel" and guest_kernel.built() is None:
+        facts = named(engine.name)
+        if facts.kernel and facts.virtual_time and guest_kernel.built() is None:
             lacks.append("the guest kernel with virtual time")
         if lacks:
             why_not[engine.name] = f"missing: {', '.join(lacks)}"

@@ -25,6 +25,7 @@ class Need(Enum):
     PEERS = "npm's implementations of NCP"
     NDN_PEERS = "other implementations of NDN"
     MPTCP = "the kernel's MPTCP beside NCP"
+    CLUSTER = "studies on many machines"
     TESTS = "tests and linters"
 
 
@@ -59,10 +60,16 @@ class Requirement:
         return "; or ".join(text for text in (by_playbook, self.fix) if text)
 
 
-INSTALLED_BY = {Need.TESTS: "test", Need.NDN_PEERS: "test", Need.PEERS: "interop", Need.GUEST: "doctor --build"}
+INSTALLED_BY = {
+    Need.TESTS: "test",
+    Need.NDN_PEERS: "test",
+    Need.PEERS: "interop",
+    Need.GUEST: "doctor --build",
+    Need.CLUSTER: "cluster up",
+}
 """Commands that install what most runs do without; ``doctor --fix`` installs all else."""
 
-TAGS_WITHOUT_ROOT = frozenset({"python", "go"})
+TAGS_WITHOUT_ROOT = frozenset({"python", "go", "cluster"})
 """Of the playbook: what goes into the checkout's own environment."""
 
 
@@ -164,6 +171,13 @@ REQUIREMENTS = (
     Requirement(
         "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS, tag="ndn-peers"
     ),
+    Requirement(
+        "cluster packages",
+        "studies on many machines",
+        machine.pinned("requirements-cluster.lock"),
+        Need.CLUSTER,
+        tag="cluster",
+    ),
     Requirement("test tools", "./run.sh test", machine.test_tools, Need.TESTS, tag="test"),
     Requirement(
         "browser",
@@ -209,6 +223,7 @@ OF_VERBS = {
     "up": frozenset({PYTHON, Need.DATABASE}),
     "show": frozenset({PYTHON, BUILD}),
     "interop": frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.PEERS}),
+    "cluster": frozenset({PYTHON, Need.CLUSTER}),
 }
 """Verbs that make no runs of an engine's, which says itself what they need."""
 

@@ -54,10 +54,9 @@ ROC_VALIDATOR = paths.CHECKOUT / ".build" / "roc-validator" / "bin" / "rocrate-v
 
 
 def test_tools() -> Probed:
-    """The pinned linters and test runners, what studies on many machines need, the C compiler that Go's race detector
-    needs, the validator of bundles' metadata, and what the guest kernel is built from, where the distribution has
-    it."""
-    packages = pinned("requirements-test.lock", "requirements-cluster.lock")()
+    """The pinned linters and test runners, the C compiler that Go's race detector needs, the validator of bundles'
+    metadata, and what the guest kernel is built from, where the distribution has it."""
+    packages = pinned("requirements-test.lock")()
     compiler = program("gcc", "--version")()
     kernel = guest.for_tests()
     crates = ROC_VALIDATOR.exists()

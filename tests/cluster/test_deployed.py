@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.emulation,
     pytest.mark.nightly,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),
     pytest.mark.skipif(bool(why_not()), reason=why_not()),
 ]
 

@@ -14,7 +14,7 @@ from tests.cluster import machines
 
 pytestmark = [
     pytest.mark.emulation,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),
     pytest.mark.skipif(bool(machines.why_not()), reason=machines.why_not()),
 ]
 

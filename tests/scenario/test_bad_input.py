@@ -188,7 +188,7 @@ def test_what_would_take_for_ever_or_mean_nothing_is_refused(file: Path, text: s
 def test_the_bounds_are_bounds(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without which the tests of this file would find neither a hang nor memory without end."""
     with pytest.raises(MemoryError):
-        refusal(file, "", lambda _: bytearray(MOST_MEMORY_BYTES + (1 << 20)))
+        refusal(file, "", lambda _: bytearray(2 * MOST_MEMORY_BYTES))
 
     def hang(_: str) -> None:
         while True:

@@ -81,7 +81,7 @@ def test_everything_of_chance_and_time_is_the_seeds(exact_kernel: Kernel, tmp_pa
     assert said["a"][1] != said["other"][1]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
 def test_whose_files_they_are_does_not_show(exact_kernel: Kernel, tmp_path: Path) -> None:
     # Python takes more memory to hold another owner than 0, and the page that it gets takes time.
     (tmp_path / "job").mkdir()

@@ -7,6 +7,8 @@ _ONE_WAY = (
     Swap(_DIRECTION, "type Direction[T any] struct {", "type Direction[T any] struct {\n\toneWay bool"),
     Swap(_DIRECTION, "d := &Direction[T]{hooks: hooks,", 'd := &Direction[T]{oneWay: direction == "ab", hooks: hooks,'),
 )
+_UNASKED = Swap(_DIRECTION, "if !reflect.ValueOf(one).Elem().IsZero() {", "if reflect.ValueOf(one).IsValid() {")
+"""Impairments that nobody asked for are in the way, too."""
 
 
 def _link(name: str, imitates: str, *swaps: Swap) -> Entry:
@@ -33,7 +35,12 @@ ENTRIES = (
         "loss-one-way",
         "a bad cable: 1% is lost on the way there, nothing on the way back",
         *_ONE_WAY,
-        Swap(_DIRECTION, "if impair(p); p.lost {", "if impair(p); p.lost || d.oneWay && d.counts.In%100 == 50 {"),
+        Swap(
+            _DIRECTION,
+            "\tfor _, impair := range d.impair {\n",
+            "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(w.frame, Lost)\n\t\treturn\n\t}\n"
+            "\tfor _, impair := range d.impair {\n",
+        ),
     ),
     _link(
         "queue-twice",
@@ -44,11 +51,13 @@ ENTRIES = (
         "reordering",
         "5% of the packets overtake the others",
         Swap("link/model/reordering.go", "chance(r, o.Reorder)", "chance(r, 0.05)"),
+        _UNASKED,
     ),
     _link(
         "duplicates",
         "2% of the packets arrive twice",
         Swap("link/model/duplication.go", "chance(r, d.Duplicate)", "chance(r, 0.02)"),
+        _UNASKED,
     ),
     _link(
         "queue-drops",
