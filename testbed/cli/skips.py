@@ -119,6 +119,11 @@ ACCEPTED = (
         lambda: not _root(),
     ),
     Accepted(
+        r"not here: .*/usr/sbin/sshd.* \(Debian: openssh-server, .*\)",
+        "there is no SSH daemon, and set-up installs none: it would be open from then on",
+        lambda: shutil.which("/usr/sbin/sshd") is None,
+    ),
+    Accepted(
         r"this kernel does not tell a peer's window \(TCP_INFO, Linux 5\.4\)",
         "Linux is older than 5.4",
         lambda: _older_linux(5, 4),
