@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from testbed import engines, paths
 from testbed.build import PROGRAMS
 from testbed.doctor import guest_kernel, missing
 from testbed.doctor.machine import pinned
+from testbed.history import git
 from testbed.plan.engines import named
 
 LOCKS = ("requirements-setup.lock", "requirements.lock", "requirements-cluster.lock")
@@ -65,8 +65,7 @@ def carries() -> dict[str, Any]:
 
 def _commit() -> str:
     """40 hexadecimal digits, and ``-dirty`` behind them where a file of it was changed."""
-    command = ["git", "-C", str(paths.CHECKOUT), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return git("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty").stdout.decode().strip()
 
 
 def _packages() -> str:

@@ -4,7 +4,6 @@ the packages as wheels, the Go programs and the guest kernel as they were built 
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 import tarfile
@@ -17,6 +16,7 @@ from testbed.build import build_programs
 from testbed.cluster.here import LOCKS
 from testbed.doctor import guest_kernel
 from testbed.errors import CannotRun
+from testbed.history import git
 from testbed.runner.progress import Progress
 
 
@@ -81,9 +81,8 @@ def _fetch(archive: Path) -> None:
 
 def _git(*arguments: str) -> str:
     """Git's answer about this checkout; raises :class:`CannotRun` where it is none of Git's."""
-    called = ["git", "-C", str(paths.CHECKOUT), *arguments]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    done = subprocess.run(called, capture_output=True, text=True, check=False, env=environment)
+    done = git(*arguments)
     if done.returncode:
-        raise CannotRun(f"git {arguments[0]}: {done.stderr.strip()[-300:]}", "A cluster is made from a clone with Git.")
-    return done.stdout.strip()
+        said = done.stderr.decode(errors="replace").strip()[-300:]
+        raise CannotRun(f"git {arguments[0]}: {said}", "A cluster is made from a clone with Git.")
+    return done.stdout.decode().strip()
