@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 from testbed import engines, paths
 from testbed.engines import Options
@@ -44,6 +45,7 @@ def fingerprint(names: Sequence[str], results: Path) -> Fingerprint:
     """This machine's, for the engines of a study; its runs are made in ``results``. What killed runs left is removed
     on the way, and programs are built."""
     facts = provenance.of_machine_and_code()
+    packages = {canonicalize_name(name): version for name, version in facts["packages"].items()}
     hashes, cannot = {}, {}
     for name in dict.fromkeys((SIMULATOR, *names)):
         try:
@@ -56,7 +58,7 @@ def fingerprint(names: Sequence[str], results: Path) -> Fingerprint:
         facts["code"],
         ".".join(map(str, sys.version_info[:3])),
         platform.machine(),
-        {_plain(name): version for name, version in facts["packages"].items() if _plain(name) in _imported()},
+        {name: packages[name] for name in packages.keys() & _imported()},
         hashes,
         cannot,
     )
@@ -83,12 +85,7 @@ def _telemetry(name: str, results: Path) -> str:
 def _imported() -> frozenset[str]:
     """Names of the packages that ``requirements.lock`` pins."""
     lines = (paths.CHECKOUT / "requirements.lock").read_text().splitlines()
-    return frozenset(_plain(line.split("==")[0]) for line in lines if line[:1].isalnum())
-
-
-def _plain(name: str) -> str:
-    """A package's name as indexes compare them."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return frozenset(canonicalize_name(line.split("==")[0]) for line in lines if line[:1].isalnum())
 
 
 def differences(ours: Fingerprint, theirs: Fingerprint) -> list[str]:

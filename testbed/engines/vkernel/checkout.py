@@ -22,6 +22,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from testbed import paths
 from testbed.doctor import guest_kernel as kernel
 from testbed.engines.vkernel import guest
@@ -128,14 +130,12 @@ def _settings() -> str:
 @cache
 def _distributions() -> tuple[metadata.Distribution, ...]:
     """What is installed of the lock file, by name."""
-    wanted = {_canonical(name) for name in re.findall(r"^([A-Za-z0-9][\w.-]*)==", LOCK.read_text(), re.M)}
-    wanted |= set(BESIDE_THE_LOCK)
-    there = {_canonical(one.metadata["Name"]): one for one in metadata.distributions(path=[str(site_packages())])}
+    wanted = {canonicalize_name(name) for name in re.findall(r"^([A-Za-z0-9][\w.-]*)==", LOCK.read_text(), re.M)}
+    wanted |= set(map(canonicalize_name, BESIDE_THE_LOCK))
+    there = {
+        canonicalize_name(one.metadata["Name"]): one for one in metadata.distributions(path=[str(site_packages())])
+    }
     return tuple(there[name] for name in sorted(wanted & there.keys()))
-
-
-def _canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @cache
