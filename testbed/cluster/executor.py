@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import copy
 import logging
 import queue
 import shutil
@@ -30,8 +29,8 @@ from testbed.cluster.work import Answer, Failed
 from testbed.engines import Engine
 from testbed.errors import CannotRun, RunFailed
 from testbed.runner.interrupts import uninterruptible
-from testbed.runner.progress import Progress, QuietProgress
-from testbed.study.executor import Executor, Found, Key, Study
+from testbed.runner.progress import Progress
+from testbed.study.executor import Ended, Executor, Found, Key, On, Study
 from testbed.study.side_by_side import InJob
 
 ALLOWED_FAILURES = 3
@@ -108,13 +107,7 @@ class OnCluster(Executor):
             return sum(host.cores for host in self.cluster.hosts)
         return max(1, sum(host.can.mininet for host in self.cluster.hosts))
 
-    def make(
-        self,
-        study: Study[Key, Found],
-        keys: Sequence[Key],
-        ended: Callable[[Key, Found, float], object],
-        on: Callable[[Sequence[Key], str], object],
-    ) -> None:
+    def make(self, study: Study[Key, Found], keys: Sequence[Key], ended: Ended[Key, Found], on: On[Key]) -> None:
         """In chunks, each given to one worker."""
         _Making(self, study, keys, ended, on).all()
 
@@ -195,12 +188,7 @@ class _Making(Generic[Key, Found]):
     """Cells while they are made, all at the same width."""
 
     def __init__(
-        self,
-        executor: OnCluster,
-        study: Study[Key, Found],
-        keys: Sequence[Key],
-        ended: Callable[[Key, Found, float], object],
-        on: Callable[[Sequence[Key], str], object],
+        self, executor: OnCluster, study: Study[Key, Found], keys: Sequence[Key], ended: Ended[Key, Found], on: On[Key]
     ) -> None:
         self.executor, self.study, self.ended, self.on = executor, study, ended, on
         self.progress = study.progress
@@ -221,8 +209,7 @@ class _Making(Generic[Key, Found]):
         self.names = frozenset(engine.name for engine in engines)
         self.exact = all(engine.exact() for engine in engines)
         self.roots = places(paths.results())
-        one = _quiet(study)
-        self.packed_study = dumps(one, self.roots)
+        self.packed_study = dumps(study.quiet(), self.roots)
 
     def all(self) -> None:
         """Until there is nothing to be made."""
@@ -440,12 +427,6 @@ class _Making(Generic[Key, Found]):
         rate = self.made / (time.monotonic() - self.begun_s)
         hosts = ", ".join(fit) if len(fit) <= 4 else f"{', '.join(fit[:3])}, …"
         return f"{len(fit)} hosts ({hosts}), {rate:.1f} runs/s"
-
-
-def _quiet(study: Study[Key, Found]) -> Study[Key, Found]:
-    one = copy.copy(study)
-    one.progress = QuietProgress()
-    return one
 
 
 def _remove(place: Path) -> None:

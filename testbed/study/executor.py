@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
 
+from typing_extensions import Self
+
 from testbed.engines import Engine
 from testbed.runner.interrupts import interruptible
 from testbed.runner.progress import Progress, QuietProgress, Step
@@ -25,6 +27,10 @@ NAMED = 6
 
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
+Ended = Callable[[Key, Found, float], object]
+"""Gets a cell with what was found, and its seconds."""
+On = Callable[[Sequence[Key], str], object]
+"""Gets the cells that are on and, if not here, where."""
 
 
 class Study(ABC, Generic[Key, Found]):
@@ -86,6 +92,12 @@ class Study(ABC, Generic[Key, Found]):
         """A cell, again while it can't be trusted."""
         return until_trusted(lambda: self.make(key), lambda found: self.untrusted(key, found), self.attempts(key))
 
+    def quiet(self) -> Self:
+        """A copy that tells nothing, for other processes."""
+        one = copy.copy(self)
+        one.progress = QuietProgress()
+        return one
+
     def run(
         self, keys: Sequence[Key], done: Callable[[dict[Key, Found]], object] = lambda _so_far: None
     ) -> dict[Key, Found]:
@@ -106,13 +118,7 @@ class Executor(ABC):
         """How many go at once."""
 
     @abstractmethod
-    def make(
-        self,
-        study: Study[Key, Found],
-        keys: Sequence[Key],
-        ended: Callable[[Key, Found, float], object],
-        on: Callable[[Sequence[Key], str], object],
-    ) -> None:
+    def make(self, study: Study[Key, Found], keys: Sequence[Key], ended: Ended[Key, Found], on: On[Key]) -> None:
         """Make cells whose engines go at the same width, begun in order; ``ended`` gets each with what was found and
         its seconds, ``on`` is told again and again which are on and, if not here, where. An error of a cell, and
         Ctrl-C, end all others and are raised."""
@@ -125,13 +131,7 @@ class Here(Executor):
         """By the cores, where time is virtual."""
         return engine.width()
 
-    def make(
-        self,
-        study: Study[Key, Found],
-        keys: Sequence[Key],
-        ended: Callable[[Key, Found, float], object],
-        on: Callable[[Sequence[Key], str], object],
-    ) -> None:
+    def make(self, study: Study[Key, Found], keys: Sequence[Key], ended: Ended[Key, Found], on: On[Key]) -> None:
         """Those in virtual time side by side."""
         width = self.width(study.engine_of(keys[0]))
 
@@ -142,9 +142,7 @@ class Here(Executor):
         if width == 1 or len(keys) == 1:
             side_by_side(keys, in_turn, ended, width=1)
             return
-        one = copy.copy(study)
-        one.progress = QuietProgress()
-        side_by_side(keys, one.make_trusted, ended, width=width, on=lambda running: on(running, ""))
+        side_by_side(keys, study.quiet().make_trusted, ended, width=width, on=lambda running: on(running, ""))
 
 
 HERE = Here()
