@@ -1,5 +1,6 @@
 """How many runs a second a cluster could look after: ``python -m testbed.cluster.ceiling [RUNS]`` makes runs that do
-nothing, each with all that goes with a run: a process of its own, packing, checking, the submitter's list."""
+nothing, each with all that goes with a run: a process of its own, packing, checking, the submitter's list. What
+submitter and scheduler take of it bounds a cluster of any size, as there is one of each."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import sys
 import time
 
 from testbed import engines
-from testbed.cluster.executor import on_cluster
+from testbed.cluster.executor import OnCluster, on_cluster
 from testbed.engines import Engine
 from testbed.runner.progress import Progress
 from testbed.study.executor import Study, made_by
@@ -33,15 +34,23 @@ class Stubs(Study[int, int]):
 
 
 def main(runs: int) -> None:
-    """On this machine's cluster; says how many there were in a second."""
+    """On this machine's cluster; says how many there were in a second, and what each took."""
     study, keys = Stubs(), range(runs)
     with on_cluster() as executor, made_by(executor):
         study.run(keys[:1])  # hosts have made their small runs, processes have loaded what they need
-        begun_s = time.monotonic()
+        before = _clocks_s(executor, study.progress)
         found = study.run(keys)
-    taken_s = time.monotonic() - begun_s
+        taken_s, submitter_s, scheduler_s = (
+            after - earlier for after, earlier in zip(_clocks_s(executor, study.progress), before, strict=True)
+        )
     assert list(found.values()) == list(keys)
-    print(f"{runs} runs in {taken_s:.1f} s: {runs / taken_s:.0f} runs/s")
+    cpu = f"submitter {submitter_s / runs * 1000:.2f} ms, scheduler {scheduler_s / runs * 1000:.2f} ms"
+    print(f"{runs} runs in {taken_s:.1f} s: {runs / taken_s:.0f} runs/s; CPU time of each: {cpu}")
+
+
+def _clocks_s(executor: OnCluster, progress: Progress) -> tuple[float, float, float]:
+    """Wall time, and the CPU time of submitter and scheduler."""
+    return time.monotonic(), time.process_time(), executor.client(progress).run_on_scheduler(time.process_time)
 
 
 if __name__ == "__main__":

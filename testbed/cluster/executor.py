@@ -309,8 +309,7 @@ class _Making(Generic[Key, Found]):
                 worker.state = "asked"
                 self._submit(Flight(worker, ()), work.canary, sorted(self.names))
         for worker in [worker for worker in self.workers.values() if worker.state == "fit"]:
-            while self.waiting and self._at_hand(worker) < self._window(worker):
-                chunk = self._chunk()
+            while self._at_hand(worker) < self._window(worker) and (chunk := self._chunk(worker)):
                 packed = [dumps(key, self.roots) for key in chunk]
                 self._submit(Flight(worker, chunk), work.runs, self.packed_study, packed)
 
@@ -322,16 +321,26 @@ class _Making(Generic[Key, Found]):
             return 1
         return worker.cores * (AHEAD if self.run_s is not None and self.run_s < 10 * CHUNK_S else 1)
 
-    def _chunk(self) -> list[Key]:
+    def _chunk(self, worker: Worker) -> list[Key]:
         """The next cells, about :data:`CHUNK_S` of work; one of which a worker was lost goes alone."""
+        first = next((key for key in self.waiting if not self._better_elsewhere(key, worker)), None)
+        if first is None:
+            return []
         cores = sum(worker.cores for worker in self.workers.values() if worker.state == "fit")
         size = 1
         if self.exact and self.run_s is not None:
             size = max(1, min(int(CHUNK_S / self.run_s), len(self.waiting) // (2 * cores)))
-        chunk = [self.waiting.popleft()]
-        while len(chunk) < size and chunk[0] not in self.lost_with and self.waiting[0] not in self.lost_with:
+        chunk = [first]
+        self.waiting.remove(first)
+        while len(chunk) < size and first not in self.lost_with and self.waiting[0] not in self.lost_with:
             chunk.append(self.waiting.popleft())
         return chunk
+
+    def _better_elsewhere(self, key: Key, worker: Worker) -> bool:
+        """Whether it came to nothing on this worker, and there are others."""
+        hosts = self.lost_with.get(key, ())
+        fit = (other.name for other in self.workers.values() if other.state == "fit")
+        return worker.name in hosts and any(name not in hosts for name in fit)
 
     def _submit(self, flight: Flight[Key], do: Callable[..., Any], *given: Any) -> None:
         worker = flight.worker
@@ -402,9 +411,10 @@ class _Making(Generic[Key, Found]):
         if isinstance(answer, Failed):
             if not answer.of_the_host:
                 raise answer.error from InJob(answer.trace)
+            if worker.state != "refused":
+                self.progress.say(f"  {worker.name} is left out from here on: {answer.error}")
             worker.state = "refused"
             self.refused[worker.name] = str(answer.error)
-            self.progress.say(f"  {worker.name} is left out from here on: {answer.error}")
             self._count(key, worker, str(answer.error))
             self.waiting.appendleft(key)
             return

@@ -102,6 +102,13 @@ def _end(processes: Sequence[ForkServerProcess]) -> None:
 def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
     if submitter in HERE.ended:
         return Failed(RunFailed("the submitter has gone"), "", of_the_host=False)
+    try:
+        return _answer(do, given, submitter)
+    except OSError as error:  # no room, no more processes, or one that ended while it spoke
+        return Failed(RunFailed(f"{error}"), traceback.format_exc(), of_the_host=True)
+
+
+def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
     place = Path(tempfile.mkdtemp(dir=HERE.scratch, prefix="run-"))
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe()

@@ -39,17 +39,18 @@ class Place:
     path: Path
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def sweep(self, *, seconds: int, seeds: int) -> Path:
+    def sweep(self, *, seconds: float, seeds: int) -> Path:
         """The file of a sweep of 6 runs a seed."""
         file = self.path / "tiny.yaml"
         file.write_text(SWEEP.format(seconds=seconds, seeds=seeds))
         return file
 
-    def start(self, results: str, *arguments: str) -> subprocess.Popen[str]:
-        """A command of the testbed's, as a user gives it."""
+    def start(self, results: str, *arguments: str, said: Path | None = None) -> subprocess.Popen[str]:
+        """A command of the testbed's, as a user gives it; what it says goes on in the file ``said``, if given."""
         environment = {
             **os.environ,
             "PYTHONPATH": str(paths.CHECKOUT),
+            "PYTHONUNBUFFERED": "1",
             "NCP_TESTBED_RESULTS": str(self.path / results),
             "NCP_TESTBED_STATE": str(self.path / "state"),
         }
@@ -57,7 +58,7 @@ class Place:
             [sys.executable, "-m", "testbed", *arguments],
             cwd=paths.CHECKOUT,
             env=environment,
-            stdout=subprocess.PIPE,
+            stdout=said.open("a") if said else subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
@@ -65,10 +66,10 @@ class Place:
         self.processes.append(process)
         return process
 
-    def run(self, results: str, *arguments: str) -> str:
+    def run(self, results: str, *arguments: str, within_s: float | None = 280) -> str:
         """What it says, to its end."""
         process = self.start(results, *arguments)
-        said, _ = process.communicate(timeout=280)
+        said, _ = process.communicate(timeout=within_s)
         assert process.returncode == 0, said
         return said
 

@@ -1,4 +1,7 @@
-"""A cluster of processes on this machine, with certificates of its own."""
+"""A cluster of processes on this machine, with certificates of its own.
+
+As a program it is there for a command: ``python -m tests.cluster.loopback WORKERS COMMAND…``.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -35,6 +39,9 @@ def _openssl(*arguments: object) -> None:
 class Loopback:
     """A scheduler and workers; ends all that it started."""
 
+    address = "127.0.0.1"
+    """The scheduler's."""
+
     def __init__(self, place: Path) -> None:
         self.place = place
         self.ca, self.cert, self.key = certificates(place)
@@ -49,14 +56,14 @@ class Loopback:
 
     def start_scheduler(self) -> None:
         """At the same port each time."""
-        program = ["-m", "testbed.cluster.scheduler", "--address", f"127.0.0.1:{self.port}"]
+        program = ["-m", "testbed.cluster.scheduler", "--address", f"{self.address}:{self.port}"]
         self.scheduler = self._start("scheduler", [*program, *self.tls])
 
     def start_worker(
         self, name: str, *, cores: int = 1, program: Sequence[str] = (), further: Sequence[str] = ()
     ) -> None:
         """``program`` is what stands in a worker's place."""
-        scheduler = ["--scheduler", f"tls://127.0.0.1:{self.port}"]
+        scheduler = ["--scheduler", f"tls://{self.address}:{self.port}"]
         given = [*scheduler, *self.tls, "--name", name, "--cores", str(cores), *further]
         self.workers[name] = self._start(name, [*(program or ("-m", "testbed.cluster.worker")), *given])
 
@@ -65,7 +72,7 @@ class Loopback:
         can = model.Can(mininet=False, vkernel=True, sim=True)
         names = list(self.workers) or ["none yet"]
         hosts = [model.Host(name=name, address="127.0.0.1", cores=1, can=can) for name in names]
-        scheduler = f"tls://127.0.0.1:{self.port}"
+        scheduler = f"tls://{self.address}:{self.port}"
         model.write(
             model.Cluster(commit="", scheduler=scheduler, ca=self.ca, cert=self.cert, key=self.key, hosts=hosts)
         )
@@ -76,6 +83,12 @@ class Loopback:
         assert process is not None
         process.kill()
         process.wait()
+
+    def stop(self, name: str) -> None:
+        """A worker, as a service would be stopped."""
+        process = self.workers[name]
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
 
     def log(self, name: str) -> str:
         """What a part said."""
@@ -94,11 +107,16 @@ class Loopback:
                 process.kill()
                 process.wait()
 
+    def apart(self, name: str) -> tuple[list[str], dict[str, str]]:
+        """What a part's command begins with, and what is set for it."""
+        return [], {}
+
     def _start(self, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "PYTHONPATH": str(paths.CHECKOUT)}
+        before, more = self.apart(name)
+        environment = {**os.environ, "PYTHONPATH": str(paths.CHECKOUT), **more}
         with (self.place / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, *arguments], cwd=paths.CHECKOUT, env=environment, stdout=log, stderr=log
+                [*before, sys.executable, *arguments], cwd=paths.CHECKOUT, env=environment, stdout=log, stderr=log
             )
 
 
@@ -128,3 +146,18 @@ def until(what: Callable[[], object], seconds: float = 120.0) -> None:
     while not what():
         assert time.monotonic() < end_s, "it did not come to be"
         time.sleep(0.05)
+
+
+def main(workers: int, command: Sequence[str]) -> int:
+    """The command's exit code."""
+    with tempfile.TemporaryDirectory(prefix="ncp-loopback-", dir="/var/tmp") as folder:
+        os.environ["NCP_TESTBED_STATE"] = os.environ["NCP_TESTBED_RESULTS"] = folder
+        names = [f"w{i}" for i in range(workers)]
+        with loopback(Path(folder) / "parts", names) as cluster:
+            cluster.write_file()
+            until(lambda: all(f"worker {name} at" in cluster.log(name) for name in names))
+            return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

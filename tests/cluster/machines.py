@@ -87,7 +87,7 @@ class Machine:
 
     def unplug(self, *, out: bool = True) -> None:
         """Take its cable out, or put it in again."""
-        _do("ip", "-n", self.switch, "link", "set", self.name, "down" if out else "up")
+        do("ip", "-n", self.switch, "link", "set", self.name, "down" if out else "up")
 
     def processes(self) -> list[str]:
         """Command lines of all that runs on it, besides its init and its SSH daemon."""
@@ -127,12 +127,12 @@ def machines(number: int, folder: Path) -> Iterator[Machines]:
     ``folder`` has to be on a file system that an overlay can be kept on (no overlay itself).
     """
     assert 1 <= number <= MOST
-    switch, network = f"ncpt-{secrets.token_hex(2)}", _free_network()
+    switch, network = f"ncpt-{secrets.token_hex(2)}", free_network()
     for name in ("login", *(f"m{i}-host" for i in range(1, number + 1))):
-        _do("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name))
+        do("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name))
     made = Machines(folder, folder / "login", folder / "known_hosts")
     try:
-        _join(switch, f"{network}.254")
+        join(switch, f"{network}.254")
         for i in range(1, number + 1):
             made.each.append(_started(f"m{i}", f"{network}.{i}", switch, folder))
         keys = (f"{one.address} {(folder / f'{one.name}-host.pub').read_text()}" for one in made.each)
@@ -149,15 +149,15 @@ def machines(number: int, folder: Path) -> Iterator[Machines]:
             shutil.rmtree(path)
 
 
-def _join(switch: str, address: str) -> None:
+def join(switch: str, address: str) -> None:
     """A switch that this machine is at, with that address. In a namespace of its own it knows no packet filter."""
-    _do("ip", "netns", "add", switch)
-    _do("ip", "-n", switch, "link", "add", "switch", "type", "bridge")
-    _do("ip", "-n", switch, "link", "set", "switch", "up")
-    _do("ip", "link", "add", switch, "type", "veth", "peer", "name", "here", "netns", switch)
-    _do("ip", "-n", switch, "link", "set", "here", "master", "switch", "up")
-    _do("ip", "address", "add", f"{address}/24", "dev", switch)
-    _do("ip", "link", "set", switch, "up")
+    do("ip", "netns", "add", switch)
+    do("ip", "-n", switch, "link", "add", "switch", "type", "bridge")
+    do("ip", "-n", switch, "link", "set", "switch", "up")
+    do("ip", "link", "add", switch, "type", "veth", "peer", "name", "here", "netns", switch)
+    do("ip", "-n", switch, "link", "set", "here", "master", "switch", "up")
+    do("ip", "address", "add", f"{address}/24", "dev", switch)
+    do("ip", "link", "set", switch, "up")
 
 
 def _started(name: str, address: str, switch: str, folder: Path) -> Machine:
@@ -179,8 +179,8 @@ def _started(name: str, address: str, switch: str, folder: Path) -> Machine:
     try:
         init = _init_of(process)
         cable = ["link", "add", name, "netns", switch, "type", "veth", "peer", "name", "eth0", "netns", str(init.pid)]
-        _do("ip", *cable)
-        _do("ip", "-n", switch, "link", "set", name, "master", "switch", "up")
+        do("ip", *cable)
+        do("ip", "-n", switch, "link", "set", name, "master", "switch", "up")
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
@@ -212,11 +212,11 @@ def _wait_for_ssh(one: Machine) -> None:
     raise RuntimeError(f"{one.name} has no SSH daemon after {START_S:.0f} s: {(one.folder / 'log').read_text()[-500:]}")
 
 
-def _free_network() -> str:
+def free_network() -> str:
     """The first three numbers of addresses that this machine has not."""
     used = {address.address.rpartition(".")[0] for each in psutil.net_if_addrs().values() for address in each}
     return next(found for number in range(20, 250) if (found := f"10.213.{number}") not in used)
 
 
-def _do(*command: str) -> None:
+def do(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)

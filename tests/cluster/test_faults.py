@@ -1,9 +1,10 @@
 """A study of 60 runs through everything that may happen to a cluster: nothing is lost, nothing is made twice, and the
 table is the same bytes as one machine's."""
 
+import importlib.util
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from testbed.cluster import model
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback, until
+from tests.cluster.through_all import HELD, Submitter, Trial, through_all
+from tests.cluster.wired import Wired, wired
 
 pytestmark = [pytest.mark.emulation, pytest.mark.nightly]
 RUNS = 60
@@ -121,6 +124,89 @@ def test_where_no_host_is_fit_it_is_refused(place: Place, cluster_of: Clusters) 
     assert process.returncode == 4, said
     assert "no host of the cluster is fit for this study" in said
     assert "two: commit 0123456789abcdef there, " in said
+
+
+def test_a_run_that_ends_its_workers_ends_the_study(place: Place, sweep: str, cluster_of: Clusters) -> None:
+    cluster, names = cluster_of(), ("one", "two", "three")
+    process = place.start("there", "sweep", sweep, "--cluster")
+
+    def has_ended() -> bool:
+        for name in names:
+            if name not in cluster.workers or cluster.workers[name].poll() is not None:
+                cluster.start_worker(name, program=[str(UNSOUND / "ends.py")])
+        return process.poll() is not None
+
+    until(has_ended, 250)
+    said, _ = process.communicate()
+    assert process.returncode == 1, said
+    assert "tried 3 times, on " in said
+    assert "its worker was lost" in said
+
+
+def test_an_error_of_the_program_ends_the_study(place: Place, sweep: str, cluster_of: Clusters) -> None:
+    cluster_of().start_worker("one", program=[str(UNSOUND / "errs.py")])
+    process = place.start("there", "sweep", sweep, "--cluster")
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode not in (0, None), said
+    assert "ZeroDivisionError: in a rule" in said
+    assert "line 7 of the rule" in said
+
+
+def test_ctrl_c_ends_what_is_on(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:
+    cluster = cluster_of("one", "two", "three")
+    process = place.start("there", "sweep", sweep, "--cluster")
+    until(lambda: len(place.made("there")) >= 8)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    until(lambda: not list((model.file().parent / "scratch").glob("*/run-*")))
+    place.run("there", "sweep", sweep, "--cluster")
+    assert_whole(place, by_one)
+    cluster.end()
+    assert_nothing_is_left()
+
+
+@pytest.fixture
+def wires(place: Place) -> Iterator[Wired]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, for network namespaces")
+    if not importlib.util.find_spec("distributed"):
+        pytest.skip("distributed is not installed: requirements-cluster.lock has it")
+    with wired(place.path / "cluster") as made:
+        yield made
+
+
+@pytest.mark.timeout(1800)
+def test_one_sweep_through_everything(place: Place, by_one: Place, sweep: str, wires: Wired) -> None:
+    submitters = through_all(place, wires, sweep, RUNS)
+    wires.stop_all()
+    assert [one.results for one in submitters] == ["there", "elsewhere"]
+    for one in submitters:
+        assert_whole(place, by_one, one.results)
+        assert not [path for path in (place.path / one.results).iterdir() if path.name.startswith(".")]
+    assert wires.left() == []
+
+
+@pytest.mark.timeout(900)
+def test_a_host_is_cut_off_for_long_and_comes_back(place: Place, by_one: Place, sweep: str, wires: Wired) -> None:
+    for name in ("one", "two"):
+        wires.start_worker(name, program=HELD)
+    wires.write_file()
+    trial = Trial(place, wires, [Submitter(place, "there", sweep)], RUNS)
+    trial.finished(0.1)
+    hold_of = wires.disk("two") / "hold"
+    hold_of.touch()
+    until(lambda: wires.begun("two"))
+    wires.unplug("two")
+    trial.said("two is lost")
+    until(lambda: not wires.begun("two"), 300)  # it has seen it as well
+    hold_of.unlink()
+    wires.unplug("two", out=False)
+    until(lambda: wires.log("two").count("worker two at") == 2)
+    trial.submitters[0].end()
+    assert_whole(place, by_one)
+    wires.stop_all()
+    assert wires.left() == []
 
 
 def test_two_submitters_at_once(place: Place, by_one: Place, sweep: str, cluster_of: Clusters) -> None:

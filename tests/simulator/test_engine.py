@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.errors import CannotRun
+from testbed.engines.sim.run import simulate
+from testbed.errors import CannotRun, RunFailed
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare
@@ -99,3 +100,32 @@ def test_a_transfer_without_end_fails_and_keeps_its_data() -> None:
     assert verdict["verdict"] == "fail"
     assert "of 50331648 bytes" in verdict["broken"]
     assert (simulation.folder / "telemetry.lp").exists()
+
+
+@pytest.mark.parametrize(
+    ("does", "error"),
+    [
+        ("echo write telemetry.lp: no space left on device; exit 1", CannotRun),
+        ("kill -KILL $$", CannotRun),
+        ("echo 5 of 10 bytes arrived within 20.0 s; exit 1", RunFailed),
+    ],
+)
+def test_what_the_machine_did_is_no_result_of_the_run(own_place: Path, does: str, error: type[Exception]) -> None:
+    simulator = own_place / "ncp-sim"
+    simulator.write_text(f"#!/bin/sh\n{does}\n")
+    simulator.chmod(0o755)
+    (own_place / "logs").mkdir()
+    with pytest.raises(error, match="the simulator ended with") as raised:
+        simulate(own_place, simulator)
+    assert type(raised.value) is error
+
+
+def test_a_full_disk_is_told_by_the_simulator() -> None:
+    """Its words are those that are looked for."""
+    simulation = prepare(load("startup", ["ncp.transfer=1MiB"]), Progress(), seed=None, quick=True)
+    simulation.folder.mkdir(parents=True)
+    (simulation.folder / "telemetry.lp").symlink_to("/dev/full")
+    (simulation.folder / "logs").mkdir()
+    (simulation.folder / "plan.json").write_text(json.dumps(simulation.plan))
+    with pytest.raises(CannotRun, match="no space left on device"):
+        simulate(simulation.folder, simulation.simulator)

@@ -10,7 +10,7 @@ from typing import Any
 from testbed.checks.result import Trust
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
-from testbed.errors import RunFailed
+from testbed.errors import CannotRun, RunFailed, says_of_the_machine
 from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -30,13 +30,19 @@ def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
 
     Raises:
         RunFailed: the simulator says why; a transfer that doesn't end in time is one reason.
+        CannotRun: it was killed, or its disk is full: elsewhere, or later, the same plan has a result.
     """
     log = folder / "logs" / "ncp-sim.log"
     command = [str(simulator), "--plan", str(folder / "plan.json"), "--dir", str(folder)]
-    with log.open("w") as said:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False)
+    said = subprocess.PIPE  # and not a file: a full disk would take the words with it that tell of it
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors="replace")
+    log.write_text(text)
     if done.returncode:
-        raise RunFailed(f"the simulator ended with {done.returncode}: {_last_line(log)}", f"Its log: {log}")
+        told = f"the simulator ended with {done.returncode}: {_last_line(text)}"
+        if done.returncode < 0 or says_of_the_machine(text):
+            raise CannotRun(told, "Make room, in memory or on the disk, and give the same command.")
+        raise RunFailed(told, f"Its log: {log}")
     facts: dict[str, Any] = json.loads((folder / "sim.json").read_text())
     return facts
 
@@ -60,6 +66,6 @@ class SimulatedRun(VirtualRun):
         return Trust(trusted=True, reasons=[]), {"simulation": facts}
 
 
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
     return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,20 @@
+"""A worker whose runs, once begun, go no further while there is a file ``hold`` on its disk."""
+
+import os
+import time
+from pathlib import Path
+
+from testbed.cluster import work, worker
+
+sound = work._one
+
+
+def one(study: bytes, key: bytes, host: str) -> bytes:
+    while (Path(os.environ["TMPDIR"]).parent / "hold").exists():
+        time.sleep(0.05)
+    return sound(study, key, host)
+
+
+if __name__ == "__main__":
+    work._one = one
+    worker.main()
