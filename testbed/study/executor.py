@@ -98,10 +98,8 @@ class Study(ABC, Generic[Key, Found]):
         one.progress = QuietProgress()
         return one
 
-    def run(
-        self, keys: Sequence[Key], done: Callable[[dict[Key, Found]], object] = lambda _so_far: None
-    ) -> dict[Key, Found]:
-        """All cells' outcomes, in order; ``done`` is called after each that is new, with those so far.
+    def run(self, keys: Sequence[Key], done: Callable[[dict[Key, Found]], object] | None = None) -> dict[Key, Found]:
+        """All cells' outcomes, in order; ``done``, if given, is called after each that is new, with those so far.
 
         A cell that is made again has its earlier outcome until then. An error of a cell that is no outcome, and Ctrl-C,
         end them all and are raised.
@@ -163,7 +161,7 @@ class _Made(Generic[Key, Found]):
     """The cells of a study while they are made."""
 
     def __init__(
-        self, study: Study[Key, Found], keys: Sequence[Key], done: Callable[[dict[Key, Found]], object]
+        self, study: Study[Key, Found], keys: Sequence[Key], done: Callable[[dict[Key, Found]], object] | None
     ) -> None:
         self.study, self.keys, self.done = study, keys, done
         self.executor = _chosen.get() if study.movable else HERE
@@ -172,6 +170,9 @@ class _Made(Generic[Key, Found]):
         self.todo: list[Key] = []
         self.widths: dict[Key, int] = {}
         """How many of its kind are made side by side."""
+        self.left_s = 0.0
+        """By what cells are expected to take. Kept as they end: where they are thousands, nothing is asked of each of
+        them whenever one has ended."""
         self.paces: list[tuple[float, float]] = []
         """Seconds taken and expected."""
         self.step = Step("runs")
@@ -189,6 +190,7 @@ class _Made(Generic[Key, Found]):
             else:
                 self.todo.append(key)
         self.widths = {key: self.executor.width(study.engine_of(key)) for key in self.todo}
+        self.left_s = sum(map(self._share_s, self.todo))
         for width in sorted(set(self.widths.values()), reverse=True):
             group = [key for key in self.todo if self.widths[key] == width]
             self.executor.make(study, group, self._ended, self._on)
@@ -199,6 +201,7 @@ class _Made(Generic[Key, Found]):
 
     def _ended(self, key: Key, found: Found, seconds: float) -> None:
         self.paces.append((seconds, self.study.expected_s(key)))
+        self.left_s -= self._share_s(key)
         self.study.made(key, found)
         self._settle(key, found)
 
@@ -207,9 +210,12 @@ class _Made(Generic[Key, Found]):
         if told := self.study.told(key, found):
             place = f"[{len(self.found)}/{len(self.keys)}] {self.study.name(key)}"
             self.study.progress.say(f"  {place}: {told}{' (kept)' if kept else ''}{self._left()}")
-        if not kept:
+        if self.done and not kept:
             so_far = self.earlier | self.found
             self.done({each: so_far[each] for each in self.keys if each in so_far})
+
+    def _share_s(self, key: Key) -> float:
+        return self.study.expected_s(key) / self.widths[key]
 
     def _on(self, running: Sequence[Key], where: str) -> None:
         names = where or ", ".join(self.study.name(key) for key in running)
@@ -227,11 +233,9 @@ class _Made(Generic[Key, Found]):
 
     def _left(self) -> str:
         """The time left, by what the last cells took."""
-        study = self.study
         taken, expected = (sum(pace[i] for pace in self.paces[-RECENT:]) for i in (0, 1))
         pace = taken / expected if expected else 1.0
-        left = (study.expected_s(key) / width for key, width in self.widths.items() if key not in self.found)
-        left_s = pace * sum(left)
+        left_s = pace * self.left_s
         if left_s < 1:
             return ""
         return f"  about {left_s / 60:.0f} min left" if left_s >= 90 else f"  about {left_s:.0f} s left"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,12 @@ from testbed.plan.resolve import Choices, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
-from testbed.scenario.load import parse, plain, validated
+from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.sweep.model import Setting, Sweep, shown
+
+
+def _reader() -> Callable[[str, tuple[str, ...]], LoadedScenario]:
+    return lru_cache(maxsize=2)(scenarios.load)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class LoadedSweep:
     quick: bool
     overrides: tuple[str, ...] = ()
     """What ``--set`` changes in every run."""
+    read: Callable[[str, tuple[str, ...]], LoadedScenario] = field(default_factory=_reader, compare=False, repr=False)
+    """The scenario with what a run changes in it; runs that differ in their seed alone come one after the other."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +87,12 @@ def plan_of(loaded: LoadedSweep, point: Point, policies: PolicyFacts) -> Plan:
     assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]
     choices = Choices("virtual", "model", point.seed, loaded.quick, engine="sim")
     try:
-        plan = _plan(sweep.scenario, [*assignments, *loaded.overrides], choices, policies)
+        plan = _plan(loaded, [*assignments, *loaded.overrides], choices, policies)
         if sweep.seconds is not None:
             session = plan["sessions"][0]
             packets = round(asked.bound_bps(plan, session) / 8 / session["mtu_bytes"] * sweep.seconds)
             transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
-            plan = _plan(sweep.scenario, [*assignments, *loaded.overrides, transfer], choices, policies)
+            plan = _plan(loaded, [*assignments, *loaded.overrides, transfer], choices, policies)
     except BadInput as error:
         raise BadInput(f"{_where(loaded, point, error.message)}: {error.message}", error.hint) from error
     if refused := refusals(plan):
@@ -94,8 +101,8 @@ def plan_of(loaded: LoadedSweep, point: Point, policies: PolicyFacts) -> Plan:
     return plan
 
 
-def _plan(scenario: str, assignments: Sequence[str], choices: Choices, policies: PolicyFacts) -> Plan:
-    return resolve(scenarios.load(scenario, assignments), policies, choices, "sim")
+def _plan(loaded: LoadedSweep, assignments: Sequence[str], choices: Choices, policies: PolicyFacts) -> Plan:
+    return resolve(loaded.read(loaded.sweep.scenario, tuple(assignments)), policies, choices, "sim")
 
 
 def _where(loaded: LoadedSweep, point: Point, message: str) -> str:

@@ -41,7 +41,7 @@ class Place:
 
     def sweep(self, *, seconds: float, seeds: int) -> Path:
         """The file of a sweep of 6 runs a seed."""
-        file = self.path / "tiny.yaml"
+        file = self.path / f"tiny-{seeds}.yaml"
         file.write_text(SWEEP.format(seconds=seconds, seeds=seeds))
         return file
 

@@ -30,7 +30,7 @@ def by_one(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture
 def sweep(by_one: Place) -> str:
-    return str(by_one.path / "tiny.yaml")
+    return str(by_one.path / f"tiny-{RUNS // 6}.yaml")
 
 
 def assert_whole(place: Place, by_one: Place, results: str = "there") -> None:
@@ -178,7 +178,7 @@ def wires(place: Place) -> Iterator[Wired]:
 
 @pytest.mark.timeout(1800)
 def test_one_sweep_through_everything(place: Place, by_one: Place, sweep: str, wires: Wired) -> None:
-    submitters = through_all(place, wires, sweep, RUNS)
+    submitters = through_all(place, wires, sweep, RUNS, beside=sweep)
     wires.stop_all()
     assert [one.results for one in submitters] == ["there", "elsewhere"]
     for one in submitters:

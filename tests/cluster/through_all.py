@@ -103,8 +103,9 @@ class Trial:
         return True
 
 
-def through_all(place: Place, cluster: Wired, sweep: str, runs: int) -> list[Submitter]:
-    """The submitters, ended, in results ``there`` and ``elsewhere``; each fault is an expectation that holds."""
+def through_all(place: Place, cluster: Wired, sweep: str, runs: int, beside: str) -> list[Submitter]:
+    """The submitters, ended, of ``sweep`` in results ``there`` and of ``beside`` in ``elsewhere``; each fault is an
+    expectation that holds."""
     for name in HOSTS:
         cluster.start_worker(name, program=HELD)
     cluster.write_file()
@@ -119,7 +120,7 @@ def through_all(place: Place, cluster: Wired, sweep: str, runs: int) -> list[Sub
         cluster.start_worker("m1", program=HELD)
 
     trial.finished(0.2)  # another submitter; a host is cut off, and ends what it has begun
-    submitters.append(Submitter(place, "elsewhere", sweep))
+    submitters.append(Submitter(place, "elsewhere", beside))
     with trial.held(on=["m2"]):
         cluster.unplug("m2")
         trial.hold("m2", on=False)
@@ -172,23 +173,20 @@ def main(seeds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="ncp-through-", dir="/var/tmp") as folder:
         os.environ["NCP_TESTBED_STATE"] = f"{folder}/state"
         place, runs = Place(Path(folder)), 6 * seeds
-        sweep = str(place.sweep(seconds=1, seeds=seeds))
+        beside, sweep = (str(place.sweep(seconds=1, seeds=number)) for number in (10, seeds))
         try:
             begun_s = time.monotonic()
             place.run("here", "sweep", sweep, within_s=None)
             here_s, begun_s = time.monotonic() - begun_s, time.monotonic()
             with wired(place.path / "cluster") as cluster:
-                submitters = through_all(place, cluster, sweep, runs)
+                through_all(place, cluster, sweep, runs, beside)
                 there_s = time.monotonic() - begun_s
                 cluster.stop_all()
                 left = cluster.left()
-            for one in submitters:
-                made = place.made(one.results)
-                lost, doubled = runs - len(set(made)), len(made) - len(set(made))
-                same = place.told(one.results) == place.told("here")
-                print(one.words.splitlines()[-1])
-                print(f"{one.results}: {runs} runs, {lost} lost, {doubled} doubled, the same bytes: {same}")
-            print(f"left behind: {len(left)}; one machine {here_s:.0f} s, with all faults, twice, {there_s:.0f} s")
+            made = place.made("there")
+            same = place.told("there") == place.told("here")
+            print(f"{runs} runs, {runs - len(set(made))} lost, {len(made) - len(set(made))} doubled, left {left}")
+            print(f"the same bytes: {same}; {here_s:.0f} s by one machine, {there_s:.0f} s through all")
         finally:
             place.end()
 

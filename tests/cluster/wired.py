@@ -7,6 +7,7 @@ a small file system in memory with all that a worker writes.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import subprocess
@@ -17,7 +18,8 @@ from pathlib import Path
 from tests.cluster.loopback import Loopback
 from tests.cluster.machines import do, free_network, join
 
-DISK = "64m"
+DISK_BYTES = 3 << 30
+"""Of memory it takes what is written, and a run wants to see 2 GiB free."""
 SUBMITTER = "here"
 """This machine's cable."""
 SCHEDULER = "scheduler"
@@ -52,13 +54,12 @@ class Wired(Loopback):
 
     def fill(self, name: str) -> None:
         """Leave no byte free on a worker's disk."""
-        with self._filling(name).open("wb") as file, suppress(OSError):
-            while file.write(bytes(1 << 20)):
-                file.flush()
+        disk = os.statvfs(self.disk(name))
+        self._size(name, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
 
     def make_room(self, name: str) -> None:
         """As it was before."""
-        self._filling(name).unlink()
+        self._size(name, DISK_BYTES)
 
     def begun(self, name: str) -> list[Path]:
         """Folders of runs on a worker's disk."""
@@ -105,10 +106,10 @@ class Wired(Loopback):
         do("ip", "-n", space, "address", "add", f"{self.network}.{number}/24", "dev", "eth0")
         do("ip", "-n", space, "link", "set", "eth0", "up")
         self.disk(name).mkdir(parents=True)
-        do("mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(self.disk(name)))
+        do("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(self.disk(name)))
 
-    def _filling(self, name: str) -> Path:
-        return self.disk(name) / "filling"
+    def _size(self, name: str, size_bytes: int) -> None:
+        do("mount", "-o", f"remount,size={size_bytes}", str(self.disk(name)))
 
 
 def _said(*command: str) -> str:
