@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import resource
 import signal
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def main() -> None:
     add_tls(parser)
     asked = parser.parse_args()
     settings.apply()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)  # each worker takes some, and 1024 are usual
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     asyncio.run(_serve(asked))
 
 

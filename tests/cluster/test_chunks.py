@@ -1,6 +1,6 @@
 """Which cells a worker gets."""
 
-from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -8,15 +8,12 @@ pytest.importorskip("distributed", reason="distributed is not installed: require
 
 from testbed.cluster.ceiling import Stubs
 from testbed.cluster.executor import OnCluster, Worker, _Making
-from testbed.cluster.model import Can, Cluster, Host
 
 
 def making(cells: int, *names: str) -> tuple["_Making[int, int]", list[Worker]]:
     """With workers that are fit."""
-    host = Host(name="any", address="127.0.0.1", cores=1, can=Can(mininet=False, vkernel=False, sim=True))
-    nowhere = Path("/nonexistent")
-    cluster = Cluster(commit="", scheduler="tls://127.0.0.1:1", ca=nowhere, cert=nowhere, key=nowhere, hosts=[host])
-    made = _Making(OnCluster(cluster), Stubs(), range(cells), lambda *_: None, lambda *_: None)
+    nowhere = cast(OnCluster, None)  # nobody is asked for anything
+    made = _Making(nowhere, Stubs(), range(cells), lambda *_: None, lambda *_: None)
     workers = [Worker(name, f"tls://{name}", 1, False, "fit") for name in names]
     made.workers = {worker.address: worker for worker in workers}
     return made, workers
