@@ -26,10 +26,18 @@ func (c Config) Interval() time.Duration {
 // maxIntervalMS is an hour, far above what a run samples by.
 const maxIntervalMS = 3_600_000
 
-// Validate says what is wrong with the plan's telemetry; file names the plan.
-func (c Config) Validate(file string) error {
+// ValidateInterval says what is wrong with the plan's interval; file names the plan.
+func (c Config) ValidateInterval(file string) error {
 	if !(c.IntervalMS >= 1 && c.IntervalMS <= maxIntervalMS) {
 		return fmt.Errorf("%s: telemetry.interval_ms: %v, want 1 to %d milliseconds", file, c.IntervalMS, maxIntervalMS)
+	}
+	return nil
+}
+
+// Validate says what is wrong with the plan's telemetry; file names the plan.
+func (c Config) Validate(file string) error {
+	if err := c.ValidateInterval(file); err != nil {
+		return err
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -229,3 +229,33 @@ func FuzzParseTrace(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseSamples(f *testing.F) {
+	f.Add([]byte("0.5\n\n-1\r\n"))
+	f.Add([]byte("1e400\nNaN\ninf\n0x1p3\n1_0\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		samples, err := ParseSamples(text)
+		if err != nil {
+			return
+		}
+		if len(samples) == 0 {
+			t.Fatal("no samples and no error")
+		}
+		// A property takes them or names the one that it does not; what it takes is a delay.
+		keys, err := json.Marshal(map[string]any{"jitter": JitterSamples, "jitter_samples_ms": samples})
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		c, err := ParseChange(keys)
+		if err != nil {
+			return
+		}
+		d := NewDirection(Properties{}.Apply(&c), 1, "k", "ab", 0, Hooks[int]{
+			Drop: func(int, Cause) {}, Copy: func(frame int) (int, bool) { return frame, true },
+		})
+		d.Push(1, 1500, ms)
+		if next, ok := d.Next(); !ok || next < ms {
+			t.Fatalf("%q: a frame that arrived at %d leaves at %d, %v", text, ms, next, ok)
+		}
+	})
+}

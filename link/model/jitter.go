@@ -71,8 +71,8 @@ func ParseSamples(text []byte) ([]float64, error) {
 			continue
 		}
 		ms, err := strconv.ParseFloat(line, 64)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %q, want milliseconds", i+1, line)
+		if err != nil || math.IsNaN(ms) || math.IsInf(ms, 0) {
+			return nil, fmt.Errorf("line %d: %.40q, want milliseconds", i+1, line)
 		}
 		samples = append(samples, ms)
 	}

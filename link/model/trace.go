@@ -57,7 +57,7 @@ func ParseTrace(text []byte) (Trace, error) {
 		}
 		t, err := strconv.ParseInt(string(line), 10, 64)
 		if err != nil {
-			return Trace{}, fmt.Errorf("line %d: %q, want an integer of milliseconds", number, line)
+			return Trace{}, fmt.Errorf("line %d: %.40q, want an integer of milliseconds", number, line)
 		}
 		ms = append(ms, t)
 	}

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"ncp-testbed/link/model"
@@ -57,7 +56,7 @@ func withFile(
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(directory, name)
 	}
-	text, err := os.ReadFile(path)
+	text, err := readNumbers(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}

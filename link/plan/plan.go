@@ -56,6 +56,10 @@ func Read(path string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(text, path)
+}
+
+func parse(text []byte, path string) (*Plan, error) {
 	p := &Plan{Path: path}
 	if err := json.Unmarshal(text, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -72,8 +76,8 @@ func Read(path string) (*Plan, error) {
 	if len(p.Links) == 0 {
 		return nil, fmt.Errorf("%s: links: none, want at least one", path)
 	}
-	if p.Telemetry.IntervalMS <= 0 {
-		return nil, fmt.Errorf("%s: telemetry.interval_ms: %v, want more than 0", path, p.Telemetry.IntervalMS)
+	if err := p.Telemetry.ValidateInterval(path); err != nil {
+		return nil, err
 	}
 	names := map[string]bool{}
 	for i := range p.Links {

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ncp-testbed/link/model"
@@ -90,6 +93,36 @@ func TestFilesBesideThePlan(t *testing.T) {
 	}
 }
 
+// Files that may take for ever to read, or more memory than there is, are refused unread, by the rule of
+// topologies/link_files.py.
+func TestUnfitFilesAreNotRead(t *testing.T) {
+	directory := t.TempDir()
+	fifo, huge, empty := filepath.Join(directory, "fifo"), filepath.Join(directory, "huge"), filepath.Join(directory, "empty")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, size := range map[string]int64{huge: largestFileBytes + 1, empty: 0} {
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		fifo: "no ordinary file", directory: "no ordinary file", "/dev/zero": "no ordinary file",
+		huge: "8388609 bytes; want", empty: "0 bytes; want", "/proc/kmsg": "0 bytes; want",
+	} {
+		for _, key := range []string{"trace_file", "jitter_file"} {
+			_, err := ParseChange(fmt.Appendf(nil, `{%q: %q}`, key, path), directory)
+			if err == nil || !strings.Contains(err.Error(), key+": "+path+": ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: error %v, want one that says %q", key, path, err, want)
+			}
+		}
+	}
+	rule, err := os.ReadFile("../../topologies/link_files.py")
+	if err != nil || !strings.Contains(string(rule), "\nLARGEST_BYTES = 8 << 20\n") || largestFileBytes != 8<<20 {
+		t.Errorf("topologies/link_files.py has another bound than %d bytes, %v", largestFileBytes, err)
+	}
+}
+
 func TestBadPlansAreNamed(t *testing.T) {
 	for links, want := range map[string]string{
 		``:                                       "links: none",
@@ -102,6 +135,16 @@ func TestBadPlansAreNamed(t *testing.T) {
 		if _, err := read(t, links); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "plan.json") {
 			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	for _, interval := range []string{"0", "0.5", "-1", "3600001", "1e300"} {
+		path := filepath.Join(t.TempDir(), "plan.json")
+		text := `{"schema": 1, "links": [` + link(``) + `], "telemetry": {"interval_ms": ` + interval + `}}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "telemetry.interval_ms: ") {
+			t.Errorf("interval_ms %s: error %v", interval, err)
 		}
 	}
 	if _, err := Read("/nonexistent/plan.json"); err == nil {

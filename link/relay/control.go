@@ -10,8 +10,8 @@ import (
 	"ncp-testbed/link/plan"
 )
 
-// maxRequestBytes is ample for a trace in JSON.
-const maxRequestBytes = 16 << 20
+// MaxRequestBytes is ample for a trace in JSON.
+const MaxRequestBytes = 16 << 20
 
 // Control serves the relay's state and changes of its links:
 //
@@ -26,7 +26,7 @@ func Control(r *Relay, m *Meter, directory string) http.Handler {
 		answer(w, map[string]any{"state": "running", "granted": r.Granted(), "ring_drops": r.RingDrops(), "links": m.Results()})
 	})
 	mux.HandleFunc("POST /set", func(w http.ResponseWriter, q *http.Request) {
-		text, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxRequestBytes))
+		text, err := io.ReadAll(http.MaxBytesReader(w, q.Body, MaxRequestBytes))
 		if err != nil {
 			refuse(w, err)
 			return

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/agents/controlsocket"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/agents/payload"
 	"ncp-testbed/ncp-agent/drive"
 	"ncp-testbed/ncp-agent/plan"

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"ncp-testbed/agents/controlsocket"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/ncp-agent/drive"
 	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"sync"
 
-	"ncp-testbed/agents/controlsocket"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/ndn-agent/plan"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/agents/controlsocket"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/agents/jsonfile"
 	"ncp-testbed/agents/payload"
 	"ncp-testbed/ndn-agent/drive"

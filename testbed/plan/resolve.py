@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from testbed.errors import BadInput
 from testbed.plan import model, traffic
@@ -18,7 +19,8 @@ from testbed.plan.timeline import NoSuchTarget, unfold
 from testbed.plan.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
-from topologies.link import Link
+from topologies.link import FILES, Link
+from topologies.link_files import why_unfit
 
 DATABASE = "ncp_testbed"
 TELEMETRY_INTERVAL_MS = 100
@@ -53,6 +55,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     scenario = loaded.scenario
     seed = scenario.seed if choices.seed is None else choices.seed
     topology = resolve_topology(scenario, loaded.path, seed, traffic.frame_bytes(scenario))
+    _refuse_unfit_files(loaded, topology.links)
     sessions = traffic.plan_sessions(loaded, topology, policies, seed)
     _refuse_unknown_policies(loaded, policies)
     _refuse_checks_of_nothing(loaded, [s["name"] for s in sessions], [link["name"] for link in topology.links])
@@ -92,6 +95,13 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "limits": _limits(scenario, limit_s),
     }
     return valid(plan, str(loaded.path))
+
+
+def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
+    for link in links:
+        for key in FILES:
+            if (file := str(link.get(key, ""))) and (unfit := why_unfit(Path(file))):
+                raise BadInput(f"{loaded.path}: links.{link['name']}.{key.removesuffix('_file')}: {file}: {unfit}")
 
 
 def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:

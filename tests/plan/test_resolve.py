@@ -1,5 +1,8 @@
 """The plan: links with addresses, rates and seeds of their own."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from testbed.errors import BadInput
@@ -7,7 +10,9 @@ from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resol
 from testbed.plan.sessions import PolicyFacts
 from testbed.plan.show import plan_text
 from testbed.scenario.load import load
+from topologies.impairments.jitter import read_samples_ms
 from topologies.link import burst_bytes_at, link_seed, resolve_link
+from topologies.link_files import LARGEST_BYTES
 from topologies.units import Rate
 
 POLICIES: PolicyFacts = {
@@ -57,6 +62,26 @@ def test_an_unknown_policy_names_those_that_there_are() -> None:
 def test_a_check_of_an_unknown_policy_is_refused() -> None:
     with pytest.raises(BadInput, match=r"windows follow the law\.policy: there is no policy 'nkp25'"):
         plan_of("checks.1.policy=nkp25")
+
+
+def test_a_file_that_may_take_for_ever_to_read_is_refused_unread(tmp_path: Path) -> None:
+    os.mkfifo(fifo := tmp_path / "fifo")
+    (huge := tmp_path / "huge").touch()
+    os.truncate(huge, LARGEST_BYTES + 1)
+    for file, why in (
+        ("/dev/zero", "no ordinary file"),
+        (fifo, "no ordinary file"),
+        (tmp_path, "no ordinary file"),
+        (huge, f"{LARGEST_BYTES + 1} bytes; want numbers"),
+        ("/proc/kmsg", "0 bytes; want numbers"),
+        (tmp_path / "none", "No such file or directory"),
+    ):
+        with pytest.raises(BadInput, match=rf"startup\.yaml: links\.slow\.jitter: {file}: .*{why}"):
+            plan_of(f"links.slow.jitter={{file: {file}}}")
+        with pytest.raises(BadInput, match=rf"startup\.yaml: links\.fast\.trace: {file}: .*{why}"):
+            plan_of(f"links.fast.trace={file}", "links.fast.queue={mode: droptail}")
+    with pytest.raises(ValueError, match="no ordinary file"):
+        read_samples_ms(fifo)
 
 
 def test_an_index_beyond_the_address_plan() -> None:

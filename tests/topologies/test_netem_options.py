@@ -161,6 +161,9 @@ def test_a_bad_sample_is_named(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(ValueError, match="no sample"):
         jitter.read_samples_ms(path)
+    path.write_text("x" * 1000)
+    with pytest.raises(ValueError, match=r"'x{40}', want milliseconds"):
+        jitter.read_samples_ms(path)
 
 
 def test_each_direction_and_change_has_its_own_seed() -> None:

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from topologies.impairments.impairment import Asked, DelayMs, Impairment
+from topologies.link_files import why_unfit
 from topologies.typed_dict import TypedDict
 from topologies.units import LONGEST_DELAY_MS
 
@@ -60,19 +61,22 @@ def netem_refuses(asked: Asked) -> Iterator[str]:
 
 def read_samples_ms(path: Path) -> list[float]:
     """Jitter samples, a number of milliseconds per line; raises :class:`ValueError` or :class:`OSError`."""
+    if unfit := why_unfit(path):
+        raise ValueError(f"{path}: {unfit}")
     samples = []
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            sample_ms = float(line)
-        except ValueError:
-            sample_ms = math.nan
-        if not abs(sample_ms) <= LONGEST_DELAY_MS:
-            raise ValueError(
-                f"{path}: line {number}: {line.strip()!r}, want milliseconds, {LONGEST_DELAY_MS:.0f} at most"
-            )
-        samples.append(sample_ms)
+    with path.open() as lines:
+        for number, line in enumerate(map(str.strip, lines), start=1):
+            if not line:
+                continue
+            try:
+                sample_ms = float(line)
+            except ValueError:
+                sample_ms = math.nan
+            if not abs(sample_ms) <= LONGEST_DELAY_MS:
+                raise ValueError(
+                    f"{path}: line {number}: {line[:40]!r}, want milliseconds, {LONGEST_DELAY_MS:.0f} at most"
+                )
+            samples.append(sample_ms)
     if not samples:
         raise ValueError(f"{path}: no sample, want milliseconds, one per line")
     return samples

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"ncp-testbed/link/plan"
 	"ncp-testbed/link/relay"
 	"ncp-testbed/program"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/telemetry"
 	"ncp-testbed/telemetry/push"
 )
@@ -65,7 +64,7 @@ func forward(p *plan.Plan, directory, control string, login *telemetry.Credentia
 		pusher = push.Start(p.Telemetry, *login, os.Stderr, spoolPath)
 	}
 	if control != "" {
-		server, err := serve(control, relay.Control(r, meter, filepath.Dir(p.Path)))
+		server, err := controlsocket.ServeBodies(control, relay.Control(r, meter, filepath.Dir(p.Path)), relay.MaxRequestBytes)
 		if err != nil {
 			return badInput{fmt.Errorf("--control: %w", err)}
 		}
@@ -95,19 +94,4 @@ func forward(p *plan.Plan, directory, control string, login *telemetry.Credentia
 
 func warn(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "ncp-link: "+format+"\n", arguments...)
-}
-
-// serve answers HTTP on a Unix socket that the directory's owner alone can reach.
-func serve(path string, handler http.Handler) (*http.Server, error) {
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		listener.Close()
-		return nil, err
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close
-	return server, nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ncp-testbed/agents/agenttest"
-	"ncp-testbed/agents/controlsocket"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/ndn-agent/agent"
 	"ncp-testbed/program"
 )

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -79,6 +80,34 @@ func TestRequestsWithoutEnd(t *testing.T) {
 		}
 		if err := ask(); err != nil {
 			t.Errorf("beside an endless %s: %v", name, err)
+		}
+	}
+}
+
+// A server whose requests have a body takes it whole, and none that is larger.
+func TestBodiesHaveABound(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "control")
+	server, err := ServeBodies(socket, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			Refuse(w, err.Error())
+			return
+		}
+		Answer(w, len(text))
+	}), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	if found, err := os.Stat(socket); err != nil || found.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v: others may reach it", found.Mode(), err)
+	}
+	for size, want := range map[int]int{1 << 20: http.StatusOK, 1<<20 + 1: http.StatusConflict} {
+		conn := dial(t, socket)
+		go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: relay\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size))
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || answer.StatusCode != want {
+			t.Errorf("a body of %d bytes: %v, %v, want %d", size, answer, err, want)
 		}
 	}
 }

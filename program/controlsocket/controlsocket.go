@@ -1,5 +1,5 @@
 // Package controlsocket is the HTTP server on a Unix socket by which a runner talks
-// to an agent (docs/contracts.md).
+// to an agent, or to the relay (docs/contracts.md).
 package controlsocket
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The states that GET /state tells.
+// The states of an agent that GET /state tells.
 const (
 	Waiting = "waiting" // for its addresses
 	Ready   = "ready"   // sockets are open
@@ -24,16 +24,22 @@ const (
 )
 
 // Bounds of what somebody may ask, who need not be the runner: its requests
-// have no body and come at once.
+// come at once, and those to an agent have no body.
 const (
 	maxRequestBytes = 16 << 10
 	requestTimeout  = 5 * time.Second
 	idleTimeout     = time.Minute
 )
 
-// Serve answers on a Unix socket, in place of one that an earlier process
-// left, until the server is closed.
+// Serve answers an agent's runner, whose requests are small, see [ServeBodies].
 func Serve(path string, handler http.Handler) (*http.Server, error) {
+	return ServeBodies(path, handler, maxRequestBytes)
+}
+
+// ServeBodies answers on a Unix socket that its owner alone can reach, in place of one
+// that an earlier process left, until the server is closed. A request's body has at most
+// so many bytes.
+func ServeBodies(path string, handler http.Handler, maxBodyBytes int64) (*http.Server, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -41,8 +47,12 @@ func Serve(path string, handler http.Handler) (*http.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		listener.Close()
+		return nil, err
+	}
 	server := &http.Server{
-		Handler:        http.MaxBytesHandler(handler, maxRequestBytes),
+		Handler:        http.MaxBytesHandler(handler, maxBodyBytes),
 		ReadTimeout:    requestTimeout,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxRequestBytes,
