@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -176,6 +177,17 @@ def _check_port(port: int) -> None:
         raise PortInUse(port, owner)
 
 
+def _refuse_other_line(version: str, what: str) -> None:
+    """Raise where a version's text names another line than 1.x: from 2.0 on there is no InfluxQL by which databases,
+    retention policies, continuous queries and users are made, nor one that drops a run's series."""
+    if (line := re.search(r"\bv?(\d+)\.\d+", version)) and line[1] != "1":
+        raise InfluxUnavailable(
+            f"{what} is InfluxDB {line[0]}: the testbed needs the line 1.x, whose InfluxQL makes databases, retention "
+            "policies and continuous queries",
+            "install the package influxdb (1.x), or name a 1.x server of your own with NCP_TESTBED_INFLUX_URL",
+        )
+
+
 def _start(state: State, user: str | None) -> None:
     program = shutil.which("influxd")
     if program is None:
@@ -183,6 +195,8 @@ def _start(state: State, user: str | None) -> None:
             "influxd is not installed",
             "install the package influxdb (1.x), or name a server of your own with NCP_TESTBED_INFLUX_URL",
         )
+    said = subprocess.run([program, "version"], capture_output=True, text=True, check=False)
+    _refuse_other_line(said.stdout, program)
     if state.log.exists() and state.log.stat().st_size > LOG_BYTES_KEPT:
         state.log.unlink()
     state.pid_file.unlink(missing_ok=True)
@@ -251,13 +265,18 @@ def _check_login(endpoint: Endpoint, names: str) -> None:
     """Raise unless the user's own server answers, takes the login and has the database or lets us make it."""
     try:
         with _client(endpoint, "admin") as client:
-            client.ping()
+            _refuse_other_line(client.ping(), f"NCP_TESTBED_INFLUX_URL={endpoint.url}")
             present = {database["name"] for database in client.get_list_database()}
             if endpoint.database not in present:
                 client.create_database(endpoint.database)
             _furnish(client, endpoint.database, shorten=endpoint.database not in present)
     except (InfluxDBClientError, InfluxDBServerError) as error:
         raise InfluxUnavailable(f"{endpoint.url} refuses: {error}", f"check {names}") from error
+    except KeyError as error:  # no version
+        raise InfluxUnavailable(
+            f"NCP_TESTBED_INFLUX_URL={endpoint.url} answers, but not as InfluxDB does: no header {error}",
+            "name a server of InfluxDB 1.x, or unset the variable to use the testbed's own",
+        ) from error
     except requests.RequestException as error:
         raise InfluxUnavailable(
             f"NCP_TESTBED_INFLUX_URL={endpoint.url} does not answer: {error}",

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# clean_root.sh [SUITE] [COMMAND…]: prove the set-up on a bare Debian.
+# clean_root.sh [SUITE] [COMMAND…]: prove the set-up on a bare Debian or Ubuntu.
 #
-# Makes a minimal Debian root (debootstrap --variant=minbase), starts a privileged container from it, clones this
-# checkout's HEAD into it and runs COMMAND there (default: the whole set-up, then a second pass of the playbook,
-# which must change nothing). Prints the seconds of each. Needs root, debootstrap and a Docker engine.
+# Makes a minimal root of SUITE: bookworm, trixie, jammy or noble (debootstrap --variant=minbase), starts a privileged
+# container from it, clones this checkout's HEAD into it and runs COMMAND there (default: the whole set-up, then a
+# second pass of the playbook, which must change nothing). Prints the seconds of each. Needs root, debootstrap, for
+# Ubuntu's suites ubuntu-keyring, and a Docker engine.
 # The root is kept as the image ncp-testbed-clean-root:SUITE for the next time; the container is always removed.
 #
 # Registry settings of this machine go along: proxy variables, PIP_INDEX_URL, GOPROXY, and the CA bundle that
@@ -20,7 +21,14 @@ if ! docker image inspect "$image" >/dev/null 2>&1; then
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
     echo "making a bare $suite with debootstrap"
-    debootstrap --variant=minbase "$suite" "$folder/root" http://deb.debian.org/debian >"$folder/log" 2>&1 ||
+    archive=(--components=main "$suite" "$folder/root" http://deb.debian.org/debian)
+    if [[ $suite == jammy || $suite == noble ]]; then
+        how=/usr/share/debootstrap/scripts/$suite
+        if [[ ! -e $how ]]; then how=${how%/*}/jammy; fi # Debian 12 does not know the later one, which is made alike
+        archive=(--components=main,universe --keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+            "$suite" "$folder/root" http://archive.ubuntu.com/ubuntu "$how")
+    fi
+    debootstrap --variant=minbase "${archive[@]}" >"$folder/log" 2>&1 ||
         { tail "$folder/log"; exit 1; }
     tar -C "$folder/root" -c . | docker import - "$image" >/dev/null
     rm -rf "$folder"

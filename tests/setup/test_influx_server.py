@@ -5,7 +5,10 @@ import os
 import socket
 import stat
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import psutil
 import pytest
@@ -156,6 +159,52 @@ def test_without_influxd_the_message_says_what_to_do(influx_state: Path, monkeyp
     with pytest.raises(influx.InfluxUnavailable) as raised:
         influx.ensure()
     assert "NCP_TESTBED_INFLUX_URL" in raised.value.hint
+
+
+@pytest.fixture
+def answers() -> dict[str, str]:
+    """The headers of the answer to a ping of InfluxDB 2.10.0."""
+    return {"X-Influxdb-Build": "OSS", "X-Influxdb-Version": "v2.10.0"}
+
+
+@pytest.fixture
+def of_another_line(free_port: int, answers: dict[str, str]) -> Iterator[str]:
+    """The URL of a server that answers so."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(204)
+            for name, value in answers.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", free_port), Answer) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{free_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_another_line_than_1x_is_refused_by_its_name(
+    of_another_line: str, answers: dict[str, str], influx_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_URL", of_another_line)
+    with pytest.raises(influx.InfluxUnavailable, match=rf"{of_another_line} is InfluxDB v2\.10: .* the line 1\.x"):
+        influx.ensure()
+    answers.clear()
+    with pytest.raises(influx.InfluxUnavailable, match=rf"{of_another_line} answers, but not as InfluxDB"):
+        influx.ensure()
+    monkeypatch.delenv("NCP_TESTBED_INFLUX_URL")
+    (program := tmp_path / "influxd").write_text("#!/bin/sh\necho 'InfluxDB v2.7.12 (git: ec9dcde5d6) build_date: x'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18087")
+    with pytest.raises(influx.InfluxUnavailable, match=rf"{program} is InfluxDB v2\.7: .* the line 1\.x"):
+        influx.ensure()
 
 
 def test_a_server_of_the_users_own_is_used_with_its_login(
