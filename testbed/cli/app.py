@@ -24,6 +24,7 @@ GROUPS = {
     "Many runs": {"table": "table", "sweep": "sweep", "all": "all_claims", "interop": "interop", "bench": "bench"},
     "Results": {"report": "report", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
+    "Bring in, hand out": {"graph": "graph"},
     "Work on the testbed": {"validate": "scenario", "test": "test"},
     "Many machines": {"cluster": "cluster"},  # last, as Typer shows verbs with verbs of their own there
 }

@@ -8,13 +8,11 @@ import typer
 
 from testbed import engines
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
-from testbed.plan.engines import DEFAULT
-from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.cli.planned import planned
 from testbed.plan.show import plan_text
 from testbed.runner.progress import Progress
 from testbed.scenario import files
-from testbed.scenario.load import LoadedScenario, load
+from testbed.scenario.load import load
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +33,7 @@ def register(app: typer.Typer) -> None:
             return
 
         loaded = load(scenario, set_, quick=quick)
-        print(plan_text(_resolved(loaded, quick)))
+        print(plan_text(planned(loaded, quick=quick)))
         if loaded.scenario.description:
             print(f"\n{loaded.scenario.description.strip()}")
         print(f"\nfile: {loaded.path}")
@@ -58,9 +56,9 @@ def register(app: typer.Typer) -> None:
                 _validate_sweep(name, set_)
                 continue
             loaded = load(name, set_)
-            _resolved(loaded, quick=False)
+            planned(loaded, quick=False)
             if loaded.scenario.quick:
-                _resolved(load(name, set_, quick=True), quick=True)
+                planned(load(name, set_, quick=True), quick=True)
             print(f"{loaded.path}: valid")
 
 
@@ -85,8 +83,3 @@ def _validate_sweep(name: str, assignments: list[str]) -> None:
     for loaded in sweeps:
         sweep_run.planned(loaded, policies)
     print(f"{sweeps[0].path}: valid")
-
-
-def _resolved(loaded: LoadedScenario, quick: bool) -> Plan:
-    programs = engines.named(DEFAULT).prepare_plans(Progress())  # the agent, which is built here, knows the policies
-    return resolve(loaded, programs.policies, Choices(quick=quick), new_run_id())

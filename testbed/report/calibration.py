@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.errors import BadInput
+from testbed.figures import bits_per_second
 from testbed.plan.model import Limits
-from testbed.report import words
 from testbed.report.folder import ResultFolder
 
 
@@ -44,8 +44,8 @@ def _row(row: dict[str, str], ends: dict[str, tuple[str, str]], limits: Limits) 
     a, b = ends[row["link"]] if row["direction"] == "ab" else ends[row["link"]][::-1]
     return LinkRow(
         link=f"{row['link']} {a} → {b}",
-        rate_asked=words.bits_per_second(rate_asked),
-        rate=words.bits_per_second(rate),
+        rate_asked=bits_per_second(rate_asked),
+        rate=bits_per_second(rate),
         rate_error=f"{rate_error:+.2%}",
         rate_off=abs(rate_error) > limits["rate_error"],
         delay_asked=f"{delay_asked:g} ms",

@@ -36,14 +36,21 @@ def on_page(plot: Plot) -> dict[str, Any]:
     }
 
 
-def write_html(folder: Path, environment: Environment, template: str, plots: Sequence[Plot], **values: Any) -> Path:
+def write_html(
+    folder: Path,
+    environment: Environment,
+    template: str,
+    plots: Sequence[Plot],
+    pictures: Sequence[Plot] = (),
+    **values: Any,
+) -> Path:
     """``plots/*.svg`` and ``report.html``, whose path is returned; the same values give the same bytes.
 
     The template gets ``values``, the ``plots`` (as :func:`on_page` has them), the filter ``figure`` and the ``words``
-    of a check's status.
+    of a check's status. ``pictures`` are files beside the plots, which ``values`` have where the page wants them.
     """
     (folder / "plots").mkdir(exist_ok=True)
-    for plot in plots:
+    for plot in (*plots, *pictures):
         (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
     environment.filters.setdefault("figure", words.figure)
     text = environment.get_template(template).render(

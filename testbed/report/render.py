@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from testbed.figures import with_unit
+from testbed.graph import FORMATS, draw
+from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
 from testbed.report import download, words
 from testbed.report.calibration import calibration_rows
 from testbed.report.dashboards import dashboard_links
 from testbed.report.folder import ResultFolder, pretty, read_folder
-from testbed.report.page_templates import page_templates, write_html
+from testbed.report.page_templates import on_page, page_templates, write_html
+from testbed.report.plot import Plot
 from testbed.report.plots import all_plots
 from testbed.report.shares import share_tables
 
@@ -26,11 +29,14 @@ def write_report(result_dir: Path) -> Path:
     environment = page_templates()
     environment.filters.update(pretty=pretty, seconds=_seconds, signed=_signed)
     plan = folder.plan
+    topology = _topology(plan)
     return write_html(
         result_dir,
         environment,
         "report.html.j2",
         plots,
+        pictures=[topology],
+        topology=on_page(topology),
         plan=plan,
         verdict=folder.verdict,
         asked_links=words.the_links(plan),
@@ -45,6 +51,10 @@ def write_report(result_dir: Path) -> Path:
         agents={host: _table_and_rest(result) for host, result in folder.agents.items()},
         provenance=_table_and_rest(folder.provenance),
     )
+
+
+def _topology(plan: Plan) -> Plot:
+    return Plot("topology", "The topology: who sends to whom, and over which links.", FORMATS["svg"](draw(plan)))
 
 
 def _figures(folder: ResultFolder) -> list[tuple[str, str, float]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.checks import asked
+from testbed.figures import bits_per_second
 from testbed.judge.algebra import Part
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by, traffic_of
@@ -69,14 +70,6 @@ def the_session(plan: Plan, session: Session) -> str:
         f"Windows follow the policy {session['policy']}{rule}. The session's window is {window:g} packets of "
         f"{session['mtu_bytes']:,} bytes; the connections start at {start} packets."
     )
-
-
-def bits_per_second(value: float) -> str:
-    """``8.79 Mbit/s``."""
-    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
-        if abs(value) >= limit:
-            return f"{value / limit:.4g} {unit}"
-    return f"{value:.4g} bit/s"
 
 
 def size(value: float) -> str:

@@ -1,0 +1,44 @@
+"""``graph``: a scenario's topology as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from testbed.cli.options import QuickOption, SetOption
+from testbed.cli.output import OutputOption, write_output
+from testbed.cli.planned import planned
+from testbed.graph import FORMATS, draw
+from testbed.plan.model import Plan
+from testbed.plan.read import read_plan
+from testbed.scenario.load import load
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("graph")
+    def graph(
+        what: Annotated[
+            str, typer.Argument(metavar="SCENARIO|RESULT", help="A scenario's name or YAML file, or a result folder.")
+        ],
+        form: Annotated[
+            Literal["svg", "mermaid", "drawio"], typer.Option("--format", help="For a page, for Markdown, or to edit.")
+        ] = "svg",
+        output: OutputOption = None,
+        set_: SetOption = [],  # noqa: B006
+        quick: QuickOption = False,
+    ) -> None:
+        """Draw the topology: hosts, routers, and links with what they do.
+
+        ./run.sh graph dumbbell -o dumbbell.svg
+        """
+        write_output(FORMATS[form](draw(_plan(what, set_, quick))), output)
+
+
+def _plan(what: str, assignments: list[str], quick: bool) -> Plan:
+    if Path(what).is_dir():
+        return read_plan(Path(what, "plan.json"))
+    return planned(load(what, assignments, quick=quick), quick=quick)

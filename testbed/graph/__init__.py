@@ -1,0 +1,15 @@
+"""The topology of a plan as a picture: one rule for where things are, and a writer for each form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from testbed.graph.drawing import Drawing, draw
+from testbed.graph.drawio import to_drawio
+from testbed.graph.mermaid import to_mermaid
+from testbed.graph.svg import to_svg
+
+__all__ = ["FORMATS", "Drawing", "draw"]
+
+FORMATS: Mapping[str, Callable[[Drawing], str]] = {"svg": to_svg, "mermaid": to_mermaid, "drawio": to_drawio}
+"""What writes a drawing, by the name that ``./run.sh graph --format`` has for it."""

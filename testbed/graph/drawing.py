@@ -1,0 +1,205 @@
+"""Where hosts, routers and links of a plan are in a picture, whatever form it is written in.
+
+Senders are on the left, receivers on the right, and routers between, by their hops from the senders. Links between the
+same two nodes lie apart from each other. Lengths are in CSS pixels, y grows downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import dist
+
+from testbed.graph.labels import link_lines, role_of
+from testbed.plan.model import Plan
+from topologies.link import Link
+
+CHARACTER, LINE = 6.6, 15.0
+"""The width of a character, as an upper mean of common sans-serif fonts at 12 px, and the height of a line."""
+NODE_HEIGHT, GAP, MARGIN = 44.0, 22.0, 16.0
+LEAST_NODE_WIDTH, BEND = 76.0, 36.0
+"""``BEND`` is how far from a node a link is level."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A host or a router; ``x`` and ``y`` are its middle."""
+
+    name: str
+    role: str
+    x: float
+    y: float
+    width: float
+    height: float = NODE_HEIGHT
+
+
+@dataclass(frozen=True)
+class Line:
+    """A link from node to node, by all its ``points``, and what is written at ``label``: one line above it, the others
+    below."""
+
+    name: str
+    a: str
+    b: str
+    points: tuple[Point, ...]
+    label: Point
+    text: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of a topology."""
+
+    title: str
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass
+class _Place:
+    column: int
+    y: float = 0.0
+    needs: float = NODE_HEIGHT + GAP
+    """Its height with the links beside each other that end at it."""
+    beside: list[str] = field(default_factory=list)
+
+
+def draw(plan: Plan) -> Drawing:
+    """The plan's topology; the same plan gives the same picture."""
+    texts = {link["name"]: link_lines(link) for link in plan["links"]}
+    lane = max(len(text) for text in texts.values()) * LINE + 16
+    places = _columns(plan)
+    lanes = _lanes(plan["links"])
+    for ends, links in lanes.items():
+        for name in ends:
+            places[name].needs = max(places[name].needs, len(links) * lane)
+    _rows(places)
+    roles = {name: role_of(plan, name) for name in places}
+    width = max(LEAST_NODE_WIDTH, *(len(text) * CHARACTER + 20 for text in (*roles, *roles.values())))
+    reach = width + 2 * BEND + 16 + max(len(line) * CHARACTER for text in texts.values() for line in text)
+    boxes = {name: Box(name, roles[name], place.column * reach, place.y, width) for name, place in places.items()}
+    drawn = []
+    for link in plan["links"]:
+        a, b = boxes[link["a"]["host"]], boxes[link["b"]["host"]]
+        beside = lanes[_pair(a.name, b.name)]
+        offset = (beside.index(link["name"]) - (len(beside) - 1) / 2) * lane
+        points = _upright(a, b, offset) if a.x == b.x else _level(a, b, _height(a, b, places, boxes, lane) + offset)
+        (x1, y1), (x2, y2) = max(pairwise(points), key=lambda piece: (piece[0][1] == piece[1][1], dist(*piece)))
+        label = (x1 + x2) / 2, (y1 + y2) / 2
+        drawn.append(Line(link["name"], a.name, b.name, points, label, tuple(texts[link["name"]])))
+    return _framed(f"{plan['scenario']}: the topology", list(boxes.values()), drawn)
+
+
+def _columns(plan: Plan) -> dict[str, _Place]:
+    """Each node's column: hops from the nearest sender; whoever only receives is right of all that pass on."""
+    flows = [(session["sender_host"], session["receiver_host"]) for session in plan["sessions"]]
+    flows += [(flow["client_host"], flow["server_host"]) for flow in plan["cross_traffic"]]
+    senders = dict.fromkeys(sender for sender, _ in flows)
+    names = [host["name"] for host in plan["hosts"]] + [node["name"] for node in plan["nodes"]]
+    next_to: dict[str, list[str]] = {name: [] for name in names}
+    for link in plan["links"]:
+        a, b = link["a"]["host"], link["b"]["host"]
+        if b not in next_to[a]:
+            next_to[a].append(b)
+            next_to[b].append(a)
+    hops = dict.fromkeys(senders, 0)
+    reached = list(senders)
+    for name in reached:
+        for other in next_to[name]:
+            if other not in hops:
+                hops[other] = hops[name] + 1
+                reached.append(other)
+    receivers = {receiver for _, receiver in flows} - set(senders)
+    between = [hops.get(name, 0) for name in names if name not in receivers]
+    last = max(between, default=0) + 1
+    return {
+        name: _Place(last if name in receivers else hops.get(name, 0), beside=next_to[name])
+        for name in sorted(names, key=lambda name: (hops.get(name, 0), names.index(name)))
+    }
+
+
+def _rows(places: Mapping[str, _Place]) -> None:
+    """Down each column, in the order of the means of what each is linked with on the left."""
+    for column in sorted({place.column for place in places.values()}):
+        own = [place for place in places.values() if place.column == column]
+
+        def mean(place: _Place, column: int = column) -> float:
+            left = [places[name].y for name in place.beside if places[name].column < column]
+            return sum(left) / len(left) if left else 0.0
+
+        own.sort(key=mean)  # those alike stay in the plan's order
+        top = -sum(place.needs for place in own) / 2
+        for place in own:
+            place.y = top + place.needs / 2
+            top += place.needs
+
+
+def _pair(a: str, b: str) -> tuple[str, str]:
+    return (a, b) if a < b else (b, a)
+
+
+def _lanes(links: Sequence[Link]) -> dict[tuple[str, str], list[str]]:
+    """The links between each two nodes."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for link in links:
+        found.setdefault(_pair(link["a"]["host"], link["b"]["host"]), []).append(link["name"])
+    return found
+
+
+def _height(a: Box, b: Box, places: Mapping[str, _Place], boxes: Mapping[str, Box], lane: float) -> float:
+    """Where a link between two columns is level: at its end with fewer neighbours on that side, as these lie apart."""
+    counts = []
+    for one, other in ((a, b), (b, a)):
+        right = places[other.name].column > places[one.name].column
+        counts.append(sum((places[n].column > places[one.name].column) == right for n in places[one.name].beside))
+    y = (a.y + b.y) / 2 if counts[0] == counts[1] else a.y if counts[0] < counts[1] else b.y
+    columns = range(*sorted((places[a.name].column, places[b.name].column)))[1:]
+    between = [boxes[name].y for name, place in places.items() if place.column in columns]
+    if all(abs(y - other) > (NODE_HEIGHT + lane) / 2 for other in between):
+        return y
+    top, bottom = min(between) - NODE_HEIGHT - lane / 2, max(between) + NODE_HEIGHT + lane / 2
+    return top if y - top < bottom - y else bottom
+
+
+def _level(a: Box, b: Box, y: float) -> tuple[Point, ...]:
+    """From edge to edge, level where its label is."""
+    right = 1 if a.x < b.x else -1
+    start, end = (a.x + right * a.width / 2, a.y), (b.x - right * b.width / 2, b.y)
+    if start[1] == y == end[1]:
+        return start, end
+    turns = [(x + side * right * (BEND if level != y else 0), y) for (x, level), side in ((start, 1), (end, -1))]
+    return tuple(dict.fromkeys((start, *turns, end)))
+
+
+def _upright(a: Box, b: Box, offset: float) -> tuple[Point, ...]:
+    """Within a column."""
+    down = 1 if a.y < b.y else -1
+    return (a.x + offset / 4, a.y + down * a.height / 2), (b.x + offset / 4, b.y - down * b.height / 2)
+
+
+def _framed(title: str, boxes: Sequence[Box], lines: Sequence[Line]) -> Drawing:
+    """All of it moved to where the picture begins."""
+    xs = [x for box in boxes for x in (box.x - box.width / 2, box.x + box.width / 2)]
+    ys = [y for box in boxes for y in (box.y - box.height / 2, box.y + box.height / 2)]
+    for line in lines:
+        ys += [line.label[1] - LINE - 4, line.label[1] + (len(line.text) - 1) * LINE + 6]
+        ys += [y for _, y in line.points]
+        wide = max(map(len, line.text)) * CHARACTER / 2
+        xs += [line.label[0] - wide, line.label[0] + wide]
+    left, top = MARGIN - min(xs), MARGIN - min(ys)
+
+    def moved(point: Point) -> Point:
+        return round(point[0] + left, 1), round(point[1] + top, 1)
+
+    return Drawing(
+        title,
+        round(max(xs) + left + MARGIN),
+        round(max(ys) + top + MARGIN),
+        tuple(Box(b.name, b.role, *moved((b.x, b.y)), round(b.width, 1), b.height) for b in boxes),
+        tuple(Line(x.name, x.a, x.b, tuple(map(moved, x.points)), moved(x.label), x.text) for x in lines),
+    )
