@@ -11,6 +11,7 @@ import difflib
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import takewhile
 
 import typer
 
@@ -48,7 +49,7 @@ def main() -> None:
             command_line(arguments[0] if arguments else None)(arguments, prog_name="./run.sh")  # 2 for a wrong usage
     except Interrupted as error:
         print(f"error: {error.message}", file=sys.stderr)
-        print(" ".join(["INTERRUPTED", *sys.argv[1:3]]))
+        print(" ".join(["INTERRUPTED", *takewhile(lambda word: not word.startswith("-"), sys.argv[1:3])]))
         sys.exit(int(error.code))
     except TestbedError as error:
         print(f"error: {error.message}", file=sys.stderr)

@@ -27,6 +27,7 @@ from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
 from testbed.plan.show import plan_text
+from testbed.runner.judging import load_report
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 
@@ -101,6 +102,7 @@ def _engine_here(loaded: LoadedScenario) -> Engine:
 def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
     """Set up what is missing, run, print the verdict; returns the exit code."""
     engine.refuse_user(loaded.scenario.name)
+    load_report()
     progress = Progress()
     run = engine.ready_run(loaded, options, progress)
     for line in _headline(run.plan, engine.told(run.plan, options)):

@@ -16,8 +16,7 @@ from testbed.checks.result import Trust, Verdict
 from testbed.engines.virtual_database import Database
 from testbed.errors import TestbedError, Unsupported
 from testbed.plan.model import Plan
-from testbed.report import write_report
-from testbed.runner import provenance
+from testbed.runner import judging, provenance
 from testbed.runner.interrupts import Interrupted
 from testbed.runner.judging import judge_from, write_broken
 from testbed.runner.progress import Progress
@@ -119,7 +118,7 @@ class VirtualRun(ABC):
             reader = FromFile(self.folder / "telemetry.lp")
             judged = judge_from(self.plan, self.folder, reader, trust, reader.count_points(), points)
             database.store_judged(judged)
-            write_report(self.folder)
+            judging.leave_report(self.folder)
             step.note = judged.verdict.summary
         return judged.verdict
 

@@ -6,7 +6,9 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from testbed.checks import judge
 from testbed.checks.derived import broken_lines, derived_lines, marks
@@ -47,7 +49,7 @@ def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust,
         judged = judge_from(plan, folder, reader, trust, counts.in_file, counts.in_database)
     with Client(endpoint, "admin") as writer:
         store_judged(writer, plan, judged)
-    _write_report(folder)
+    leave_report(folder)
     return judged.verdict
 
 
@@ -125,7 +127,7 @@ def write_broken(
     )
     _write_verdict(folder, verdict)
     if report:
-        _write_report(folder)
+        leave_report(folder)
     now_ns = time.time_ns()
     history = _history(plan, folder, verdict, now_ns, now_ns)
     if endpoint is not None:
@@ -135,10 +137,17 @@ def write_broken(
             run_list.finish(writer, plan, run_list.BROKE_DOWN, None, now_ns, verdict.summary)
 
 
-def _write_report(folder: Path) -> None:
-    from testbed.report import write_report  # it loads Matplotlib, which takes a second
+def leave_report(folder: Path) -> None:
+    """Write a run's plots and page; see :func:`load_report`."""
+    from testbed.report import write_report
 
     write_report(folder)
+
+
+def load_report() -> None:
+    """Load what writes reports in a thread of its own: Matplotlib takes most of a second, in which a run has other
+    programs to wait for."""
+    Thread(target=import_module, args=("testbed.report",), daemon=True).start()
 
 
 def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:

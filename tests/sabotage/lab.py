@@ -29,8 +29,7 @@ from tests.sabotage.real import AllStored, as_real
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
-    "testbed.engines.virtual_run.write_report",
-    "testbed.runner.judging._write_report",
+    "testbed.runner.judging.leave_report",
     "testbed.tables.table_run.write_report",
     "testbed.claims.all_run.write_report",
 )
