@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_UNITS = {
+UNITS = {
     "_mib_s": "MiB/s",
     "_mbps": "Mbit/s",
     "_bps": "bit/s",
@@ -26,13 +26,13 @@ _WORDS = {"rtt": "RTT", "rtts": "round trips", "ncp": "NCP", "tcp": "TCP"}
 
 def unit_of(figure: str) -> str:
     """The unit in a figure's name; "" for counts and shares."""
-    return next((unit for end, unit in _UNITS.items() if figure.endswith(end)), "")
+    return next((unit for end, unit in UNITS.items() if figure.endswith(end)), "")
 
 
 def title_of(figure: str) -> str:
     """The name in words, without the unit: ``Goodput``; of a session with a name, ``bulk: Goodput``."""
     session, _, name = figure.rpartition(".")
-    end = next((end for end in _UNITS if name.endswith(end)), "")
+    end = next((end for end in UNITS if name.endswith(end)), "")
     words = " ".join(_WORDS.get(word, word) for word in name.removesuffix(end).split("_"))
     title = words[:1].upper() + words[1:]
     return f"{session}: {title}" if session else title

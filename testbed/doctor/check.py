@@ -26,6 +26,7 @@ class Need(Enum):
     NDN_PEERS = "other implementations of NDN"
     MPTCP = "the kernel's MPTCP beside NCP"
     CLUSTER = "studies on many machines"
+    SITE = "the site of docs/"
     TESTS = "tests and linters"
 
 
@@ -66,10 +67,11 @@ INSTALLED_BY = {
     Need.PEERS: "interop",
     Need.GUEST: "doctor --build",
     Need.CLUSTER: "cluster up",
+    Need.SITE: "docs",
 }
 """Commands that install what most runs do without; ``doctor --fix`` installs all else."""
 
-TAGS_WITHOUT_ROOT = frozenset({"python", "go", "cluster"})
+TAGS_WITHOUT_ROOT = frozenset({"python", "go", "cluster", "docs"})
 """Of the playbook: what goes into the checkout's own environment."""
 
 
@@ -178,6 +180,7 @@ REQUIREMENTS = (
         Need.CLUSTER,
         tag="cluster",
     ),
+    Requirement("site tools", "./run.sh docs", machine.site_tools, Need.SITE, tag="docs"),
     Requirement("test tools", "./run.sh test", machine.test_tools, Need.TESTS, tag="test"),
     Requirement(
         "browser",
@@ -218,12 +221,13 @@ REQUIREMENTS = (
 )
 
 OF_VERBS = {
-    # Test tools include the guest's kernel, where there can be one.
-    "test": frozenset(Need) - {Need.GUEST},
+    # Test tools include the guest's kernel, where there can be one; the site is looked at by night.
+    "test": frozenset(Need) - {Need.GUEST, Need.SITE},
     "up": frozenset({PYTHON, Need.DATABASE}),
     "show": frozenset({PYTHON, BUILD}),
     "interop": frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.PEERS}),
     "cluster": frozenset({PYTHON, Need.CLUSTER}),
+    "docs": frozenset({PYTHON, Need.SITE}),
 }
 """Verbs that make no runs of an engine's, which says itself what they need."""
 

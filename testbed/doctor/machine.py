@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 from packaging.requirements import Requirement as PinnedPackage
+from packaging.utils import canonicalize_name
 
 from testbed import paths
 from testbed.browser import find as find_browser
@@ -67,7 +68,32 @@ def test_tools() -> Probed:
     )
 
 
-def _not_as_pinned(lock: Path) -> list[str]:
+SITE = paths.CHECKOUT / ".build" / "mkdocs"
+"""The environment that makes the site of docs/."""
+SITE_SCRIPTS = ("mermaid.min.js", "index.js")
+"""What its pages would else fetch when they are read."""
+
+
+def site_tools() -> Probed:
+    """MkDocs with its theme, as pinned, in an environment of its own, and the scripts of its pages."""
+    found = [str(folder) for folder in SITE.glob("lib/python*/site-packages")]
+    installed = importlib.metadata.distributions(path=found) if found else ()
+    there = {canonicalize_name(one.metadata["Name"]): one.version for one in installed}
+    wrong = _not_as_pinned(paths.CHECKOUT / "requirements-docs.lock", lambda name: there.get(canonicalize_name(name)))
+    if wrong:
+        return Probed(False, f"{len(wrong)} packages are not as in requirements-docs.lock: {', '.join(wrong[:3])}")
+    lacking = [name for name in SITE_SCRIPTS if not (SITE / "scripts" / name).exists()]
+    return Probed(not lacking, f"no {lacking[0]}" if lacking else "as in requirements-docs.lock")
+
+
+def _installed_here(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _not_as_pinned(lock: Path, version_of: Callable[[str], str | None] = _installed_here) -> list[str]:
     wrong = []
     for line in lock.read_text().splitlines():
         if not line or line[0] in "# ":
@@ -75,12 +101,9 @@ def _not_as_pinned(lock: Path) -> list[str]:
         package = PinnedPackage(line.removesuffix("\\").strip())
         if package.marker is not None and not package.marker.evaluate():
             continue
-        try:
-            installed = importlib.metadata.version(package.name)
-        except importlib.metadata.PackageNotFoundError:
-            installed = "not installed"
-        if not package.specifier.contains(installed if installed != "not installed" else "0", prereleases=True):
-            wrong.append(f"{package.name}{package.specifier} ({installed})")
+        installed = version_of(package.name)
+        if not package.specifier.contains(installed or "0", prereleases=True):
+            wrong.append(f"{package.name}{package.specifier} ({installed or 'not installed'})")
     return wrong
 
 

@@ -33,8 +33,8 @@ def verbs() -> set[str]:
     return set(re.findall(r"^    ([a-z]+)\)", cases, re.MULTILINE))
 
 
-def test_there_are_the_two_workflows() -> None:
-    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml"]
+def test_there_are_the_three_workflows() -> None:
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml", "release.yml"]
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
@@ -246,6 +246,55 @@ def test_an_alert_opens_one_issue_and_then_adds_to_it(checkout: Path) -> None:
     asked = [line for line in said if "issue c" in line]
     assert asked[0].startswith("gh issue create --label nightly --title Nightly: all --quick failed")
     assert asked[1].startswith("gh issue comment 17 ")
+
+
+def test_the_site_is_made_before_it_is_looked_at(checkout: Path) -> None:
+    code, said, out = run(checkout, "site")
+    assert code == 0, out
+    assert said == ["run.sh docs --output results/site ()", "python -m pytest -m nightly tests/docs ()"]
+    assert run(checkout, "site", CODE="1")[0] == 1
+
+
+@pytest.fixture
+def tagged(checkout: Path) -> Path:
+    """A checkout of version 1.2.3, committed; its run.sh makes the files that it is asked for."""
+    (checkout / "pyproject.toml").write_text('version = "1.2.3"\n')
+    (checkout / "CITATION.cff").write_text("version: 1.2.3\n")
+    (checkout / "CHANGELOG.md").write_text("# Changes\n\n## [1.2.3]\nNew.\n\n## [1.2.2]\nOld.\n")
+    program = checkout / "run.sh"
+    made = '[ "$1" != docs ] || mkdir -p "$3"\n[ "$1" != bundle ] || touch "$4"\n'
+    program.write_text(program.read_text() + made)
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        who = ["-c", "user.name=x", "-c", "user.email=x@e.org"]
+        subprocess.run(["git", *who, *words], cwd=checkout, check=True)
+    return checkout
+
+
+def test_a_release_is_sources_results_and_site_with_checksums(tagged: Path) -> None:
+    code, said, out = run(tagged, "release", "v1.2.3")
+    assert code == 0, out
+    assert [line.split()[1] for line in said] == ["all", "bundle", "verify", "docs"]
+    folder = tagged / "results" / "release"
+    sums = (folder / "SHA256SUMS").read_text()
+    names = ["ncp-testbed-1.2.3.tar.gz", "ncp-testbed-1.2.3-results.zip", "ncp-testbed-1.2.3-docs.tar.gz"]
+    assert [line.split()[1] for line in sums.splitlines()] == names
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*names, "SHA256SUMS"])
+    assert run(tagged, "release", "v1.2.3")[0] == 0
+    assert (folder / "SHA256SUMS").read_text() == sums, "the same commit gives the same files"
+    assert run(tagged, "release", "v1.2.3", CODE="1")[0] == 1, "no release of results that fail"
+    code, said, out = run(tagged, "publish", "v1.2.3")
+    assert code == 0, out
+    assert said[-1].startswith("gh release create v1.2.3 --verify-tag ")
+    assert (tagged / "results" / "notes.md").read_text() == "New.\n\n"
+
+
+@pytest.mark.parametrize("file", ["pyproject.toml", "CITATION.cff", "CHANGELOG.md"])
+def test_a_release_has_one_version(tagged: Path, file: str) -> None:
+    path = tagged / file
+    path.write_text(path.read_text().replace("1.2.3", "1.2.4"))
+    code, said, out = run(tagged, "release", "v1.2.3")
+    assert (code, said) == (2, [])
+    assert file in out
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("nightly", "nonsense"), ("nightly",)])

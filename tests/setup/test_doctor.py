@@ -79,7 +79,7 @@ def test_only_runs_need_root_links_and_containers() -> None:
     assert doctor.Need.EMULATION not in engines.named("sim").needs()
     assert doctor.Need.CONTAINERS in engines.named("mininet").needs("docker")
     assert doctor.Need.CONTAINERS not in engines.named("mininet").needs("process")
-    assert doctor.needs("test") == set(doctor.Need) - {doctor.Need.GUEST}
+    assert doctor.needs("test") == set(doctor.Need) - {doctor.Need.GUEST, doctor.Need.SITE}
 
 
 def test_missing_programs_are_named_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""README and docs/: every link leads somewhere, every page is in the index, and the README stays one."""
+"""README and docs/: every link leads somewhere, every page is in the index, no line is a wall, and the README stays
+one."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ DOCS = paths.CHECKOUT / "docs"
 PAGES = [
     paths.CHECKOUT / "README.md",
     paths.CHECKOUT / "ARTIFACT.md",
+    paths.CHECKOUT / "CHANGELOG.md",
+    paths.CHECKOUT / "CONTRIBUTING.md",
     paths.CHECKOUT / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
 ]

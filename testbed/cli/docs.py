@@ -1,0 +1,36 @@
+"""``docs``: the site of docs/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.runner.progress import Progress
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("docs")
+    def docs(
+        serve: Annotated[
+            bool, typer.Option("--serve", help="Serve it, each page as it is written, until Ctrl-C.")
+        ] = False,
+        address: Annotated[
+            str, typer.Option("--address", metavar="HOST:PORT", help="With --serve: where.")
+        ] = "127.0.0.1:8000",
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", help="The site's folder; without it, .build/site.")
+        ] = None,
+    ) -> None:
+        """Build the documentation as a site that needs no network, with every link checked."""
+        from testbed.cli.outcome import shown
+        from testbed.docs import site
+        from testbed.doctor import make_ready
+
+        make_ready(Progress(), "docs")
+        if serve:
+            raise typer.Exit(site.serve(address))
+        print(shown(site.build(output.resolve() if output else site.BUILT)))

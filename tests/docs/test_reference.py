@@ -1,0 +1,64 @@
+"""The pages that are made from the code are those of this code, and leave nothing out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from testbed import paths
+from testbed.checks.registry import NAMES
+from testbed.cli import app
+from testbed.reference import __main__ as reference
+from testbed.reference import checks, fields, options, series
+from testbed.series.catalogue import CATALOGUE
+
+
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_a_page_is_current(name: str) -> None:
+    text = (reference.FOLDER / name).read_text(encoding="utf-8")
+    assert text == reference.PAGES[name](), "python -m testbed.reference makes it anew"
+
+
+def test_nothing_is_left_out() -> None:
+    told = {"checks": checks.page(), "options": options.page(), "series": series.page()}
+    assert [name for name in NAMES if f"\n## {name}\n" not in told["checks"]] == []
+    assert [name for name in CATALOGUE if f"| `{name}` |" not in told["series"]] == []
+    # A verb with verbs of its own has a heading for each of those.
+    assert [verb for verb in app.VERBS if f"\n### {verb}" not in told["options"]] == []
+
+
+def test_every_key_of_a_scenario_is_told() -> None:
+    schema = json.loads((paths.CHECKOUT / "schemas" / "scenario.schema.json").read_text())
+    told = fields.page() + checks.page()
+    places = [schema, *schema["$defs"].values()]
+    keys = {key for place in places for key in place.get("properties", {})}
+    assert {key for key in keys if f"`{key}`" not in told} == set()
+
+
+def test_a_new_key_makes_the_page_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_it_is = fields.schema_of
+    table = as_it_is("table")
+    more = {**table["properties"], "colour": {"type": "string", "description": "New."}}
+    changed = {**table, "properties": more}
+    monkeypatch.setattr(fields, "schema_of", lambda kind: changed if kind == "table" else as_it_is(kind))
+    assert "| `colour` | text |  | New. |" in fields.page()
+
+
+@pytest.mark.parametrize(
+    ("each", "form", "default", "about"),
+    [
+        (
+            {"type": "integer", "minimum": 1, "default": 3, "description": "Runs."},
+            "whole number, from 1",
+            "`3`",
+            "Runs.",
+        ),
+        ({"type": "string", "examples": ["1s"], "description": "a duration"}, "a duration: `1s`", "", ""),
+        ({"type": "string", "examples": ["1s"], "description": "How long."}, "`1s`", "", "How long."),
+        ({"anyOf": [{"type": "null"}, {"const": "a"}], "default": None}, "`a`", "", ""),
+        ({"type": "array", "items": {"enum": [1, 2]}}, "list of `1` or `2`", "", ""),
+    ],
+)
+def test_how_a_key_is_told(each: fields.Schema, form: str, default: str, about: str) -> None:
+    assert (fields.form(each, {}), fields.default(each), fields.about(each)) == (form, default, about)

@@ -1,0 +1,75 @@
+"""The site: its navigation is the index, its links are those of the pages; and as a whole, in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed import browser, paths
+from testbed.browser.look import look
+from testbed.docs import hooks, site
+from testbed.doctor import machine
+
+INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
+WIDTHS = (390, 820, 1280)
+"""Of a telephone, a tablet and a desk, in CSS pixels."""
+
+
+def pages_of(index: str) -> list[str]:
+    _, *groups = hooks.navigation(index)
+    return [page for group in groups for pages in group.values() for entry in pages for page in entry.values()]
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    there = [path.name for path in (paths.CHECKOUT / "docs").glob("*.md") if path.name != "README.md"]
+    assert sorted(pages_of(INDEX)) == sorted([*there, *hooks.OUTSIDE.values()])
+
+
+def test_the_navigation_goes_by_the_headings() -> None:
+    index = "# T\n[no](x.md)\n## One\n- [A `b`](a.md): c, [D](../SECURITY.md)\n## Two\n- [E](e.md#f) [A](a.md)\n"
+    assert hooks.navigation(index) == [
+        {"Home": "README.md"},
+        {"One": [{"A `b`": "a.md"}, {"D": "security.md"}]},
+        {"Two": []},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "there", "nowhere"),
+    [
+        ("[a](b.md#c)", "docs", "[a](b.md#c)", None),
+        ("[a](../SECURITY.md#b)", "docs", "[a](security.md#b)", None),
+        ("[a](docs/b.md)", "", "[a](b.md)", None),
+        ("[a](../docs/b.md)", "reference", "[a](b.md)", None),
+        ("![a](docs/images/b.svg)", "", "![a](images/b.svg)", None),
+        ("[a](https://e.org/b) [c](#d)", "docs", "[a](https://e.org/b) [c](#d)", None),
+        ("[`a`](../b/a)", "docs", "[`a`](https://e.org/r/blob/main/b/a)", "`a`"),
+        ("[a](../b/c)", "docs", "[a](https://e.org/r/blob/main/b/c)", "a (`b/c`)"),
+        ("`[a](../b)`", "docs", "`[a](../b)`", None),
+        ("```\n[a](../b)\n```\n", "docs", "```\n[a](../b)\n```\n", None),
+    ],
+)
+def test_links_lead_to_pages_of_the_site_or_to_the_repository(
+    text: str, folder: str, there: str, nowhere: str | None
+) -> None:
+    assert hooks.relinked(text, folder, "https://e.org/r/") == there
+    assert hooks.relinked(text, folder, "") == (there if nowhere is None else nowhere)
+
+
+@pytest.mark.nightly
+def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
+    """Nothing is missing, too wide or fetched from a network, at any width; diagrams are drawn."""
+    if not machine.site_tools().ok:
+        pytest.skip("the site's tools are not installed: ./run.sh docs installs them")
+    if browser.find() is None:
+        pytest.skip("needs Chromium or Chrome")
+    first = site.build(tmp_path / "site")
+    pages = sorted(page for page in first.parent.glob("*.html") if page.name != "404.html")
+    assert len(pages) == len(pages_of(INDEX)) + 1
+    wrong = []
+    with browser.Browser() as chromium:
+        for page in pages:
+            for width in WIDTHS:
+                wrong += [f"{page.name} at {width}: {problem}" for problem in look(chromium, page, width).problems]
+    assert wrong == []
