@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-LONGEST = 400
-"""Characters in a line of a page: what an editor or a pull request shows without getting lost in it."""
-
 
 def generated(title: str, introduction: str, *parts: str) -> str:
     """A page, with a line that says where it comes from."""

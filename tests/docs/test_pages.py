@@ -21,6 +21,8 @@ PAGES = [
 ]
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 MOST_WORDS = 800
+MOST_CHARACTERS = 400
+"""In a line: an editor, a pull request and a reader get lost in more."""
 
 
 def links_of(text: str) -> list[str]:
@@ -68,3 +70,21 @@ def test_every_page_is_in_the_index_once() -> None:
 
 def test_the_readme_is_no_manual() -> None:
     assert len((paths.CHECKOUT / "README.md").read_text().split()) <= MOST_WORDS
+
+
+def walls(page: Path) -> list[int]:
+    """The numbers of lines that are too long."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return [number for number, line in enumerate(lines, start=1) if len(line) > MOST_CHARACTERS]
+
+
+# ARTIFACT.md is made from the claims, in their own words, a line each.
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "ARTIFACT.md"], ids=lambda page: page.name)
+def test_no_line_is_a_wall(page: Path) -> None:
+    assert walls(page) == []
+
+
+def test_a_wall_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{'x' * MOST_CHARACTERS}\n| {'y' * MOST_CHARACTERS} |\n")
+    assert walls(page) == [2]
