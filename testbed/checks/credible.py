@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.checks import asked
+from testbed.checks.as_captured import words_and_packets
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.links_as_planned import links_off
 from testbed.plan.engines import engine_of
@@ -47,7 +48,10 @@ Array = NDArray[np.float64]
 
 def reasons_not_to(evidence: Evidence) -> list[str]:
     """Why the telemetry can't be believed, a sentence each; none where it can be."""
-    if not traffic_of(evidence.plan).windows:
+    sent = traffic_of(evidence.plan)
+    if sent.captured:
+        return [*_of_others(evidence), *words_and_packets(evidence), *_events(evidence)]
+    if not sent.windows:
         return []
     found: list[str] = []
     for session in evidence.plan["sessions"]:

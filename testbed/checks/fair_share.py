@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks.evidence import CannotJudge, Evidence
-from testbed.checks.parameters import CheckParameters
+from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.together import flow_rates_bps, session_rates_bps
@@ -19,6 +19,8 @@ class FairShare(CheckParameters):
     From ``from`` to ``to``, in seconds since the first session's start, during which all of them have to run.
     Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
     """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
 
     judge: Literal["fair_share"]
     min: float = Field(gt=0, le=1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
 from testbed.checks.evidence import CannotJudge, Evidence
-from testbed.checks.parameters import CheckParameters
+from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.plan.model import Session
@@ -20,6 +20,8 @@ class Goodput(CheckParameters):
     Over the whole transfer, as the receiver sees it; with ``from`` and ``to`` what is acknowledged meanwhile. The
     bound is what ``links`` (all, if not given) carry of payload at their rates, less what they lose.
     """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
 
     judge: Literal["goodput"]
     session: str | None = None
@@ -35,6 +37,11 @@ class Goodput(CheckParameters):
         if self.from_s is not None and self.to_s is not None and self.to_s <= self.from_s:
             raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
         return self
+
+    def unfit(self, section: Any) -> str | None:
+        if self.from_s is not None and not hasattr(section, "ack_interval_ms"):
+            return "has no such time: from and to are of NCP's acknowledgements; leave them out"
+        return None
 
     def asked(self) -> str:
         """What the check asks, in words."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
 from testbed.checks.coverage import Coverage, cover
 from testbed.checks.evidence import Evidence, Timed
-from testbed.checks.parameters import CheckParameters, ConnectionIndex
+from testbed.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.series import named
@@ -17,6 +17,8 @@ from testbed.series import named
 
 class Level(CheckParameters):
     """The series lies from ``min`` to ``max``: in the sample nearest to ``at``, or in all of ``from``..``to``."""
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
 
     judge: Literal["level"]
     series: SeriesName

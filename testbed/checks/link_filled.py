@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks.evidence import Evidence
-from testbed.checks.parameters import CheckParameters
+from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.together import rate_of, wire_rates_bps
@@ -19,6 +19,8 @@ class LinkFilled(CheckParameters):
     Counted in frames on the wire, from ``from`` to ``to`` seconds after the first session's start. What is sent
     a second time because it was lost counts once, so a link that is full of resends is not filled.
     """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
 
     judge: Literal["link_filled"]
     link: str = Field(min_length=1)

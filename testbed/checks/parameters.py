@@ -13,7 +13,9 @@ def _one_or_more(value: Any) -> Any:
 
 CheckName = Annotated[str, Field(pattern=r"^[^\\\x00-\x1f\x7f]{1,120}$")]
 """One line of text. It becomes a tag, and line protocol has no way to write a tag that ends in a backslash."""
-ANY_TRAFFIC = ("ncp", "tcp", "ndn")
+ANY_TRAFFIC = ("ncp", "tcp", "ndn", "program")
+WITH_SESSIONS = ("ncp", "program")
+"""Whose sessions and connections are sampled one by one: by the agents, or as captured at the receivers."""
 
 
 class CheckParameters(BaseModel):

@@ -35,9 +35,10 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
     session = asked.session_of(evidence.plan, parameters.session)
     sender = _result(evidence, session["name"], "sender")
     receiver = _result(evidence, session["name"], "receiver")
-    if "transfer_bytes" not in session:
+    if "transfer_bytes" not in session and "payload_sha256" not in receiver:
         raise CannotJudge("the run sends for a time, and not a number of bytes that is known")
-    wanted = int(session["transfer_bytes"])
+    # Of what is sent for a time, it is known what any number of bytes has to be.
+    wanted = int(session.get("transfer_bytes", sender["bytes"]))
     problems = []
     if receiver["bytes"] != wanted:
         problems.append(f"the receiver got {receiver['bytes']:,} of {wanted:,} bytes")
@@ -45,6 +46,8 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
         problems.append(f"the sender sent {sender['bytes']:,} of {wanted:,} bytes")
     if sender["sha256"] != receiver["sha256"]:
         problems.append(f"the SHA-256 differ: sent {sender['sha256'][:12]}…, received {receiver['sha256'][:12]}…")
+    elif receiver["sha256"] != receiver.get("payload_sha256", receiver["sha256"]):
+        problems.append(f"both ends tell the SHA-256 {sender['sha256'][:12]}…, which the payload has not")
     whole = f"{wanted:,} bytes arrived with the sender's SHA-256 ({sender['sha256'][:12]}…)."
     return CheckResult(
         name=parameters.name,

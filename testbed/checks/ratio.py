@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import AliasChoices, Field, model_validator
@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, model_validator
 from testbed.checks import asked, explain
 from testbed.checks.coverage import Coverage, cover
 from testbed.checks.evidence import Evidence, Timed
-from testbed.checks.parameters import CheckParameters, ConnectionIndex
+from testbed.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.series import named
@@ -24,6 +24,8 @@ class Ratio(CheckParameters):
     The time is either ``last`` (up to the transfer's end) or ``from``..``to``. With ``not_before``, samples
     before that time do not count: a quick run that ends too early is then not covered instead of failed.
     """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
 
     judge: Literal["ratio"]
     series: SeriesName = "window_packets"

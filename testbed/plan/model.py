@@ -19,7 +19,7 @@ from topologies.link import Link
 
 Runtime: TypeAlias = Literal["docker", "process", "virtual"]
 Middle: TypeAlias = Literal["netem", "relay", "model"]
-Traffic: TypeAlias = Literal["ncp", "tcp", "ndn"]
+Traffic: TypeAlias = Literal["ncp", "tcp", "ndn", "program"]
 Role: TypeAlias = Literal["sender", "receiver"]
 Direction: TypeAlias = Literal["ab", "ba"]
 Directions: TypeAlias = Literal["ab", "ba", "both"]
@@ -159,15 +159,17 @@ class Session(TypedDict):
     timeout_check_ms: NotRequired[float]
     linger_ms: NotRequired[float]
     payload_seed: NotRequired[int]
+    send_s: NotRequired[float]
+    """How long a program sends, in place of a number of bytes."""
     carrier: NotRequired[str]
     """What sends it in NCP's place, of :data:`testbed.plan.sent.TRAFFIC`."""
     segment_bytes: NotRequired[float]
-    """TCP's and NDN's payload of a full frame."""
+    """Payload of a full frame, of all but NCP."""
     sysctls: NotRequired[SysctlsOfHosts]
     does: NotRequired[str]
     """What TCP's sender does, in words."""
     in_words: NotRequired[str]
-    """What an NDN fetch does."""
+    """What an NDN fetch or a program does."""
 
 
 class Tcp(TypedDict):
@@ -262,6 +264,21 @@ class Ndn(TypedDict):
     freshness_ms: NotRequired[float]
 
 
+class Program(TypedDict):
+    """What is started at both ends of every session."""
+
+    name: str
+    command: list[str]
+    folder: str
+    """Its working folder; of an image, its unpacked files."""
+    sha256: str
+    """Of the folder's files, or the image's id."""
+    environment: dict[str, str]
+    image: NotRequired[str]
+    working_folder: NotRequired[str]
+    """Within an image."""
+
+
 class CrossTraffic(TypedDict):
     """A flow of another program beside the sessions."""
 
@@ -304,6 +321,7 @@ class Sections(TypedDict, total=False):
 
     tcp: Tcp
     ndn: Ndn
+    program: Program
 
 
 class Plan(Sections):

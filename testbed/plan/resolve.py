@@ -88,7 +88,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "routes": topology.layout.routes(),
         "timeline": _timeline(loaded, topology, len(sessions[0]["connections"])),
         "sessions": sessions,
-        **traffic.section_of(scenario, topology),
+        **traffic.section_of(loaded, topology),
         "cross_traffic": cross_traffic_of(scenario, topology),
         "telemetry": {"interval_ms": TELEMETRY_INTERVAL_MS, "url": MANAGEMENT_URL, "database": DATABASE},
         "checks": [check.model_dump(mode="json") for check in scenario.checks],

@@ -27,6 +27,8 @@ class TrafficFacts:
     """What of a kernel it can't do without, beyond links."""
     in_place_of_ncp: bool = False
     """It carries an NCP session's bytes over the same links, as ``carrier`` of a table's column."""
+    captured: bool = False
+    """What its ends say of themselves is held against captures at both hosts, whatever is asked of the run."""
     waits_in_sockets: bool = False
     """What is above a link's rate waits in the sender's socket, not in a queue of packets."""
 
@@ -37,6 +39,7 @@ TRAFFIC: Mapping[str, TrafficFacts] = {
         TrafficFacts("ncp", "NCP", "convergence", windows=True),
         TrafficFacts("tcp", "the kernel's TCP", "tcp", of_a_kernel="TCP"),
         TrafficFacts("ndn", "NDN", "ndn", of_a_kernel="sockets", waits_in_sockets=True),
+        TrafficFacts("program", "a program of its own", "links", of_a_kernel="sockets", captured=True),
         TrafficFacts("mptcp", "the kernel's MPTCP", "tcp", of_a_kernel="MPTCP", in_place_of_ncp=True),
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from testbed.plan import model
 from testbed.plan import ndn as ndn_plan
+from testbed.plan import program as program_plan
 from testbed.plan.model import Runtime, Sections
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import PolicyFacts, connection_of, sessions_of
@@ -25,8 +26,9 @@ def frame_bytes(scenario: Scenario) -> int:
 
 
 def runtime_of(scenario: Scenario, asked: Runtime) -> Runtime:
-    """The kernel's TCP needs no agent, so no container."""
-    return "process" if scenario.tcp is not None and asked == "docker" else asked
+    """The kernel's TCP and programs need no agent, so no container."""
+    agentless = scenario.tcp is not None or scenario.program is not None
+    return "process" if agentless and asked == "docker" else asked
 
 
 def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:
@@ -35,14 +37,19 @@ def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFa
         return [_tcp_session(loaded.scenario, topology)]
     if loaded.scenario.ndn is not None:
         return [ndn_plan.session_of(loaded.scenario.ndn, topology)]
+    if loaded.scenario.program is not None:
+        return program_plan.sessions_of(loaded, topology, seed)
     return sessions_of(loaded, topology, policies, seed)
 
 
-def section_of(scenario: Scenario, topology: Topology) -> Sections:
+def section_of(loaded: LoadedScenario, topology: Topology) -> Sections:
     """The plan's keys that only this traffic has: ``tcp``, as the scenario's section was understood; ``ndn``, with
-    a node for each host."""
+    a node for each host; ``program``, with what stands for its files."""
+    scenario = loaded.scenario
     if scenario.ndn is not None:
         return {"ndn": ndn_plan.section_of(scenario.ndn, topology)}
+    if scenario.program is not None:
+        return {"program": program_plan.section_of(loaded)}
     if scenario.tcp is None:
         return {}
     tcp: model.Tcp = scenario.tcp.model_dump(mode="json")  # type: ignore[assignment]  # as the plan's validation finds

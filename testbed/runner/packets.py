@@ -1,4 +1,4 @@
-"""Captures TCP at a host while a transfer is on, by tcpdump in the host's network namespace."""
+"""Captures at a host while a transfer is on, by tcpdump in the host's network namespace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Capture:
     """tcpdump on all of a host's interfaces, or one. The host's own namespace shows what it really sends and what
     reaches it, whichever middle its links have; the process is root's, so that the peers can't touch it.
 
-    ``frame_bytes`` of each frame are kept. On all interfaces frames are "cooked" (LINUX_SLL2), on one they are its own.
+    ``frame_bytes`` of each frame are kept, of those that ``expression`` is about; with ``at_once`` each is in the file
+    when it has passed. On all interfaces frames are "cooked" (LINUX_SLL2), on one they are its own.
     """
 
     def __init__(
@@ -35,6 +36,8 @@ class Capture:
         *,
         interface: str | None = None,
         frame_bytes: int = FRAME_BYTES,
+        expression: str = "tcp",
+        at_once: bool = False,
     ) -> None:
         self.file, self._log = file, log
         where = ["-i", interface] if interface else ["-i", "any", "-y", "LINUX_SLL2"]
@@ -45,6 +48,7 @@ class Capture:
                 *where,
                 "-n",
                 "--immediate-mode",
+                *(["--packet-buffered"] if at_once else []),
                 "-s",
                 str(frame_bytes),
                 "-B",
@@ -53,7 +57,7 @@ class Capture:
                 "root",
                 "-w",
                 str(file),
-                "tcp",
+                expression,
             ],
             log,
             namespace=namespace,

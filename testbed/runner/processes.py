@@ -25,9 +25,14 @@ LIMITS = ((resource.RLIMIT_DATA, MOST_MEMORY_BYTES), (resource.RLIMIT_CORE, 0))
 """What an agent may have at most that has no limits of a container's."""
 
 
-def with_mounts(command: Sequence[str], bound: Mapping[Path, Path]) -> list[str]:
-    """``command`` in a mount namespace of its own, with each path bound to another one."""
-    script = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 1; shift 2; done; shift; exec "$@"'
+def with_mounts(command: Sequence[str], bound: Mapping[Path, Path], *, read_only: bool = False) -> list[str]:
+    """``command`` in a mount namespace of its own, with each path bound to another one; where ``read_only``, nothing
+    but what is bound can be written to of the machine's disk and memory."""
+    script = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 1; shift 2; done; shift; '
+    if read_only:
+        script += "for at in / /tmp /var/tmp /dev/shm; do "
+        script += '! mountpoint -q "$at" || mount -o remount,bind,ro "$at" || exit 1; done; '
+    script += 'exec "$@"'
     pairs = [str(path) for pair in bound.items() for path in pair]
     return ["unshare", "--mount", "--", "sh", "-c", script, "sh", *pairs, "--", *command]
 
@@ -49,15 +54,16 @@ class Supervised:
         unprivileged: bool = False,
         bound: Mapping[Path, Path] | None = None,
         limited: bool = False,
+        read_only: bool = False,
     ) -> Supervised:
         """Start ``command``, in a network namespace (by path) and as the unprivileged user where asked.
 
         ``bound`` are files and folders that it sees at another place (existing target, of the same kind); where
-        ``limited``, it has no more than :data:`LIMITS`.
+        ``limited``, it has no more than :data:`LIMITS`; where ``read_only``, it can write to what is bound alone.
         """
         full = dies_with_us(command, *(UNPRIVILEGED if unprivileged else ()))
         if bound:
-            full = with_mounts(full, bound)
+            full = with_mounts(full, bound, read_only=read_only)
         if namespace:
             full = in_namespace(namespace, full)
         with log.open("ab") as output:
@@ -102,6 +108,15 @@ class Supervised:
                 raise RunFailed(f"{self.name} did not end within {timeout_s:g} s; see {self.log}") from None
         elif already:
             raise RunFailed(f"{self.name} ended with {already} during the run{last_words(self.log)}")
+
+    def end_whatever_it_does(self, *, timeout_s: float = 2.0) -> None:
+        """SIGTERM to the process and all that it forked, then SIGKILL: a program of somebody else's may take no notice
+        of the first. Safe to repeat."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout_s)
 
     def end_group(self) -> None:
         """SIGTERM to the process and all that it forked (socat forks for each connection)."""

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from testbed.checks import Check
 from testbed.scenario.links import Link
 from testbed.scenario.ndn import Ndn
+from testbed.scenario.program import Program
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, SizeBytes
 from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.scenario.sessions import MOST_WINDOW, Access, CrossTraffic, Session
@@ -22,7 +23,7 @@ MOST_SESSIONS = 100
 MOST_ACTIONS = 20_000
 """That a timeline may unfold to."""
 
-Traffic = Literal["ncp", "tcp", "ndn"]
+Traffic = Literal["ncp", "tcp", "ndn", "program"]
 TRAFFIC: tuple[Traffic, ...] = get_args(Traffic)
 
 
@@ -82,9 +83,10 @@ class Scenario(Section):
     topology: Topology = Topology(kind="parallel")
     links: list[Link] = Field(min_length=1, max_length=MOST_LINKS)
     ncp: NcpSession | None = None
-    """What is sent: one of ``ncp``, ``tcp`` and ``ndn``."""
+    """What is sent: one of ``ncp``, ``tcp``, ``ndn`` and ``program``."""
     tcp: Tcp | None = None
     ndn: Ndn | None = None
+    program: Program | None = None
     sessions: list[Session] = Field(default_factory=list, max_length=MOST_SESSIONS)
     """Sessions that share the network; without it one, as ``ncp`` says."""
     access: Access | None = None
@@ -146,6 +148,8 @@ class Scenario(Section):
                 "on every host, and nothing else can use that"
             )
         if self.traffic != "ncp":
+            self._nothing_of_ncp()
+        if self.traffic in ("tcp", "ndn"):
             self._one_connection()
         return self
 
@@ -158,11 +162,19 @@ class Scenario(Section):
         if len(many) > 1 and self.traffic != "ndn":
             raise ValueError(f"{key} has {len(many)}; {self.traffic} sends over one path, so give one")
         for session in self.sessions:
+            if max(session.connections, len(session.paths)) > 1:
+                raise ValueError(f"sessions.{session.name}: {self.traffic} has one connection; give one path")
+
+    def _nothing_of_ncp(self) -> None:
+        for session in self.sessions:
             for name in ("policy", "transfer_bytes", "send_window_bytes", "initial_windows"):
                 if getattr(session, name) is not None:
                     raise ValueError(f"sessions.{session.name}: {name} is NCP's; leave it out")
-            if max(session.connections, len(session.paths)) > 1:
-                raise ValueError(f"sessions.{session.name}: {self.traffic} has one connection; give one path")
+            if self.traffic == "program" and session.connections > 1:
+                raise ValueError(
+                    f"sessions.{session.name}.connections: a program is told of addresses, and has one for each "
+                    "path; leave it out"
+                )
         for event in self.timeline:
             if event.do == "pause_read":
                 raise ValueError("timeline: pause_read is of NCP's receiver; leave it out")

@@ -92,6 +92,11 @@ class Traffic(ABC):
         return connection["sender"], connection["receiver"]
 
     @classmethod
+    def folders(cls, plan: Plan) -> list[Path]:  # noqa: ARG003 (most bring nothing)
+        """Folders of this machine, beside the checkout, that it is carried out with."""
+        return []
+
+    @classmethod
     def hosts_tcp(cls, plan: Plan) -> HostsTcp:  # noqa: ARG003 (where agents send by TCP)
         """How TCP is set on all hosts before anything is sent."""
         return HostsTcp()

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from testbed import traffic
 from testbed.checks.result import Trust
 from testbed.doctor.guest_kernel import Kernel
 from testbed.engines import virtual_run
@@ -128,7 +129,7 @@ def _folders_in(plan: Plan) -> list[guest.Mount]:
     files = [plan["topology"].get("file")]
     for link in plan["links"]:
         files += [str(value) for key, value in link.items() if key in FILES]
-    folders = sorted({Path(file).parent for file in files if file})
+    folders = sorted({Path(file).parent for file in files if file} | set(traffic.of(plan).folders(plan)))
     return [guest.Mount(folder, folder) for folder in folders if not _is_programs(folder)]
 
 

@@ -1,0 +1,156 @@
+"""The plan's parts that only a program of the user's own has: what is started, and its sessions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import BadInput
+from testbed.plan import model
+from testbed.plan.model import Session
+from testbed.plan.resolved import Topology
+from testbed.plan.sessions import connection_of
+from testbed.scenario.load import LoadedScenario
+from testbed.scenario.program import Program
+from testbed.scenario.sessions import Session as AskedSession
+
+FIRST_PORT = 30001
+ETHERNET_BYTES, MTU_BYTES = 14, 1500
+PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
+"""Of a full frame, with TCP's timestamps; the program's own headers are part of it."""
+START_UP_S = 2.0
+"""What both ends may take before the first byte, about."""
+MOST_FILES, MOST_FOLDER_BYTES = 2000, 512 << 20
+PASSED_OVER = frozenset({"__pycache__", ".git"})
+
+
+def section_of(loaded: LoadedScenario) -> model.Program:
+    """What both ends are started with. Raises :class:`BadInput` for a folder that can't be the program's, or a command
+    that is not in it."""
+    asked = loaded.scenario.program
+    assert asked is not None
+    if asked.image is not None:
+        from testbed.plan.program_image import inspected
+
+        found = inspected(asked.image, str(loaded.path))
+        own = dict(variable.split("=", 1) for variable in found.pop("image_environment"))
+        of_image: Any = {"name": name_of(asked), "environment": own | asked.environment, **found}
+        section: model.Program = of_image
+        return section
+    assert asked.command is not None
+    where = f"{loaded.path}: program.folder"
+    folder = (loaded.path.parent / asked.folder).resolve()
+    if not folder.is_dir():
+        raise BadInput(f"{where}: there is no folder {folder}; it is relative to the scenario's file")
+    if folder.stat().st_mode & 0o5 != 0o5:
+        raise BadInput(f"{where}: {folder} is closed to other users, and the program is one; try chmod o+rx {folder}")
+    first = asked.command[0]
+    if "/" in first and not (folder / first).is_file():
+        raise BadInput(f"{loaded.path}: program.command: there is no {first!r} in {folder}")
+    return {
+        "name": name_of(asked),
+        "command": asked.command,
+        "folder": str(folder),
+        "sha256": _digest(folder, where),
+        "environment": asked.environment,
+    }
+
+
+def name_of(program: Program) -> str:
+    """What runs are told apart by, as NCP's are by their window policy: ``python3 stripes.py`` is ``stripes``."""
+    if program.name:
+        return program.name
+    if program.image is not None:
+        own = program.image.rsplit("/", 1)[-1].split(":")[0].split("@")[0]
+    else:
+        words = [word for word in program.command or () if not word.startswith("-")]
+        own = Path(words[1] if len(words) > 1 and "." in words[1] else words[0]).stem
+    return re.sub(r"[^a-z0-9]+", "-", own.lower()).strip("-")[:32] or "program"
+
+
+def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[Session]:
+    """A session for each that shares the network; each with a payload and ports of its own."""
+    scenario = loaded.scenario
+    asked = scenario.program
+    assert asked is not None
+    entries = scenario.sessions or [AskedSession.model_validate({"name": "s1"})]
+    port, found = FIRST_PORT, []
+    for place, (entry, paths) in enumerate(zip(entries, topology.sessions, strict=True)):
+        session: Session = {
+            "name": entry.name,
+            "start_s": entry.start_s,
+            "sender_host": paths[0].sender,
+            "receiver_host": topology.layout.receiver(paths[0]),
+            "policy": name_of(asked),
+            "policy_facts": {"name": name_of(asked), "rule": "the program's own"},
+            "transport": asked.transport,
+            "segment_bytes": PAYLOAD_BYTES[asked.transport],
+            "payload_seed": (seed + place) % 2**63,
+            "in_words": "",
+            "connections": [
+                connection_of(topology, path, number, (port + number - 1,) * 2)
+                for number, path in enumerate(paths, start=1)
+            ],
+        }
+        if asked.transport == "tcp":
+            session["congestion_control"] = asked.congestion_control
+        if asked.transfer_bytes is not None:
+            session["transfer_bytes"] = asked.transfer_bytes
+        else:
+            session["send_s"] = asked.for_s or 0.0
+        port += len(paths)
+        found.append(session)
+    for session in found:
+        session["expected_s"] = round(_expected_s(session, found, topology), 3)
+        session["in_words"] = _in_words(session)
+    return found
+
+
+def _expected_s(session: Session, sessions: list[Session], topology: Topology) -> float:
+    """At full rate, if all sessions share the links of this one."""
+    if "send_s" in session:
+        return session["start_s"] + session["send_s"] + START_UP_S
+    names = {connection["link"] for connection in session["connections"]}
+    rate_bps = sum(link["rate_bps"] for link in topology.links if link["name"] in names)
+    on_wire = (MTU_BYTES + ETHERNET_BYTES) / PAYLOAD_BYTES[session["transport"]]
+    sent_bytes = sum(other.get("transfer_bytes", 0) for other in sessions) * on_wire
+    return session["start_s"] + (sent_bytes * 8 / rate_bps if rate_bps else 0.0) + START_UP_S
+
+
+def _in_words(session: Session) -> str:
+    links = len(session["connections"])
+    what = f"for {session['send_s']:g} s" if "send_s" in session else f"{session['transfer_bytes']:,} bytes"
+    over = "one link" if links == 1 else f"{links} links"
+    return (
+        f"{session['sender_host']} sends {what} to {session['receiver_host']} by the program {session['policy']}, over "
+        f"{over} ({session['transport'].upper()})."
+    )
+
+
+def _digest(folder: Path, where: str) -> str:
+    """SHA-256 over names, modes and contents of the files: a run is another one where the program is."""
+    found = hashlib.sha256()
+    total = 0
+    for number, path in enumerate(_files(folder)):
+        total += path.stat().st_size
+        if number >= MOST_FILES or total > MOST_FOLDER_BYTES:
+            raise BadInput(
+                f"{where}: {folder} has more than {MOST_FILES:,} files or {MOST_FOLDER_BYTES >> 20} MiB; give the "
+                "program a folder of its own"
+            )
+        mode = "x" if path.stat().st_mode & 0o100 else "-"
+        found.update(f"{path.relative_to(folder)}\0{mode}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return found.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name in PASSED_OVER:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _files(path)
+        elif path.is_file():
+            yield path

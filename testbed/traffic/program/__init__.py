@@ -1,0 +1,261 @@
+"""A transport of the user's own: the same program at both ends of each session, held against what packets show."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunFailed
+from testbed.plan.model import Connection, Plan, Role, Session, host_of
+from testbed.runner.agents import Agent, AgentPlace
+from testbed.runner.ends import write_events, write_result
+from testbed.runner.network import HostsTcp, Network
+from testbed.runner.packets import SETTLE_S, Capture
+from testbed.runner.progress import Step
+from testbed.runner.until_over import Failure, watch_until
+from testbed.traffic.program import captured, payload, result, rtt
+from testbed.traffic.program.end import End
+from testbed.traffic.program.image import unpacked
+from testbed.traffic.traffic import Site, Traffic
+
+READY_S = 20.0
+END_S = 15.0
+"""How long a receiver may take to end after its sender."""
+POLL_S = 0.05
+ROLES: tuple[Role, Role] = ("receiver", "sender")
+
+
+@dataclass
+class Running:
+    """A session that is on: its ends, and what looks on from outside."""
+
+    session: Session
+    ends: dict[Role, End] = field(default_factory=dict)
+    captures: dict[Role, Capture] = field(default_factory=dict)
+    round_trips: rtt.RoundTrips | None = None
+    sender_ended_s: float | None = None
+    """On the monotonic clock."""
+
+    def over(self) -> bool:
+        """Whether both ends have ended well; raises where one has not."""
+        ended = {role: end.ended_well() for role, end in self.ends.items()}
+        if ended.get("sender") and not ended["receiver"]:
+            self.sender_ended_s = self.sender_ended_s or time.monotonic()
+            if time.monotonic() - self.sender_ended_s > END_S:
+                raise RunFailed(f"{self.ends['receiver'].who} has not ended {END_S:g} s after the sender")
+        return ended.get("sender", False) and ended["receiver"]
+
+
+class Program(Traffic):
+    """Receivers first; a sender is started when its receiver says that it is ready, and t = 0 is its first frame."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._running: list[Running] = []
+
+    @classmethod
+    def hosts_tcp(cls, plan: Plan) -> HostsTcp:
+        return HostsTcp(plan["sessions"][0].get("congestion_control"))
+
+    @classmethod
+    def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
+        """From any port to any, as the program likes."""
+        sender, receiver = super().ends_of(session, connection)
+        return _any_port(sender), _any_port(receiver)
+
+    @classmethod
+    def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
+        """A datagram socket need not be connected, so its far end is left open."""
+        for end in super().sockets(plan):
+            yield {**end, "remote": ""} if end["protocol"] == "udp" else end
+
+    @classmethod
+    def folders(cls, plan: Plan) -> list[Path]:
+        return [unpacked(plan) if "image" in plan["program"] else Path(plan["program"]["folder"])]
+
+    def set_hosts(self, network: Network) -> None:
+        """Nothing of them; but an image's files are to be there before any time counts."""
+        self.folders(self.site.plan)
+
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
+        first = min(self._running, key=lambda running: running.session["start_s"], default=None)
+        if first is None or "sender" not in first.ends:
+            return None
+        return captured.first_unix_ns(first.captures["sender"].file)
+
+    def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        with ExitStack() as parts:
+            self._start_receivers(network, parts)
+            self._watch(network, parts, failures, step)
+            time.sleep(SETTLE_S)
+        told = []
+        for running in self._running:
+            receiver = self._write(running)
+            told.append(
+                f"{running.session['name']}: {receiver['bytes'] / 2**20:.3g} MiB in {receiver['duration_s']:.3g} s"
+            )
+        step.note = "; ".join(told)
+
+    def _start_receivers(self, network: Network, parts: ExitStack) -> None:
+        for session in self.site.plan["sessions"]:
+            running = Running(session)
+            self._running.append(running)
+            self._start(running, "receiver", network, parts)
+        for running in self._running:
+            running.ends["receiver"].await_ready(READY_S)
+
+    def _start_sender(self, running: Running, network: Network, parts: ExitStack) -> None:
+        namespace = network.namespaces()[running.session["sender_host"]]
+        self._start(running, "sender", network, parts)
+        running.round_trips = rtt.RoundTrips(self.site.plan, running.session, namespace, self.site.logs)
+        parts.callback(running.round_trips.stop)
+
+    def _start(self, running: Running, role: Role, network: Network, parts: ExitStack) -> None:
+        """An end; what it sends and gets is captured from before it begins."""
+        session = running.session
+        name = f"{session['name']}-{role}"
+        namespace = network.namespaces()[host_of(session, role)]
+        capture = running.captures[role] = Capture(
+            name,
+            namespace,
+            self.site.folder / f"capture-{name}.pcap",
+            self.site.logs / f"capture-{name}.log",
+            frame_bytes=captured.HEADER_BYTES,
+            expression=captured.expression(session),
+            at_once=role == "sender",
+        )
+        parts.callback(capture.stop)
+        capture.await_ready()
+        folders = self.site.spools / name, self._out(name)
+        end = running.ends[role] = End(
+            self.site.plan, session, role, namespace, folders, self.site.logs / f"{name}.log"
+        )
+        parts.callback(end.stop)
+
+    def _out(self, name: str) -> Path:
+        return self.site.folder / "programs" / name
+
+    def _watch(self, network: Network, parts: ExitStack, failures: Sequence[Failure], step: Step) -> None:
+        waiting = sorted(self._running, key=lambda running: running.session["start_s"])
+        expected_s = max(session["expected_s"] for session in self.site.plan["sessions"])
+
+        def look() -> None:
+            while waiting and self._is_due(waiting[0]):
+                self._start_sender(waiting.pop(0), network, parts)
+
+        def tell() -> None:
+            left_s = max(0.0, expected_s - step.elapsed_s)
+            self.site.progress.update(step, f"{step.elapsed_s:.0f} s, about {left_s:.0f} s left")
+
+        def over() -> bool:
+            # Each is looked at: one that has failed ends the run whatever the others do.
+            ended = [running.over() for running in self._running]
+            return all(ended) and not waiting
+
+        def too_long() -> str:
+            on = [end.who for running in self._running for end in running.ends.values() if not end.has_ended()]
+            return f"{', '.join(on)} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)"
+
+        watch_until(
+            over,
+            step,
+            look=look,
+            failures=failures,
+            limit_s=self.site.plan["limits"]["transfer_s"],
+            too_long=too_long,
+            tell=tell,
+            every_s=POLL_S,
+        )
+
+    def _is_due(self, running: Running) -> bool:
+        if not running.session["start_s"]:
+            return True
+        first_ns = self.started_unix_ns([])
+        return first_ns is not None and time.time_ns() - first_ns >= running.session["start_s"] * 1e9
+
+    def _write(self, running: Running) -> dict[str, Any]:
+        """Both ends' results, the events and the telemetry of a session; returns the receiver's result."""
+        session, plan = running.session, self.site.plan
+        said = {role: result.read_result(end.out, end.who) for role, end in running.ends.items()}
+        started_ns = captured.first_unix_ns(running.captures["sender"].file)
+        if started_ns is None:
+            raise RunFailed(f"no packet left {session['sender_host']} for {session['receiver_host']}")
+        finished_ns = result.appeared_unix_ns(running.ends["receiver"].out)
+        span_ns = (started_ns, finished_ns)
+        arrivals = captured.read_arrivals(running.captures["receiver"].file, session)
+        assert running.round_trips is not None
+        rtts = running.round_trips.points(span_ns)
+        own = [
+            point
+            for role, end in running.ends.items()
+            for point in result.own_points(end.out, plan, {"session": session["name"], "role": role}, end.who)
+        ]
+        self.site.provenance.setdefault("program", {})[session["name"]] = {
+            role: {"version": said[role].version, "frames_not_captured": running.captures[role].lost()}
+            for role in ROLES
+        }
+        duration_s = (finished_ns - started_ns) / 1e9
+        common = {
+            "session": session["name"],
+            "policy": session["policy"],
+            "started_unix_ns": started_ns,
+            "finished_unix_ns": finished_ns,
+            "duration_s": duration_s,
+            "error": "",
+        }
+        by_link = captured.payload_by_link(session, arrivals.per_connection(finished_ns))
+        figures = _figures(said["receiver"].bytes, duration_s, by_link) | {
+            f"{link}_rtt_ms": rtt_ms for link, rtt_ms in rtt.medians_ms(rtts, session).items()
+        }
+        receiver = {
+            "role": "receiver",
+            **common,
+            **_of(said["receiver"]),
+            "payload_sha256": payload.sha256_of(session, said["receiver"].bytes),
+            "goodput_bps": said["receiver"].bytes * 8 / duration_s,
+            "figures": said["sender"].figures | said["receiver"].figures | figures,
+            "captured": {
+                "payload_bytes": by_link,
+                "payload_bytes_when_finished": arrivals.until(said["receiver"].finished_unix_ns),
+                "frames_not_captured": running.captures["receiver"].lost(),
+            },
+        }
+        write_result(self.site.folder, f"{session['name']}-receiver", receiver)
+        write_result(self.site.folder, f"{session['name']}-sender", {"role": "sender", **common, **_of(said["sender"])})
+        points = captured.points(plan, session, arrivals, span_ns)
+        words = ("the first packet leaves", "the receiver has its result")
+        write_events(plan, self.site.spools, receiver, words, [*points, *rtts, *own])
+        return receiver
+
+    def keep_results(self, places: Sequence[AgentPlace]) -> None:
+        """What the program left stays with the results, as far as it is files."""
+        for running in self._running:
+            for end in running.ends.values():
+                if removed := result.keep(end.out):
+                    kept = self.site.provenance.setdefault("removed_of_the_programs", {})
+                    kept[end.part.name] = removed
+
+
+def _any_port(address: str) -> str:
+    return f"{address.rsplit(':', 1)[0]}:0"
+
+
+def _of(said: result.Result) -> dict[str, Any]:
+    """What an end says, with its own times apart from those that were measured."""
+    times = {"started_unix_ns": said.started_unix_ns, "finished_unix_ns": said.finished_unix_ns}
+    return {"bytes": said.bytes, "sha256": said.sha256, "said": times}
+
+
+def _figures(received_bytes: int, duration_s: float, by_link: dict[str, int]) -> dict[str, float]:
+    total = sum(by_link.values())
+    found = {"completion_s": duration_s}
+    if received_bytes:
+        found["overhead_percent"] = 100 * (total / received_bytes - 1)
+    return found | {f"{link}_share": count / total for link, count in by_link.items() if total}
+
+
+TRAFFIC = Program

@@ -1,0 +1,180 @@
+"""What captures show of a session, whatever its program says: when it began, and what arrived over which link."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.errors import RunFailed
+from testbed.plan.model import Plan, Session
+
+HEADER_BYTES = 100
+"""Enough of a frame: the cooked header has 20, IPv4's and TCP's at most 120, of which the first 34 are read."""
+COOKED_BYTES = 20
+"""Of a frame that was captured on any interface (LINUX_SLL2)."""
+TCP, UDP = 6, 17
+_FILE, _RECORD = 24, struct.Struct("<IIII")
+_MAGIC = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
+"""Nanoseconds in the fraction's unit."""
+
+
+def expression(session: Session) -> str:
+    """tcpdump's filter: what goes to and fro between the session's addresses."""
+    pairs = {(_address(c["sender"]), _address(c["receiver"])) for c in session["connections"]}
+    hosts = [f"(host {sender} and host {receiver})" for sender, receiver in sorted(pairs)]
+    return f"(tcp or udp) and ({' or '.join(hosts)})"
+
+
+def first_unix_ns(capture: Path) -> int | None:
+    """When the first frame passed, also while the capture is on; None before it."""
+    try:
+        with capture.open("rb") as file:
+            head = file.read(_FILE + _RECORD.size)
+    except OSError:
+        return None
+    if len(head) < _FILE + _RECORD.size:
+        return None
+    seconds, fraction, _, _ = _RECORD.unpack_from(head, _FILE)
+    return int(seconds) * 10**9 + int(fraction) * _unit(head, capture)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Frames with payload from sender to receiver, in the order in which the receiver's host got them."""
+
+    t_ns: NDArray[np.int64]
+    connection: NDArray[np.int64]
+    """The place of each frame's connection in the session."""
+    payload_bytes: NDArray[np.int64]
+    """Of UDP or TCP: with the program's own headers, and what was sent again."""
+
+    def until(self, unix_ns: int) -> int:
+        """Bytes that had arrived by then."""
+        return int(self.payload_bytes[self.t_ns <= unix_ns].sum())
+
+    def per_connection(self, unix_ns: int) -> list[int]:
+        """The same by connection, as many as there are."""
+        chosen = self.t_ns <= unix_ns
+        count = int(self.connection.max(initial=-1)) + 1
+        return [int(self.payload_bytes[chosen & (self.connection == place)].sum()) for place in range(count)]
+
+
+def read_arrivals(capture: Path, session: Session) -> Arrivals:
+    """What a capture at the receiver's host has of the session; raises :class:`RunFailed` where it is none."""
+    places = {_packed(c["receiver"]): place for place, c in reversed(list(enumerate(session["connections"])))}
+    senders = {_packed(c["sender"]) for c in session["connections"]}
+    rows = sorted(
+        (t_ns, places[destination], payload)
+        for t_ns, source, destination, payload in _packets(capture)
+        if payload and source in senders and destination in places
+    )
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return Arrivals(columns[:, 0], columns[:, 1], columns[:, 2])
+
+
+def _packets(capture: Path) -> Iterator[tuple[int, bytes, bytes, int]]:
+    """Time, addresses and payload of each frame that came in; a record that was cut off is none."""
+    data = capture.read_bytes()
+    if len(data) < _FILE:
+        raise RunFailed(f"{capture} is no capture: it has {len(data)} bytes")
+    unit, at = _unit(data, capture), _FILE
+    while at + _RECORD.size <= len(data):
+        seconds, fraction, kept, _ = _RECORD.unpack_from(data, at)
+        at += _RECORD.size
+        packet = at + COOKED_BYTES
+        if at + kept > len(data):
+            return
+        if kept >= COOKED_BYTES + 20 and data[at : at + 2] == b"\x08\x00" and data[packet] >> 4 == 4:
+            yield (
+                seconds * 10**9 + fraction * unit,
+                data[packet + 12 : packet + 16],
+                data[packet + 16 : packet + 20],
+                _payload_bytes(data, packet),
+            )
+        at += kept
+
+
+def _payload_bytes(data: bytes, packet: int) -> int:
+    """Of the packet of IPv4 that begins there."""
+    header = 4 * (data[packet] & 15)
+    payload = int.from_bytes(data[packet + 2 : packet + 4], "big") - header
+    if int.from_bytes(data[packet + 6 : packet + 8], "big") & 0x1FFF:
+        return payload  # a further fragment: it has no header of UDP's or TCP's
+    if data[packet + 9] == UDP:
+        return payload - 8
+    return payload - 4 * (data[packet + header + 12] >> 4)
+
+
+def _unit(head: bytes, capture: Path) -> int:
+    magic = int.from_bytes(head[:4], "little")
+    if magic not in _MAGIC:
+        raise RunFailed(f"{capture} is no capture: it begins with {head[:4].hex()}")
+    return _MAGIC[magic]
+
+
+def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, int]) -> list[dict[str, Any]]:
+    """The receiver's telemetry as an agent's would be, from start to end: rates over the last second, and bytes."""
+    start_ns, end_ns = span_ns
+    interval_ns = round(plan["telemetry"]["interval_ms"] * 10**6)
+    session_tags = {
+        "run": plan["run"],
+        "scenario": plan["scenario"],
+        "session": session["name"],
+        "role": "receiver",
+        "policy": session["policy"],
+    }
+    # One after the end: what arrived last is in it.
+    times = [*range(start_ns + interval_ns, end_ns, interval_ns), end_ns]
+    sums = [_sums(found, place) for place in range(len(session["connections"]))]
+    made: list[dict[str, Any]] = []
+    for at_ns in times:
+        over_s = min(10**9, at_ns - start_ns) / 1e9
+        risen = [_at(s, at_ns) - _at(s, at_ns - 10**9) for s in sums]
+        total = sum(_at(s, at_ns) for s in sums)
+        rate_bps = sum(risen) * 8 / over_s
+        made.append(_point("ncp_session", session_tags, at_ns, {"goodput_bps": rate_bps, "bytes": total}))
+        for connection, rose in zip(session["connections"], risen, strict=True):
+            fields = {"delivered_pps": rose / session["segment_bytes"] / over_s}
+            if sum(risen):
+                fields["delivered_share"] = rose / sum(risen)
+            tags = {**session_tags, "connection": str(connection["index"])}
+            made.append(_point("ncp_connection", tags, at_ns, fields))
+    return made
+
+
+def _point(measurement: str, tags: dict[str, str], at_ns: int, fields: dict[str, float]) -> dict[str, Any]:
+    return {"measurement": measurement, "tags": tags, "time": at_ns, "fields": fields}
+
+
+_Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _sums(found: Arrivals, place: int) -> _Sums:
+    """Times of a connection's frames, and the bytes up to each."""
+    mine = found.connection == place
+    return found.t_ns[mine], np.cumsum(found.payload_bytes[mine])
+
+
+def _at(sums: _Sums, at_ns: int) -> int:
+    before = int(np.searchsorted(sums[0], at_ns, side="right"))
+    return int(sums[1][before - 1]) if before else 0
+
+
+def _address(end: str) -> str:
+    return end.rsplit(":", 1)[0]
+
+
+def _packed(end: str) -> bytes:
+    return bytes(map(int, _address(end).split(".")))
+
+
+def payload_by_link(session: Session, per_connection: Sequence[int]) -> dict[str, int]:
+    """By the name of the link, 0 where nothing came."""
+    padded = [*per_connection, *[0] * (len(session["connections"]) - len(per_connection))]
+    return {c["link"]: count for c, count in zip(session["connections"], padded, strict=True)}

@@ -1,0 +1,122 @@
+"""An end of a session: the program at work on a host, unprivileged, with one folder that it can write to."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from testbed.errors import RunFailed, Unsupported
+from testbed.plan.model import Plan, Role, Session
+from testbed.runner import live
+from testbed.runner.ledger import RUN_VARIABLE
+from testbed.runner.processes import AGENT_UID, UNPRIVILEGED, Supervised
+from testbed.traffic.program.part import EXIT_NOT_SUPPORTED, PAYLOAD, READY, TASK, Part, own_environment, write_task
+from testbed.traffic.program.payload import write_payload
+
+IN, OUT = Path("/in"), Path("/out")
+"""What an image sees as its folders."""
+POLL_S = 0.01
+
+
+class End:
+    """One that is started when it is made."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        session: Session,
+        role: Role,
+        namespace: str,
+        folders: tuple[Path, Path],
+        log: Path,
+        testcase: str = "",
+    ) -> None:
+        """``namespace`` is the path of the host's; ``folders`` are where the end's files are, of this machine: what it
+        reads, and what it leaves."""
+        given, self.out = folders
+        seen = live.directory(plan["run"]) / log.stem
+        in_image = "image" in plan["program"]
+        inside, outside = (IN, OUT) if in_image else (seen / "in", seen / "out")
+        self.part = Part(session, role, plan["seed"], inside, outside, testcase)
+        for folder in (given, self.out):
+            folder.mkdir(parents=True)
+        os.chown(self.out, AGENT_UID, AGENT_UID)
+        write_task(self.part, given / TASK)
+        if role == "sender":
+            write_payload(session, given / PAYLOAD)
+        root = seen / "program"
+        bound = {Path(plan["program"]["folder"]): root}
+        if in_image:
+            bound |= {
+                given: root / "in",
+                self.out: root / "out",
+                Path("/proc"): root / "proc",
+                Path("/dev"): root / "dev",
+            }
+        else:
+            bound |= {given: seen / "in", self.out: outside}
+        root.mkdir(parents=True)
+        if not in_image:
+            for target in (seen / "in", outside):
+                target.mkdir()
+        environment = own_environment(plan, outside, {RUN_VARIABLE: plan["run"]}) | self.part.environment()
+        self._process = Supervised.start(
+            f"program {self.part.name}",
+            _command(plan, root, environment),
+            log,
+            namespace=namespace,
+            bound=bound,
+            # A guest's memory is its own, and setting limits would cost virtual time.
+            limited=plan["engine"] != "vkernel",
+            read_only=True,
+        )
+
+    @property
+    def who(self) -> str:
+        """For messages."""
+        return f"the {self.part.role} of session {self.part.session['name']}"
+
+    def has_ended(self) -> bool:
+        return self._process.has_ended()
+
+    def ended_well(self) -> bool:
+        """Whether it has ended with 0; raises :class:`RunFailed` where it has ended with anything else, and
+        :class:`Unsupported` where it said so that it does not do what it was asked for."""
+        code = self._process.process.poll()
+        if code == EXIT_NOT_SUPPORTED:
+            raise Unsupported(f"{self.who} says that it does not support testcase {self.part.task()['testcase']}")
+        if code:
+            raise RunFailed(str(self._process.failure()).replace(self._process.name, self.who, 1))
+        return code == 0
+
+    def await_ready(self, timeout_s: float) -> None:
+        """Return when it has said that it can be sent to; raises :class:`RunFailed`."""
+        deadline = time.monotonic() + timeout_s
+        while not os.path.lexists(self.out / READY):
+            if self.ended_well():
+                raise RunFailed(f"{self.who} ended before it was ready (log: {self._process.log})")
+            if time.monotonic() > deadline:
+                raise RunFailed(
+                    f"{self.who} was not ready after {timeout_s:g} s: it made no file $OUT/{READY} "
+                    f"(log: {self._process.log})"
+                )
+            time.sleep(POLL_S)
+
+    def ask_to_end(self) -> None:
+        self._process.ask_to_end()
+
+    def stop(self) -> None:
+        """End it and all that it started, whatever it does about it."""
+        self._process.end_whatever_it_does()
+
+
+def _command(plan: Plan, root: Path, environment: dict[str, str]) -> list[str]:
+    """What is carried out, from the machine's own environment to the program's."""
+    section = plan["program"]
+    variables = ["env", "-i", *(f"{name}={value}" for name, value in environment.items())]
+    if "image" not in section:
+        return ["setpriv", *UNPRIVILEGED, "--", "env", "-C", str(root), *variables[1:], *section["command"]]
+    ids = [f"--setuid={AGENT_UID}", f"--setgid={AGENT_UID}"]
+    where = [f"--root={root}", f"--wd={section.get('working_folder', '/')}"]
+    return ["setpriv", "--no-new-privs", "--", *variables, "unshare", *ids, *where, "--", *section["command"]]

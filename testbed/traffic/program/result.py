@@ -1,0 +1,130 @@
+"""What a program leaves in its folder: read as what it is, somebody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from line_protocol_parser import LineFormatError, parse_line
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from testbed.errors import RunFailed
+from testbed.plan.model import Plan
+from testbed.traffic.program.part import RESULT, TELEMETRY
+
+MOST_RESULT_BYTES = 1 << 20
+MOST_TELEMETRY_BYTES = 64 << 20
+MOST_KEPT_BYTES = 256 << 20
+"""Of all that an end leaves."""
+
+UnixNs = Annotated[int, Field(ge=0, lt=2**63)]
+FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+
+
+class Result(BaseModel):
+    """``result.json``; keys that are not known are left alone."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)
+
+    bytes: Annotated[int, Field(ge=0, lt=2**63)]
+    """Of payload: what the sender sent and the receiver has."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    started_unix_ns: UnixNs
+    finished_unix_ns: UnixNs
+    version: Annotated[str, Field(max_length=200)] = ""
+    figures: dict[FigureName, float] = Field(default_factory=dict, max_length=32)
+    """Further numbers for the verdict, the unit at the end of each name."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Result:
+        if self.finished_unix_ns < self.started_unix_ns:
+            raise ValueError("finished_unix_ns is before started_unix_ns")
+        return self
+
+
+def read_result(out: Path, who: str) -> Result:
+    """What an end says of itself; raises :class:`RunFailed` with what is wrong and what would be right."""
+    path = out / RESULT
+    try:
+        return Result.model_validate(json.loads(_text(path, MOST_RESULT_BYTES)))
+    except OSError as error:
+        raise RunFailed(f"{who} left no {RESULT} in $OUT ({error.strerror or error})", _HINT) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        value = "" if first["type"] in ("missing", "value_error") else f" ({first['input']!r:.60})"
+        raise RunFailed(f"{who}: {RESULT}: {f'{key}{value}: ' if key else ''}{first['msg']}", _HINT) from error
+    except ValueError as error:
+        raise RunFailed(f"{who}: {RESULT} is no JSON: {error}", _HINT) from error
+
+
+_HINT = "docs/program.md has what belongs into it; ./run.sh conform tells what a program keeps of the contract."
+
+
+def appeared_unix_ns(out: Path) -> int:
+    """When the result was there, by the kernel's own clock: a program can set the time of its last change, and not
+    this."""
+    return (out / RESULT).lstat().st_ctime_ns
+
+
+def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iterator[dict[str, Any]]:
+    """The points of the program's ``telemetry.lp``, as the run's: each measurement has ``program_`` before its name,
+    and the run's own tags. Raises :class:`RunFailed` for a line that is none."""
+    path = out / TELEMETRY
+    if not path.exists() and not path.is_symlink():
+        return
+    try:
+        text = _text(path, MOST_TELEMETRY_BYTES)
+    except (OSError, ValueError) as error:
+        raise RunFailed(f"{who}: {TELEMETRY} can't be read: {error}") from error
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            point = parse_line(line)
+        except LineFormatError as error:
+            raise RunFailed(f"{who}: {TELEMETRY}:{number}: {line[:80]!r} is no line protocol: {error}") from error
+        if not point["time"]:
+            raise RunFailed(f"{who}: {TELEMETRY}:{number}: has no time; end the line with Unix nanoseconds")
+        yield {
+            "measurement": f"program_{point['measurement']}",
+            "tags": {**point["tags"], "run": plan["run"], "scenario": plan["scenario"], **tags},
+            "time": point["time"],
+            "fields": point["fields"],
+        }
+
+
+def keep(out: Path) -> list[str]:
+    """Make what an end left harmless to whoever reads the results: files alone, root's, and not too many bytes.
+    Returns what was removed, in words."""
+    removed, left = [], MOST_KEPT_BYTES
+    for folder, names, files in os.walk(out):
+        os.chown(folder, os.geteuid(), os.getegid())
+        Path(folder).chmod(0o755)
+        for name in files + [name for name in names if Path(folder, name).is_symlink()]:
+            path = Path(folder, name)
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > left:
+                path.unlink()
+                removed.append(str(path.relative_to(out)))
+                continue
+            left -= status.st_size
+            os.chown(path, os.geteuid(), os.getegid())
+            path.chmod(0o644)
+    return removed
+
+
+def _text(path: Path, most_bytes: int) -> str:
+    """A file of a program's; what a link leads to is not the program's to show."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no file")
+        if status.st_size > most_bytes:
+            raise ValueError(f"it has {status.st_size:,} bytes; {most_bytes:,} at most")
+        return file.read(most_bytes).decode(errors="replace")

@@ -1,0 +1,81 @@
+"""Round trips beside a transfer, by ICMP echo over each link: what a packet of anybody's waits there."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.plan.model import Connection, Plan, Session
+from testbed.runner.processes import Supervised
+from topologies.link import Link
+
+LEAST_S = 0.1
+PAYLOAD_BYTES = 16
+"""What ping needs to tell the time."""
+FRAME_BYTES = 14 + 20 + 8 + PAYLOAD_BYTES
+MOST_OF_THE_RATE = 0.002
+_ANSWER = re.compile(r"^\[(\d+)\.(\d{6})\] .* time=([0-9.]+) ms", re.MULTILINE)
+
+
+class RoundTrips:
+    """A ping for each connection of a session, from the sender's host."""
+
+    def __init__(self, plan: Plan, session: Session, namespace: str, logs: Path) -> None:
+        self._plan, self._session, self._pings = plan, session, []
+        links = {link["name"]: link for link in plan["links"]}
+        self._logs: Mapping[int, Path] = {
+            c["index"]: logs / f"ping-{session['name']}-{c['index']}.log" for c in session["connections"]
+        }
+        for connection in session["connections"]:
+            command = _command(connection, links[connection["link"]])
+            log = self._logs[connection["index"]]
+            self._pings.append(Supervised.start("ping", command, log, namespace=namespace))
+
+    def stop(self) -> None:
+        """Safe to repeat."""
+        for ping in self._pings:
+            if ping.process.poll() is None:
+                ping.end_group()
+
+    def points(self, span_ns: tuple[int, int]) -> list[dict[str, Any]]:
+        """Those of the time from start to end, as the sender's samples."""
+        found = []
+        for connection in self._session["connections"]:
+            tags = {
+                "run": self._plan["run"],
+                "scenario": self._plan["scenario"],
+                "session": self._session["name"],
+                "role": "sender",
+                "policy": self._session["policy"],
+                "connection": str(connection["index"]),
+            }
+            for at_ns, rtt_ms in answers(self._logs[connection["index"]].read_text(errors="replace")):
+                if span_ns[0] <= at_ns <= span_ns[1]:
+                    point = {"measurement": "ncp_connection", "tags": tags, "time": at_ns, "fields": {"rtt_ms": rtt_ms}}
+                    found.append(point)
+        return found
+
+
+def answers(said: str) -> list[tuple[int, float]]:
+    """Time (Unix ns) and RTT (ms) of each answer that ``ping -D`` tells."""
+    return [(int(s) * 10**9 + int(us) * 1000, float(ms)) for s, us, ms in _ANSWER.findall(said)]
+
+
+def medians_ms(points: list[dict[str, Any]], session: Session) -> dict[str, float]:
+    """By the name of the link, where there were answers."""
+    found = {}
+    for connection in session["connections"]:
+        mine = [p["fields"]["rtt_ms"] for p in points if p["tags"]["connection"] == str(connection["index"])]
+        if mine:
+            found[connection["link"]] = statistics.median(mine)
+    return found
+
+
+def _command(connection: Connection, link: Link) -> list[str]:
+    """At most ten a second, and less where that would be more than a trace of the link's rate."""
+    local, remote = (connection[end].rsplit(":", 1)[0] for end in ("sender", "receiver"))
+    every_s = max(LEAST_S, FRAME_BYTES * 8 / (MOST_OF_THE_RATE * link["rate_bps"])) if link["rate_bps"] else LEAST_S
+    return ["ping", "-n", "-D", "-i", f"{every_s:.3f}", "-s", str(PAYLOAD_BYTES), "-I", local, remote]

@@ -1,0 +1,299 @@
+"""A program between two hosts: what an honest one leaves, and what becomes of each that is not."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import engines, paths, traffic
+from testbed.checks.as_captured import words_and_packets
+from testbed.checks.evidence import Evidence
+from testbed.checks.payload_intact import PayloadIntact, payload_intact
+from testbed.errors import BadInput, RunFailed, TestbedError, Unsupported
+from testbed.traffic import program
+from testbed.traffic.program import result
+from tests.traffic.conftest import SCENARIO, Made, planned
+
+EXAMPLE = paths.CHECKOUT / "examples" / "stripes" / "stripes.py"
+LAST = 'with open(f"{OUT}/result.json", "w") as file:\n'
+CarryOut = Callable[..., Made]
+
+
+@pytest.fixture
+def plan_with(tmp_path: Path) -> Callable[..., Any]:
+    """The plan of a run of the example, with texts of it replaced."""
+
+    def make(*swaps: tuple[str, str], changed: tuple[str, ...] = ()) -> Any:
+        text = EXAMPLE.read_text()
+        for old, new in swaps:
+            assert text.count(old) == 1, f"should be in the example exactly once: {old!r}"
+            text = text.replace(old, new)
+        folder = tmp_path / "mine"
+        folder.mkdir(exist_ok=True)
+        (folder / "mine.py").write_text(text)
+        return planned(folder, *changed)
+
+    return make
+
+
+@pytest.mark.emulation
+def test_an_honest_one_passes_by_what_is_seen_from_outside(plan_with: Callable[..., Any], carry_out: CarryOut) -> None:
+    telemetry = 'open(f"{OUT}/telemetry.lp", "w").write(f"blocks,of={ROLE} taken=3i {time.time_ns()}")\n'
+    escape = 'os.symlink("/etc/shadow", f"{OUT}/mine")\n'
+    made = carry_out(plan_with((LAST, telemetry + escape + LAST)))
+    verdict = made.verdict()
+    assert verdict.verdict == "pass", verdict
+    receiver = made.said("receiver")
+    assert receiver["started_unix_ns"] > receiver["said"]["started_unix_ns"], "by the first packet, not by its word"
+    assert receiver["finished_unix_ns"] >= receiver["said"]["finished_unix_ns"]
+    by_link = receiver["captured"]["payload_bytes"]
+    assert min(by_link.values()) > 0
+    assert sum(by_link.values()) >= 256 * 1024
+    assert verdict.figures["fast_share"] + verdict.figures["slow_share"] == pytest.approx(1)
+    lines = (made.folder / "telemetry.lp").read_text()
+    assert f"program_blocks,of=sender,role=sender,run={made.plan['run']},scenario=mine,session=s1 taken=3i" in lines
+    assert "ncp_session,policy=mine,role=receiver" in lines
+    assert made.provenance["removed_of_the_programs"] == {"s1-receiver": ["mine"], "s1-sender": ["mine"]}
+    assert (made.folder / "programs" / "s1-sender" / "result.json").stat().st_uid == os.geteuid()
+
+
+@pytest.mark.emulation
+def test_it_may_write_to_its_folder_alone(plan_with: Callable[..., Any], carry_out: CarryOut) -> None:
+    tried = """for place in (".", IN, "/", "/tmp", "/var/tmp", "/dev/shm", "/run", os.path.dirname(OUT)):
+    try:
+        open(f"{place}/written", "w").close()
+    except OSError:
+        continue
+    sys.exit(f"{place} can be written to")
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+assert status["Uid"].split() == ["65532"] * 4 and int(status["CapEff"], 16) == 0 and int(status["NoNewPrivs"]) == 1
+assert "NCP_TESTBED_STATE" not in os.environ and os.getcwd() == os.path.dirname(OUT) + "/program"
+"""
+    assert carry_out(plan_with((LAST, tried + LAST))).verdict().verdict == "pass"
+
+
+@pytest.mark.emulation
+def test_one_that_lies_is_not_believed(plan_with: Callable[..., Any], carry_out: CarryOut) -> None:
+    """It claims twice the bytes that it has, and has changed one of them."""
+    changed = ("    receive(payload)\n", "    receive(payload)\n    payload[7] ^= 1\n")
+    twice = (LAST, f'if ROLE == "receiver":\n    result["bytes"] *= 2\n{LAST}')
+    verdict = carry_out(plan_with(changed, twice)).verdict()
+    assert (verdict.verdict, verdict.checks[0].status) == ("untrusted", "fail")
+    assert "says that it got 524,288 bytes, and packets brought 262," in verdict.summary
+    assert "has not the SHA-256 of the 524,288 bytes" in verdict.summary
+
+
+SECOND = 10**9
+
+
+@pytest.mark.parametrize(
+    ("role", "words", "status", "says"),
+    [
+        ("receiver", {}, "pass", None),
+        ("receiver", {"bytes": 1001}, "fail", "its receiver says that it got 1,001 bytes, and packets brought 1,000"),
+        ("receiver", {"bytes": 800}, "fail", None),
+        ("receiver", {"sha256": "0" * 64}, "fail", "its receiver has not the SHA-256 of the 900 bytes"),
+        ("both", {"sha256": "0" * 64}, "fail", "its receiver has not the SHA-256 of the 900 bytes"),
+        ("sender", {"sha256": "0" * 64}, "fail", None),
+        ("sender", {"bytes": 2000}, "fail", "its sender says that it sent 2,000 bytes, and packets brought 1,000"),
+        ("said", {"finished_unix_ns": 12 * SECOND}, "pass", "says that it ended after its result was there"),
+        (
+            "captured",
+            {"payload_bytes_when_finished": 899},
+            "pass",
+            "says that it had 900 bytes, packets had brought 899",
+        ),
+        ("captured", {"frames_not_captured": 3}, "pass", "3 frames were not captured"),
+        ("receiver", {"captured": None}, "pass", "tells nothing of captured packets"),
+    ],
+)
+def test_its_words_are_held_against_the_packets(role: str, words: Any, status: str, says: str | None) -> None:
+    ends: Any = {
+        end: {"session": "s1", "role": end, "bytes": 900, "sha256": "a" * 64} for end in ("sender", "receiver")
+    }
+    ends["receiver"] |= {"payload_sha256": "a" * 64, "finished_unix_ns": 11 * SECOND}
+    ends["receiver"]["said"] = {"finished_unix_ns": 11 * SECOND}
+    captured = {"payload_bytes": {"fast": 600, "slow": 400}, "payload_bytes_when_finished": 950}
+    ends["receiver"]["captured"] = captured | {"frames_not_captured": 0}
+    for end in ("sender", "receiver") if role == "both" else (role,):
+        (ends["receiver"][end] if end in ("said", "captured") else ends[end]).update(words)
+    plan: Any = {"sessions": [{"name": "s1", "transfer_bytes": 900}]}
+    evidence = Evidence(plan, None, list(ends.values()))  # type: ignore[arg-type]  # no samples are asked for
+    found = words_and_packets(evidence)
+    assert any(says in reason for reason in found) if says else not found
+    assert payload_intact(PayloadIntact(name="p", judge="payload_intact"), evidence).status == status
+
+
+GOOD = {"bytes": 1, "sha256": "a" * 64, "started_unix_ns": 1, "finished_unix_ns": 2, "more": "is left alone"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (json.dumps(GOOD | {"bytes": "many"}), r"the sender: result.json: bytes \('many'\): .*integer"),
+        (json.dumps(GOOD | {"bytes": -1}), r"bytes \(-1\): .*greater than or equal to 0"),
+        (json.dumps(GOOD | {"sha256": "abc"}), r"sha256 \('abc'\): .*pattern"),
+        (json.dumps(GOOD | {"finished_unix_ns": 0}), "finished_unix_ns is before started_unix_ns"),
+        (json.dumps(GOOD | {"figures": {"A": 1.0}}), "figures.A"),
+        (json.dumps(GOOD)[:-20], "result.json is no JSON"),
+        ("[]", "result.json: .*"),
+        (" " * (2 << 20), "2,097,152 bytes; 1,048,576 at most"),
+        (None, "the sender left no result.json in .OUT"),
+    ],
+)
+def test_a_result_that_is_none_is_told_so(tmp_path: Path, text: str | None, says: str) -> None:
+    if text is not None:
+        (tmp_path / "result.json").write_text(text)
+    with pytest.raises(RunFailed, match=says):
+        result.read_result(tmp_path, "the sender")
+    (tmp_path / "result.json").write_text(json.dumps(GOOD))
+    assert result.read_result(tmp_path, "the sender").bytes == 1
+
+
+def test_what_a_link_leads_to_is_not_read(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text(json.dumps(GOOD))
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("result.json", "telemetry.lp"):
+        (out / name).symlink_to(elsewhere)
+    with pytest.raises(RunFailed, match=r"left no result\.json"):
+        result.read_result(out, "the sender")
+    with pytest.raises(RunFailed, match=r"telemetry\.lp can't be read"):
+        list(result.own_points(out, {}, {}, "the sender"))  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"), [("what", "telemetry.lp:1: 'what' is no line protocol"), ("a b=1", "telemetry.lp:1: has no time")]
+)
+def test_telemetry_that_is_none_is_told_so(tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "telemetry.lp").write_text(line + "\n")
+    plan: Any = {"run": "r", "scenario": "s"}
+    with pytest.raises(RunFailed, match=says):
+        list(result.own_points(tmp_path, plan, {}, "the sender"))
+
+
+@pytest.mark.emulation
+@pytest.mark.parametrize(
+    ("swap", "error", "says"),
+    [
+        (
+            (LAST, f'if ROLE == "sender":\n    sys.exit("no more")\n{LAST}'),
+            RunFailed,
+            "sender .* ended with 1: no more",
+        ),
+        (('!= "transfer"', '== "transfer"'), Unsupported, "receiver .* does not support testcase transfer"),
+    ],
+    ids=["dies", "not-supported"],
+)
+def test_its_exit_code_is_its_word(
+    plan_with: Callable[..., Any], carry_out: CarryOut, swap: tuple[str, str], error: type[TestbedError], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        carry_out(plan_with(swap))
+
+
+@pytest.mark.emulation
+@pytest.mark.parametrize(
+    ("swap", "says"),
+    [
+        (('    open(f"{OUT}/ready", "w").close()\n', ""), r"was not ready after 1 s: it made no file \$OUT/ready"),
+        ((LAST, f"time.sleep(60)\n{LAST}"), "the receiver of session s1.* has not ended after"),
+    ],
+    ids=["never-ready", "never-over"],
+)
+def test_one_that_hangs_is_ended(
+    plan_with: Callable[..., Any],
+    carry_out: CarryOut,
+    monkeypatch: pytest.MonkeyPatch,
+    swap: tuple[str, str],
+    says: str,
+) -> None:
+    if "ready" in says:
+        monkeypatch.setattr(program, "READY_S", 1.0)
+    deaf = ("started = time.time_ns()\n", "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nstarted = 1\n")
+    plan = plan_with(swap, deaf, changed=("limits.transfer_time=3s",))
+    with pytest.raises(RunFailed, match=says):
+        carry_out(plan)
+    mark = f"NCP_TESTBED_PROCESS_OF={plan['run']}".encode()
+    assert not [path for path in Path("/proc").glob("[0-9]*/environ") if mark in _read(path)]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+FOR_A_TIME = """\
+import hashlib, json, os, socket, time
+role, out, port = os.environ["ROLE"], os.environ["OUT"], int(os.environ["PORT"])
+task = json.load(open(os.environ["IN"] + "/task.json"))
+link, digest, count, started = task["links"][0], hashlib.sha256(), 0, time.time_ns()
+if role == "receiver":
+    listening = socket.create_server((link["local"], port))
+    open(out + "/ready", "w").close()
+    while block := (count and connection or (connection := listening.accept()[0])).recv(65536):
+        digest.update(block)
+        count += len(block)
+else:
+    payload = open(task["payload"], "rb").read()
+    connection = socket.create_connection((link["remote"], port))
+    while time.time_ns() - started < task["seconds"] * 1e9:
+        connection.sendall(payload)
+        digest.update(payload)
+        count += len(payload)
+connection.close()
+result = {"bytes": count, "sha256": digest.hexdigest(), "started_unix_ns": started, "finished_unix_ns": time.time_ns()}
+json.dump(result, open(out + "/result.json", "w"))
+"""
+
+
+@pytest.mark.emulation
+def test_it_may_send_for_a_time(tmp_path: Path, carry_out: CarryOut) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "mine.py").write_text(FOR_A_TIME)
+    plan = planned(folder, text=SCENARIO.replace("transfer: 256KiB", "for: 300ms"))
+    assert plan["sessions"][0]["send_s"] == 0.3
+    made = carry_out(plan)
+    (payload,) = made.verdict().checks
+    assert (made.verdict().verdict, payload.status) == ("pass", "pass"), made.verdict()
+    assert payload.measured == made.said("sender")["bytes"] > 2**20
+
+
+def test_the_simulator_refuses_it_by_name(plan_with: Callable[..., Any]) -> None:
+    plan = plan_with() | {"engine": "sim"}
+    assert engines.of(plan).refuses(plan) == ["program: it needs a kernel's sockets, which the simulator has not"]
+
+
+def test_another_program_is_another_run(plan_with: Callable[..., Any]) -> None:
+    plans = [plan_with(), plan_with(), plan_with(("BLOCK = 16384", "BLOCK = 8192"))]
+    digests = [plan["program"]["sha256"] for plan in plans]
+    assert digests[0] == digests[1] != digests[2]
+    assert traffic.of(plans[0]).folders(plans[0]) == [Path(plans[0]["program"]["folder"])]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("command: python3 mine.py", "commnd: x", "unknown key 'commnd'; did you mean 'command'"),
+        ("command: python3 mine.py", "command: ./mine", "program.command: there is no './mine' in "),
+        ("  transport: tcp\n", "  image: mine\n", "give either command, .* or image"),
+        ("transfer: 256KiB", "transfer: 1GiB", "program.transfer: .*less than or equal to 268435456"),
+        ("transfer: 256KiB", "transfer: 1MiB\n  for: 1s", "give either transfer, .* or for"),
+        ("transfer: 256KiB", "folder: there\n  transfer: 1MiB", "program.folder: there is no folder .*/there"),
+        ("transfer: 256KiB", "environment: {SEED: '1'}\n  transfer: 1MiB", "SEED is set by the testbed"),
+        ("judge: payload_intact", "judge: follows_law, tolerance: 0.1, from: 0s, to: 1s", "is about ncp, not program"),
+        ("judge: payload_intact", "judge: goodput, min: 0.1, from: 0s, to: 1s", "from and to are of NCP's"),
+        ("limits:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nlimits:", "pause_read is of NCP"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert SCENARIO.count(old) == 1
+    with pytest.raises(BadInput, match=says):
+        planned(tmp_path, text=SCENARIO.replace(old, new))
