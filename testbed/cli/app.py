@@ -26,7 +26,7 @@ GROUPS = {
     "Results": {"report": "report", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
     "Bring in, hand out": {"graph": "graph"},
-    "Work on the testbed": {"validate": "scenario", "docs": "docs", "test": "test"},
+    "Work on the testbed": {"validate": "scenario", "docs": "docs", "conform": "conform", "test": "test"},
     "Many machines": {"cluster": "cluster"},  # last, as Typer shows verbs with verbs of their own there
 }
 """The verbs as the help shows them: group → verb → the module in here that has it."""

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +19,8 @@ from testbed.runner import telemetry
 from testbed.runner.progress import QuietProgress, Step
 from testbed.scenario.load import load
 from testbed.series import FromFile
-from topologies.commands import in_namespace, run
+from testbed.traffic.program.cables import Cables
+from topologies.commands import run
 
 SCENARIO = """\
 name: mine
@@ -46,28 +46,10 @@ def planned(folder: Path, *changed: str, text: str = SCENARIO) -> Any:
 
 
 @pytest.fixture
-def cabled() -> Iterator[Callable[[Any], SimpleNamespace]]:
+def cabled() -> Iterator[Callable[[Any], Cables]]:
     """Builds what a plan's parallel links stand for."""
     with ExitStack() as parts:
-
-        def build(plan: Any) -> SimpleNamespace:
-            names = {end: f"ncp-test-program-{end}" for end in ("h1", "h2")}
-            paths = {host: f"/run/netns/{name}" for host, name in names.items()}
-            for name in names.values():
-                run(["ip", "netns", "add", name])
-                parts.callback(run, ["ip", "netns", "delete", name])
-            for number, link in enumerate(plan["links"]):
-                ends = [link["a"], link["b"]]
-                device = f"v{number}"
-                one, other = (names[end["host"]] for end in ends)
-                run(["ip", "link", "add", device, "netns", one, "type", "veth", "peer", "name", device, "netns", other])
-                for end in ends:
-                    address = f"{end['address']}/{end['prefix']}"
-                    run(in_namespace(paths[end["host"]], ["ip", "addr", "add", address, "dev", device]))
-                    run(in_namespace(paths[end["host"]], ["ip", "link", "set", device, "up"]))
-            return SimpleNamespace(namespaces=lambda: paths)
-
-        yield build
+        yield lambda plan: Cables(plan, lambda name: parts.callback(run, ["ip", "netns", "delete", name]))
 
 
 @pytest.fixture
@@ -95,7 +77,7 @@ class Made:
 
 
 @pytest.fixture
-def carry_out(cabled: Callable[[Any], SimpleNamespace], live_runs: Path, tmp_path: Path) -> Callable[..., Made]:
+def carry_out(cabled: Callable[[Any], Cables], live_runs: Path, tmp_path: Path) -> Callable[..., Made]:
     """Carries a plan's transfer out; raises what the run would break down with."""
 
     def carry(plan: Any) -> Made:

@@ -53,6 +53,9 @@ class Running:
 class Program(Traffic):
     """Receivers first; a sender is started when its receiver says that it is ready, and t = 0 is its first frame."""
 
+    testcase = ""
+    """What its ends are asked for, where it is not a transfer."""
+
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._running: list[Running] = []
@@ -131,9 +134,8 @@ class Program(Traffic):
         parts.callback(capture.stop)
         capture.await_ready()
         folders = self.site.spools / name, self._out(name)
-        end = running.ends[role] = End(
-            self.site.plan, session, role, namespace, folders, self.site.logs / f"{name}.log"
-        )
+        log = self.site.logs / f"{name}.log"
+        end = running.ends[role] = End(self.site.plan, session, role, namespace, folders, log, self.testcase)
         parts.callback(end.stop)
 
     def _out(self, name: str) -> Path:

@@ -1,0 +1,197 @@
+"""What of the contract (docs/program.md) a program keeps: a short transfer for each part of it, over cables."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from testbed.checks.as_captured import words_and_packets
+from testbed.checks.evidence import Evidence, agent_results
+from testbed.errors import RunFailed, TestbedError, Unsupported
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, resolve
+from testbed.runner import live
+from testbed.runner.progress import QuietProgress, Step
+from testbed.scenario.load import load
+from testbed.series import FromFile
+from testbed.traffic.program import Program
+from testbed.traffic.program.cables import Cables
+from testbed.traffic.program.end import End
+from testbed.traffic.program.part import EXIT_NOT_SUPPORTED
+from testbed.traffic.traffic import Site
+
+Kept = Literal["kept", "not kept", "not supported"]
+LIMIT_S = 15
+"""Of each transfer, which takes a fraction of a second."""
+END_S = 2.0
+RESULT_S = 0.5
+"""How long after its own ``finished_unix_ns`` a receiver's result may appear: that is when a run ends."""
+NONSENSE = "no-such-testcase"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One part of the contract. ``changes`` is what its scenario has of its own."""
+
+    name: str
+    asked: str
+    changes: Mapping[str, Any]
+    optional: bool = False
+    """Whether a program may say that it does not support it."""
+    testcase: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a part: a row of the table."""
+
+    case: str
+    asked: str
+    seen: str
+    kept: Kept
+
+
+CASES = (
+    Case("transfer", "64 KiB over one link: ready, exit 0, a true result", {"links": 1, "transfer": "64KiB"}),
+    Case("one-byte", "a single byte", {"links": 1, "transfer": "1B"}),
+    Case("links", "1 MiB over two links", {"links": 2, "transfer": "1MiB"}, optional=True),
+    Case("seconds", "sending for half a second", {"links": 1, "for": "500ms"}, optional=True),
+    Case(
+        "unknown",
+        f"exit {EXIT_NOT_SUPPORTED} for a testcase that there is not",
+        {"links": 1, "transfer": "64KiB"},
+        testcase=NONSENSE,
+    ),
+)
+
+
+class _Asking(Program):
+    """For a testcase of another name."""
+
+    testcase = NONSENSE
+
+
+def conform(program: Mapping[str, Any], results: Path, say: Callable[[str], object]) -> list[Outcome]:
+    """Try the program of a scenario's section: each part in a folder of its own in ``results``."""
+    found = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for case in CASES:
+            found.append(_tried(case, program, Path(scratch), results / case.name))
+            say(f"  {found[-1].case:<10} {found[-1].kept}")
+        found.append(_ends_when_told(program, Path(scratch), results / "terminated"))
+        say(f"  {found[-1].case:<10} {found[-1].kept}")
+    (results / "conform.json").write_text(json.dumps([vars(outcome) for outcome in found], indent=1) + "\n")
+    return found
+
+
+def _tried(case: Case, program: Mapping[str, Any], scratch: Path, folder: Path) -> Outcome:
+    try:
+        seen = _carry_out(case, program, scratch, folder)
+    except Unsupported as error:
+        wanted = case.testcase or case.optional
+        kept: Kept = "kept" if case.testcase else "not supported"
+        return Outcome(case.name, case.asked, error.message, kept if wanted else "not kept")
+    except RunFailed as error:
+        return Outcome(case.name, case.asked, error.message, "not kept")
+    if case.testcase:
+        return Outcome(case.name, case.asked, "it did something", "not kept")
+    return Outcome(case.name, case.asked, *seen)
+
+
+def _carry_out(case: Case, program: Mapping[str, Any], scratch: Path, folder: Path) -> tuple[str, Kept]:
+    plan = _plan(case.changes, program, scratch)
+    _make_folders(folder)
+    kind = _Asking if case.testcase else Program
+    sent = kind(Site(plan, folder, {}, QuietProgress(), {}))
+    with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
+        network: Any = _cables(plan)
+        try:
+            sent.transfer(network, [], [], Step("transfer"))
+        finally:
+            sent.keep_results([])
+    evidence = Evidence(plan, FromFile(folder / "spools" / "events.lp"), agent_results(folder / "agents"))
+    receiver = evidence.result_of("s1", "receiver") or {}
+    sender = evidence.result_of("s1", "sender") or {}
+    wrong = words_and_packets(evidence)
+    if sender.get("sha256") != receiver.get("sha256") or sender.get("bytes") != receiver.get("bytes"):
+        wrong.append("sender and receiver tell another number of bytes, or another SHA-256")
+    if plan["sessions"][0].get("transfer_bytes", receiver["bytes"]) != receiver["bytes"]:
+        wrong.append(f"the receiver has {receiver['bytes']:,} bytes")
+    late_s = (receiver["finished_unix_ns"] - receiver["said"]["finished_unix_ns"]) / 1e9
+    if late_s > RESULT_S:
+        wrong.append(f"the receiver's result was there {late_s:.1f} s after it had finished: write it at once")
+    if wrong:
+        return "; ".join(wrong), "not kept"
+    by_link = ", ".join(f"{link} {count:,}" for link, count in receiver["captured"]["payload_bytes"].items())
+    return f"{receiver['bytes']:,} bytes in {receiver['duration_s']:.3f} s; in packets: {by_link}", "kept"
+
+
+def _ends_when_told(program: Mapping[str, Any], scratch: Path, folder: Path) -> Outcome:
+    """A receiver that nobody sends to, and SIGTERM."""
+    asked = f"a waiting receiver ends within {END_S:g} s of SIGTERM"
+    plan = _plan({"links": 1, "transfer": "64KiB"}, program, scratch)
+    _make_folders(folder)
+    with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
+        Program.folders(plan)
+        namespace = _cables(plan).namespaces()[plan["sessions"][0]["receiver_host"]]
+        folders = folder / "spools" / "s1-receiver", folder / "programs" / "s1-receiver"
+        end = End(plan, plan["sessions"][0], "receiver", namespace, folders, folder / "logs" / "s1-receiver.log")
+        try:
+            end.await_ready(LIMIT_S)
+            begun_s = time.monotonic()
+            end.ask_to_end()
+            while not end.has_ended() and time.monotonic() - begun_s < END_S:
+                time.sleep(0.02)
+            took_s = time.monotonic() - begun_s
+            kept: Kept = "kept" if end.has_ended() else "not kept"
+            return Outcome(
+                "terminated", asked, f"{'ended' if kept == 'kept' else 'still on'} after {took_s:.1f} s", kept
+            )
+        except TestbedError as error:
+            return Outcome("terminated", asked, error.message, "not kept")
+        finally:
+            end.stop()
+
+
+def _cables(plan: Plan) -> Cables:
+    ledger = live.ledger_of(plan["run"])
+    return Cables(plan, lambda name: ledger.will_make("namespace", name))
+
+
+def _make_folders(folder: Path) -> None:
+    for name in ("agents", "logs", "spools"):
+        (folder / name).mkdir(parents=True)
+
+
+def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path) -> Plan:
+    """Of a scenario that is written down for it."""
+    from testbed.plan.resolve import new_run_id
+
+    length = {key: value for key, value in changes.items() if key != "links"}
+    names = ("first", "second")[: changes["links"]]
+    document = {
+        "name": "conform",
+        "title": "A part of the contract",
+        "links": [{"name": name, "rate": "1gbit", "delay": 0} for name in names],
+        "program": {**program, **length},
+        "checks": [{"name": "payload", "judge": "payload_intact"}],
+        "limits": {"transfer_time": f"{LIMIT_S}s"},
+    }
+    file = scratch / "conform.yaml"
+    file.write_text(json.dumps(document))
+    return resolve(load(str(file)), {}, Choices(runtime="process"), new_run_id())
+
+
+def table(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows."""
+    return ["part", "asked", "seen", ""], [[o.case, o.asked, o.seen, o.kept] for o in outcomes]
+
+
+def keeps_all(outcomes: Sequence[Outcome]) -> bool:
+    """Whether nothing was not kept."""
+    return all(outcome.kept != "not kept" for outcome in outcomes)
