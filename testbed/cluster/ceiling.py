@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from testbed import engines
-from testbed.cluster.executor import OnCluster, on_cluster
 from testbed.engines import Engine
 from testbed.runner.progress import Progress
 from testbed.study.executor import Study, made_by
 
 RUNS = 10_000
+
+if TYPE_CHECKING:
+    from testbed.cluster.executor import OnCluster
 
 
 class Stubs(Study[int, int]):
@@ -35,6 +38,9 @@ class Stubs(Study[int, int]):
 
 def main(runs: int) -> None:
     """On this machine's cluster; says how many there were in a second, and what each took."""
+    # Not above: the process of each run imports this file, and Dask takes longer than all else.
+    from testbed.cluster.executor import on_cluster
+
     study, keys = Stubs(), range(runs)
     with on_cluster() as executor, made_by(executor):
         study.run(keys[:1])  # hosts have made their small runs, processes have loaded what they need

@@ -18,8 +18,15 @@ from typing import Generic, TypeVar
 from testbed.errors import RunFailed
 from testbed.runner.interrupts import interruptible, uninterruptible
 
-PRELOADED = ["testbed.study.runs", "testbed.sweep.execute", "testbed.report"]
-"""What jobs need of Python is loaded once, before they are forked."""
+PRELOADED = [
+    "testbed.study.runs",
+    "testbed.sweep.execute",
+    "testbed.report",
+    "testbed.engines.sim.engine",
+    "testbed.cli",
+]
+"""What jobs need of Python is loaded once, before they are forked. The last is what the program begins with: each job
+imports it as well, which takes longer than a short run."""
 LOOK_S = 0.5
 """How often ``on`` is called."""
 
