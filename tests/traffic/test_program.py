@@ -15,6 +15,7 @@ from testbed.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.errors import BadInput, RunFailed, TestbedError, Unsupported
 from testbed.traffic import program
 from testbed.traffic.program import result
+from testbed.traffic.program.part import Part
 from tests.traffic.conftest import SCENARIO, Made, planned
 
 EXAMPLE = paths.CHECKOUT / "examples" / "stripes" / "stripes.py"
@@ -295,5 +296,24 @@ def test_another_program_is_another_run(plan_with: Callable[..., Any]) -> None:
 )
 def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
     assert SCENARIO.count(old) == 1
+    tmp_path.chmod(0o755)
     with pytest.raises(BadInput, match=says):
         planned(tmp_path, text=SCENARIO.replace(old, new))
+
+
+def test_a_folder_that_the_program_can_not_read_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(BadInput, match=r"program\.folder: .* is closed to other users.*try chmod o\+rx"):
+        planned(tmp_path)
+
+
+def test_the_pages_scenario_is_one(tmp_path: Path) -> None:
+    page = (paths.CHECKOUT / "docs" / "program.md").read_text()
+    text = page.split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "stripes.py").write_bytes(EXAMPLE.read_bytes())
+    tmp_path.chmod(0o755)
+    assert planned(tmp_path, text=text)["program"]["command"] == ["python3", "stripes.py"]
+    told = page.split("## The contract\n")[1].split("```json\n")[1].split("```")[0]
+    plan = planned(tmp_path, text=text)
+    task = Part(plan["sessions"][0], "sender", plan["seed"], Path("…/in"), Path("…/out")).task()
+    assert json.loads(told) == task
