@@ -13,6 +13,8 @@ from testbed.checks.as_captured import words_and_packets
 from testbed.checks.evidence import Evidence
 from testbed.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.errors import BadInput, RunFailed, TestbedError, Unsupported
+from testbed.tables.load import contenders, scenario_of
+from testbed.tables.load import load as load_table
 from testbed.traffic import program
 from testbed.traffic.program import result
 from testbed.traffic.program.part import Part
@@ -317,3 +319,17 @@ def test_the_pages_scenario_is_one(tmp_path: Path) -> None:
     plan = planned(tmp_path, text=text)
     task = Part(plan["sessions"][0], "sender", plan["seed"], Path("…/in"), Path("…/out")).task()
     assert json.loads(told) == task
+
+
+def test_the_pages_table_has_both_beside_each_other(tmp_path: Path) -> None:
+    page = (paths.CHECKOUT / "docs" / "program.md").read_text()
+    (tmp_path / "beside.yaml").write_text(next(t for t in page.split("```yaml\n") if "\nrows:" in t).split("```")[0])
+    loaded = load_table(str(tmp_path / "beside.yaml"))
+    cells = {
+        column.name: scenario_of(loaded, loaded.table.rows[1], column).scenario
+        for column in contenders(loaded.table, ["nkp24"])
+    }
+    assert {name: scenario.traffic for name, scenario in cells.items()} == {
+        "delivery-rate": "ncp",
+        "stripes": "program",
+    }
