@@ -1,15 +1,18 @@
 """What ``conform`` says of the shipped example, and of one that keeps little of the contract."""
 
 import json
+import os
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from testbed import paths
+from testbed import build, paths
 from testbed.cli import app as cli
-from testbed.errors import BadInput
+from testbed.errors import BadInput, RunFailed
 from testbed.traffic.program import conform
+from tests.traffic.conftest import SCENARIO, Made, planned
 
 EXAMPLE = paths.CHECKOUT / "examples" / "stripes"
 PARTS = ["transfer", "one-byte", "links", "seconds", "unknown", "terminated"]
@@ -80,3 +83,36 @@ def test_what_is_no_program_is_refused(said: str, monkeypatch: pytest.MonkeyPatc
         _section(said)
     assert _section("mine/quic:1") == {"image": "mine/quic:1"}
     assert _section("python3 stripes.py") == {"command": ["python3", "stripes.py"], "folder": str(EXAMPLE)}
+
+
+@pytest.mark.emulation
+def test_an_image_is_started_as_a_command_is(
+    carry_out: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One with a single static binary, which has no use for what it is told and says so."""
+    import docker
+
+    monkeypatch.setattr("testbed.plan.program_image.UNPACKED", tmp_path / "unpacked")
+    binary = build.build_programs("tcp-download")["tcp-download"]
+    archive = tmp_path / "image.tar"
+    with tarfile.open(archive, "w") as image:
+        image.add(binary, "download")
+        image.add("/etc/hostname", "../escaped")
+    client = docker.from_env()
+    name = f"ncp-testbed-test-program:{os.getpid()}"
+    try:
+        client.api.import_image(
+            str(archive), name.split(":")[0], name.split(":")[1], changes='ENTRYPOINT ["/download"]'
+        )
+        plan = planned(tmp_path, text=SCENARIO.replace("command: python3 mine.py", f"image: {name}"))
+        assert plan["program"]["command"] == ["/download"]
+        with pytest.raises(RunFailed, match="receiver of session s1 ended with 2: Each prints its result"):
+            carry_out(plan)
+        folder = Path(plan["program"]["folder"])
+        assert {"download", "in", "out"} <= {path.name for path in folder.iterdir()}
+        assert not (folder.parent / "escaped").exists()
+        with pytest.raises(BadInput, match=r"program\.image: there is no image 'not/there' here"):
+            planned(tmp_path, text=SCENARIO.replace("command: python3 mine.py", "image: not/there"))
+    finally:
+        client.images.remove(name, force=True)
+        client.close()

@@ -156,6 +156,20 @@ def test_a_result_that_is_none_is_told_so(tmp_path: Path, text: str | None, says
     assert result.read_result(tmp_path, "the sender").bytes == 1
 
 
+def test_the_end_is_the_kernels_time_to_a_tick(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(GOOD))
+    os.utime(file, (1, 1))
+    written_ns = file.stat().st_ctime_ns
+    for said_ns, seen_ns in (
+        (2, written_ns),
+        (written_ns + 7, written_ns + 7),
+        (written_ns + SECOND, written_ns + result.TICK_NS),
+    ):
+        said = result.Result.model_validate(GOOD | {"finished_unix_ns": said_ns})
+        assert result.appeared_unix_ns(tmp_path, said) == seen_ns
+
+
 def test_what_a_link_leads_to_is_not_read(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text(json.dumps(GOOD))

@@ -186,7 +186,7 @@ class Program(Traffic):
         started_ns = captured.first_unix_ns(running.captures["sender"].file)
         if started_ns is None:
             raise RunFailed(f"no packet left {session['sender_host']} for {session['receiver_host']}")
-        finished_ns = result.appeared_unix_ns(running.ends["receiver"].out)
+        finished_ns = result.appeared_unix_ns(running.ends["receiver"].out, said["receiver"])
         span_ns = (started_ns, finished_ns)
         arrivals = captured.read_arrivals(running.captures["receiver"].file, session)
         assert running.round_trips is not None
@@ -209,7 +209,7 @@ class Program(Traffic):
             "duration_s": duration_s,
             "error": "",
         }
-        by_link = captured.payload_by_link(session, arrivals.per_connection(finished_ns))
+        by_link = arrivals.by_link(session)
         figures = _figures(said["receiver"].bytes, duration_s, by_link) | {
             f"{link}_rtt_ms": rtt_ms for link, rtt_ms in rtt.medians_ms(rtts, session).items()
         }

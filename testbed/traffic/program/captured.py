@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,12 @@ class Arrivals:
         """Bytes that had arrived by then."""
         return int(self.payload_bytes[self.t_ns <= unix_ns].sum())
 
-    def per_connection(self, unix_ns: int) -> list[int]:
-        """The same by connection, as many as there are."""
-        chosen = self.t_ns <= unix_ns
-        count = int(self.connection.max(initial=-1)) + 1
-        return [int(self.payload_bytes[chosen & (self.connection == place)].sum()) for place in range(count)]
+    def by_link(self, session: Session) -> dict[str, int]:
+        """All of them, by the name of the link; 0 where nothing came."""
+        return {
+            connection["link"]: int(self.payload_bytes[self.connection == place].sum())
+            for place, connection in enumerate(session["connections"])
+        }
 
 
 def read_arrivals(capture: Path, session: Session) -> Arrivals:
@@ -172,9 +173,3 @@ def _address(end: str) -> str:
 
 def _packed(end: str) -> bytes:
     return bytes(map(int, _address(end).split(".")))
-
-
-def payload_by_link(session: Session, per_connection: Sequence[int]) -> dict[str, int]:
-    """By the name of the link, 0 where nothing came."""
-    padded = [*per_connection, *[0] * (len(session["connections"]) - len(per_connection))]
-    return {c["link"]: count for c, count in zip(session["connections"], padded, strict=True)}

@@ -95,9 +95,9 @@ def _tried(case: Case, program: Mapping[str, Any], scratch: Path, folder: Path) 
     except Unsupported as error:
         wanted = case.testcase or case.optional
         kept: Kept = "kept" if case.testcase else "not supported"
-        return Outcome(case.name, case.asked, error.message, kept if wanted else "not kept")
+        return Outcome(case.name, case.asked, _short(error), kept if wanted else "not kept")
     except RunFailed as error:
-        return Outcome(case.name, case.asked, error.message, "not kept")
+        return Outcome(case.name, case.asked, _short(error), "not kept")
     if case.testcase:
         return Outcome(case.name, case.asked, "it did something", "not kept")
     return Outcome(case.name, case.asked, *seen)
@@ -109,6 +109,7 @@ def _carry_out(case: Case, program: Mapping[str, Any], scratch: Path, folder: Pa
     kind = _Asking if case.testcase else Program
     sent = kind(Site(plan, folder, {}, QuietProgress(), {}))
     with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
+        sent.folders(plan)
         network: Any = _cables(plan)
         try:
             sent.transfer(network, [], [], Step("transfer"))
@@ -153,9 +154,14 @@ def _ends_when_told(program: Mapping[str, Any], scratch: Path, folder: Path) -> 
                 "terminated", asked, f"{'ended' if kept == 'kept' else 'still on'} after {took_s:.1f} s", kept
             )
         except TestbedError as error:
-            return Outcome("terminated", asked, error.message, "not kept")
+            return Outcome("terminated", asked, _short(error), "not kept")
         finally:
             end.stop()
+
+
+def _short(error: TestbedError) -> str:
+    """Without where the log is: all logs are in the results."""
+    return error.message.split(" (log: ")[0]
 
 
 def _cables(plan: Plan) -> Cables:

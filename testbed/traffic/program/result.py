@@ -65,10 +65,14 @@ def read_result(out: Path, who: str) -> Result:
 _HINT = "docs/program.md has what belongs into it; ./run.sh conform tells what a program keeps of the contract."
 
 
-def appeared_unix_ns(out: Path) -> int:
+TICK_NS = 10_000_000
+
+
+def appeared_unix_ns(out: Path, said: Result) -> int:
     """When the result was there, by the kernel's own clock: a program can set the time of its last change, and not
-    this."""
-    return (out / RESULT).lstat().st_ctime_ns
+    this. The kernel tells the time of its last tick; so far, and no farther, an end that is said to be later is."""
+    tick_ns = (out / RESULT).lstat().st_ctime_ns
+    return max(tick_ns, min(said.finished_unix_ns, tick_ns + TICK_NS))
 
 
 def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iterator[dict[str, Any]]:
