@@ -86,6 +86,11 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
             "plan.json: the topology is a program of the user's own, which is not run to check it"
         )
         return None
+    if "program" in plan:
+        verified.unchecked.append(
+            "plan.json: what is sent is a program of the user's own, which is not with the results"
+        )
+        return None
     try:
         choices = Choices(
             plan["runtime"], plan["middle"], int(plan["seed"]), bool(plan["quick"]), plan["occasion"], plan["engine"]

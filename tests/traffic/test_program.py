@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from testbed import engines, paths, traffic
+from testbed.bundle.origin import plan_again
+from testbed.bundle.verified import Verified
 from testbed.checks.as_captured import words_and_packets
 from testbed.checks.evidence import Evidence
 from testbed.checks.payload_intact import PayloadIntact, payload_intact
@@ -347,3 +349,12 @@ def test_the_pages_table_has_both_beside_each_other(tmp_path: Path) -> None:
         "delivery-rate": "ncp",
         "stripes": "program",
     }
+
+
+def test_verify_says_that_the_program_is_not_with_the_results(tmp_path: Path, plan_with: Callable[..., Any]) -> None:
+    verified = Verified("mine", "pass")
+    assert plan_again(tmp_path, plan_with(), verified) is None
+    assert verified.unchecked == [
+        "plan.json: what is sent is a program of the user's own, which is not with the results"
+    ]
+    assert not verified.differences
