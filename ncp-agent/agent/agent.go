@@ -16,6 +16,7 @@ import (
 	"ncp-testbed/agents/payload"
 	"ncp-testbed/ncp-agent/drive"
 	"ncp-testbed/ncp-agent/plan"
+	"ncp-testbed/ncp-agent/qlog"
 	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/telemetry"
@@ -79,7 +80,7 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // transfer opens the session and carries the payload across.
-func transfer(ctx context.Context, o Options, links []string, control *control, output *push.Output, result *record.Result) error {
+func transfer(ctx context.Context, o Options, links []string, control *control, output *push.Output, result *record.Result) (failed error) {
 	var endpoints []drive.Endpoint
 	for _, c := range o.Plan.Session.Connections {
 		e := drive.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
@@ -94,7 +95,17 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 		}
 		endpoints = append(endpoints, e)
 	}
-	d, err := drive.Open(ctx, o.Plan.Session.Config(), endpoints, func(reason error) {
+	cfg := o.Plan.Session.Config()
+	if o.Plan.Traces.QLog {
+		names := qlog.Names{Scenario: o.Plan.Scenario, Session: o.Plan.Session.Name, Role: o.Role, Dials: o.Role == Sender}
+		trace, err := qlog.Create(filepath.Join(o.Dir, "trace.sqlog"), names)
+		if err != nil {
+			return err
+		}
+		defer func() { failed = errors.Join(failed, trace.Close()) }()
+		cfg.Tracer = trace
+	}
+	d, err := drive.Open(ctx, cfg, endpoints, func(reason error) {
 		control.set(controlsocket.Waiting, reason.Error(), nil)
 	})
 	if err != nil {

@@ -30,7 +30,14 @@ type Plan struct {
 	Run, Scenario string
 	Seed          uint64
 	Telemetry     telemetry.Config
+	Traces        Traces
 	Session       Session
+}
+
+// Traces are what is kept of a run packet by packet.
+type Traces struct {
+	QLog bool     `json:"qlog"` // of both ends of each session
+	Pcap []string `json:"pcap"` // the links that are captured
 }
 
 // Session is one session of the plan.
@@ -69,6 +76,7 @@ type document struct {
 	Seed      uint64           `json:"seed"`
 	Sessions  []Session        `json:"sessions"`
 	Telemetry telemetry.Config `json:"telemetry"`
+	Traces    Traces           `json:"traces"`
 }
 
 // Read reads the plan for the session called name. An error names the file,
@@ -113,7 +121,7 @@ func (d *document) session(file string, i int) (*Plan, error) {
 	if err := d.Sessions[i].validate(); err != nil {
 		return nil, fmt.Errorf("%s: sessions[%d].%w", file, i, err)
 	}
-	return &Plan{d.Run, d.Scenario, d.Seed, d.Telemetry, d.Sessions[i]}, nil
+	return &Plan{d.Run, d.Scenario, d.Seed, d.Telemetry, d.Traces, d.Sessions[i]}, nil
 }
 
 func read(file string) (*document, error) {

@@ -134,6 +134,7 @@ func (s *Session) checkTimeouts(now time.Duration, c *connection) {
 		t.waiting = true
 		*s.sender.resends.push() = f.position
 		c.lost++
+		s.traceLost(now, c, f.position)
 		s.policy.TimedOut(c.index)
 		found = true
 	}

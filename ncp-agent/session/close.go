@@ -35,6 +35,7 @@ func (s *Session) Close(now time.Duration) {
 		s.sender.flushAt = now
 		s.Advance(now)
 	}
+	s.trace(now)
 }
 
 // ClosedByPeer reports whether a close packet of the peer ended the session.

@@ -42,6 +42,7 @@ type Config struct {
 	InitialRTO, MaxRTO   time.Duration
 
 	Buffers *Buffers // for packets of MTUBytes; nil: the session's own
+	Tracer  Tracer   // nil: none
 }
 
 // Default gives upstream's configuration for connections with these ids.

@@ -114,6 +114,9 @@ func (s *Session) WriteError(now time.Duration, conn int) {
 			continue
 		}
 		failed = true
+		if s.cfg.Tracer != nil {
+			s.cfg.Tracer.Refused(now, conn, sequenceOf(h.position))
+		}
 		s.unsend(c, h)
 	}
 	c.handed.drop(len(c.handed.queue))

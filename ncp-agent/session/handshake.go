@@ -25,6 +25,7 @@ func (s *Session) Dial(now time.Duration) {
 	s.state = Dialing
 	s.handshake = handshake{dialled: true, retry: handshakeFirstRetry}
 	s.repeatHandshake(now)
+	s.trace(now)
 }
 
 func (s *Session) repeatHandshake(now time.Duration) {

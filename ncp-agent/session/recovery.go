@@ -144,6 +144,7 @@ func (s *Session) lose(now time.Duration, c *connection, order uint64) bool {
 	}
 	t.fate, t.lostAt = lost, f.sentAt
 	c.lost++
+	s.traceLost(now, c, f.position)
 	if !g.underway() && !g.queued {
 		s.sender.queue(f.position)
 	}

@@ -22,6 +22,10 @@ const (
 	Closed                   // nothing more to send; received data can still be read
 )
 
+func (s State) String() string {
+	return [...]string{"idle", "dialing", "established", "closing", "closed"}[s]
+}
+
 // Errors of Receive. The packet was dropped and nothing else happened, so that
 // a driver may count them and go on.
 var (
@@ -31,6 +35,7 @@ var (
 	ErrWindowFull = errors.New("session: data beyond the receive window")
 	ErrSequence   = errors.New("session: sequence before the first packet")
 	ErrConnection = errors.New("session: data on a connection that the handshake did not pair")
+	errEarly      = errors.New("session: before the handshake")
 )
 
 // Never is the deadline of a session that waits for nothing.
@@ -43,9 +48,10 @@ type Session struct {
 	cfg    Config
 	state  State
 	now    time.Duration
-	in     wire.Packet // reused by Receive
-	out    wire.Packet // reused by NextPacket
-	ranges []ackRange  // reused by nextAcks
+	in     wire.Packet       // reused by Receive
+	out    wire.Packet       // reused by NextPacket
+	ranges []ackRange        // reused by nextAcks
+	traced []ConnectionStats // reused by trace
 	conns  []connection
 	paired int // connections that carry the session, from the handshake on
 	policy policy.Policy
@@ -104,6 +110,23 @@ func (s *Session) Receive(now time.Duration, conn int, buf []byte) error {
 	if err := p.Decode(buf); err != nil {
 		return err
 	}
+	if t := s.cfg.Tracer; t != nil {
+		t.Received(now, conn, p)
+		early := !p.Handshake && !s.open()
+		err := s.take(now, conn, p)
+		if err != nil {
+			t.Dropped(now, conn, p, err)
+		} else if early {
+			t.Dropped(now, conn, p, errEarly)
+		}
+		s.trace(now)
+		return err
+	}
+	return s.take(now, conn, p)
+}
+
+// take does what a packet asks for.
+func (s *Session) take(now time.Duration, conn int, p *wire.Packet) error {
 	switch {
 	case p.Handshake:
 		return s.receiveHandshake(now, conn, p)
@@ -155,12 +178,19 @@ func (s *Session) NextPacket(now time.Duration, conn int, dst []byte) ([]byte, b
 		c.bytesReadDue = false
 		p.BytesRead = s.receiver.report(now)
 	default:
+		resent := c.resent
 		if !s.nextData(now, c, p) {
 			return dst, false
+		}
+		if s.cfg.Tracer != nil {
+			s.cfg.Tracer.Sent(now, conn, p, c.resent > resent)
 		}
 		return p.Append(dst), true
 	}
 	c.handed.add(handout{})
+	if s.cfg.Tracer != nil {
+		s.cfg.Tracer.Sent(now, conn, p, false)
+	}
 	return p.Append(dst), true
 }
 
@@ -194,6 +224,7 @@ func (s *Session) Advance(now time.Duration) {
 	if s.state == Closing {
 		s.advanceClose(now)
 	}
+	s.trace(now)
 }
 
 func (s *Session) advanceTicks(now time.Duration) {

@@ -39,7 +39,19 @@ type Stats struct {
 
 // ReadStats fills in the session's numbers, reusing Stats.Connections.
 func (s *Session) ReadStats(into *Stats) {
-	connections := into.Connections[:0]
+	connections := s.appendStats(into.Connections[:0])
+	*into = Stats{
+		State: s.state, EstablishedAt: s.establishedAt,
+		WrittenBytes: s.sender.written, AckedBytes: s.sender.acked, ReadBytes: s.receiver.read,
+		SendWindowUsed: s.sender.used(), ReorderBytes: uint64(s.receiver.used),
+		Unacknowledged: s.Unacknowledged(), WaitingResends: s.sender.resends.len(),
+		SendWindowBytes: s.sender.window,
+		Connections:     connections,
+	}
+}
+
+// appendStats gives each connection's numbers.
+func (s *Session) appendStats(connections []ConnectionStats) []ConnectionStats {
 	for i := range s.conns {
 		c := &s.conns[i]
 		stats := ConnectionStats{
@@ -52,12 +64,5 @@ func (s *Session) ReadStats(into *Stats) {
 		}
 		connections = append(connections, stats)
 	}
-	*into = Stats{
-		State: s.state, EstablishedAt: s.establishedAt,
-		WrittenBytes: s.sender.written, AckedBytes: s.sender.acked, ReadBytes: s.receiver.read,
-		SendWindowUsed: s.sender.used(), ReorderBytes: uint64(s.receiver.used),
-		Unacknowledged: s.Unacknowledged(), WaitingResends: s.sender.resends.len(),
-		SendWindowBytes: s.sender.window,
-		Connections:     connections,
-	}
+	return connections
 }

@@ -41,11 +41,12 @@ type network struct {
 	touched    *list   // transfers that something has happened to
 	free       []*packet
 	overhead   int
+	frame      func(time.Duration, *Frame) // the observer's
 }
 
 func newNetwork(run *Run) (*network, error) {
 	n := &network{
-		overhead: run.FrameBytes, byName: map[string]int{}, agenda: newAgenda(2*len(run.Links), session.Never),
+		overhead: run.FrameBytes, frame: run.Observer.Frame, byName: map[string]int{}, agenda: newAgenda(2*len(run.Links), session.Never),
 		due: newList(2 * len(run.Links)), again: newList(2 * len(run.Links)), touched: newList(len(run.Transfers)),
 	}
 	for _, l := range run.Links {
@@ -123,10 +124,18 @@ func (n *network) push(now time.Duration, p *packet) {
 		n.recycle(p)
 		return
 	}
+	n.tell(now, d, p, false)
 	if !d.Push(p, len(p.bytes)+n.overhead, model.Time(now)) {
 		n.recycle(p) // larger than the room that was asked for: a handshake with long ids
 	}
 	n.schedule(d)
+}
+
+// tell shows the observer a packet at an end of a direction.
+func (n *network) tell(now time.Duration, d *direction, p *packet, arrived bool) {
+	if n.frame != nil {
+		n.frame(now, &Frame{d.index / 2, d.index%2 == 1, arrived, p.to.transfer, 1 - p.to.which, p.conn, p.bytes})
+	}
 }
 
 // schedule notes when something next happens in a direction.
@@ -166,6 +175,9 @@ func (n *network) deliverFrom(d *direction, now time.Duration) {
 		d.sentBytes += uint64(delivery.Bytes)
 		d.delaySum += int64(delivery.Due - delivery.Left)
 		p.corrupt = p.corrupt || delivery.FlipBit >= 0
+		if !p.corrupt {
+			n.tell(now, d, p, true)
+		}
 		if len(p.route) == 0 {
 			if p.corrupt {
 				n.recycle(p) // as a host does by IP's or UDP's checksum, which tells every single bit

@@ -74,6 +74,8 @@ type Run struct {
 type Observer struct {
 	// Packet: an end hands a packet to the network.
 	Packet func(now time.Duration, transfer, end, connection int, packet []byte)
+	// Frame: a packet comes to a link's near end, or out of its far one.
+	Frame func(now time.Duration, f *Frame)
 	// Established: the sender of a transfer has its handshake done.
 	Established func(now time.Duration, transfer int)
 	// Sample: the state of a transfer, every SampleInterval; with it the
@@ -83,6 +85,17 @@ type Observer struct {
 	Links func(now time.Duration, states []record.State)
 	// Event: that of this index, by time, has happened.
 	Event func(now time.Duration, index int)
+}
+
+// Frame is a packet at an end of a link.
+type Frame struct {
+	Link       int  // of Run.Links
+	Back       bool // its direction: ba, towards the senders
+	Arrived    bool // out of its far end, undamaged; else before its queue
+	Transfer   int
+	From       int // which end sent it: 0 is the one that dials
+	Connection int
+	Packet     []byte
 }
 
 // Sample is the state of one transfer at a time since the run's start.

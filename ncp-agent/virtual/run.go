@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"os"
@@ -34,6 +35,7 @@ type Facts struct {
 // simulation is a plan that is being run.
 type simulation struct {
 	plans   []*plan.Plan
+	links   *linkplan.Plan
 	run     sim.Run
 	streams []*payload.Stream
 	sums    []hash.Hash
@@ -66,6 +68,10 @@ func run(file, dir string, payload bool) (*Facts, error) {
 		return nil, err
 	}
 	s.run.Observer = sim.Observer{Established: s.tell(r), Sample: r.sample, Links: r.links, Event: r.happened}
+	traces, err := s.trace(dir)
+	if err != nil {
+		return nil, err
+	}
 	begun := usage.CPU()
 	result, err := sim.Simulate(s.run)
 	if err != nil {
@@ -78,7 +84,7 @@ func run(file, dir string, payload bool) (*Facts, error) {
 		facts.Packets += l.AB.In + l.BA.In
 	}
 	unfinished := s.finish(result, r, dir)
-	if err := r.close(dir); err != nil {
+	if err := errors.Join(r.close(dir), traces.close()); err != nil {
 		return nil, err
 	}
 	facts.Points = r.count
@@ -97,7 +103,7 @@ func read(file string) (*simulation, []action, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &simulation{plans: plans}
+	s := &simulation{plans: plans, links: linkPlan}
 	s.run.Transfers = transfers(plans)
 	for i, p := range plans {
 		stream, sum := payload.New(p.Seed, p.Session.Name, p.Session.TransferBytes), sha256.New()

@@ -20,9 +20,15 @@ const planFile = "testdata/plan.json"
 const golden = "9dd742f6b5c093c8ee340c11a122ca83a80ebc539bf393e64932f3c9bf532b53"
 
 func TestTelemetryIsTheSameBytesEverywhere(t *testing.T) {
-	for _, run := range []func(string, string) (*Facts, error){Run, Run, RunZeros} {
+	traced := withTraces(t)
+	for _, run := range []func(string) (*Facts, error){
+		func(dir string) (*Facts, error) { return Run(planFile, dir) },
+		func(dir string) (*Facts, error) { return Run(planFile, dir) },
+		func(dir string) (*Facts, error) { return RunZeros(planFile, dir) },
+		func(dir string) (*Facts, error) { return Run(traced, dir) },
+	} {
 		dir := t.TempDir()
-		if _, err := run(planFile, dir); err != nil {
+		if _, err := run(dir); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "telemetry.lp"))
@@ -34,6 +40,21 @@ func TestTelemetryIsTheSameBytesEverywhere(t *testing.T) {
 			t.Fatalf("telemetry.lp has SHA-256 %s, want %s", got, golden)
 		}
 	}
+}
+
+// withTraces gives the plan with all that can be traced.
+func withTraces(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(planFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := `{"traces": {"qlog": true, "pcap": ["fast", "slow"]}, `
+	file := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "{", asked, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func TestEventsAndResults(t *testing.T) {

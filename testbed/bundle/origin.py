@@ -93,7 +93,13 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
         return None
     try:
         choices = Choices(
-            plan["runtime"], plan["middle"], int(plan["seed"]), bool(plan["quick"]), plan["occasion"], plan["engine"]
+            plan["runtime"],
+            plan["middle"],
+            int(plan["seed"]),
+            bool(plan["quick"]),
+            plan["occasion"],
+            plan["engine"],
+            plan.get("traces"),
         )
         policies = _policies(plan, provenance_of(folder), verified)
         made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in scenario_again(folder, plan)]

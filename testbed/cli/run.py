@@ -24,7 +24,7 @@ from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, Exit
 from testbed.plan.engines import DEFAULT, ENGINES
-from testbed.plan.model import Plan
+from testbed.plan.model import Plan, Traces
 from testbed.plan.sent import traffic_of
 from testbed.plan.show import plan_text
 from testbed.runner.judging import load_report
@@ -50,13 +50,25 @@ def register(app: typer.Typer) -> None:
         ] = 1,
         resume: ResumeOption = "",
         cluster: ClusterOption = False,
+        pcap: Annotated[
+            list[str],
+            typer.Option(
+                "--pcap", metavar="LINK", help="Capture this link, or 'all', at both ends, to traces/ of the results."
+            ),
+        ] = [],  # noqa: B006
+        qlog: Annotated[
+            bool, typer.Option("--qlog", help="Trace what NCP's sessions do, packet by packet, to traces/ as well.")
+        ] = False,
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     ) -> None:
         """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
         or UNTRUSTED; results/ has the rest."""
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
+        traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
         if repeat > 1:
+            if traces:
+                raise BadInput("--pcap and --qlog: they are of a single run; leave --repeat out")
             from testbed.tables.repeated import repeated
             from testbed.tables.table_run import Asked as AskedOfTable
             from testbed.tables.table_run import tell
@@ -73,7 +85,7 @@ def register(app: typer.Typer) -> None:
             raise BadInput("--resume: only a repetition goes on; give --repeat as it was given")
         if cluster:
             raise BadInput("--cluster: a single run is made here; several go to other machines: give --repeat")
-        options = Options(runtime if _named(context, "runtime") else None, link, seed, quick)
+        options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces)
         chosen.refuse_options(options)
         raise typer.Exit(_dry_run(chosen, loaded, options) if dry_run else run_scenario(chosen, loaded, options))
 

@@ -17,7 +17,7 @@ from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
-from testbed.plan.model import Plan
+from testbed.plan.model import Plan, Traces
 from testbed.plan.resolve import Choices, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.plan.traffic import runtime_of
@@ -34,6 +34,7 @@ class Options:
     link: Literal["auto", "netem", "relay"] = "auto"
     seed: int | None = None
     quick: bool = False
+    traces: Traces | None = None
 
 
 @dataclass(frozen=True)

@@ -316,12 +316,22 @@ class Limits(TypedDict):
     transfer_s: float
 
 
+class Traces(TypedDict):
+    """What is kept of a run packet by packet."""
+
+    qlog: bool
+    """What each end of each session does."""
+    pcap: list[str]
+    """The links that are captured, at both ends."""
+
+
 class Sections(TypedDict, total=False):
-    """What only some traffic has in a plan."""
+    """What only some runs have in a plan: what only some traffic has, and what was asked for on the command line."""
 
     tcp: Tcp
     ndn: Ndn
     program: Program
+    traces: Traces
 
 
 class Plan(Sections):

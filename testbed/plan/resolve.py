@@ -11,7 +11,7 @@ from pathlib import Path
 from testbed.errors import BadInput
 from testbed.plan import model, traffic
 from testbed.plan.engines import DEFAULT
-from testbed.plan.model import Action, Middle, Plan, Runtime, Session
+from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.read import valid
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import PolicyFacts, cross_traffic_of
@@ -28,6 +28,10 @@ MANAGEMENT_URL = "http://198.19.0.1:8086"
 """InfluxDB as the agents see it: the gateway on the run's management network."""
 
 
+ALL = "all"
+"""In place of a link's name."""
+
+
 @dataclass(frozen=True)
 class Choices:
     """What the command line decides beyond the scenario."""
@@ -40,6 +44,8 @@ class Choices:
     """What the run is part of; dashboards and alerts tell nightly runs from others by it."""
     engine: str = DEFAULT
     """Without a kernel, runtime is ``virtual`` and middle ``model``: the session and link code itself."""
+    traces: Traces | None = None
+    """With links by their names, or :data:`ALL`."""
 
 
 def new_run_id() -> str:
@@ -94,6 +100,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "checks": [check.model_dump(mode="json") for check in scenario.checks],
         "limits": _limits(scenario, limit_s),
     }
+    if choices.traces:
+        plan["traces"] = _traces(choices.traces, plan)
     return valid(plan, str(loaded.path))
 
 
@@ -102,6 +110,17 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
         for key in FILES:
             if (file := str(link.get(key, ""))) and (unfit := why_unfit(Path(file))):
                 raise BadInput(f"{loaded.path}: links.{link['name']}.{key.removesuffix('_file')}: {file}: {unfit}")
+
+
+def _traces(asked: Traces, plan: Plan) -> Traces:
+    """With each link by its name, once, in the plan's order."""
+    if asked["qlog"] and plan["traffic"] != "ncp":
+        raise BadInput(f"--qlog: it tells what NCP's sessions do, and {plan['scenario']} sends by {plan['traffic']}")
+    names = [link["name"] for link in plan["links"]]
+    for name in asked["pcap"]:
+        if name not in (*names, ALL):
+            raise BadInput(f"--pcap: there is no link {name!r}; there are {', '.join(names)}, or {ALL!r} for all")
+    return {"qlog": asked["qlog"], "pcap": [name for name in names if {name, ALL} & set(asked["pcap"])]}
 
 
 def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:

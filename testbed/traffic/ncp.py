@@ -84,6 +84,11 @@ class Ncp(Traffic):
             result = place.directory / "result.json"
             if result.exists():
                 shutil.copyfile(result, self.site.folder / "agents" / f"{place.name}.json")
+            trace = place.directory / "trace.sqlog"
+            if trace.exists():
+                traces = self.site.folder / "traces"
+                traces.mkdir(exist_ok=True)
+                shutil.copyfile(trace, traces / f"{place.name}.sqlog")
 
 
 def _over_tcp(session: Session) -> bool:

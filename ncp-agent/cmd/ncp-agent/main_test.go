@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -171,6 +172,56 @@ func serve(t *testing.T, take func(body string)) (url string) {
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
 	return fmt.Sprintf("http://%s", l.Addr())
+}
+
+// A plan that asks for traces gets one of each end, with every packet that it
+// counted.
+func TestTrace(t *testing.T) {
+	for _, transport := range []string{"udp", "tcp"} {
+		plan := writePlan(t, 1<<20, "http://127.0.0.1:1", func(session map[string]any) { session["transport"] = transport })
+		text, err := os.ReadFile(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := strings.Replace(string(text), "{", `{"traces": {"qlog": true}, `, 1)
+		if err := os.WriteFile(plan, []byte(asked), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		receiver, sender := start(t, "receiver", plan), start(t, "sender", plan)
+		await(receiver, "ready")
+		await(sender, "ready")
+		sender.Post("/start")
+		sender.End(program.ExitDone)
+		receiver.End(program.ExitDone)
+		for _, end := range []struct {
+			agent *agenttest.Agent
+			event string
+			count func(record.ConnectionResult) uint64
+		}{
+			{sender, "packet_sent", func(c record.ConnectionResult) uint64 { return c.Sent }},
+			{receiver, "packet_received", func(c record.ConnectionResult) uint64 { return c.Received }},
+		} {
+			trace, err := os.ReadFile(filepath.Join(end.agent.Dir, "trace.sqlog"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := uint64(0), uint64(0)
+			for _, c := range result(t, end.agent).Connections {
+				want += end.count(c)
+			}
+			for line := range strings.Lines(string(trace)) {
+				if !json.Valid([]byte(strings.TrimPrefix(line, "\x1e"))) {
+					t.Fatalf("not JSON: %q", line)
+				}
+				if strings.Contains(line, end.event) && strings.Contains(line, `"sequence"`) {
+					got++
+				}
+			}
+			if got != want || want < 1024 {
+				t.Errorf("%s: %d of %s, the result has %d", transport, got, end.event, want)
+			}
+		}
+	}
 }
 
 // SIGTERM ends an agent with what it has: a partial result, the spool, exit 1.

@@ -46,7 +46,8 @@ class Mininet(Engine):
         """With ``auto`` decided: only root can ask the kernel, for others it is a guess."""
         guess: Middle = "netem" if options.link == "netem" else "relay"
         middle = choose_middle(options.link) if os.geteuid() == 0 else guess
-        return Choices(options.runtime or "docker", middle, options.seed, options.quick, occasion(), self.name)
+        runtime = options.runtime or "docker"
+        return Choices(runtime, middle, options.seed, options.quick, occasion(), self.name, options.traces)
 
     def prepare_plans(self, progress: Progress) -> Programs:
         """What emulates links is left out."""

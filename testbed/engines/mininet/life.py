@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from collectors.host_load import clock_step_s
 from testbed import build, paths, traffic
@@ -36,6 +36,9 @@ from testbed.runner.timeline import Timeline
 from testbed.runner.transfer import await_ready
 from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.series import FromInflux
+
+if TYPE_CHECKING:
+    from testbed.runner.link_captures import LinkCaptures
 
 
 class ScenarioText(Protocol):
@@ -185,6 +188,7 @@ class EmulatedRun:
             self.plan, self.plan_file, self.binaries, network, self.traffic.sockets(self.plan), self.spools, self.logs
         )
         collectors.start(parts, credentials)
+        captures = self._start_captures(parts, network)
         events = Timeline(
             self.plan, LiveTarget(network, started), lambda: sent.started_unix_ns(started), self.spools / "events.lp"
         )
@@ -201,6 +205,9 @@ class EmulatedRun:
                 self.traffic.transfer(network, started, failures, step)
             for flow in cross_traffic:
                 flow.wait()
+            if captures:
+                captures.end()
+                self.provenance.setdefault("frames_not_captured", {}).update(captures.lost())
             events.stop()
             timeline.write_csv(events.done, self.folder / "events.csv")
         with self.progress.step("drain") as step:
@@ -289,6 +296,17 @@ class EmulatedRun:
             self.folder / "links.csv",
             note,
         )
+
+    def _start_captures(self, parts: ExitStack, network: Network) -> LinkCaptures | None:
+        """Of the links that were asked for."""
+        if not self.plan.get("traces", {}).get("pcap"):
+            return None
+        from testbed.runner.link_captures import LinkCaptures  # not loaded without need: in a guest it would show
+
+        captures = LinkCaptures(self.plan, network.namespaces(), self.folder, self.logs)
+        parts.callback(captures.stop)
+        captures.start()
+        return captures
 
     def _start_cross_traffic(self, parts: ExitStack, network: Network, started: list[agents.Agent]) -> list[Iperf3]:
         flows, sent = [], self.traffic

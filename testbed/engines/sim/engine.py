@@ -45,7 +45,7 @@ class Simulator(Engine):
 
     def choices(self, options: Options) -> Choices:
         """Nothing is left to choose."""
-        return Choices("virtual", "model", options.seed, options.quick, occasion(), self.name)
+        return Choices("virtual", "model", options.seed, options.quick, occasion(), self.name, options.traces)
 
     def name_run(self, plan: Plan, programs: Programs) -> None:
         """By the plan and the sources."""

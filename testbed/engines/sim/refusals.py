@@ -19,7 +19,12 @@ def refusals(plan: Plan) -> list[str]:
     sent = sent_by(plan)
     if sent.of_a_kernel:
         return [*found, f"{sent.name}: it needs a kernel's {sent.of_a_kernel}, which the simulator has not"]
+    captured = plan["traces"]["pcap"] if "traces" in plan else []
     for session in plan["sessions"]:
+        if session["transport"] == "tcp" and captured:
+            found.append(
+                f"--pcap {captured[0]}: session {session['name']} is over TCP, whose segments the simulator has not"
+            )
         if session["transport"] == "tcp" and (why := _what_tcp_would_repair(plan, session)):
             found.append(
                 f"sessions.{session['name']}: transport tcp needs a kernel's TCP where {why}; "

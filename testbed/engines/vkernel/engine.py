@@ -48,7 +48,7 @@ class GuestKernel(Engine):
 
     def choices(self, options: Options) -> Choices:
         """What the guest has."""
-        return Choices("process", "netem", options.seed, options.quick, occasion(), self.name)
+        return Choices("process", "netem", options.seed, options.quick, occasion(), self.name, options.traces)
 
     def build(self, progress: Progress) -> Programs:
         """The kernel as well, if it can be built and is not."""
