@@ -23,7 +23,7 @@ from testbed.scenario import files
 GROUPS = {
     "Every day": {"run": "run", "list": "list_scenarios", "show": "scenario", "compare": "compare", "verify": "verify"},
     "Many runs": {"table": "table", "sweep": "sweep", "all": "all_claims", "interop": "interop", "bench": "bench"},
-    "Results": {"report": "report", "bundle": "bundle", "reference": "all_claims"},
+    "Results": {"report": "report", "export": "export", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
     "Bring in, hand out": {"graph": "graph"},
     "Work on the testbed": {"validate": "scenario", "docs": "docs", "conform": "conform", "test": "test"},

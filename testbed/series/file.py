@@ -14,7 +14,8 @@ from testbed.errors import BadInput
 from testbed.series.reader import DERIVED_MEASUREMENTS, Event, Samples, group_order
 from testbed.series.series import Series
 
-_Point = tuple[int, dict[str, str], dict[str, Any]]  # time, tags, fields
+Point = tuple[int, dict[str, str], dict[str, Any]]
+"""Time in Unix nanoseconds, tags, fields."""
 
 
 class FromFile:
@@ -32,8 +33,8 @@ class FromFile:
         self.path = path
         self._only = None if only is None else tuple(f"{measurement}," for measurement in only)
         self._lines: Counter[str] = Counter()
-        self._points: dict[str, list[_Point]] = defaultdict(list)
-        self._by_session: dict[str, dict[str, list[_Point]]] = {}
+        self._points: dict[str, list[Point]] = defaultdict(list)
+        self._by_session: dict[str, dict[str, list[Point]]] = {}
         by_key: dict[tuple[str, frozenset[tuple[str, str]], int], dict[str, Any]] = {}
         try:
             with path.open(encoding="utf-8") as lines:
@@ -90,10 +91,10 @@ class FromFile:
             values[group].append(value)
         return {group: Samples.of(times[group], values[group]) for group in sorted(times, key=group_order)}
 
-    def _of_session(self, measurement: str, session: str) -> list[_Point]:
+    def _of_session(self, measurement: str, session: str) -> list[Point]:
         """A measurement's points of one session, sorted out once: of a hundred sessions each is asked for by itself."""
         if measurement not in self._by_session:
-            sorted_out: dict[str, list[_Point]] = defaultdict(list)
+            sorted_out: dict[str, list[Point]] = defaultdict(list)
             for point in self._points.get(measurement, []):
                 sorted_out[point[1].get("session", "")].append(point)
             self._by_session[measurement] = sorted_out
@@ -105,6 +106,10 @@ class FromFile:
             Event(time, tags.get("kind", ""), tags.get("session", ""), str(fields.get("text", "")))
             for time, tags, fields in self._points.get("event", [])
         )
+
+    def points(self) -> dict[str, list[Point]]:
+        """All, by measurement, in time order."""
+        return self._points
 
     def fields(self, measurement: str) -> list[dict[str, Any]]:
         """Those of a measurement's points, in time order."""

@@ -1,0 +1,68 @@
+"""``export``: results in the forms that other tools open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.cli.verify import ResultFolders
+from testbed.errors import BadInput, Exit
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("export")
+    def export(
+        folders: ResultFolders,
+        parquet: Annotated[bool, typer.Option("--parquet", help="Telemetry, a file for each measurement.")] = False,
+        pcapng: Annotated[
+            bool, typer.Option("--pcapng", help="Captures of a host's links in one file, with the verdict (--pcap).")
+        ] = False,
+        xplot: Annotated[bool, typer.Option("--xplot", help="Time-sequence graphs of connections (--qlog).")] = False,
+        qvis: Annotated[bool, typer.Option("--qvis", help="Connections in QUIC's words, for qvis (--qlog).")] = False,
+    ) -> None:
+        """Write results in forms that other tools open: all that their data allow, or those that are named.
+
+        Runs made with --pcap and --qlog have traces; where those tell something else than the results, nothing is
+        written.
+        """
+        from testbed.traces import agree
+
+        asked = {
+            name
+            for name, wanted in (("parquet", parquet), ("pcapng", pcapng), ("xplot", xplot), ("qvis", qvis))
+            if wanted
+        }
+        for folder in folders:
+            if not (folder / "telemetry.lp").is_file():
+                raise BadInput(f"{folder}: not the result folder of a run: it has no telemetry.lp")
+        found = [f"{folder}/{said}" for folder in folders for said in agree.disagreements(folder)]
+        for said in found:
+            print(f"differs: {said}")
+        if found:
+            raise typer.Exit(Exit.FAIL)
+        for folder in folders:
+            for name, write in _forms().items():
+                if asked and name not in asked:
+                    continue
+                written = write(folder)
+                if name in asked and not written:
+                    raise BadInput(
+                        f"--{name}: {folder} has no trace for it; make the run with {MADE_WITH.get(name, name)}"
+                    )
+                for path in written:
+                    print(path)
+
+
+MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}
+"""What gives a run the traces that a form is made of."""
+
+
+def _forms() -> dict[str, Callable[[Path], list[Path]]]:
+    from testbed.traces import parquet, pcapng, qvis, xplot
+
+    return {"parquet": parquet.export, "pcapng": pcapng.export, "xplot": xplot.export, "qvis": qvis.export}

@@ -1,0 +1,117 @@
+"""Whether traces tell of the run that the results tell of: packets and bytes are counted in both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dpkt
+
+from testbed.documents import read_json
+from testbed.errors import BadInput
+from testbed.plan.model import Plan, Session
+from testbed.plan.read import read_plan
+from testbed.traces.sqlog import SUFFIX, Trace, traces_of
+from topologies.link import Link
+
+DATA = b"\x08"
+"""What an NCP packet with data begins with: the tag of its sequence, the first field."""
+
+
+def disagreements(folder: Path) -> list[str]:
+    """A line for each figure in which a trace of a result folder differs from the results; none if all agree.
+
+    Raises:
+        BadInput: a trace that can't be read.
+    """
+    plan = read_plan(folder / "plan.json")
+    found: list[str] = []
+    for name, trace in traces_of(folder).items():
+        result = read_json(folder / "agents" / f"{name}.json")
+        found += [f"traces/{name}{SUFFIX}: {said}" for said in _of_session(trace, result)]
+    for link in plan["links"]:
+        for end in (link["a"], link["b"]):
+            path = folder / "traces" / f"{link['name']}-{end['host']}.pcap"
+            if path.is_file():
+                found += [f"traces/{path.name}: {said}" for said in _of_capture(path, end["host"], link, plan, folder)]
+    return found
+
+
+def _of_session(trace: Trace, result: dict[str, Any]) -> Iterator[str]:
+    """Where the trace of one end and its result differ."""
+    sent, resent, received, lost, first_bytes = Counter[int](), Counter[int](), Counter[int](), Counter[int](), 0
+    seen: set[int] = set()
+    dropped = {(event["time"], event["data"]["sequence"]) for event in trace.of("packet_dropped")}
+    for event in trace.events:
+        data = event["data"]
+        packet = data.get("packet", {})
+        match event["name"]:
+            case "ncp:packet_sent" if "sequence" in packet:
+                sent[data["connection"]] += 1
+                resent[data["connection"]] += "is_resend" in data
+                first_bytes += 0 if "is_resend" in data else packet["data_length"]
+            case "ncp:packet_refused":
+                sent[data["connection"]] -= 1
+            case "ncp:packet_received" if "sequence" in packet and (event["time"], packet["sequence"]) not in dropped:
+                received[data["connection"]] += 1
+                first_bytes += 0 if packet["sequence"] in seen else packet["data_length"]
+                seen.add(packet["sequence"])
+            case "ncp:packet_lost":
+                lost[data["connection"]] += 1
+    for connection in result["connections"]:
+        for key, counted in (("sent", sent), ("resent", resent), ("received", received), ("lost", lost)):
+            if counted[connection["index"]] != connection[key]:
+                yield (
+                    f"connection {connection['index']}: {counted[connection['index']]} packets {key}, "
+                    f"the result has {connection[key]}"
+                )
+    if not result.get("error") and first_bytes != result["bytes"]:
+        yield f"{first_bytes} bytes of data, the result has {result['bytes']}"
+
+
+def _of_capture(path: Path, host: str, link: Link, plan: Plan, folder: Path) -> Iterator[str]:
+    """Where a capture of a link's end and the sending end's result differ.
+
+    What a host sends is all in its capture, but for what it sends while the link's plug is pulled.
+    """
+    if any(action["kind"] == "carrier" and action["link"] == link["name"] for action in plan["timeline"]):
+        return
+    counted: Counter[tuple[str, str]] | None = None
+    for session in plan["sessions"]:
+        if session["sender_host"] != host or session["transport"] != "udp" or plan["traffic"] != "ncp":
+            continue
+        result = folder / "agents" / f"{session['name']}-sender.json"
+        for connection, told in _first_hops(session, link["name"], read_json(result)):
+            counted = counted or data_packets(path)
+            number = counted[connection["sender"], connection["receiver"]]
+            if number != told["sent"]:
+                yield f"{session['name']}-{connection['index']}: {number} packets sent, the result has {told['sent']}"
+
+
+def _first_hops(session: Session, link: str, result: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    by_index = {told["index"]: told for told in result["connections"]}
+    for connection in session["connections"]:
+        if connection["path"][0] == link:
+            yield connection, by_index[connection["index"]]
+
+
+def data_packets(path: Path) -> Counter[tuple[str, str]]:
+    """How many NCP packets with data a capture of Ethernet frames has, by the addresses of sender and receiver."""
+    found: Counter[tuple[str, str]] = Counter()
+    try:
+        with path.open("rb") as file:
+            for _, frame in dpkt.pcap.Reader(file):
+                packet = dpkt.ethernet.Ethernet(frame).data
+                if isinstance(packet, dpkt.ip.IP) and isinstance(packet.data, dpkt.udp.UDP):
+                    udp = packet.data
+                    if udp.data.startswith(DATA):
+                        found[_end(packet.src, udp.sport), _end(packet.dst, udp.dport)] += 1
+    except (ValueError, dpkt.UnpackError) as error:
+        raise BadInput(f"{path}: no capture that can be read: {error}") from error
+    return found
+
+
+def _end(address: bytes, port: int) -> str:
+    return f"{'.'.join(map(str, address))}:{port}"

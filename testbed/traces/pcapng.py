@@ -1,0 +1,124 @@
+"""Captures of a host's links as one pcapng file, whose comments tell the verdict and what happened when."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dpkt
+from dpkt import pcapng
+
+from testbed.documents import read_json
+from testbed.errors import BadInput
+from testbed.plan.model import Plan
+from testbed.plan.read import read_plan
+from testbed.series import FromFile
+
+NAME, RESOLUTION = 2, 9
+"""Options of an interface: its name, and the resolution of times (10 to the power of minus that, in s)."""
+NANOSECONDS = 9
+PER_S = 10**9
+
+
+class Frame(NamedTuple):
+    """As captured; they sort by time."""
+
+    unix_ns: int
+    interface: int
+    data: bytes
+
+
+def export(folder: Path) -> list[Path]:
+    """Write ``traces/<host>.pcapng`` of a result folder for each host with captures; returns the files.
+
+    Raises:
+        BadInput: a capture that can't be read.
+    """
+    plan = read_plan(folder / "plan.json")
+    captures: dict[str, dict[str, Path]] = defaultdict(dict)
+    for link in plan["links"]:
+        for end in (link["a"], link["b"]):
+            path = folder / "traces" / f"{link['name']}-{end['host']}.pcap"
+            if path.is_file():
+                captures[end["host"]][f"{end['interface']} ({link['name']})"] = path
+    comments = _comments(folder) if captures else []
+    written = []
+    for host, by_interface in sorted(captures.items()):
+        path = folder / "traces" / f"{host}.pcapng"
+        _write(path, by_interface, _verdict(folder, plan), comments)
+        written.append(path)
+    return written
+
+
+def _verdict(folder: Path, plan: Plan) -> str:
+    """The run's, with each check's."""
+    if not (folder / "verdict.json").is_file():
+        return f"{plan['scenario']} {plan['run']}: not judged"
+    told = read_json(folder / "verdict.json")
+    lines = [f"{told['verdict'].upper()} {told['scenario']} {told['run']}: {told['summary']}"]
+    lines += [f"{check['name']}: {check['status']}: {check['reason']}" for check in told["checks"]]
+    return "\n".join(lines)
+
+
+def _comments(folder: Path) -> list[tuple[int, str]]:
+    """What happened, in Unix nanoseconds."""
+    events = FromFile(folder / "telemetry.lp", {"event"}).events()
+    start_ns = next((event.t_ns for event in events if event.kind == "transfer_start"), 0)
+    return [
+        (event.t_ns, f"{(event.t_ns - start_ns) / PER_S:.3f} s: {event.kind} {event.session}: {event.text}")
+        for event in events
+    ]
+
+
+def _write(path: Path, captures: dict[str, Path], verdict: str, comments: list[tuple[int, str]]) -> None:
+    with path.open("wb") as file:
+        file.write(bytes(pcapng.SectionHeaderBlock(opts=[_comment(verdict), _end()])))
+        for name in captures:
+            options = [_option(NAME, name.encode()), _option(RESOLUTION, bytes([NANOSECONDS])), _end()]
+            file.write(bytes(pcapng.InterfaceDescriptionBlock(snaplen=0xFFFF, opts=options)))
+        waiting = list(comments)
+        for frame in heapq.merge(*(_frames(number, name) for number, name in enumerate(captures.values()))):
+            said = []
+            while waiting and waiting[0][0] <= frame.unix_ns:
+                said.append(waiting.pop(0)[1])
+            options = [_comment("\n".join(said)), _end()] if said else []
+            block = pcapng.EnhancedPacketBlock(
+                iface_id=frame.interface,
+                ts_high=frame.unix_ns >> 32,
+                ts_low=frame.unix_ns & 0xFFFFFFFF,
+                caplen=len(frame.data),
+                pkt_len=len(frame.data),
+                pkt_data=frame.data,
+                opts=options,
+            )
+            file.write(bytes(block))
+
+
+def _frames(interface: int, path: Path) -> Iterator[Frame]:
+    try:
+        with path.open("rb") as file:
+            for time_s, data in dpkt.pcap.Reader(file):
+                yield Frame(_unix_ns(time_s), interface, data)
+    except (ValueError, dpkt.UnpackError) as error:
+        raise BadInput(f"{path}: no capture that can be read: {error}") from error
+
+
+def _unix_ns(time_s: Decimal | float) -> int:
+    """A capture's time; where that is in microseconds it comes as a float, which has no more."""
+    return int(time_s * PER_S) if isinstance(time_s, Decimal) else round(time_s * 10**6) * 1000
+
+
+def _option(code: int, data: bytes) -> Any:
+    return pcapng.PcapngOption(code=code, data=data)
+
+
+def _comment(text: str) -> Any:
+    return pcapng.PcapngOption(code=pcapng.PCAPNG_OPT_COMMENT, text=text)
+
+
+def _end() -> Any:
+    return pcapng.PcapngOption(code=pcapng.PCAPNG_OPT_ENDOFOPT)

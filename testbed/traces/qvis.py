@@ -1,0 +1,95 @@
+"""qlog in the words of QUIC, which qvis draws: a file for each connection, as qvis knows one path."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from testbed.traces.sqlog import Event, Trace, traces_of
+
+SUFFIX = ".qvis.json"
+
+
+def export(folder: Path) -> list[Path]:
+    """Write ``traces/<session>-<role>-<connection>.qvis.json`` of a result folder; returns the files."""
+    written = []
+    for name, trace in traces_of(folder).items():
+        numbers = {event["data"]["connection"] for event in trace.events if "connection" in event["data"]}
+        for number in sorted(numbers):
+            path = folder / "traces" / f"{name}-{number}{SUFFIX}"
+            path.write_text(json.dumps(_document(name, trace, number), separators=(",", ":")) + "\n")
+            written.append(path)
+    return written
+
+
+def _document(name: str, trace: Trace, number: int) -> dict[str, Any]:
+    """A qlog file of draft 02 (0.3), the newest that qvis reads."""
+    told = trace.header["trace"]
+    return {
+        "qlog_version": "0.3",
+        "qlog_format": "JSON",
+        "title": trace.header["title"],
+        "traces": [
+            {
+                "title": f"{name}-{number}",
+                "vantage_point": told["vantage_point"],
+                "common_fields": {"time_format": "relative", "reference_time": 0, "protocol_type": ["QUIC"]},
+                "events": [made for event in trace.events if (made := _event(event, number))],
+            }
+        ],
+    }
+
+
+def _event(event: Event, number: int) -> Event | None:
+    """An event of one connection in QUIC's words; None where it has none for it."""
+    data = event["data"]
+    if data.get("connection") != number:
+        return None
+    match event["name"]:
+        case "ncp:packet_sent" | "ncp:packet_received":
+            name, told = f"transport:{event['name'][4:]}", _packet(data["packet"])
+        case "ncp:packet_lost":
+            header = {"packet_type": "1RTT", "packet_number": data["sequence"]}
+            name, told = "recovery:packet_lost", {"header": header}
+        case "ncp:metrics_updated":
+            name, told = "recovery:metrics_updated", _metrics(data)
+        case _:
+            return None
+    return {"time": event["time"], "name": name, "data": told}
+
+
+PACKET_BYTES = 1024
+"""What a window of packets is drawn as: qvis counts windows in bytes."""
+
+
+def _packet(packet: dict[str, Any]) -> dict[str, Any]:
+    frames: list[dict[str, Any]] = []
+    if "sequence" in packet:
+        length = packet["data_length"]
+        offset = (packet["sequence"] - 1) * length
+        frames.append({"frame_type": "stream", "stream_id": 0, "offset": offset, "length": length})
+    if "acked_ranges" in packet:
+        frames.append({"frame_type": "ack", "ack_delay": 0, "acked_ranges": packet["acked_ranges"]})
+    if "bytes_read" in packet:
+        frames.append({"frame_type": "max_data", "maximum": packet["bytes_read"]})
+    if "handshake" in packet:
+        frames.append({"frame_type": "crypto", "offset": 0, "length": 0})
+    if "close" in packet:
+        frames.append({"frame_type": "connection_close", "error_space": "application", "error_code": 0})
+    length = packet.get("data_length", 0)
+    header = {"packet_type": "1RTT" if "handshake" not in packet else "initial"}
+    if "sequence" in packet:
+        header["packet_number"] = packet["sequence"]
+    return {"header": header, "raw": {"length": length, "payload_length": length}, "frames": frames}
+
+
+def _metrics(data: dict[str, Any]) -> dict[str, Any]:
+    told = {
+        "congestion_window": round(data["window"] * PACKET_BYTES),
+        "bytes_in_flight": data["in_flight"] * PACKET_BYTES,
+        "packets_in_flight": data["in_flight"],
+    }
+    if "smoothed_rtt" in data:
+        told |= {"smoothed_rtt": data["smoothed_rtt"], "latest_rtt": data["smoothed_rtt"]}
+    return told

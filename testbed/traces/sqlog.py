@@ -1,0 +1,51 @@
+"""Reads what a session did: qlog as a JSON text sequence (RFC 7464), as ``ncp-agent/qlog`` writes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from testbed.errors import BadInput
+
+SEPARATOR = "\x1e"
+SUFFIX = ".sqlog"
+
+Event = dict[str, Any]
+"""``time`` in ms since the session's own start, ``name`` and ``data``."""
+
+
+class Trace(NamedTuple):
+    """One end of a session."""
+
+    header: dict[str, Any]
+    events: list[Event]
+
+    def of(self, name: str) -> list[Event]:
+        """The events of one name, ``packet_sent``."""
+        return [event for event in self.events if event["name"] == f"ncp:{name}"]
+
+
+def traces_of(folder: Path) -> dict[str, Trace]:
+    """Those of a result folder, by the names of their ends: ``s1-sender``; raises :class:`BadInput`."""
+    return {path.stem: read(path) for path in sorted((folder / "traces").glob(f"*{SUFFIX}"))}
+
+
+def read(path: Path) -> Trace:
+    """A file; BadInput names the record that is none."""
+    records: list[dict[str, Any]] = []
+    try:
+        before, *texts = path.read_text(encoding="utf-8").split(SEPARATOR)
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    if before or not texts:
+        raise BadInput(f"{path}: no JSON text sequence: it should begin with the separator 0x1E")
+    for number, text in enumerate(texts, start=1):
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"{path}: record {number} is no JSON, as of a run that was cut off: {error}") from error
+        if not isinstance(record, dict) or (number > 1 and not {"time", "name", "data"} <= record.keys()):
+            raise BadInput(f"{path}: record {number} should be an object with time, name and data: {text.strip():.80}")
+        records.append(record)
+    return Trace(records[0], records[1:])

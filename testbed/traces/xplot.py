@@ -1,0 +1,87 @@
+"""Time-sequence graphs for xplot, in the colours of tcptrace: what a connection sent (white), what is acknowledged
+(green), how far the session's window allows (yellow), what it sent again (red R)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.plan.model import Connection, Plan, Session
+from testbed.plan.read import read_plan
+from testbed.traces.sqlog import Trace, traces_of
+
+
+def export(folder: Path) -> list[Path]:
+    """Write ``traces/<session>-<connection>.xpl`` of a result folder for each sender's trace; returns the files."""
+    plan, traces, written = read_plan(folder / "plan.json"), traces_of(folder), []
+    for session in plan["sessions"]:
+        trace = traces.get(f"{session['name']}-sender")
+        for connection in session["connections"] if trace else ():
+            assert trace is not None
+            path = folder / "traces" / f"{session['name']}-{connection['index']}.xpl"
+            lines = [*_head(plan, session, connection), *_drawn(trace, connection["index"]), "go"]
+            path.write_text("".join(f"{line}\n" for line in lines))
+            written.append(path)
+    return written
+
+
+def _head(plan: Plan, session: Session, connection: Connection) -> Iterator[str]:
+    yield "double double"
+    yield "title"
+    yield f"{plan['scenario']} {plan['run']}: {session['name']}-{connection['index']} over {connection['link']}"
+    yield from ("xlabel", "time since the session was established, s", "ylabel", "sequence")
+
+
+def _drawn(trace: Trace, number: int) -> Iterator[str]:
+    """In s since the session was established, and packets. Acknowledgements are this connection's own; what they
+    clear may have been sent on any."""
+    start_ms = next(e["time"] for e in trace.of("session_state_updated") if e["data"]["new"] == "established")
+    window_bytes, mtu_bytes = _agreed(trace)
+    acked, allowed = _Steps("green"), _Steps("yellow")
+    told_bytes = 0
+    for event in trace.events:
+        at_s, data = (event["time"] - start_ms) / 1000, event["data"]
+        packet = data.get("packet", {})
+        if event["name"] == "ncp:packet_received":
+            told_bytes = max(told_bytes, packet.get("bytes_read", 0))
+            yield from allowed.to(at_s, (told_bytes + window_bytes) / mtu_bytes)
+            if data["connection"] == number and "acked_ranges" in packet:
+                yield from acked.to(at_s, max(last for _, last in packet["acked_ranges"]))
+        elif event["name"] == "ncp:packet_sent" and "sequence" in packet and data["connection"] == number:
+            sequence = packet["sequence"]
+            colour = "red" if "is_resend" in data else "white"
+            yield colour
+            yield f"darrow {at_s:.6f} {sequence + 1}"
+            yield f"uarrow {at_s:.6f} {sequence}"
+            yield f"line {at_s:.6f} {sequence} {at_s:.6f} {sequence + 1}"
+            if colour == "red":
+                yield f"atext {at_s:.6f} {sequence + 1}"
+                yield "R"
+
+
+class _Steps:
+    """A line that rises in steps, and never falls."""
+
+    def __init__(self, colour: str) -> None:
+        self._colour, self._at_s, self._level = colour, 0.0, 0.0
+
+    def to(self, at_s: float, level: float) -> Iterator[str]:
+        """Draw it up to here, where it rises to a level."""
+        if level <= self._level:
+            return
+        yield self._colour
+        yield f"line {self._at_s:.6f} {self._level:.3f} {at_s:.6f} {self._level:.3f}"
+        yield f"line {at_s:.6f} {self._level:.3f} {at_s:.6f} {level:.3f}"
+        self._at_s, self._level = at_s, level
+
+
+def _agreed(trace: Trace) -> tuple[int, int]:
+    """Window and MTU in bytes: the smaller of both ends'."""
+    offers = [event["data"]["packet"]["handshake"] for event in trace.events if "handshake" in _packet(event)]
+    return min(offer["window"] for offer in offers), min(offer["mtu"] for offer in offers)
+
+
+def _packet(event: dict[str, object]) -> dict[str, object]:
+    data = event["data"]
+    packet = data.get("packet", {}) if isinstance(data, dict) else {}
+    return packet if isinstance(packet, dict) else {}
