@@ -92,6 +92,7 @@ ACCEPTED = (
         "there is no qemu-aarch64, and the user is not root",
         lambda: _lacks("qemu-aarch64")() and _lacks("qemu-aarch64-static")(),
     ),
+    Accepted(r"tshark is not installed", "there is none, and the user is not root", _lacks("tshark")),
     Accepted(r"needs Chromium or Chrome", "there is none, and set-up installs none", _no_browser),
     Accepted(r"could not import 'mininet\.topo': .*", "there is no Mininet, and the user is not root", _no_mininet),
     Accepted(r"python-ndn 0\.5\.2 needs Python 3\.11", "Python is older than 3.11", lambda: sys.version_info < (3, 11)),

@@ -56,14 +56,14 @@ ROC_VALIDATOR = paths.CHECKOUT / ".build" / "roc-validator" / "bin" / "rocrate-v
 
 def test_tools() -> Probed:
     """The pinned linters and test runners, the C compiler that Go's race detector needs, the validator of bundles'
-    metadata, and what the guest kernel is built from, where the distribution has it."""
+    metadata, tshark, which opens traces, and what the guest kernel is built from, where the distribution has it."""
     packages = pinned("requirements-test.lock")()
     compiler = program("gcc", "--version")()
     kernel = guest.for_tests()
-    crates = ROC_VALIDATOR.exists()
+    crates, opener = ROC_VALIDATOR.exists(), program("tshark")()
     return Probed(
-        packages.ok and compiler.ok and kernel.ok and crates,
-        f"{packages.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}; "
+        packages.ok and compiler.ok and kernel.ok and crates and opener.ok,
+        f"{packages.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}; tshark: {opener.detail}; "
         f"roc-validator: {'yes' if crates else 'not installed'}",
     )
 
