@@ -8,11 +8,11 @@ from typing import Any
 
 from testbed.traces.sqlog import Event, Trace, traces_of
 
-SUFFIX = ".qvis.json"
+SUFFIX = ".qlog"
 
 
 def export(folder: Path) -> list[Path]:
-    """Write ``traces/<session>-<role>-<connection>.qvis.json`` of a result folder; returns the files."""
+    """Write ``traces/<session>-<role>-<connection>.qlog`` of a result folder; returns the files."""
     written = []
     for name, trace in traces_of(folder).items():
         numbers = {event["data"]["connection"] for event in trace.events if "connection" in event["data"]}
@@ -64,6 +64,7 @@ PACKET_BYTES = 1024
 
 
 def _packet(packet: dict[str, Any]) -> dict[str, Any]:
+    """Reports of reading are left out: they are of the session, and qvis draws a connection's bytes."""
     frames: list[dict[str, Any]] = []
     if "sequence" in packet:
         length = packet["data_length"]
@@ -71,8 +72,6 @@ def _packet(packet: dict[str, Any]) -> dict[str, Any]:
         frames.append({"frame_type": "stream", "stream_id": 0, "offset": offset, "length": length})
     if "acked_ranges" in packet:
         frames.append({"frame_type": "ack", "ack_delay": 0, "acked_ranges": packet["acked_ranges"]})
-    if "bytes_read" in packet:
-        frames.append({"frame_type": "max_data", "maximum": packet["bytes_read"]})
     if "handshake" in packet:
         frames.append({"frame_type": "crypto", "offset": 0, "length": 0})
     if "close" in packet:

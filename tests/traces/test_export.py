@@ -143,7 +143,7 @@ def test_export_writes_all_that_there_is(traced: Path) -> None:
     assert code == 0
     written = [Path(line) for line in said.splitlines()]
     assert all(path.is_file() for path in written)
-    assert Counter(path.suffix for path in written) == {".parquet": 4, ".pcapng": 2, ".xpl": 2, ".json": 4}
+    assert Counter(path.suffix for path in written) == {".parquet": 4, ".pcapng": 2, ".xpl": 2, ".qlog": 4}
     assert export(traced, "--xplot")[1].splitlines() == [str(path) for path in written if path.suffix == ".xpl"]
 
 
@@ -201,7 +201,7 @@ def test_qvis_gets_what_it_draws(traced: Path) -> None:
     result = read_json(traced / "agents" / "s1-sender.json")
     files = {path.name: read_json(path) for path in qvis.export(traced)}
     for told in result["connections"]:
-        document = files[f"s1-sender-{told['index']}.qvis.json"]
+        document = files[f"s1-sender-{told['index']}.qlog"]
         (trace,) = document["traces"]
         assert document["qlog_version"] == "0.3"
         names = Counter(event["name"] for event in trace["events"])
