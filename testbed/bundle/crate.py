@@ -36,6 +36,10 @@ FORMATS = {
     ".txt": "text/plain",
     ".parquet": "application/vnd.apache.parquet",
     ".pcap": "application/vnd.tcpdump.pcap",
+    ".pcapng": "application/x-pcapng",
+    ".qlog": "application/qlog+json",
+    ".sqlog": "application/qlog+json-seq",
+    ".xpl": "text/plain",
     ".py": "text/x-python",
 }
 INPUTS = ("plan.json", "scenario.yaml", "table.yaml", "sweep.yaml", "topology.py")
@@ -61,7 +65,12 @@ OF_NAMES = {
 OF_SUFFIXES = {
     ".svg": "A plot of the report.",
     ".log": "What a program said.",
-    ".pcap": "Captured packets' headers.",
+    ".pcap": "Captured packets, or their headers.",
+    ".pcapng": "A host's captured packets, with the verdict and what happened when in comments.",
+    ".parquet": "Samples of a run, by measurement.",
+    ".qlog": "What a connection does, in QUIC's words.",
+    ".sqlog": "What an end of a session does, packet by packet.",
+    ".xpl": "A time-sequence graph, for xplot.",
     ".lock": "Versions and checksums of packages that the testbed depends on.",
     ".in": "Packages that the testbed depends on.",
 }

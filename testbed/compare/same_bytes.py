@@ -12,8 +12,8 @@ from typing import Any
 
 from testbed.judge.algebra import Word, verdict_of
 
-DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap")
-"""What is measured, sampled, captured and judged. Logs, plots and pages are no data."""
+DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap", ".sqlog")
+"""What is measured, sampled, captured, traced and judged. Logs, plots and pages are no data."""
 OF_THE_MACHINE = ("provenance.json",)
 """Data that tells of the machine and of the time of day."""
 OF_THE_COMPUTER = {"sim.json": ("cpu_s", "peak_bytes")}
