@@ -16,6 +16,7 @@ from testbed import influx
 from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel.run import GuestRun
+from testbed.plan.model import Traces
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import in_a_guest as prepare
@@ -65,11 +66,17 @@ def guest_run(exact_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
 
     def run(
-        scenario: str, *changed: str, quick: bool = False, seed: int | None = None, results: str = "results"
+        scenario: str,
+        *changed: str,
+        quick: bool = False,
+        seed: int | None = None,
+        results: str = "results",
+        traces: Traces | None = None,
     ) -> GuestRun:
         """``changed`` as for ``--set``; results go to that folder of the test's own."""
         monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / results))
-        found = prepare(load(scenario, list(changed), quick=quick), Progress(), seed=seed, quick=quick)
+        loaded = load(scenario, list(changed), quick=quick)
+        found = prepare(loaded, Progress(), seed=seed, quick=quick, traces=traces)
         assert found.kernel == exact_kernel
         found.execute()
         assert found.exact, "no program span"

@@ -6,6 +6,7 @@ from testbed import engines
 from testbed.engines import Options
 from testbed.engines.sim.run import SimulatedRun
 from testbed.engines.vkernel.run import GuestRun
+from testbed.plan.model import Traces
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
@@ -18,9 +19,16 @@ def simulated(loaded: LoadedScenario, progress: Progress, *, seed: int | None, q
 
 
 def in_a_guest(
-    loaded: LoadedScenario, progress: Progress, *, seed: int | None, quick: bool, results: Path | None = None
+    loaded: LoadedScenario,
+    progress: Progress,
+    *,
+    seed: int | None,
+    quick: bool,
+    results: Path | None = None,
+    traces: Traces | None = None,
 ) -> GuestRun:
     """In a guest kernel; ``results`` is where its folder goes, if not to the scenario's results."""
-    run = engines.named("vkernel").ready_run(loaded, Options(seed=seed, quick=quick), progress, results)
+    options = Options(seed=seed, quick=quick, traces=traces)
+    run = engines.named("vkernel").ready_run(loaded, options, progress, results)
     assert isinstance(run, GuestRun)
     return run

@@ -19,6 +19,7 @@ from testbed.engines.vkernel.engine import ENGINE
 from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun
+from testbed.traces.agree import disagreements
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def test_the_same_bytes_each_time(guest_run: Callable[..., GuestRun]) -> None:
     first = guest_run(*short, quick=True, results="first")
     with busy_machine():
         second = guest_run(*short, quick=True, results="second/deeper")
-    another = guest_run(*short, quick=True, seed=7, results="another")
+    another = guest_run(*short, quick=True, seed=7, results="another", traces={"qlog": True, "pcap": ["all"]})
     hashes = [hashlib.sha256((r.folder / "telemetry.lp").read_bytes()).hexdigest() for r in (first, second)]
     assert first.plan["run"] == second.plan["run"] != another.plan["run"]
     assert hashes[0] == hashes[1]
@@ -50,6 +51,8 @@ def test_the_same_bytes_each_time(guest_run: Callable[..., GuestRun]) -> None:
     assert facts["engine"]["repeatable"] is True
     assert facts["engine"]["model"] == "network-only model: one core, CPU free"
     assert facts["guest"]["kernel"]["netem"] is True
+    assert len(list((another.folder / "traces").iterdir())) == 6
+    assert disagreements(another.folder) == []
 
 
 def test_another_kernel_is_another_run(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.doctor import Need
+from testbed.doctor import Need, machine
 from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.guest_kernel import WHAT_STOCK_COSTS
 from testbed.engines.engine import Engine, Options, Programs
@@ -45,6 +45,8 @@ class GuestKernel(Engine):
             raise CannotRun(
                 "--link relay: its lateness is that of a CPU, which is free in the guest", "Links are netem's there."
             )
+        if options.traces and options.traces["pcap"] and not machine.program("tcpdump")().ok:
+            raise CannotRun("--pcap: the guest has this machine's programs, and tcpdump is not in PATH", "Install it.")
 
     def choices(self, options: Options) -> Choices:
         """What the guest has."""
