@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.cli.options import LinkOption, ResumeOption
-from testbed.cli.where import ClusterOption, runs_made
+from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
 from testbed.judge.algebra import Word, verdict_of
 from testbed.plan.engines import DEFAULT, ENGINES
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option("--only", metavar="ID", help="Only this claim; may be given again.")
         ] = None,
         resume: ResumeOption = "",
-        cluster: ClusterOption = False,
+        cluster: ClusterOption = "",
         beside: Annotated[
             list[Path] | None,
             typer.Option(
@@ -62,7 +62,9 @@ def register(app: typer.Typer) -> None:
             raise BadInput(
                 "--resume goes on with one engine's runs", "Name it, and put the others' results --beside it."
             )
-        asked = [all_run.Asked(one, quick, tuple(only or ()), resume, link, cluster) for one in engines]
+        if cluster not in ("", HOSTS):
+            raise BadInput(f"--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone")
+        asked = [all_run.Asked(one, quick, tuple(only or ()), resume, link, bool(cluster)) for one in engines]
         if dry_run:
             for one in asked:
                 all_run.tell(claims, one)

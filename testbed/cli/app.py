@@ -8,6 +8,7 @@ imports inside its function what only one of them needs, for the same reason.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -45,7 +46,7 @@ def main() -> None:
     """Run the command line; ends the process with the exit code of docs/contracts.md."""
     try:
         with interruptible():
-            arguments = with_verb(sys.argv[1:])
+            arguments = with_place(with_verb(sys.argv[1:]))
             command_line(arguments[0] if arguments else None)(arguments, prog_name="./run.sh")  # 2 for a wrong usage
     except Interrupted as error:
         print(f"error: {error.message}", file=sys.stderr)
@@ -122,6 +123,18 @@ def with_verb(arguments: Sequence[str]) -> list[str]:
     if near_scenario and (files.is_table(near_scenario[0]) or files.is_sweep(near_scenario[0])):
         raise BadInput(f"there is no scenario, table or sweep {first!r}; did you mean {near_scenario[0]!r}?")
     return ["run", *arguments]
+
+
+def with_place(arguments: Sequence[str]) -> list[str]:
+    """``--cluster slurm`` → ``--cluster=slurm``, and ``--cluster`` alone → ``--cluster=hosts``: its value may be left
+    out, and what stands behind it may be a scenario."""
+    placed: list[str] = []
+    for argument in arguments:
+        if placed and placed[-1] == "--cluster=hosts" and re.fullmatch(r"slurm(:.*)?", argument):
+            placed[-1] = f"--cluster={argument}"
+        else:
+            placed.append("--cluster=hosts" if argument == "--cluster" else argument)
+    return placed
 
 
 def _form_of_compare(arguments: Sequence[str]) -> list[str]:

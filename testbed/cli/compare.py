@@ -63,7 +63,7 @@ def compare_groups(
     quick: QuickOption = False,
     runtime: RuntimeOption = "docker",
     link: LinkOption = "auto",
-    cluster: ClusterOption = False,
+    cluster: ClusterOption = "",
     figures: Annotated[str, typer.Option("--figures", help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
     confidence: Annotated[
         float,
@@ -204,7 +204,7 @@ def compare_engines(
     results: Annotated[
         list[str], typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder in place of a run.")
     ] = [],  # noqa: B006
-    cluster: ClusterOption = False,
+    cluster: ClusterOption = "",
 ) -> None:
     """Run scenarios on each engine: window shares within ±0.03 at every second, goodput within 3%,
     convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
@@ -271,7 +271,7 @@ def compare_bytes(
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
     seed: SeedOption = None,
-    cluster: ClusterOption = False,
+    cluster: ClusterOption = "",
 ) -> None:
     """Run scenarios in a guest kernel several times: every file of data must be the same bytes each time, and
     another seed another run. The last line is PASS or FAIL."""

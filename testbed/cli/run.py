@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
             int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict.")
         ] = 1,
         resume: ResumeOption = "",
-        cluster: ClusterOption = False,
+        cluster: ClusterOption = "",
         pcap: Annotated[
             list[str],
             typer.Option(

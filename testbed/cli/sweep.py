@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
         name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name, or a YAML file.")],
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
-        cluster: ClusterOption = False,
+        cluster: ClusterOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="Tell the runs and do nothing."),
     ) -> None:
         """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""

@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         link: LinkOption = "auto",
         engine: EngineOption = "mininet",
         resume: ResumeOption = "",
-        cluster: ClusterOption = False,
+        cluster: ClusterOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="Tell the cells and do nothing."),
     ) -> None:
         """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""

@@ -92,11 +92,24 @@ class Tally:
         return f"by host: {hosts}{lost}{damaged}"
 
 
+@dataclass(frozen=True)
+class Site:
+    """Where a cluster and its workers come from."""
+
+    find: Callable[[], Cluster] = model.read
+    """The cluster as it is now; raises CannotRun where there is none."""
+    coming: Callable[[], bool] = lambda: False
+    """Whether a worker may come yet, where none has for ``patience_s``."""
+    patience_s: float = AWAY_S
+    hint: str = "./run.sh cluster status"
+
+
 class OnCluster(Executor):
     """On the workers of a cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.cluster = site.find()
         self.submitter = uuid.uuid4().hex[:12]
         self.connection: Client | None = None
         self._own: dict[frozenset[str], Fingerprint] = {}
@@ -129,7 +142,7 @@ class OnCluster(Executor):
         begun_s, told = time.monotonic(), False
         while True:
             with suppress(CannotRun):
-                self.cluster = model.read()  # there may be another scheduler meanwhile
+                self.cluster = self.site.find()  # there may be another scheduler meanwhile
             try:
                 cluster = self.cluster
                 self.connection = Client(
@@ -143,7 +156,7 @@ class OnCluster(Executor):
                 if time.monotonic() - begun_s > AWAY_S:
                     raise CannotRun(
                         f"the scheduler {self.cluster.scheduler} has not answered for {AWAY_S:.0f} s: {error}",
-                        "./run.sh cluster status",
+                        self.site.hint,
                     ) from error
                 if not told:
                     progress.say(f"  the scheduler {self.cluster.scheduler} does not answer; waiting for it")
@@ -167,8 +180,8 @@ class OnCluster(Executor):
 
 
 @contextmanager
-def on_cluster() -> Iterator[OnCluster]:
-    """This machine's cluster, for a study or several.
+def on_cluster(site: Site = Site()) -> Iterator[OnCluster]:
+    """This machine's cluster, or another site's, for a study or several.
 
     Raises:
         CannotRun: there is none.
@@ -176,7 +189,7 @@ def on_cluster() -> Iterator[OnCluster]:
     """
     settings.apply()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it is told by the study
-    executor = OnCluster(model.read())
+    executor = OnCluster(site)
     try:
         yield executor
     finally:
@@ -279,8 +292,11 @@ class _Making(Generic[Key, Found]):
         if self.alone_s == float("-inf"):
             self.alone_s = time.monotonic()
             self.progress.say("  no worker is there; waiting")
-        elif time.monotonic() - self.alone_s > AWAY_S:
-            raise CannotRun(f"no worker of the cluster has come for {AWAY_S:.0f} s", "./run.sh cluster status")
+        site = self.executor.site
+        if time.monotonic() - self.alone_s > site.patience_s:
+            if not site.coming():
+                raise CannotRun(f"no worker of the cluster has come for {site.patience_s:.0f} s", site.hint)
+            self.alone_s = time.monotonic()
 
     def _gone(self, worker: Worker) -> None:
         """What it had goes to others; of that what it had not begun is as good as new."""

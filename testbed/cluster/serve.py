@@ -32,6 +32,7 @@ def serve() -> None:
     parser.add_argument("--name", required=True, help="the host's")
     parser.add_argument("--cores", type=int, required=True, help="runs side by side in virtual time")
     parser.add_argument("--real-packets", action="store_true", help="whether it makes runs on real packets")
+    parser.add_argument("--once", action="store_true", help="end where the scheduler is lost, or does not answer")
     asked = parser.parse_args()
     settings.apply()
     work.begin(asked.name, scratch(asked.name))
@@ -39,10 +40,11 @@ def serve() -> None:
     try:
         told_to_end = asyncio.run(_serve(asked))
     except (OSError, TimeoutError, RuntimeError) as error:
-        print(f"{asked.scheduler}: {error or type(error).__name__}; once more in {AGAIN_S:.0f} s", flush=True)
+        then = "the end" if asked.once else f"once more in {AGAIN_S:.0f} s"
+        print(f"{asked.scheduler}: {error or type(error).__name__}; {then}", flush=True)
     finally:
         work.end_all()
-    if told_to_end:
+    if told_to_end or asked.once:
         shutil.rmtree(work.HERE.scratch, ignore_errors=True)
         sys.stdout.flush()
         os._exit(0)  # threads that wait for runs that were ended
@@ -65,6 +67,7 @@ async def _serve(asked: argparse.Namespace) -> bool:
         resources=resources,
         security=security(asked.ca, asked.cert, asked.key),
         memory_limit=0,
+        death_timeout=settings.CUT_OFF_S if asked.once else None,
         local_directory=str(work.HERE.scratch),
         dashboard=False,
         dashboard_address="127.0.0.1:0",
