@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from testbed.cli.options import QuickOption, SetOption
 from testbed.cluster import model
 from testbed.doctor import make_ready
-from testbed.errors import Exit
+from testbed.errors import BadInput, Exit
 from testbed.runner.progress import Progress
 
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
@@ -56,6 +58,41 @@ def register(app: typer.Typer) -> None:
         seen = looked.look(cluster)
         print(looked.table(cluster, seen))
         raise typer.Exit(Exit.PASS if looked.all_on(cluster, seen) else Exit.FAIL)
+
+    @verb.command("manifest")
+    def manifest(
+        name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name.")],
+        set_: SetOption = [],  # noqa: B006 (typer copies it)
+        quick: QuickOption = False,
+        parts: Annotated[int, typer.Option("--parts", min=1, max=10_000, help="Pods, each with a part.")] = 8,
+        cores: Annotated[int, typer.Option("--cores", min=1, max=1024, help="Of each pod.")] = 1,
+        memory: Annotated[str, typer.Option("--memory", help="Of each pod, as Kubernetes has it.")] = "1Gi",
+        claim: Annotated[
+            str, typer.Option("--claim", help="The claim of a volume that all pods may write to.")
+        ] = "ncp-testbed",
+        image: Annotated[str, typer.Option("--image", help="Has git, bash and Python.")] = "",
+    ) -> None:
+        """Print a sweep as an Indexed Job of Kubernetes, and how its parts are put together."""
+        from ruamel.yaml import YAML
+        from ruamel.yaml.scalarstring import walk_tree
+
+        from testbed.cluster import manifest as manifests
+        from testbed.cluster import push
+        from testbed.scenario import files
+        from testbed.sweep.load import load
+
+        load(name, set_, quick=quick)  # bad input ends here
+        if files.is_path(name):
+            raise BadInput(f"{name}: should be the name of a sweep of the checkout, as pods have nothing else")
+        asked = manifests.Asked(parts, cores, memory, image or manifests.IMAGE, claim)
+        options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
+        commit = push.commit()
+        document = manifests.job(name, options, commit, asked)
+        walk_tree(document)  # lines of a script as lines
+        print(manifests.how_to(name, options, commit), end="")
+        yaml = YAML()
+        yaml.width = 120
+        yaml.dump(document, sys.stdout)
 
     @verb.command("down")
     def down(keep_going: KeepGoing = False) -> None:

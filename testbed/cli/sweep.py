@@ -31,6 +31,6 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(0)
         from testbed.cli.outcome import tell
 
-        with runs_made(cluster):
+        with runs_made(cluster, parts=True):
             verdict, folder = sweep_run.run(loaded)
         raise typer.Exit(tell(verdict, folder))

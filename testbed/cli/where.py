@@ -1,7 +1,12 @@
-"""Where the runs of a verb are made: on this machine, or with ``--cluster`` on many."""
+"""Where the runs of a verb are made: on this machine, or with ``--cluster`` on many.
+
+Also what a machine of a site is called with that makes one part of them alone (``--cluster part:of=8,cores=2``), which
+nobody types: ``cluster manifest`` writes it."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -10,9 +15,10 @@ import typer
 
 from testbed.cluster import model
 from testbed.doctor import make_ready
-from testbed.errors import BadInput
+from testbed.errors import BadInput, Exit
 from testbed.runner.progress import Progress
 from testbed.study.executor import made_by
+from testbed.study.part import Part, PartMade
 
 ClusterOption = Annotated[
     str,
@@ -22,19 +28,26 @@ ClusterOption = Annotated[
         help="Make the runs on the machines of `cluster up`, or in jobs of Slurm; all else is the same.",
     ),
 ]
-HOSTS, SLURM = "hosts", "slurm"
-"""What ``--cluster`` stands for without a value, and its other value."""
+HOSTS, SLURM, PART = "hosts", "slurm", "part"
+"""What ``--cluster`` stands for without a value, and its other values."""
+INDEX = "JOB_COMPLETION_INDEX"
+"""Kubernetes tells a pod of an Indexed Job so which one it is."""
 
 
 @contextmanager
-def runs_made(cluster: str) -> Iterator[None]:
-    """By what ``--cluster`` says; "" is here.
+def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
+    """By what ``--cluster`` says; "" is here. Where a verb's runs can be made in ``parts``, one of them is made and
+    the command ends.
 
     Raises:
         BadInput: it says nothing that there is.
         CannotRun: there is no cluster, or the packages that speak to one may not be installed.
     """
     kind, _, options = cluster.partition(":")
+    if parts and kind == PART:
+        with _one_part(options):
+            yield
+        return
     if kind not in ("", HOSTS, SLURM) or (options and kind != SLURM):
         raise BadInput(f"--cluster {cluster!r}: should stand alone, or have slurm or slurm:KEY=VALUE,… behind it")
     if not kind:
@@ -54,3 +67,20 @@ def runs_made(cluster: str) -> Iterator[None]:
 
     with on_cluster() as executor, made_by(executor):
         yield
+
+
+@contextmanager
+def _one_part(options: str) -> Iterator[None]:
+    asked = re.fullmatch(r"of=([1-9][0-9]{0,5}),cores=([1-9][0-9]{0,3})", options)
+    number = os.environ.get(INDEX, "")
+    if asked is None or not number.isdecimal() or int(number) >= int(asked[1]):
+        raise BadInput(
+            f"--cluster part:{options} with {INDEX}={number!r}: should be part:of=PARTS,cores=CORES, and the index a "
+            "number below PARTS"
+        )
+    try:
+        with made_by(Part(int(number), int(asked[1]), int(asked[2]))):
+            yield
+    except PartMade as made:
+        print(made)
+        raise typer.Exit(Exit.PASS) from None

@@ -37,12 +37,7 @@ def make(folder: Path, progress: Progress) -> Push:
         CannotRun: files of the checkout are changed, so that the hosts would not run what is here; or the registry of
             packages can't be reached.
     """
-    if changed := _git("status", "--porcelain", "--untracked-files=no"):
-        names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
-        raise CannotRun(
-            f"the checkout has changes that are in no commit ({names}), and hosts get a commit", "Commit them."
-        )
-    push = Push(_git("rev-parse", "HEAD"), folder / "commit.bundle", _cached_wheels())
+    push = Push(commit(), folder / "commit.bundle", _cached_wheels())
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with progress.step("bundle of the commit") as step:
         _git("bundle", "create", "--quiet", str(push.bundle), "HEAD")
@@ -54,6 +49,16 @@ def make(folder: Path, progress: Progress) -> Push:
     with progress.step("Go programs"):
         build_programs()
     return push
+
+
+def commit() -> str:
+    """The checkout's, by its full name; raises :class:`CannotRun` where files of it are changed."""
+    if changed := _git("status", "--porcelain", "--untracked-files=no"):
+        names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
+        raise CannotRun(
+            f"the checkout has changes that are in no commit ({names}), and hosts get a commit", "Commit them."
+        )
+    return _git("rev-parse", "HEAD")
 
 
 def _cached_wheels() -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 from testbed.errors import BadInput
 from testbed.plan.resolve import new_run_id
 from testbed.runner.progress import Progress
+from testbed.study.part import PartMade
 
 
 def begin(base: Path, document: str, identity: Mapping[str, Any], resume: str = "", **beside: Any) -> Path:
@@ -68,6 +69,8 @@ def kept_when_stopped(progress: Progress, how_to_go_on: str) -> Iterator[None]:
     """Whatever ends a study early, what is finished of it is kept; the user is told how to go on."""
     try:
         yield
+    except PartMade:
+        raise
     except BaseException:
         progress.say(f"stopped; what is finished is kept. {how_to_go_on}")
         raise
