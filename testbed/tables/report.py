@@ -13,7 +13,7 @@ from testbed.documents import read_json
 from testbed.figures import with_unit
 from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plots import Plot
-from testbed.tables import gains, lines, picture
+from testbed.tables import gains, hosts, lines, picture
 from testbed.tables.outcome import Spread
 from testbed.tables.summary import KnownValue, RowSummary
 
@@ -43,6 +43,7 @@ def write_report(folder: Path) -> Path:
         ],
         gains=[plot["name"] for plot in document.get("plots", [])],
         ratios=[f"{a} / {b}" for a, b in document["ratios"]],
+        hosts=hosts.told(document["outcomes"], document["figures"]),
         findings=[filled_in(text, summaries) for text in document["findings"]],
     )
 

@@ -1,0 +1,92 @@
+"""Whether it shows in a table's figures which host of a cluster made a run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+LEVEL = 0.01
+"""An effect is told where chance alone would show one so large more seldom, of all figures together."""
+LEAST_N = 3
+"""So many values a host must have for a figure, to be compared in it."""
+
+Outcomes = Sequence[Mapping[str, Any]]
+"""Entries of ``outcomes`` in a ``table.json``."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """On a figure. ``p`` is adjusted for the number of figures; ``shifts`` has, by host, the median of its runs'
+    distances from the median of their cell, in parts of that."""
+
+    figure: str
+    p: float
+    shifts: Mapping[str, float]
+
+    @property
+    def shows(self) -> bool:
+        """Whether it is more than chance."""
+        return self.p < LEVEL
+
+
+def runs_by_host(outcomes: Outcomes) -> dict[str, int]:
+    """How many each made; empty where no row tells a host."""
+    hosts = sorted(found["host"] for found in outcomes if found.get("host"))
+    return {host: hosts.count(host) for host in dict.fromkeys(hosts)}
+
+
+def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
+    """For each figure that can be compared, by Kruskal and Wallis, adjusted by Benjamini and Hochberg.
+
+    Cells differ by design, so what is compared is how far a run is from its cell's median; of a cell whose runs were
+    all made by one host nothing can be told.
+    """
+    from scipy import stats  # a table of one machine needs none of it
+
+    found = []
+    for figure in figures:
+        by_host: dict[str, list[float]] = {}
+        for host, distance in _distances(outcomes, figure):
+            by_host.setdefault(host, []).append(distance)
+        groups = {host: values for host, values in sorted(by_host.items()) if len(values) >= LEAST_N}
+        if len(groups) < 2:
+            continue
+        alike = len({value for values in groups.values() for value in values}) == 1
+        p = 1.0 if alike else float(stats.kruskal(*groups.values()).pvalue)
+        found.append(Effect(figure, p, {host: statistics.median(values) for host, values in groups.items()}))
+    adjusted = stats.false_discovery_control([effect.p for effect in found]) if found else ()
+    return [Effect(one.figure, float(p), one.shifts) for one, p in zip(found, adjusted, strict=True)]
+
+
+def _distances(outcomes: Outcomes, figure: str) -> Iterator[tuple[str, float]]:
+    cells: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for one in outcomes:
+        if one.get("host") and one["verdict"] == "pass" and one["figures"].get(figure) is not None:
+            cells.setdefault((one["row"], one["column"]), []).append((one["host"], one["figures"][figure]))
+    for runs in cells.values():
+        middle = statistics.median(value for _, value in runs)
+        if middle and len({host for host, _ in runs}) > 1:
+            yield from ((host, value / middle - 1) for host, value in runs)
+
+
+def told(outcomes: Outcomes, figures: Sequence[str]) -> list[str]:
+    """Sentences for the page; none where no row tells a host."""
+    runs = runs_by_host(outcomes)
+    if not runs:
+        return []
+    said = [f"Runs by host: {', '.join(f'{host} {count}' for host, count in runs.items())}."]
+    found = effects(outcomes, figures)
+    for one in found:
+        if one.shows:
+            shifts = ", ".join(f"{host} {shift:+.1%}" for host, shift in one.shifts.items())
+            said.append(
+                f"The host shows in {one.figure} (p = {one.p:.2g}): medians of the distance from the cell's median: "
+                f"{shifts}. What is compared between cells may be the hosts' difference."
+            )
+    if not found:
+        said.append(f"Too few runs to tell whether the host matters: it takes {LEAST_N} of two hosts in shared cells.")
+    elif not any(one.shows for one in found):
+        said.append(f"No effect of the host is shown (smallest p = {min(one.p for one in found):.2g}).")
+    return said
