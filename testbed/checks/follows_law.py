@@ -32,10 +32,12 @@ class FollowsLaw(CheckParameters):
     series: SeriesName = "window_share"
     session: str | None = None
     tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.03
+    """Of the share, a fraction."""
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
     start_s: Seconds = Field(0.0, validation_alias=AliasChoices("start", "start_s"))
     rates: RatesOf = "plan"
+    """Of the links by the plan, or those at which packets were acknowledged."""
     at_least_s: Seconds = Field(3.0, validation_alias=AliasChoices("at_least", "at_least_s"))
 
     @model_validator(mode="after")

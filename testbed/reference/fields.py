@@ -139,5 +139,12 @@ def _bounds(each: Schema) -> str:
         return ""
     above = "above" if "exclusiveMinimum" in each else "from"
     below = "below" if "exclusiveMaximum" in each else "up to"
-    parts = [f"{above} {least:g}" if least is not None else "", f"{below} {most:g}" if most is not None else ""]
-    return ", " + " ".join(part for part in parts if part)
+    parts = [f"{word} {_number(value)}" for word, value in ((above, least), (below, most)) if value is not None]
+    return ", " + " ".join(parts)
+
+
+def _number(value: float) -> str:
+    whole = int(value)
+    if value != whole or abs(value) < 100_000:
+        return f"{value:g}"
+    return f"2^{whole.bit_length() - 1}" if whole & (whole - 1) == 0 else f"{whole:,}"

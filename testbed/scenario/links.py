@@ -67,15 +67,22 @@ class Link(Section):
     """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
 
     name: Name
+    """What checks, timeline and results call it."""
     rate: LinkRate
+    """Of full-size frames, in each direction."""
     delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
+    """One-way; 0 if left out."""
     queue: Queue = Field(default_factory=lambda: Queue.model_validate({}))
+    """What waits for the rate: how much, and where."""
     burst_bytes: SizeBytes | None = Field(None, alias="burst", le=64 << 20)
     """What may leave at once after idling, as fast as the machine can: the rate's token bucket, where it is to hold
     more than the shaper needs anyway."""
     loss: Fraction = 0.0
+    """Of the frames, in each direction, each by itself."""
     burst_loss: BurstLoss | None = None
+    """Losses that come in bursts."""
     jitter: Jitter | None = None
+    """What is added to each frame's delay; frames keep their order unless it says otherwise."""
     copies: int = Field(1, ge=1, le=64)
     """How many links like this one there are: ``name-1``, ``name-2``, …; with one, just ``name``."""
     trace: Path | None = None

@@ -31,21 +31,29 @@ class NcpSession(Section):
     """One NCP transfer from the first host to the second, with one connection per link."""
 
     policy: Name
+    """The rule by which windows grow and shrink (``ncp-agent policies``)."""
     transport: Literal["udp", "tcp"] = "udp"
     """A datagram for each packet, or a TCP connection for each NCP connection, each packet after its length."""
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of these TCP connections."""
     transfer_bytes: SizeBytes = Field(alias="transfer")
+    """How much is sent."""
     initial_windows: list[Annotated[int, Field(ge=1, le=MOST_WINDOW)]] | None = None
     """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""
     send_window_bytes: SizeBytes = Field(4 << 20, alias="send_window", le=MOST_WINDOW)
+    """What may be written and not yet read by the peer; 4 MiB if left out."""
     mtu_bytes: Annotated[int, Field(ge=64, le=1400)] = Field(1024, alias="mtu")
+    """Bytes of payload in a full packet."""
     ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", ge=0.1, le=60_000)
+    """How often the receiver acknowledges what has arrived; 50 ms if left out."""
     max_ack_ranges: int = Field(32, ge=1, le=4096)
+    """In one acknowledgement packet."""
     ack_repeats: int = Field(0, ge=0, le=100)
     """How often the receiver repeats what it has acknowledged, once per interval; upstream never does."""
     timeout_check_ms: DelayMilliseconds = Field(50.0, alias="timeout_check", ge=0.1, le=60_000)
+    """How often the sender looks for packets that timed out; 50 ms if left out."""
     linger_ms: DelayMilliseconds = Field(1000.0, alias="linger", le=600_000)
+    """How long a closed session waits for what is not acknowledged; 1 s if left out."""
 
     @model_validator(mode="after")
     def _window_holds_a_packet(self) -> NcpSession:
@@ -60,15 +68,19 @@ class Limits(Section):
     """What a run may deviate or take before its result is no longer trusted or it is stopped."""
 
     rate_error: Fraction = 0.02
+    """How far a link's measured rate may be from the one that was asked for; 2% if left out."""
     delay_error_ms: DelayMilliseconds = Field(1.0, alias="delay_error")
+    """The same of its one-way delay; 1 ms if left out."""
     lateness_p99_ms: DelayMilliseconds = Field(2.0, alias="lateness_p99")
-    """The 99th percentile of how late the user-space middle let frames go, on any link."""
+    """The 99th percentile of how late the user-space middle let frames go, on any link; 2 ms if left
+    out."""
     lateness_max_ms: DelayMilliseconds = Field(100.0, alias="lateness_max")
-    """The longest that it let one wait: a machine that stops for longer is as a break of all links at once."""
+    """The longest that it let one wait: a machine that stops for longer is as a break of all links at once.
+    100 ms if left out."""
     cpu_idle: Fraction = 0.05
-    """The least mean share of CPU time that must have been idle."""
+    """The least mean share of CPU time that must have been idle; 5% if left out."""
     cpu_busy_s: DurationSeconds = Field(2.0, alias="cpu_busy")
-    """The longest time in a row in which less than 5% of it may have been."""
+    """The longest time in a row in which less than 5% of it may have been; 2 s if left out."""
     transfer_s: DurationSeconds | None = Field(None, alias="transfer_time")
     """A transfer that takes longer is stopped; without it three times the time at full rate, plus 30 s."""
 
@@ -77,26 +89,41 @@ class Scenario(Section):
     """One experiment: a topology, its links, what runs over them and what must hold."""
 
     name: Name
+    """What runs, result folders and commands call it."""
     title: str
+    """What it shows, in one line."""
     source: str = ""
+    """Where the claim comes from."""
     description: str = ""
+    """More about it, for the report."""
     topology: Topology = Topology(kind="parallel")
+    """The shape of the network; without it two hosts with a link for each connection."""
     links: list[Link] = Field(min_length=1, max_length=MOST_LINKS)
+    """The emulated links, or the paths where a topology makes several links of each."""
     ncp: NcpSession | None = None
     """What is sent: one of ``ncp``, ``tcp``, ``ndn`` and ``program``."""
     tcp: Tcp | None = None
+    """The kernel's own TCP."""
     ndn: Ndn | None = None
+    """Interests and Data."""
     program: Program | None = None
+    """A transport of the user's own: two programs."""
     sessions: list[Session] = Field(default_factory=list, max_length=MOST_SESSIONS)
     """Sessions that share the network; without it one, as ``ncp`` says."""
     access: Access | None = None
+    """Of dumbbell and star: the links beside the bottleneck."""
     cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)
+    """What other programs send meanwhile."""
     timeline: list[TimelineEvent] = Field(default_factory=list, max_length=1000)
+    """What changes while the transfer runs, in seconds since its start."""
     seed: int = Field(1, ge=0, lt=2**63)
+    """Of all that is left to chance: payload, losses, jitter."""
     quick: dict[str, Any] = Field(default_factory=dict)
     """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
     checks: list[Check] = Field(min_length=1, max_length=100)
+    """What must hold."""
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    """When a run is not to be trusted, or is given up."""
 
     @field_validator("links")
     @classmethod

@@ -18,6 +18,7 @@ class Event(Section):
     """Something at a time since the transfer's start."""
 
     at_s: DurationSeconds = Field(alias="at")
+    """Since the transfer's start."""
 
     @property
     def actions(self) -> int:
@@ -32,6 +33,7 @@ class SetLink(Event):
     do: Literal["set"]
     link: Name
     direction: Direction = "both"
+    """``ab`` or ``ba`` for one way."""
     rate: LinkRate | None = None
     delay_ms: DelayMilliseconds | None = Field(None, alias="delay")
     jitter_ms: DelayMilliseconds | None = Field(None, alias="jitter")
@@ -58,8 +60,11 @@ class Flap(Event):
     do: Literal["flap"]
     link: Name
     times: int = Field(ge=1, le=1000)
+    """How often."""
     down_s: DurationSeconds = Field(alias="down", gt=0)
+    """How long the plug is out, each time."""
     up_s: DurationSeconds = Field(alias="up", gt=0)
+    """How long it is in between."""
 
     @property
     def actions(self) -> int:
@@ -72,6 +77,7 @@ class Blackhole(Event):
     do: Literal["blackhole"]
     link: Name
     for_s: DurationSeconds = Field(alias="for", gt=0)
+    """How long."""
 
 
 class PauseRead(Event):
@@ -79,7 +85,9 @@ class PauseRead(Event):
 
     do: Literal["pause_read"]
     connection: int = Field(ge=1)
+    """By its number, from 1."""
     for_s: DurationSeconds = Field(alias="for", gt=0)
+    """How long."""
 
 
 class Ramp(Event):
@@ -89,10 +97,15 @@ class Ramp(Event):
     link: Name
     direction: Direction = "both"
     over_s: DurationSeconds = Field(alias="over", gt=0)
+    """How long it takes."""
     step_s: DurationSeconds = Field(0.1, alias="step", ge=0.02)
+    """From one value to the next; 100 ms if left out."""
     rate: tuple[LinkRate, LinkRate] | None = None
+    """From and to."""
     delay_ms: tuple[DelayMilliseconds, DelayMilliseconds] | None = Field(None, alias="delay")
+    """From and to."""
     loss: tuple[Fraction, Fraction] | None = None
+    """From and to."""
 
     @property
     def actions(self) -> int:

@@ -1,0 +1,48 @@
+"""The pictures of the pages: ``python -m tests.docs.pictures`` makes them anew, with a run in virtual time.
+
+Others have scripts of their own: ``cluster.svg`` (tests/cluster/picture.py), ``asset-sizes.svg``
+(tests/tcp/assets/distribution.py), ``dashboard-convergence.webp`` (dashboards/check.py, with a Grafana).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from testbed import browser, paths
+
+FOLDER = paths.CHECKOUT / "docs" / "images"
+TOPOLOGIES = {"topology-dumbbell.svg": "dumbbell", "topology-relays.svg": "relays"}
+"""Each picture and its scenario."""
+REPORT_PX = (1280, 900)
+"""Of a report what is to be seen first, in CSS pixels."""
+
+
+def command(*arguments: str, results: Path) -> None:
+    environment = {**os.environ, "NCP_TESTBED_RESULTS": str(results)}
+    subprocess.run([str(paths.CHECKOUT / "run.sh"), *arguments], env=environment, check=True)
+
+
+def topologies(into: Path) -> None:
+    """Those of scenarios, by ``graph``."""
+    for name, scenario in TOPOLOGIES.items():
+        command("graph", scenario, "-o", str(into / name), results=into)
+
+
+def of_a_run(into: Path) -> None:
+    """A run's plot of shares, and its report as it opens."""
+    with tempfile.TemporaryDirectory() as results:
+        command("run", "startup", "--engine", "sim", results=Path(results))
+        folder = (Path(results) / "startup" / "latest").resolve()
+        shutil.copyfile(folder / "plots" / "window-share.svg", into / "startup-shares.svg")
+        with browser.Browser() as chromium:
+            session = chromium.open(folder / "report.html", *REPORT_PX)
+            chromium.picture(session, into / "report.webp", REPORT_PX)
+
+
+if __name__ == "__main__":
+    topologies(FOLDER)
+    of_a_run(FOLDER)
