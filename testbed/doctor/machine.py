@@ -7,8 +7,9 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 from packaging.requirements import Requirement as PinnedPackage
@@ -126,15 +127,23 @@ def docker_engine() -> Probed:
     try:
         client = docker.from_env(timeout=DOCKER_TIMEOUT_S)
         try:
-            version = client.version()
+            version, info = client.version(), client.info()
         finally:
             client.close()
-        return Probed(True, f"{version['Version']} (API {version['ApiVersion']})")
+        return Probed(True, f"{version['Version']} (API {version['ApiVersion']}), {control_groups(info)}")
     except (docker.errors.DockerException, OSError) as error:
         if shutil.which("dockerd") is None and "DOCKER_HOST" not in os.environ:
             return Probed(False, "not installed")
         elsewhere = "DOCKER_HOST" in os.environ  # an engine of the user's own, not ours to start
         return Probed(False, f"installed but does not answer: {str(error)[:120]}", by_hand=elsewhere)
+
+
+def control_groups(info: Mapping[str, Any]) -> str:
+    """Which version of cgroups an engine has, by its own ``info``, and which of the agents' limits it can't set there:
+    a kernel may be without that controller, and then no container has the limit."""
+    lacking = [what for key, what in (("MemoryLimit", "memory"), ("PidsLimit", "tasks")) if not info.get(key)]
+    limits = f"without a limit of agents' {' and '.join(lacking)}" if lacking else "limits of memory and tasks"
+    return f"cgroup v{info.get('CgroupVersion', '1')}, {limits}"
 
 
 def program(name: str, *version_arguments: str) -> Callable[[], Probed]:

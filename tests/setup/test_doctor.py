@@ -114,6 +114,15 @@ def test_a_docker_engine_that_does_not_answer_is_told_from_a_missing_one(
     gc.collect()  # the client forgets to close the socket that could not connect
 
 
+def test_control_groups_in_words() -> None:
+    both = {"MemoryLimit": True, "PidsLimit": True}
+    assert machine.control_groups({"CgroupVersion": "1", **both}) == "cgroup v1, limits of memory and tasks"
+    assert machine.control_groups({"CgroupVersion": "2", **both}) == "cgroup v2, limits of memory and tasks"
+    none = machine.control_groups({"CgroupVersion": "2", "MemoryLimit": False, "PidsLimit": False})
+    assert none == "cgroup v2, without a limit of agents' memory and tasks"
+    assert machine.control_groups({"CgroupVersion": "1", **both, "MemoryLimit": False}).endswith("agents' memory")
+
+
 @pytest.mark.emulation
 def test_a_machine_without_docker_is_told() -> None:
     # In a mount namespace of its own the engine's socket is hidden; without PATH, so is its program.

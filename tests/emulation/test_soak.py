@@ -1,0 +1,109 @@
+"""Half an hour at a moderate load: what is on for as long as that holds no more of the machine in the end."""
+
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import psutil
+import pytest
+
+from testbed import influx, paths
+from testbed.runner import live
+from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
+from tests.emulation.faults import pids, run_of
+from tests.load.growth import Held
+
+pytestmark = pytest.mark.emulation
+
+MINUTES = float(os.environ.get("NCP_TESTBED_SOAK_MINUTES", "30"))
+SAMPLES = 180
+PACKETS_PER_S = 1152
+"""What both links of ``startup`` carry."""
+OF_THE_DATABASE = {"memory_mib": 128.0}
+"""It writes its cache to the disk at 25 MiB and merges files beside it; garbage may be as much again."""
+
+
+def name_of(pid: int) -> str:
+    """A process by its program and what it is told to be."""
+    try:
+        words = psutil.Process(pid).cmdline()
+    except psutil.NoSuchProcess:
+        return ""
+    return " ".join(Path(word).name for word in words[:2])
+
+
+def size(folder: Path) -> int:
+    """Bytes of its files, those that go in the meantime left out."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += 0 if path.is_symlink() else path.lstat().st_size
+        except FileNotFoundError:
+            continue
+    return total
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(60 * (3 * MINUTES + 30))
+def test_nothing_grows_but_what_is_written(
+    influx_state: Path, environment: dict[str, str], start: Callable[..., Started], tmp_path: Path
+) -> None:
+    if live.holder() is not None:
+        live.wait_for_others(lambda _: None)
+    influx.ensure()
+    environment.update({name: value for name, value in os.environ.items() if name.startswith("NCP_TESTBED_")})
+    environment["NCP_TESTBED_RESULTS"] = str(tmp_path / "results")
+    packets = round(60 * MINUTES * PACKETS_PER_S)
+    transfer = ("--set", f"transfer={packets}KiB", "--set", f"transfer_time={2 * MINUTES:.0f}min")
+    run = start("startup", "--runtime", "process", *transfer, *ON_ANY_MACHINE)
+    run.await_transfer()
+    held: dict[str, Held] = defaultdict(Held)
+    processes: list[int] = []
+    written: list[int] = []
+    scratch: list[int] = []
+    begun = time.monotonic()
+    while len(written) < SAMPLES and time.monotonic() - begun < 0.95 * 60 * MINUTES:
+        there = {*pids(run_of(tmp_path)), run.process.pid, influx.status().pid or 0} - {0}
+        for pid in there:
+            if name := name_of(pid):
+                held[f"{name} ({pid})"].sample(pid)
+        processes.append(len(there))
+        written.append(size(result_folder(tmp_path)))
+        scratch.append(size(paths.live_runs() / run_of(tmp_path)))
+        time.sleep(max(0.0, begun + len(written) * 0.9 * 60 * MINUTES / SAMPLES - time.monotonic()))
+    whole = {name: found for name, found in held.items() if len(found.samples["threads"]) > 0.9 * len(written)}
+    for name, found in whole.items():
+        print(name, {kind: found.thirds(kind) for kind in found.samples})
+    print(
+        f"{len(written)} samples in {time.monotonic() - begun:.0f} s; result folder {written[0]} to {written[-1]} bytes"
+    )
+    code, out, err = run.end(60 * (2 * MINUTES + 10))
+    verdict = json.loads((result_folder(tmp_path) / "verdict.json").read_text())
+    checks = {check["judge"]: check["status"] for check in verdict["checks"]}
+    print(verdict["verdict"], verdict["summary"], checks)
+
+    assert code in (0, 1), out + err
+    assert (checks["payload_intact"], checks["points_stored"]) == ("pass", "pass")
+    said = " ".join(whole)
+    for part in (
+        "python",
+        "ncp-link relay",
+        "ncp-agent sender",
+        "ncp-agent receiver",
+        "ncp-collect",
+        "ncp-push",
+        "influxd",
+    ):
+        assert part in said, f"{part} was not watched"
+    for name, found in whole.items():
+        assert found.grown(**(OF_THE_DATABASE if name.startswith("influxd") else {})) == [], name
+    third = len(written) // 3
+    assert median(processes[2 * third :]) <= median(processes[third : 2 * third]) + 2
+    # Telemetry has one rate, and what a live run keeps beside it has no more of the disk later than at first.
+    second, last = (written[2 * third] - written[third]), (written[-1] - written[-third - 1])
+    assert last <= 1.25 * second, f"{second} bytes in the second third, {last} in the last"
+    assert scratch[-1] <= scratch[third] + (1 << 20)
