@@ -79,8 +79,9 @@ def test_nothing_grows_but_what_is_written(
     for name, found in whole.items():
         print(name, {kind: found.thirds(kind) for kind in found.samples})
     print(
-        f"{len(written)} samples in {time.monotonic() - begun:.0f} s; result folder {written[0]} to {written[-1]} bytes"
+        f"{len(written)} samples in {time.monotonic() - begun:.0f} s; results from {written[0]} to {written[-1]} bytes"
     )
+    print(f"{min(processes)} to {max(processes)} processes; beside the results {max(scratch)} bytes")
     code, out, err = run.end(60 * (2 * MINUTES + 10))
     verdict = json.loads((result_folder(tmp_path) / "verdict.json").read_text())
     checks = {check["judge"]: check["status"] for check in verdict["checks"]}
