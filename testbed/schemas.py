@@ -40,11 +40,13 @@ def documents() -> dict[str, dict[str, Any]]:
     CheckParameters.model_config["use_attribute_docstrings"] = True
     from testbed.claims.model import Claims
     from testbed.plan.model import Plan
+    from testbed.runner.events import Event
     from testbed.scenario.model import Scenario
     from testbed.sweep.model import Sweep
     from testbed.tables.model import Table
 
     kinds: dict[str, Any] = {"plan": Plan, "scenario": Scenario, "table": Table, "sweep": Sweep, "claims": Claims}
+    kinds["events"] = Event
     return {name: _schema(kind) for name, kind in kinds.items()}
 
 

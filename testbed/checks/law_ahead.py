@@ -5,7 +5,7 @@ On the common clock (:mod:`testbed.series.one_clock`), so that a dashboard has i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from influxdb.line_protocol import make_lines
 from testbed.checks import asked
 from testbed.checks.expected import law_by_plan
 from testbed.checks.follows_law import FollowsLaw
+from testbed.checks.law import Law
+from testbed.checks.parameters import CheckParameters
 from testbed.checks.ratio import Ratio
 from testbed.checks.registry import parameters_in_plan
 from testbed.checks.settles import Settles
@@ -39,30 +41,64 @@ def law_ahead(plan: Plan) -> list[str]:
     t_s = np.arange(0.0, last_s + STEP_S, max(STEP_S, last_s / POINTS_MAX))
     points: list[dict[str, Any]] = []
     for session in plan["sessions"]:
-        mine = [
-            check
-            for check in checks
-            if getattr(check, "session", None) in (None, session["name"])
-            and (not check.policy or session["policy"] in check.policy)
-        ]
-        if plan["sessions"][0] is not session:  # without a name a check is about the first one
-            mine = [check for check in mine if getattr(check, "session", None)]
-        points += _law(plan, session, [c for c in mine if isinstance(c, FollowsLaw) and c.rates == "plan"], t_s)
+        mine = _about(plan, session, checks)
+        points += _law(plan, session, _of_the_plan(mine), t_s)
         points += _ratio(plan, session, [c for c in mine if isinstance(c, (Settles, Ratio))], t_s)
     return str(make_lines({"points": points})).splitlines() if points else []
 
 
-def _law(
-    plan: Plan, session: Session, checks: list[FollowsLaw], t_s: np.typing.NDArray[np.float64]
-) -> Iterator[dict[str, Any]]:
+class SharesAhead:
+    """What share of its session's window the law of the plan gives a connection at a time, where a check asks it."""
+
+    def __init__(self, plan: Plan) -> None:
+        checks = parameters_in_plan(plan["checks"])
+        self._laws = {
+            session["name"]: _laws(plan, session, _of_the_plan(_about(plan, session, checks)))
+            for session in plan["sessions"]
+        }
+
+    def at(self, session: str, connection: str, t_s: float) -> float | None:
+        """From 0 to 1; None where no check asks for the law. ``t_s``: seconds since the transfer's start."""
+        laws = self._laws.get(session)
+        return float(_law_at(laws, t_s)[1].share(connection, t_s)) if laws else None
+
+
+def _about(plan: Plan, session: Session, checks: Sequence[CheckParameters]) -> list[CheckParameters]:
+    """Those that ask something of a session."""
+    mine = [
+        check
+        for check in checks
+        if getattr(check, "session", None) in (None, session["name"])
+        and (not check.policy or session["policy"] in check.policy)
+    ]
+    if plan["sessions"][0] is not session:  # without a name a check is about the first one
+        return [check for check in mine if getattr(check, "session", None)]
+    return mine
+
+
+def _of_the_plan(checks: Sequence[CheckParameters]) -> list[FollowsLaw]:
+    return [check for check in checks if isinstance(check, FollowsLaw) and check.rates == "plan"]
+
+
+def _laws(plan: Plan, session: Session, checks: Sequence[FollowsLaw]) -> list[tuple[FollowsLaw, Law]]:
+    """In the order of their beginnings."""
+    ordered = sorted(checks, key=lambda check: check.from_s)
+    return [(check, law_by_plan(plan, session, check.start_s)) for check in ordered]
+
+
+def _law_at(laws: Sequence[tuple[FollowsLaw, Law]], t_s: float) -> tuple[FollowsLaw, Law]:
     """Where two checks follow each other, each counts from its own beginning on."""
-    if not checks:
+    return next((pair for pair in reversed(laws) if pair[0].from_s <= t_s), laws[0])
+
+
+def _law(
+    plan: Plan, session: Session, checks: Sequence[FollowsLaw], t_s: np.typing.NDArray[np.float64]
+) -> Iterator[dict[str, Any]]:
+    if not (laws := _laws(plan, session, checks)):
         return
-    checks = sorted(checks, key=lambda check: check.from_s)
-    laws = [(check, law_by_plan(plan, session, check.start_s)) for check in checks]
     for connection in asked.connections(session):
         for t in t_s:
-            check, law = next((pair for pair in reversed(laws) if pair[0].from_s <= t), laws[0])
+            check, law = _law_at(laws, t)
             share = float(law.share(connection, t))
             fields = {"expected": share}
             if check.from_s <= t <= check.to_s:

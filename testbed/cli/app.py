@@ -12,11 +12,12 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import getdoc
 from itertools import takewhile
 
 import typer
 
-from testbed.cli import taking_turns
+from testbed.cli import examples, taking_turns, terminal, wrong_usage
 from testbed.errors import BadInput, Exit, TestbedError, of_the_machine
 from testbed.runner.interrupts import Interrupted, interruptible
 from testbed.scenario import files
@@ -25,9 +26,16 @@ GROUPS = {
     "Every day": {"run": "run", "list": "list_scenarios", "show": "scenario", "compare": "compare", "verify": "verify"},
     "Many runs": {"table": "table", "sweep": "sweep", "all": "all_claims", "interop": "interop", "bench": "bench"},
     "Results": {"report": "report", "export": "export", "bundle": "bundle", "reference": "all_claims"},
-    "This machine": {"doctor": "doctor", "up": "machine", "down": "machine", "clean": "clean", "shell": "shell"},
+    "This machine": {
+        "doctor": "doctor",
+        "up": "machine",
+        "down": "machine",
+        "clean": "clean",
+        "shell": "shell",
+        "completion": "completion",
+    },
     "Bring in, hand out": {"graph": "graph"},
-    "Work on the testbed": {"validate": "scenario", "docs": "docs", "conform": "conform", "test": "test"},
+    "Work on the testbed": {"new": "new", "validate": "scenario", "docs": "docs", "conform": "conform", "test": "test"},
     "Many machines": {"cluster": "cluster"},  # last, as Typer shows verbs with verbs of their own there
 }
 """The verbs as the help shows them: group → verb → the module in here that has it."""
@@ -44,18 +52,19 @@ VERBS = {
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of docs/contracts.md."""
+    terminal.prepare()
     try:
         with interruptible():
             arguments = with_place(with_verb(sys.argv[1:]))
-            command_line(arguments[0] if arguments else None)(arguments, prog_name="./run.sh")  # 2 for a wrong usage
+            sys.exit(carry_out(arguments))
     except Interrupted as error:
         print(f"error: {error.message}", file=sys.stderr)
         print(" ".join(["INTERRUPTED", *takewhile(lambda word: not word.startswith("-"), sys.argv[1:3])]))
         sys.exit(int(error.code))
     except TestbedError as error:
         print(f"error: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(error.hint, file=sys.stderr)
+        if hint := error.hint or _what_next(error):
+            print(hint, file=sys.stderr)
         sys.exit(int(error.code))
     except OSError as error:
         if not (told := of_the_machine(error)):
@@ -66,6 +75,27 @@ def main() -> None:
         taking_turns.give_to_the_owner()
 
 
+def _what_next(error: TestbedError) -> str:
+    """For an error that says nothing of it itself."""
+    if not isinstance(error, BadInput):
+        return ""
+    verb = sys.argv[1] if sys.argv[1:] and sys.argv[1] in VERBS else ""
+    return f"./run.sh {f'{verb} ' if verb else ''}--help has all."
+
+
+def carry_out(arguments: Sequence[str]) -> int:
+    """Do what the arguments say, a verb first; returns the exit code. Raises :class:`BadInput` for a wrong usage."""
+    app = command_line(arguments[0] if arguments else None)
+    try:
+        code = app(list(arguments), prog_name="./run.sh", standalone_mode=False)
+    except wrong_usage.NoArguments as error:  # Typer has shown the help
+        print(error.format_message())
+        return Exit.BAD_INPUT
+    except wrong_usage.UsageError as error:
+        raise wrong_usage.told(error, arguments) from error
+    return int(code or 0)
+
+
 def command_line(verb: str | None) -> typer.Typer:
     """The command line with the verb that is asked for; with all of them, as the help shows them, where it is none."""
     app = typer.Typer(
@@ -74,7 +104,11 @@ def command_line(verb: str | None) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         help="Runs experiments about transport windows on links whose behaviour is measured. "
-        "`./run.sh SCENARIO` runs one and ends in PASS, FAIL or UNTRUSTED.",
+        "`./run.sh SCENARIO` runs one and ends in PASS, FAIL or UNTRUSTED.\n\n\b\nFor example:\n"
+        "  ./run.sh list                    what there is to run\n"
+        "  ./run.sh startup --engine sim    the first experiment, in seconds\n"
+        "  ./run.sh show startup            what it does, as a drawing and in words\n"
+        "  ./run.sh new mine                an experiment of your own to begin with",
         epilog="Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 untrusted, 4 this machine can't run it, "
         "130 stopped by Ctrl-C.",
     )
@@ -86,6 +120,7 @@ def command_line(verb: str | None) -> typer.Typer:
     app.registered_commands.sort(key=lambda command: order.index(str(command.name)))
     for command in app.registered_commands:
         command.rich_help_panel = _group_of(command.name)
+        command.help = examples.in_the_help(str(command.name), getdoc(command.callback) or "")
     for verbs in app.registered_groups:
         verbs.rich_help_panel = _group_of(verbs.name)
     return app

@@ -31,10 +31,7 @@ def register(app: typer.Typer) -> None:
         set_: SetOption = [],  # noqa: B006
         quick: QuickOption = False,
     ) -> None:
-        """Draw the topology: hosts, routers, and links with what they do.
-
-        ./run.sh graph dumbbell -o dumbbell.svg
-        """
+        """Draw the topology: hosts, routers, and links with what they do."""
         write_output(FORMATS[form](draw(_plan(what, set_, quick))), output)
 
 

@@ -1,26 +1,100 @@
-"""``list``: the scenarios, tables and sweeps that there are."""
+"""``list``: the scenarios, tables and sweeps that there are, and how each last ended here."""
 
 from __future__ import annotations
 
-import typer
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
 
+import typer
+from typing_extensions import TypedDict
+
+from testbed.cli.last_verdict import Last, ago, last_verdict
+from testbed.cli.terminal import console
 from testbed.errors import BadInput
-from testbed.scenario import files
+from testbed.scenario import files, seconds
+
+COLOURS = {"pass": "green", "fail": "red", "untrusted": "yellow"}
+
+
+class Entry(TypedDict):
+    """One file: what it shows, the source of that, how long its transfer takes at full rate, how it last ended."""
+
+    name: str
+    kind: str
+    title: str
+    source: str
+    seconds: float | None
+    file: str
+    last: Last | None
+    error: str
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
 
     @app.command("list")
-    def list_() -> None:
-        """List the scenarios, tables and sweeps, a line each."""
-        shipped = {"": files.scenarios(), "link": files.links(), "table": files.tables(), "sweep": files.sweeps()}
-        for kind, found in shipped.items():
-            for path in found:
-                try:
-                    heading = files.heading(path)
-                except BadInput as error:
-                    print(f"{path.stem:<20} ({error.message})")
-                    continue
-                source = f"  [{heading['source']}]" if heading.get("source") else ""
-                print(f"{path.stem:<20} {heading.get('title', '')}{source}" + (f"  ({kind})" if kind else ""))
+    def list_(
+        as_json: Annotated[bool, typer.Option("--json", help="As a JSON document, for programs.")] = False,
+    ) -> None:
+        """List scenarios, tables and sweeps: what each shows and its source, how many seconds its transfer takes, and
+        how it last ended on this machine."""
+        entries = list(_entries())
+        if as_json:
+            print(json.dumps({"schema": 1, "entries": entries}, indent=1, ensure_ascii=False))
+            return
+        _print(entries)
+
+
+def _entries() -> Iterator[Entry]:
+    lasts = seconds.read()
+    shipped = {"scenario": files.scenarios(), "link": files.links(), "table": files.tables(), "sweep": files.sweeps()}
+    for kind, found in shipped.items():
+        for path in found:
+            yield _entry(kind, path, lasts.get(path.stem))
+
+
+def _entry(kind: str, path: Path, lasts_s: float | None) -> Entry:
+    heading, error = {}, ""
+    try:
+        heading = files.heading(path)
+    except BadInput as wrong:
+        error = wrong.message
+    return {
+        "name": path.stem,
+        "kind": kind,
+        "title": heading.get("title", ""),
+        "source": heading.get("source", ""),
+        "seconds": lasts_s,
+        "file": str(path),
+        "last": last_verdict(path.stem),
+        "error": error,
+    }
+
+
+def _print(entries: list[Entry]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it shows [source]")
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("last here", no_wrap=True)
+    now = datetime.now(timezone.utc)
+    for entry in entries:
+        shows = f"({entry['error']})" if entry["error"] else entry["title"]
+        shows += f"  [{entry['source']}]" if entry["source"] else ""
+        shows += f"  ({entry['kind']})" if entry["kind"] != "scenario" else ""
+        lasts = f"{entry['seconds']:.0f}" if entry["seconds"] is not None else ""
+        last = entry["last"]
+        ended = Text(last["verdict"].upper(), COLOURS.get(last["verdict"], "")) if last else Text()
+        if last:
+            ended.append(f" {ago(last['at'], now)}", "dim")
+        table.add_row(entry["name"], Text(shows), lasts, ended)
+    to = console()
+    with to.capture() as captured:
+        to.print(table)
+    print(*(line.rstrip() for line in captured.get().splitlines()), sep="\n")

@@ -24,20 +24,20 @@ RuntimeOption = Annotated[
 def _engine(text: str) -> str:
     """One that there is."""
     if text not in ENGINES:
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(ENGINES)}")
+        raise typer.BadParameter(f"should be {' or '.join(ENGINES)}")
     return text
 
 
-EngineOption = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        parser=_engine,
-        metavar="ENGINE",
-        help="Real packets over Mininet; without root and in virtual time: the same code simulated (sim), "
-        "or all of it in a kernel of its own (vkernel).",
-    ),
-]
+_ENGINE = typer.Option(
+    "--engine",
+    parser=_engine,
+    metavar="ENGINE",
+    help="Real packets over Mininet; without root and in virtual time: the same code simulated (sim), "
+    "or all of it in a kernel of its own (vkernel).",
+)
+EngineOption = Annotated[str, _ENGINE]
+OwnEngineOption = Annotated[str | None, _ENGINE]
+"""Where it depends on the machine which one is meant without it."""
 LinkOption = Annotated[
     Literal["auto", "netem", "relay"],
     typer.Option("--link", help="Delay by the kernel's netem, by the user-space relay, or whichever there is."),

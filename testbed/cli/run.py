@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed import engines
 from testbed.cli.options import (
-    EngineOption,
     LinkOption,
+    OwnEngineOption,
     QuickOption,
     ResumeOption,
     RuntimeOption,
@@ -18,18 +18,15 @@ from testbed.cli.options import (
     SeedOption,
     SetOption,
 )
-from testbed.cli.outcome import to_verdict
-from testbed.cli.table import tell_run
 from testbed.cli.where import ClusterOption, runs_made
-from testbed.engines import Engine, Options
-from testbed.errors import BadInput, Exit
-from testbed.plan.engines import DEFAULT, ENGINES
-from testbed.plan.model import Plan, Traces
-from testbed.plan.sent import traffic_of
-from testbed.plan.show import plan_text
-from testbed.runner.judging import load_report
-from testbed.runner.progress import Progress
-from testbed.scenario.load import LoadedScenario, load
+from testbed.errors import BadInput, Exit, TestbedError
+
+if TYPE_CHECKING:
+    from testbed.engines import Engine, Options, Run
+    from testbed.plan.model import Plan, Traces
+    from testbed.runner.events import EventProgress
+    from testbed.runner.progress import Progress
+    from testbed.scenario.load import LoadedScenario
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +41,7 @@ def register(app: typer.Typer) -> None:
         seed: SeedOption = None,
         runtime: RuntimeOption = "docker",
         link: LinkOption = "auto",
-        engine: EngineOption | None = None,
+        engine: OwnEngineOption = None,
         repeat: Annotated[
             int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict.")
         ] = 1,
@@ -60,15 +57,25 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--qlog", help="Trace what NCP's sessions do, packet by packet, to traces/ as well.")
         ] = False,
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
+        as_json: Annotated[
+            bool, typer.Option("--json", help="Tell what happens as a JSON object a line, for programs.")
+        ] = False,
     ) -> None:
         """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
         or UNTRUSTED; results/ has the rest."""
+        from testbed import engines
+        from testbed.engines import Options
+        from testbed.scenario.load import load
+
+        if as_json and (repeat > 1 or dry_run):
+            raise BadInput("--json: tells of a single run that is made", "Leave out --repeat and --dry-run, or --json.")
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
         if repeat > 1:
             if traces:
-                raise BadInput("--pcap and --qlog: they are of a single run; leave --repeat out")
+                raise BadInput("--pcap and --qlog: they are of a single run", "Leave --repeat out.")
+            from testbed.cli.table import tell_run
             from testbed.tables.repeated import repeated
             from testbed.tables.table_run import Asked as AskedOfTable
             from testbed.tables.table_run import tell
@@ -82,12 +89,14 @@ def register(app: typer.Typer) -> None:
             with runs_made(cluster):
                 raise typer.Exit(tell_run(table, several))
         if resume:
-            raise BadInput("--resume: only a repetition goes on; give --repeat as it was given")
+            raise BadInput("--resume: only a repetition goes on", "Give --repeat as it was given.")
         if cluster:
-            raise BadInput("--cluster: a single run is made here; several go to other machines: give --repeat")
+            raise BadInput("--cluster: a single run is made here", "Several go to other machines: give --repeat.")
         options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces)
         chosen.refuse_options(options)
-        raise typer.Exit(_dry_run(chosen, loaded, options) if dry_run else run_scenario(chosen, loaded, options))
+        if dry_run:
+            raise typer.Exit(_dry_run(chosen, loaded, options))
+        raise typer.Exit((_in_events if as_json else run_scenario)(chosen, loaded, options))
 
 
 def _named(context: typer.Context, option: str) -> bool:
@@ -99,6 +108,9 @@ def _named(context: typer.Context, option: str) -> bool:
 def _engine_here(loaded: LoadedScenario) -> Engine:
     """The engine for a user who names none: the first that is at hand and carries the scenario, as far as that shows;
     else the first that could be."""
+    from testbed import engines
+    from testbed.plan.engines import DEFAULT, ENGINES
+
     able: list[Engine] = []
     for engine in map(engines.named, ENGINES):  # none is loaded that comes after the one
         if engine.for_this_user() and engine.carries(loaded):
@@ -113,23 +125,105 @@ def _engine_here(loaded: LoadedScenario) -> Engine:
 
 def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
     """Set up what is missing, run, print the verdict; returns the exit code."""
+    from testbed.cli.outcome import to_verdict
+
+    return to_verdict(_ready(engine, loaded, options, _progress_here()))
+
+
+def _progress_here() -> Progress:
+    """On a terminal that can be drawn upon, with a view of the transfer."""
+    from testbed.cli.terminal import console
+    from testbed.runner.progress import Progress
+
+    if not sys.stderr.isatty() or console(sys.stderr).is_dumb_terminal:
+        return Progress()
+    from testbed.runner.live_view import LiveProgress
+
+    return LiveProgress()
+
+
+def _ready(engine: Engine, loaded: LoadedScenario, options: Options, progress: Progress) -> Run:
+    """The run with everything that it needs, announced."""
+    from testbed.runner.judging import load_report
+
     engine.refuse_user(loaded.scenario.name)
     load_report()
-    progress = Progress()
     run = engine.ready_run(loaded, options, progress)
     for line in _headline(run.plan, engine.told(run.plan, options)):
         progress.say(line)
     engine.clear(progress.say)
-    return to_verdict(run)
+    return run
+
+
+def _in_events(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
+    """The same, told in events on stdout; the lines for people go to stderr."""
+    from testbed.runner.events import EventProgress
+
+    progress = EventProgress(sys.stdout)
+    with redirect_stdout(sys.stderr):
+        try:
+            return _told(engine, _ready(engine, loaded, options, progress), progress)
+        except TestbedError as error:
+            progress.write(
+                {"event": "error", "message": error.message, "hint": error.hint, "exit_code": int(error.code)}
+            )
+            raise
+
+
+def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
+    """Carry out a run between its first event and its last."""
+    import json
+
+    from testbed.cli.outcome import to_verdict
+    from testbed.plan.resolve import expected_transfer_s
+
+    progress.write(
+        {
+            "event": "begun",
+            "scenario": run.plan["scenario"],
+            "run": run.plan["run"],
+            "engine": engine.name,
+            "folder": str(run.folder),
+            "expected_s": round(expected_transfer_s(run.plan), 3),
+        }
+    )
+    code = to_verdict(run)
+    try:
+        found = json.loads((run.folder / "verdict.json").read_text())
+    except (OSError, ValueError):
+        found = {"broken": "the run ended early"}
+    if found["broken"]:
+        hint = f"Data and logs so far: {run.folder}"
+        progress.write({"event": "error", "message": found["broken"], "hint": hint, "exit_code": code})
+        return code
+    progress.write(
+        {
+            "event": "verdict",
+            "verdict": found["verdict"],
+            "summary": found["summary"],
+            "checks": [
+                {"name": check["name"], "status": check["status"], "reason": check["reason"]}
+                for check in found["checks"]
+            ],
+            "report": str(run.folder / "report.html"),
+            "exit_code": code,
+        }
+    )
+    return code
 
 
 def _headline(plan: Plan, told: list[str]) -> list[str]:
+    from testbed.plan.sent import traffic_of
+
     word = "policy" if traffic_of(plan).windows else plan["traffic"]
     first = f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, {told[0]}"
     return [first, *(f"  {line}" for line in told[1:])]
 
 
 def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
+    from testbed.plan.show import plan_text
+    from testbed.runner.progress import Progress
+
     plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(options))
     engine.refuse(plan)
     print(plan_text(plan))

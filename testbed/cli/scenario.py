@@ -9,6 +9,7 @@ import typer
 from testbed import engines
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
 from testbed.cli.planned import planned
+from testbed.plan.drawing import drawing
 from testbed.plan.show import plan_text
 from testbed.runner.progress import Progress
 from testbed.scenario import files
@@ -33,7 +34,10 @@ def register(app: typer.Typer) -> None:
             return
 
         loaded = load(scenario, set_, quick=quick)
-        print(plan_text(planned(loaded, quick=quick)))
+        plan = planned(loaded, quick=quick)
+        print(plan_text(plan))
+        print("\nlinks, in full-size packets/s:")
+        print(*(f"  {line}" for line in drawing(plan)), sep="\n")
         if loaded.scenario.description:
             print(f"\n{loaded.scenario.description.strip()}")
         print(f"\nfile: {loaded.path}")

@@ -13,12 +13,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.cluster import model
-from testbed.doctor import make_ready
 from testbed.errors import BadInput, Exit
-from testbed.runner.progress import Progress
-from testbed.study.executor import made_by
-from testbed.study.part import Part, PartMade
 
 ClusterOption = Annotated[
     str,
@@ -53,6 +48,11 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
     if not kind:
         yield
         return
+    from testbed.cluster import model
+    from testbed.doctor import make_ready
+    from testbed.runner.progress import Progress
+    from testbed.study.executor import made_by
+
     if kind == HOSTS:
         model.read()
     make_ready(Progress(), "cluster")
@@ -71,6 +71,9 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
 
 @contextmanager
 def _one_part(options: str) -> Iterator[None]:
+    from testbed.study.executor import made_by
+    from testbed.study.part import Part, PartMade
+
     asked = re.fullmatch(r"of=([1-9][0-9]{0,5}),cores=([1-9][0-9]{0,3})", options)
     number = os.environ.get(INDEX, "")
     if asked is None or not number.isdecimal() or int(number) >= int(asked[1]):

@@ -9,6 +9,7 @@ from typing import Any
 import typer.main
 
 from testbed.cli import app
+from testbed.cli.examples import EXAMPLES
 from testbed.reference.markdown import generated, prose, table
 
 INTRODUCTION = """\
@@ -33,7 +34,11 @@ def _verb(name: str, command: Any) -> list[str]:
         return [text for below, each in command.commands.items() for text in _verb(f"{name} {below}", each)]
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     usage = " ".join([f"./run.sh {name}", *(_of_argument(each) for each in arguments), "[OPTIONS]"])
-    parts = [f"### {name}", prose(inspect.cleandoc(command.help or "")), f"```\n{usage}\n```"]
+    # The help's own examples keep to a terminal's form.
+    told = [text for text in inspect.cleandoc(command.help or "").split("\n\n") if not text.startswith("\b")]
+    parts = [f"### {name}", prose("\n\n".join(told)), f"```\n{usage}\n```"]
+    if name in EXAMPLES:
+        parts += ["For example:", "\n".join(["```sh", *EXAMPLES[name], "```"])]
     rows = [(f"`{_of_argument(each)}`", _help(each), "") for each in arguments if _help(each)]
     rows += [
         (_names(each), _help(each), _default(each))

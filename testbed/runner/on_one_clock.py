@@ -13,6 +13,7 @@ from testbed.influx import run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.model import Plan
+from testbed.runner.spools import Spools
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.series.run_list import expected_s
 
@@ -38,9 +39,8 @@ class OnOneClock(threading.Thread):
 
     def __init__(self, endpoint: Endpoint, plan: Plan, spools: Path, started_unix_ns: Callable[[], int | None]) -> None:
         super().__init__(name="on-one-clock", daemon=True)
-        self._endpoint, self._plan, self._spools = endpoint, plan, spools
+        self._endpoint, self._plan, self._spools = endpoint, plan, Spools(spools)
         self._started_unix_ns = started_unix_ns
-        self._read: dict[Path, int] = {}
         self._length_s = expected_s(plan)
         self._ended = threading.Event()
 
@@ -61,18 +61,9 @@ class OnOneClock(threading.Thread):
             self.join(timeout=INTERVAL_S)
 
     def _follow(self, client: Client, start_ns: int, now_ns: int) -> None:
-        for path in sorted(self._spools.glob("**/*.lp")):
-            client.write(shifted(self._whole_lines(path), start_ns), RETENTION)
+        for lines in self._spools.new_lines():
+            client.write(shifted(lines, start_ns), RETENTION)
         elapsed_s = (now_ns - start_ns) / 1e9
         if elapsed_s > self._length_s:
             self._length_s = elapsed_s * BEYOND
             run_list.lengthen(client, self._plan, self._length_s)
-
-    def _whole_lines(self, path: Path) -> list[str]:
-        """What was appended since the last call, up to the last line that is whole."""
-        with path.open("rb") as spool:
-            spool.seek(self._read.get(path, 0))
-            new = spool.read()
-        whole = new[: new.rfind(b"\n") + 1]
-        self._read[path] = self._read.get(path, 0) + len(whole)
-        return whole.decode().splitlines()

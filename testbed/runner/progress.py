@@ -5,8 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from testbed.plan.model import Plan
 
 
 @dataclass
@@ -56,6 +61,14 @@ class Progress:
         elif text and step.elapsed_s - self._last_plain_s >= 10:
             self._last_plain_s = step.elapsed_s
             print(f"  {step.name:<{self.WIDTH}} … {text}", file=sys.stderr, flush=True)
+
+    def watching(self, plan: Plan, telemetry: Path) -> AbstractContextManager[object]:
+        """While the transfer of ``plan`` is on and its telemetry grows, in a file or a folder of files."""
+        return nullcontext()
+
+    def passed_on(self, step: Step, line: str) -> None:
+        """A line of a runner in a guest, which has no terminal, about the step that is on here."""
+        self.say(line)
 
     def say(self, text: str) -> None:
         """A line of its own."""

@@ -14,7 +14,7 @@ from testbed.errors import BadInput
 from testbed.scenario import bounded
 
 # Optional keys that a file need not spell out and that people set by their short name.
-_OPTIONAL = {
+OPTIONAL = {
     "seed": "seed",
     "initial_windows": "ncp.initial_windows",
     "send_window": "ncp.send_window",
@@ -58,15 +58,15 @@ def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
     steps = key.split(".")
     if len(steps) > 1 or key in document:
         return steps
-    matches = [path for path in _paths(document) if path[-1] == key and path[0] not in ("quick", "checks")]
+    matches = [path for path in paths_of(document) if path[-1] == key and path[0] not in ("quick", "checks")]
     if len(matches) == 1:
         return matches[0]
     if len(matches) > 1:
         options = ", ".join(".".join(path) for path in matches)
         raise BadInput(f"{origin} {key}: several values have that name; write one of {options}")
-    if key in _OPTIONAL:
-        return _OPTIONAL[key].split(".")
-    names = sorted({path[-1] for path in _paths(document)} | set(_OPTIONAL))
+    if key in OPTIONAL:
+        return OPTIONAL[key].split(".")
+    names = sorted({path[-1] for path in paths_of(document)} | set(OPTIONAL))
     close = difflib.get_close_matches(key, names, n=1)
     raise BadInput(
         f"{origin} {key}: the scenario has no such value" + (f"; did you mean {close[0]!r}?" if close else ""),
@@ -74,15 +74,16 @@ def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
     )
 
 
-def _paths(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
+def paths_of(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
+    """The keys of a document, each as the steps to it; list items by their name, or by their number from 1."""
     if isinstance(node, dict):
         for key, value in node.items():
             yield [*prefix, str(key)]
-            yield from _paths(value, (*prefix, str(key)))
+            yield from paths_of(value, (*prefix, str(key)))
     elif isinstance(node, list):
         for number, value in enumerate(node, start=1):
             label = str(value["name"]) if isinstance(value, dict) and "name" in value else str(number)
-            yield from _paths(value, (*prefix, label))
+            yield from paths_of(value, (*prefix, label))
 
 
 def _child(node: Any, step: str, key: str, origin: str) -> Any:

@@ -11,7 +11,7 @@ from line_protocol_parser import parse_line
 
 from testbed.checks import derived
 from testbed.checks.history import history_lines
-from testbed.checks.law_ahead import law_ahead
+from testbed.checks.law_ahead import SharesAhead, law_ahead
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.checks.windows_csv import write_windows_csv
 from testbed.series.one_clock import ZERO_NS
@@ -259,6 +259,7 @@ def test_the_law_ahead_is_that_of_the_plan_with_a_band_where_it_is_judged() -> N
         assert fields["expected"] == pytest.approx(of_law(t))
         band = {"lower": of_law(t) - 0.2, "upper": min(1.0, of_law(t) + 0.2)} if 1.99 < t < 3.01 else {}
         assert {key: value for key, value in fields.items() if key != "expected"} == pytest.approx(band)
+        assert SharesAhead(plan).at("s1", "1", t) == pytest.approx(fields["expected"])
     wide = [{**plan["checks"][0], "tolerance": 0.5}]
     assert max(f.get("upper", 0) for _, f in ahead(plan | {"checks": wide}, "t0_law_ahead")["s1", "1"]) == 1.0
     assert min(f.get("lower", 1) for _, f in ahead(plan | {"checks": wide}, "t0_law_ahead")["s1", "2"]) == 0.0
@@ -297,7 +298,10 @@ def test_a_check_without_a_session_is_about_the_first_and_one_by_acknowledgement
     assert found["s2", "1"][0][0] == 3.0
     second = [{**law, "session": "s2"}, {**law, "name": "d", "policy": ["cubic"]}]
     assert {s for s, _ in ahead(small_plan(sessions=sessions, checks=second), "t0_law_ahead")} == {"s2"}
-    assert law_ahead(small_plan(checks=[{**law, "rates": "acknowledged"}])) == []
+    acknowledged = small_plan(checks=[{**law, "rates": "acknowledged"}])
+    assert law_ahead(acknowledged) == []
+    assert SharesAhead(acknowledged).at("s1", "1", 1.0) is None
+    assert SharesAhead(small_plan(sessions=sessions, checks=second)).at("s1", "1", 1.0) is None
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ class EmulatedRun:
         events.start()
         with self.progress.step("transfer") as step:
             failures += [events.failure, collectors.failure, *(flow.failure for flow in cross_traffic)]
-            with ExitStack() as watched:
+            with self.progress.watching(self.plan, self.spools), ExitStack() as watched:
                 if endpoint is not None:
                     following = OnOneClock(endpoint, self.plan, self.spools, lambda: sent.started_unix_ns(started))
                     for thread in (TelemetryLag(endpoint, self.plan), following):

@@ -60,7 +60,8 @@ class SimulatedRun(VirtualRun):
     def carry_out(self) -> tuple[Trust, dict[str, Any]]:
         """Simulate. Nothing can be late or starved where there is no clock."""
         with self.progress.step("simulate") as step:
-            facts = simulate(self.folder, self.simulator)
+            with self.progress.watching(self.plan, self.folder / "telemetry.lp"):
+                facts = simulate(self.folder, self.simulator)
             ratio = facts["virtual_s"] / max(facts["cpu_s"], 1e-9)
             step.note = f"{facts['virtual_s']:.1f} virtual s in {facts['cpu_s']:.2f} s of CPU ({ratio:.0f} × real time)"
         return Trust(trusted=True, reasons=[]), {"simulation": facts}

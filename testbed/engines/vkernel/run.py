@@ -80,7 +80,7 @@ class GuestRun(VirtualRun):
                 checkout=checkout.mounts(),
                 further=[modules, *_folders_in(self.plan)],
                 limit_s=LIMIT_S + 60 * expected_transfer_s(self.plan),
-                told=self.progress.say,
+                told=lambda line: self.progress.passed_on(step, line),
             )
             step.note = f"{ended.uptime_s:.1f} {'virtual' if self.kernel.exact else 'real'} s"
             said = self._said(job, ended)

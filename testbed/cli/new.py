@@ -1,0 +1,58 @@
+"""``new``: a scenario to begin with, with comments, that runs as it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed import paths
+from testbed.cli.outcome import shown
+from testbed.errors import BadInput
+from testbed.scenario import files
+
+TEMPLATE = Path(__file__).with_name("new_scenario.yaml")
+SCHEMA = paths.CHECKOUT / "schemas" / "scenario.schema.json"
+NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+"""As the scenario model has it."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("new")
+    def new(
+        name: Annotated[
+            str, typer.Argument(metavar="NAME", help="The scenario's name, or the path of its file to be (.yaml).")
+        ],
+    ) -> None:
+        """Write a scenario with comments that runs as it is: to scenarios/NAME.yaml, or where you say."""
+        file = Path(name) if files.is_path(name) else paths.SCENARIOS / f"{name}.yaml"
+        _refuse(name, file)
+        text = TEMPLATE.read_text(encoding="utf-8").format(name=file.stem)
+        with file.open("x", encoding="utf-8") as opened:  # never over one that is there
+            opened.write(f"# yaml-language-server: $schema={SCHEMA}\n{text}")
+        asked = name if files.is_path(name) else file.stem
+        print(f"{shown(file)} is written. Next:")
+        print(f"  ./run.sh show {asked}")
+        print(f"  ./run.sh {asked} --engine sim")
+
+
+def _refuse(name: str, file: Path) -> None:
+    """Raise :class:`BadInput` for a name that is none or is taken."""
+    from testbed.cli.app import VERBS
+
+    if file.suffix not in (".yaml", ".yml") or not NAME.fullmatch(file.stem):
+        raise BadInput(
+            f"new {name!r}: a name has lower-case letters, digits and dashes, begins with a letter and has 32 at most",
+            "For example: ./run.sh new mine",
+        )
+    if file.exists():
+        raise BadInput(f"{shown(file)} is there already; nothing was written", "Choose another name, or remove it.")
+    if not file.parent.is_dir():
+        raise BadInput(f"{file}: there is no folder {file.parent}", f"Make it first: mkdir -p {file.parent}")
+    known = [path.stem for path in (*files.links(), *files.tables(), *files.sweeps())]
+    if not files.is_path(name) and (name in VERBS or name in known):
+        raise BadInput(f"new {name!r}: ./run.sh {name} is something else already", "Choose another name.")

@@ -1,0 +1,77 @@
+"""What a terminal can show: wide or narrow, in colour or not, and in ASCII where its locale knows no more."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ASCII = {
+    **dict.fromkeys("─━╌╴╶", "-"),
+    **dict.fromkeys("│┃", "|"),
+    **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯", "+"),
+    **dict(zip("▁▂▃▄▅▆▇█", "._-=+*%#", strict=True)),
+    **dict.fromkeys("▏▎▍▌▋▊▉", "#"),
+    **dict.fromkeys("–—−", "-"),
+    **dict.fromkeys("“”", '"'),
+    **dict.fromkeys("‘’", "'"),
+    "·": "-",
+    "░": ".",
+    "→": ">",
+    "←": "<",
+    "×": "x",
+    "…": ".",
+    "∞": "oo",
+    "τ": "tau",
+    "Σ": "sum",
+    "≥": ">=",
+    "≤": "<=",
+    "±": "+/-",
+    "●": "*",
+    "▸": ">",
+    "✓": "v",
+}
+"""What stands for a character, where there is ASCII only; others lose their accents or become a question mark."""
+
+
+def speaks_unicode(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the locale's characters are those of Unicode."""
+    locale = next((value for key in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(key))), "C")
+    return "utf-8" in locale.lower() or "utf8" in locale.lower()
+
+
+def in_ascii(text: str) -> str:
+    """A text in ASCII, as well as that goes."""
+    return text.encode("ascii", "ncp-testbed").decode()
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    wrong = error.object[error.start : error.end]
+    told = (ASCII.get(char) or unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode() for char in wrong)
+    return "".join(text or "?" for text in told), error.end
+
+
+codecs.register_error("ncp-testbed", _replace)
+
+
+def prepare() -> None:
+    """Have all that is printed to a terminal be what its locale shows. What goes to a file stays UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream.isatty() and not speaks_unicode() and hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="ascii", errors="ncp-testbed")
+
+
+def console(file: TextIO | None = None) -> Console:
+    """A console on stdout or ``file``, as wide as its terminal; without one nothing is wrapped. Rich itself keeps to
+    NO_COLOR and to TERM=dumb."""
+    from rich.console import Console
+
+    to = file or sys.stdout
+    return Console(file=to, width=None if to.isatty() else 1000, highlight=False, emoji=False, markup=False)

@@ -1,0 +1,99 @@
+"""A wrong command line in one sentence, as a wrong scenario is told: what is wrong, what would be right, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any, get_args
+
+# Typer carries Click in itself, and gives its errors no name of its own.
+from typer._click import exceptions
+
+from testbed.cli.examples import EXAMPLES
+from testbed.errors import BadInput
+
+UsageError = exceptions.UsageError
+NoArguments = exceptions.NoArgsIsHelpError
+
+
+def told(error: exceptions.UsageError, arguments: Sequence[str]) -> BadInput:
+    """As :class:`BadInput`; ``arguments`` are those of the command line, its verb first."""
+    verb = " ".join(error.ctx.command_path.split()[1:]) if error.ctx else arguments[0]
+    return BadInput(_message(error, verb, arguments), _hint(error, verb))
+
+
+def _hint(error: exceptions.UsageError, verb: str) -> str:
+    more = f"./run.sh {verb} --help has all."
+    example = next(iter(EXAMPLES.get(verb.split()[0], ())), None)
+    if example and isinstance(error, exceptions.MissingParameter):
+        return f"For example: {example}\n{more}"
+    return more
+
+
+def _message(error: exceptions.UsageError, verb: str, arguments: Sequence[str]) -> str:
+    match error:
+        case exceptions.MissingParameter():
+            return f"{verb}: {_name(error.param)} is missing"
+        case exceptions.NoSuchOption():
+            return f"{verb}: there is no option {error.option_name}{_guess(error.option_name, error.possibilities)}"
+        case exceptions.BadOptionUsage():
+            takes = "takes a value" if "requires" in error.message else "takes no value"
+            return f"{arguments[0]}: {error.option_name} {takes}"
+        case exceptions.BadParameter() if error.param is not None:
+            value = _value(error.param, arguments) or _in_quotes(error.message)
+            return f"{_name(error.param)}{value}: {_should_be(error.param, value, error.message)}"
+    if "No such command" in error.message:
+        return f"{verb}: {error.message.removeprefix('No such command ').replace('. Did', ' is no verb of it; did')}"
+    if extra := _in_brackets(error.message):
+        return f"{verb}: {extra!r} is one too many"
+    return f"{verb}: {error.message.rstrip('.')}"
+
+
+def _name(parameter: Any) -> str:
+    if parameter is None:
+        return "an argument"
+    if parameter.param_type_name == "option":
+        return str(parameter.opts[0])
+    return str(parameter.metavar or parameter.name.upper()).strip("[]…")
+
+
+def _value(parameter: Any, arguments: Sequence[str]) -> str:
+    """What was given for an option, with a blank before it; "" where it does not show."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        option, equals, value = argument.partition("=")
+        if option in parameter.opts:
+            return f" {value if equals else following!s}"
+    return ""
+
+
+def _should_be(parameter: Any, value: str, message: str) -> str:
+    annotation = parameter.type_descriptor.annotation
+    if choices := [one for one in get_args(annotation) if isinstance(one, str)]:
+        return f"should be {one_of(choices)}{_guess(value.strip(), choices)}"
+    low, high = parameter.min, parameter.max
+    if annotation in (int, float):
+        kind = "a whole number" if annotation is int else "a number"
+        if low is not None and high is not None:
+            return f"should be {kind} from {low} to {high}"
+        return f"should be {kind}" + (f", at least {low}" if low is not None else "")
+    return message.removeprefix("Value error, ").rstrip(".")
+
+
+def _guess(wrong: str, known: Sequence[str] | None) -> str:
+    close = difflib.get_close_matches(wrong, known or (), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def one_of(choices: Sequence[str]) -> str:
+    """``a, b or c``."""
+    return " or ".join(", ".join(part) for part in (choices[:-1], choices[-1:]) if part)
+
+
+def _in_quotes(message: str) -> str:
+    """The argument of ``Value error, 'x' is not one of …``, with a blank before it."""
+    return f" {message.split(chr(39))[1]}" if message.startswith("Value error, '") else ""
+
+
+def _in_brackets(message: str) -> str:
+    """The arguments of ``Got unexpected extra argument(s) (a b)``."""
+    return message.rsplit("(", 1)[-1].rstrip(")") if "unexpected extra" in message else ""

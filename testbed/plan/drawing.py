@@ -1,0 +1,81 @@
+"""A plan's network as a drawing for terminals: hosts, routers, and what each link between them carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from testbed.plan.model import Plan
+from topologies.link import Link
+
+
+def drawing(plan: Plan) -> list[str]:
+    """The network as trees from where the sessions send, a line each; links between the same two nodes are side by
+    side. Ways end at hosts, and where they meet a node that is drawn already. Within 80 columns, if names are short."""
+    drawn = {host["name"] for host in plan["hosts"]}
+    left = list(plan["links"])
+    lines: list[str] = []
+    starts = [session["sender_host"] for session in plan["sessions"]]
+    ends = [link["a"]["host"] for link in plan["links"]]
+    for start in dict.fromkeys([*starts, *ends]):
+        if any(start in _ends(link) for link in left):
+            lines += [start, *_branches(start, left, drawn)]
+    return lines
+
+
+def _branches(node: str, left: list[Link], drawn: set[str]) -> Iterator[str]:
+    """The lines below a node, by the links of it that are left."""
+    drawn.add(node)
+    mine = [link for link in left if node in _ends(link)]
+    neighbours = list(dict.fromkeys(_other(link, node) for link in mine))
+    for link in mine:
+        left.remove(link)
+    for number, neighbour in enumerate(neighbours):
+        last = number == len(neighbours) - 1
+        between = [link for link in mine if _other(link, node) == neighbour]
+        yield from _bundle(between, neighbour, last=last)
+        if neighbour not in drawn:
+            for line in _branches(neighbour, left, drawn):
+                yield ("     " if last else "│    ") + line
+
+
+def _bundle(links: Sequence[Link], neighbour: str, *, last: bool) -> Iterator[str]:
+    """Links to one neighbour, which is named at the first."""
+    texts = _columns(links)
+    for number, text in enumerate(texts):
+        first, final = number == 0, number == len(texts) - 1
+        stem = ("└─" if last else "├─") if first else ("  " if last else "│ ")
+        open_, close = ("─", "─") if len(texts) == 1 else ("┬", "┬") if first else ("└", "┘") if final else ("├", "┤")
+        yield f"{stem}{open_}─ {text} ─{close}" + (f"─ {neighbour}" if first else "")
+
+
+def _columns(links: Sequence[Link]) -> list[str]:
+    """A text for each link, one below the other alike."""
+    rows = [[link["name"], *properties(link)] for link in links]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True) if width)
+        .rstrip()
+        .ljust(sum(width + 2 for width in widths if width) - 2)
+        for row in rows
+    ]
+
+
+def properties(link: Link) -> list[str]:
+    """Rate, one-way delay, loss and queue, each short; "" for what does nothing."""
+    queue = link["queue"]
+    mode = "" if queue["mode"] == "backpressure" else f" {queue['mode']}"
+    return [
+        "by its trace" if link.get("trace_file") else f"{link['rate_pps']:.4g}/s",
+        f"{link['delay_ms']:g} ms",
+        f"loss {link['loss']:.2%}" if link["loss"] else "",
+        f"queue {queue['packets']}{mode}",
+    ]
+
+
+def _ends(link: Link) -> tuple[str, str]:
+    return link["a"]["host"], link["b"]["host"]
+
+
+def _other(link: Link, node: str) -> str:
+    a, b = _ends(link)
+    return b if node == a else a

@@ -1,0 +1,186 @@
+"""A run's events for programs, a JSON object a line (``--json``); their schema is ``schemas/events.schema.json``."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal, TextIO
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from testbed.plan.model import Plan
+from testbed.runner.progress import QuietProgress, Step
+from testbed.runner.sampled import RateUnit, Sampled
+
+SAMPLE_S = 1.0
+
+
+class Begun(TypedDict):
+    """The first: what will be run, where its results go, and about how long its transfer takes."""
+
+    event: Literal["begun"]
+    scenario: str
+    run: str
+    engine: str
+    folder: str
+    expected_s: float
+
+
+class StepBegun(TypedDict):
+    """A step of the run is on."""
+
+    event: Literal["step_begun"]
+    step: str
+
+
+class StepEnded(TypedDict):
+    """It ended after so many seconds of wall time, with ``failed`` where it broke down."""
+
+    event: Literal["step_ended"]
+    step: str
+    seconds: float
+    note: str
+    failed: bool
+
+
+class Sample(TypedDict):
+    """A connection, at ``t_s`` seconds since the transfer's start; null for what is not known."""
+
+    event: Literal["sample"]
+    t_s: float
+    session: str
+    connection: str
+    window_packets: float | None
+    share: float | None
+    law_share: float | None
+    """Where the law of the plan has it, if a check asks."""
+    rtt_ms: float | None
+    rate: float | None
+    rate_unit: RateUnit
+
+
+class HappenedEvent(TypedDict):
+    """Something happened to the transfer: it started or ended, or the timeline did something."""
+
+    event: Literal["happened"]
+    at_s: float
+    kind: str
+    text: str
+
+
+class Said(TypedDict):
+    """A line for people."""
+
+    event: Literal["said"]
+    text: str
+
+
+class CheckOf(TypedDict):
+    """What a check said."""
+
+    name: str
+    status: str
+    reason: str
+
+
+class VerdictEvent(TypedDict):
+    """The last, of a run that was judged."""
+
+    event: Literal["verdict"]
+    verdict: Literal["pass", "fail", "untrusted"]
+    summary: str
+    checks: list[CheckOf]
+    report: str
+    exit_code: int
+
+
+class ErrorEvent(TypedDict):
+    """The last, where there is no verdict."""
+
+    event: Literal["error"]
+    message: str
+    hint: str
+    exit_code: int
+
+
+Event = Annotated[
+    Begun | StepBegun | StepEnded | Sample | HappenedEvent | Said | VerdictEvent | ErrorEvent,
+    Field(discriminator="event"),
+]
+
+
+class EventProgress(QuietProgress):
+    """Writes steps and samples as events."""
+
+    def __init__(self, to: TextIO) -> None:
+        super().__init__()
+        self._to = to
+        self._lock = threading.Lock()
+
+    def write(self, event: Event) -> None:
+        """A line, at once."""
+        with self._lock:
+            print(json.dumps(event, ensure_ascii=False), file=self._to, flush=True)
+
+    def say(self, text: str) -> None:
+        """As an event."""
+        self.write({"event": "said", "text": text})
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[Step]:
+        """Its beginning and its end."""
+        self.write({"event": "step_begun", "step": name})
+        failed, on = True, Step(name)
+        try:
+            with super().step(name) as on:
+                yield on
+            failed = False
+        finally:
+            took_s = self.seconds.get(name, 0.0)
+            self.write({"event": "step_ended", "step": name, "seconds": took_s, "note": on.note, "failed": failed})
+
+    def _line(self, step: Step, text: str) -> None:
+        """The event says it."""
+
+    @contextmanager
+    def watching(self, plan: Plan, telemetry: Path) -> Iterator[None]:
+        """A sample of every connection each second, and what happens as it happens; the last at the end."""
+        sampled, over = Sampled(plan, telemetry), threading.Event()
+
+        def follow() -> None:
+            while not over.wait(SAMPLE_S):
+                self._tell(sampled)
+
+        thread = threading.Thread(target=follow, name="events", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            self._tell(sampled)
+
+    def _tell(self, sampled: Sampled) -> None:
+        before = len(sampled.happened)
+        sampled.look()
+        for at_s, kind, text in sampled.happened[before:]:
+            self.write({"event": "happened", "at_s": at_s, "kind": kind, "text": text})
+        for flow in sampled.flows.values():
+            self.write(
+                {
+                    "event": "sample",
+                    "t_s": round(sampled.t_s, 3),
+                    "session": flow.session,
+                    "connection": flow.connection,
+                    "window_packets": flow.window_packets,
+                    "share": flow.share,
+                    "law_share": sampled.law(flow),
+                    "rtt_ms": flow.rtt_ms,
+                    "rate": flow.rate,
+                    "rate_unit": flow.rate_unit,
+                }
+            )

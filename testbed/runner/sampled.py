@@ -1,0 +1,133 @@
+"""How a run's transfer goes, read from its telemetry while that is written; agents are not asked."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from line_protocol_parser import LineFormatError, parse_line
+
+from testbed.checks.law_ahead import SharesAhead
+from testbed.plan.model import Plan
+from testbed.plan.resolve import expected_transfer_s
+from testbed.plan.sent import traffic_of
+from testbed.runner.spools import Spools
+
+KEPT = 120
+"""Rates of a flow that are kept, one for each half second."""
+EVERY_S = 0.5
+MBIT_PER_BIT = 1e-6
+
+RateUnit = Literal["packets/s", "Mbit/s"]
+
+
+class Happened(NamedTuple):
+    """An event, in seconds since the transfer's start."""
+
+    at_s: float
+    kind: str
+    text: str
+
+
+@dataclass
+class Flow:
+    """A connection of a session, or a flow beside them, as it was sampled last; None for what is not known (yet)."""
+
+    session: str
+    connection: str
+    window_packets: float | None = None
+    share: float | None = None
+    rtt_ms: float | None = None
+    rate: float | None = None
+    """What arrives, over the last second."""
+    rate_unit: RateUnit = "packets/s"
+    rates: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    """The latest rates, one for each half second."""
+    noted_s: float = -1.0
+
+
+class Sampled:
+    """Follows a transfer."""
+
+    def __init__(self, plan: Plan, telemetry: Path) -> None:
+        """``telemetry``: the file that grows, or the folder of files."""
+        self.plan = plan
+        self.expected_s = max(expected_transfer_s(plan), 0.1)
+        self.flows: dict[tuple[str, str], Flow] = {}
+        self.happened: list[Happened] = []
+        self.t_s = 0.0
+        """The newest sample's time, in seconds since the transfer's start."""
+        windows = traffic_of(plan).windows
+        self._sources = _BESIDE | (_OF_WINDOWS if windows else _OF_OTHERS)
+        self._spools = Spools(telemetry)
+        self._start_ns: int | None = None
+        self._shares = SharesAhead(plan)
+
+    def look(self) -> None:
+        """Read what is new. A line that is none, as after a killed program, is passed over."""
+        for lines in self._spools.new_lines():
+            for line in lines:
+                if line.startswith(_OF_INTEREST):
+                    try:
+                        self._take(parse_line(line))
+                    except LineFormatError:
+                        continue
+
+    def law(self, flow: Flow) -> float | None:
+        """The share that the law of the plan gives a connection now, if a check asks for it."""
+        return self._shares.at(flow.session, flow.connection, self.t_s)
+
+    def _take(self, point: Mapping[str, Any]) -> None:
+        tags, fields, time_ns = point["tags"], point["fields"], point["time"]
+        if point["measurement"] == "event":
+            if tags["kind"] == "transfer_start":
+                self._start_ns = min(time_ns, self._start_ns or time_ns)
+            self.happened.append(Happened(fields.get("at_s", 0.0), tags["kind"], fields.get("text", "")))
+            return
+        names = self._sources.get((point["measurement"], tags.get("role", "")))
+        if names is None or self._start_ns is None:
+            return
+        at_s = (time_ns - self._start_ns) / 1e9
+        self.t_s = max(self.t_s, at_s)
+        session = tags.get("session") or point["measurement"]
+        connection = tags.get("connection") or tags.get("flow") or "1"
+        flow = self.flows.setdefault((session, connection), Flow(session, connection))
+        for name, value in fields.items():
+            if into := names.get(name):
+                attribute, scale = into
+                setattr(flow, attribute, value * scale)
+                if attribute != "rate":
+                    continue
+                flow.rate_unit = "Mbit/s" if scale == MBIT_PER_BIT else "packets/s"
+                if at_s - flow.noted_s >= EVERY_S * 0.9:
+                    flow.noted_s = at_s
+                    flow.rates.append(flow.rate or 0.0)
+
+
+_Names = Mapping[str, tuple[str, float]]
+_BESIDE: dict[tuple[str, str], _Names] = {("iperf3", ""): {"goodput_bps": ("rate", MBIT_PER_BIT)}}
+_OF_WINDOWS: dict[tuple[str, str], _Names] = {
+    ("ncp_connection", "sender"): {
+        "window_packets": ("window_packets", 1),
+        "window_share": ("share", 1),
+        "rtt_ms": ("rtt_ms", 1),
+    },
+    # Delivery is what the receiver saw arrive.
+    ("ncp_connection", "receiver"): {"delivered_pps": ("rate", 1)},
+}
+_OF_OTHERS: dict[tuple[str, str], _Names] = {
+    ("tcp_info", "sender"): {
+        "cwnd_packets": ("window_packets", 1),
+        "rtt_ms": ("rtt_ms", 1),
+        "delivery_bps": ("rate", MBIT_PER_BIT),
+    },
+    ("ndn", "consumer"): {
+        "cwnd": ("window_packets", 1),
+        "rtt_ms": ("rtt_ms", 1),
+        "goodput_bps": ("rate", MBIT_PER_BIT),
+    },
+}
+_OF_INTEREST = ("event,", "ncp_connection,", "tcp_info,", "ndn,", "iperf3,")

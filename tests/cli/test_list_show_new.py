@@ -1,0 +1,176 @@
+"""What there is, what it looks like, and a new one: `list`, `show` and `new` as a user types them."""
+
+import json
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from testbed import paths
+from testbed.checks.result import Verdict
+from testbed.cli.app import command_line
+from testbed.cli.last_verdict import ago
+from testbed.cli.scenario_seconds import seconds as seconds_by_plans
+from testbed.cli.terminal import in_ascii, speaks_unicode
+from testbed.errors import BadInput
+from testbed.plan.drawing import drawing
+from testbed.plan.model import Plan
+from testbed.plan.resolve import Choices, resolve
+from testbed.runner.progress import QuietProgress
+from testbed.scenario import files, seconds
+from testbed.scenario.load import load
+from tests.plan.test_resolve import POLICIES as TWO_POLICIES
+from tests.ready import simulated
+
+POLICIES = {**TWO_POLICIES, "delivery-rate": TWO_POLICIES["nkp24"]}
+"""All that shipped files ask for."""
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
+
+def typed(*arguments: str) -> str:
+    done = CliRunner().invoke(command_line(arguments[0]), list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def plan_of(name: str) -> Plan:
+    return resolve(load(name), POLICIES, Choices(), "20261123-000000-abcd")
+
+
+def finished(results: Path, name: str, verdict: str) -> None:
+    folder = results / name / "20261123-000000-abcd"
+    folder.mkdir(parents=True)
+    (folder / "verdict.json").write_text(json.dumps({"verdict": verdict, "run": folder.name}))
+    (folder.parent / "latest").symlink_to(folder.name)
+
+
+def test_the_list_has_a_line_for_each_file_with_what_is_known_of_it(results: Path) -> None:
+    finished(results, "startup", "untrusted")
+    lines = typed("list").splitlines()
+    shipped = [path.stem for path in (*files.scenarios(), *files.links(), *files.tables(), *files.sweeps())]
+    assert [line.split()[0] for line in lines[1:]] == shipped
+    startup = next(line for line in lines if line.startswith("startup "))
+    assert "[NKP-0024," in startup
+    assert startup.split()[-4:] == ["43", "UNTRUSTED", "just", "now"]
+
+
+def test_the_list_is_there_for_programs(results: Path) -> None:
+    finished(results, "speed-table", "fail")
+    entries = {entry["name"]: entry for entry in json.loads(typed("list", "--json"))["entries"]}
+    assert entries["startup"]["seconds"] == seconds.read()["startup"]
+    assert entries["startup"]["last"] is None
+    assert entries["speed-table"]["kind"] == "table"
+    assert entries["speed-table"]["last"]["verdict"] == "fail"
+    assert Path(entries["links-codel"]["file"]).is_file()
+
+
+def test_a_result_that_says_nothing_is_left_out(results: Path) -> None:
+    finished(results, "startup", "pass")
+    (results / "startup" / "latest" / "verdict.json").write_text("[]")
+    assert json.loads(typed("list", "--json"))["entries"][0]["last"] is None
+    assert typed("list")
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        ("2026-11-23T11:59:30+00:00", "just now"),
+        ("2026-11-23T11:00:00+00:00", "1 h ago"),
+        ("2026-11-20T11:00:00+00:00", "3 d ago"),
+        ("2026-11-23T13:00:00+00:00", "just now"),
+    ],
+)
+def test_how_long_ago(at: str, told: str) -> None:
+    assert ago(at, datetime(2026, 11, 23, 12, tzinfo=timezone.utc)) == told
+
+
+def test_the_seconds_of_the_list_are_those_of_the_plans() -> None:
+    assert seconds.read() == seconds_by_plans(POLICIES), "make it anew: python -m testbed.cli.scenario_seconds"
+
+
+def test_links_between_two_hosts_are_drawn_side_by_side() -> None:
+    assert drawing(plan_of("startup")) == [
+        "h1",
+        "└─┬─ fast  1024/s  50 ms  queue 102 ─┬─ h2",
+        "  └─ slow  128/s   50 ms  queue 13  ─┘",
+    ]
+
+
+def test_routers_are_followed_to_the_hosts_behind_them() -> None:
+    lines = drawing(plan_of("relays"))
+    assert lines[0] == "h1"
+    assert [line.split()[-1] for line in lines[1:]] == ["r1", "h2", "r2", "h2"]
+    assert lines[2].startswith("│    └")
+
+
+@pytest.mark.parametrize("path", [*files.scenarios(), *files.links()], ids=lambda path: path.stem)
+def test_every_link_of_a_shipped_scenario_is_drawn_once_within_80_columns(path: Path) -> None:
+    plan = resolve(load(str(path)), POLICIES, Choices(), "20261123-000000-abcd")
+    lines = drawing(plan)
+    words = " ".join(lines).split()
+    names = re.findall(r"─ (\S+) +(?:\S+/s|by its trace) ", "\n".join(lines))
+    assert sorted(names) == sorted(link["name"] for link in plan["links"])
+    assert {host["name"] for host in plan["hosts"]} <= set(words)
+    assert max(map(len, lines)) <= 78
+    assert all(len(in_ascii(line)) == len(line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("environment", "answer"),
+    [
+        ({}, False),
+        ({"LANG": "C.UTF-8"}, True),
+        ({"LANG": "de_DE.utf8"}, True),
+        ({"LANG": "en_GB.UTF-8", "LC_ALL": "C"}, False),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, True),
+    ],
+)
+def test_the_locale_says_whether_there_is_unicode(environment: dict[str, str], answer: bool) -> None:
+    assert speaks_unicode(environment) is answer
+
+
+def test_a_text_in_ascii_is_still_read() -> None:
+    assert in_ascii("h1 ─┬─ 8 → 1, ±3 %, é, 漢") == "h1 -+- 8 > 1, +/-3 %, e, ?"
+
+
+def test_a_new_scenario_passes_as_it_is_and_is_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    assert "--engine sim" in typed("new", str(file))
+    before = file.read_text()
+    verdict = simulated(load(str(file)), QuietProgress(), seed=None, quick=False).without_database(None)
+    assert isinstance(verdict, Verdict)
+    assert {check.status for check in verdict.checks} == {"pass"}
+    with pytest.raises(BadInput, match="there already"):
+        typed("new", str(file))
+    assert file.read_text() == before
+    quick = simulated(load(str(file), quick=True), QuietProgress(), seed=None, quick=True).without_database(None)
+    assert quick.verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Mine", "lower-case"),
+        ("a" * 33, "32 at most"),
+        ("/nowhere/at/all/mine.yaml", "there is no folder"),
+        ("list", "something else already"),
+        ("speed-table", "something else already"),
+        ("startup", "there already"),
+    ],
+)
+def test_a_name_that_can_t_be_is_refused(name: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        typed("new", name)
+
+
+def test_a_name_without_a_folder_goes_to_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "SCENARIOS", tmp_path)
+    typed("new", "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
