@@ -251,6 +251,13 @@ def test_what_there_is_no_trace_of_is_refused_by_name() -> None:
     assert "--qlog: it tells what NCP's sessions do, and ndn sends by ndn" in said
 
 
+def test_traces_are_of_a_single_run() -> None:
+    asked = ["run", "startup", "--engine", "sim", "--repeat", "2", "--qlog"]
+    refused = CliRunner().invoke(command_line("run"), asked).exception
+    assert isinstance(refused, BadInput)
+    assert "--pcap and --qlog: they are of a single run; leave --repeat out" in refused.message
+
+
 def test_a_trace_that_was_cut_off_is_bad_input(traced: Path) -> None:
     file = traced / SENDER
     file.write_text(file.read_text()[:-20])
