@@ -23,7 +23,7 @@ PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
 """Of a full frame, with TCP's timestamps; the program's own headers are part of it."""
 START_UP_S = 2.0
 """What both ends may take before the first byte, about."""
-MOST_FILES, MOST_FOLDER_BYTES = 2000, 512 << 20
+MOST_FILES, MOST_FOLDER_BYTES = 20_000, 512 << 20
 PASSED_OVER = frozenset({"__pycache__", ".git"})
 
 
