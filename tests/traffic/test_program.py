@@ -358,3 +358,23 @@ def test_verify_says_that_the_program_is_not_with_the_results(tmp_path: Path, pl
         "plan.json: what is sent is a program of the user's own, which is not with the results"
     ]
     assert not verified.differences
+
+
+def test_several_share_a_bottleneck(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    head, rest = SCENARIO.split("links:\n")
+    sessions = "topology: dumbbell\nsessions: [{name: one}, {name: two, start: 1s}]\n"
+    neck = f"{sessions}links:\n  - {{name: neck, rate: 8mbit, delay: 20ms}}\n"
+    fair = "checks:\n  - {name: fair, judge: fair_share, min: 0.8, from: 1s, to: 2s}\n"
+    text = head + neck + rest[rest.index("program:") :].replace("checks:\n", fair)
+    plan = planned(tmp_path, text=text)
+    one, two = plan["sessions"]
+    assert (one["start_s"], two["start_s"]) == (0, 1)
+    assert one["payload_seed"] != two["payload_seed"]
+    assert two["expected_s"] == one["expected_s"] + 1
+    ends = [
+        (end["role"], end["local"], end["remote"]) for end in traffic.of(plan).sockets(plan) if end["session"] == "two"
+    ]
+    assert ends == [("sender", "198.18.4.1:0", "198.18.5.2:0"), ("receiver", "198.18.5.2:0", "198.18.4.1:0")]
+    with pytest.raises(BadInput, match=r"sessions\.two\.connections: a program is told of addresses"):
+        planned(tmp_path, text=text.replace("start: 1s", "connections: 2"))
