@@ -25,12 +25,16 @@ LIMITS = ((resource.RLIMIT_DATA, MOST_MEMORY_BYTES), (resource.RLIMIT_CORE, 0))
 """What an agent may have at most that has no limits of a container's."""
 
 
+WRITABLE_BY_ANYBODY = ("/", "/home", "/var", "/tmp", "/var/tmp", "/run", "/run/lock", "/dev/mqueue", "/dev/shm")
+"""Where a machine may have a file system of its own in which any user can write."""
+
+
 def with_mounts(command: Sequence[str], bound: Mapping[Path, Path], *, read_only: bool = False) -> list[str]:
     """``command`` in a mount namespace of its own, with each path bound to another one; where ``read_only``, nothing
     but what is bound can be written to of the machine's disk and memory."""
     script = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 1; shift 2; done; shift; '
     if read_only:
-        script += "for at in / /tmp /var/tmp /dev/shm; do "
+        script += f"for at in {' '.join(WRITABLE_BY_ANYBODY)}; do "
         script += '! mountpoint -q "$at" || mount -o remount,bind,ro "$at" || exit 1; done; '
     script += 'exec "$@"'
     pairs = [str(path) for pair in bound.items() for path in pair]
