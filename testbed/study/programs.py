@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from testbed import build, paths
 from testbed.engines import Engine, Programs
@@ -31,18 +30,6 @@ class OfCommit(Programs):
     commit: str = ""
     """Its full name."""
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """In another process; on another machine they may have to be built first."""
-        self.__dict__.update(state)
-        if missing := [name for name, path in self.binaries.items() if not path.exists()]:
-            COMMITS.mkdir(parents=True, exist_ok=True)
-            with (COMMITS.parent / "commits.flock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                if _git("cat-file", "-e", f"{self.commit}^{{commit}}").returncode:
-                    raise CannotRun(f"commit {self.commit[:12]}: this machine's checkout has no such commit")
-                sources = _sources(self.commit)
-                build.build_programs(*missing, source=sources, into=sources / ".build" / "bin")
-
 
 def programs(revision: str | None, engine: Engine, progress: Progress) -> Programs:
     """Of a commit, or of the checkout as it is without one or for a dot; built where they are not yet. BadInput for a
@@ -53,6 +40,24 @@ def programs(revision: str | None, engine: Engine, progress: Progress) -> Progra
     theirs = of_sources(_sources(commit), engine)
     others = build.build_programs(*engine.programs) if engine.programs != (engine.agent,) else {}
     return OfCommit({**others, **theirs.binaries}, theirs.policies, theirs.code, commit)
+
+
+def build_missing(programs: Programs) -> None:
+    """What a run of a study needs that another machine planned: a commit's end points that this one lacks are built.
+
+    Raises:
+        CannotRun: the checkout has no such commit.
+    """
+    if not isinstance(programs, OfCommit):
+        return
+    if missing := [name for name, path in programs.binaries.items() if not path.exists()]:
+        COMMITS.mkdir(parents=True, exist_ok=True)
+        with (COMMITS.parent / "commits.flock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _git("cat-file", "-e", f"{programs.commit}^{{commit}}").returncode:
+                raise CannotRun(f"commit {programs.commit[:12]}: this machine's checkout has no such commit")
+            sources = _sources(programs.commit)
+            build.build_programs(*missing, source=sources, into=sources / ".build" / "bin")
 
 
 def of_sources(sources: Path, engine: Engine) -> Programs:

@@ -16,6 +16,7 @@ from testbed.study import kept
 from testbed.study.carry_out import carry_out, note_code
 from testbed.study.cell import Cell
 from testbed.study.executor import USUAL_S, Found, Study
+from testbed.study.programs import build_missing
 
 
 @dataclass
@@ -50,6 +51,7 @@ class Runs(Study[Cell, Found]):
 
     def make(self, key: Cell) -> Found:
         """A run, to its verdict."""
+        build_missing(key.programs)
         place = self.folder / key.folder
         run = key.run(place)
         self.carry_out(run)

@@ -1,7 +1,7 @@
 """A commit's end points that come from another machine are built where they are missing."""
 
-import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,13 +9,15 @@ import pytest
 from testbed import build
 from testbed.errors import CannotRun
 from testbed.history import git
+from testbed.runner.progress import QuietProgress
 from testbed.study import programs
+from testbed.study.cell import Cell
 from testbed.study.programs import OfCommit
+from testbed.study.runs import Runs
 
 
-def arrived(binary: Path, commit: str) -> OfCommit:
-    found: OfCommit = pickle.loads(pickle.dumps(OfCommit({"ncp-sim": binary}, {}, b"", commit)))
-    return found
+def arrived(binary: Path, commit: str) -> None:
+    programs.build_missing(OfCommit({"ncp-sim": binary}, {}, b"", commit))
 
 
 def test_only_what_is_missing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +27,7 @@ def test_only_what_is_missing_is_built(tmp_path: Path, monkeypatch: pytest.Monke
     there = tmp_path / "ncp-sim"
     there.touch()
     commit = git("rev-parse", "HEAD").stdout.decode().strip()
-    assert arrived(there, commit).commit == commit
+    arrived(there, commit)
     assert not built
     arrived(tmp_path / "gone", commit)
     sources = tmp_path / "commits" / commit[:16]
@@ -37,3 +39,17 @@ def test_a_commit_that_is_not_here_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
     with pytest.raises(CannotRun, match="commit 012345678901: this machine's checkout has no such commit"):
         arrived(tmp_path / "gone", "0123456789" * 4)
+
+
+class Nothing(Runs[None]):
+    """A study that reads nothing of its runs."""
+
+    def read(self, key: Cell, run: Path, attempts: int) -> None:
+        """Nothing."""
+
+
+def test_a_study_has_them_built_before_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
+    key: Any = SimpleNamespace(programs=OfCommit({"ncp-sim": tmp_path / "gone"}, {}, b"", "0123456789" * 4))
+    with pytest.raises(CannotRun, match="no such commit"):
+        Nothing(tmp_path, QuietProgress()).make(key)
