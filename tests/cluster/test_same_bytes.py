@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from testbed.doctor.guest_kernel import Kernel
 from testbed.documents import read_json
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import Loopback
@@ -11,9 +14,9 @@ COMPARISON = ("compare", "--scenario", "startup", "a:", "b:policy=previous", "--
 OF_A_RUN = ("plan.json", "telemetry.lp", "derived.lp", "verdict.json", "windows.csv")
 
 
-def runs_of(results: Path) -> dict[Path, list[bytes]]:
-    """What the comparison's runs have left, by their places."""
-    cells = (results / "compare" / "latest").resolve() / "cells"
+def runs_of(results: Path, study: str = "compare") -> dict[Path, list[bytes]]:
+    """What a study's runs have left, by their places."""
+    cells = (results / study / "latest").resolve() / "cells"
     return {
         run.relative_to(cells): [(run / name).read_bytes() for name in OF_A_RUN]
         for run in cells.glob("*/*/*")
@@ -38,6 +41,19 @@ def test_a_sweep_and_a_comparison_are_the_same_bytes(place: Place, cluster_of: C
     made_by = {read_json(path)["worker"] for path in there.glob("compare/*/cells/*/*/*/provenance.json")}
     assert made_by == {"one", "two"}
     assert not [path for path in there.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.nightly
+def test_runs_in_the_guest_are_the_same_bytes(
+    place: Place, cluster_of: Callable[..., Loopback], exact_kernel: Kernel
+) -> None:
+    asked = ("run", "startup", "--repeat", "4", "--quick", "--engine", "vkernel")
+    place.run("here", *asked)
+    cluster_of("one", "two")
+    assert "by host: one " in place.run("there", *asked, "--cluster")
+    here, there = (runs_of(place.path / results, "startup") for results in ("here", "there"))
+    assert len(there) == 4
+    assert there == here
 
 
 def test_where_there_is_no_cluster_it_says_so(place: Place) -> None:
