@@ -57,7 +57,7 @@ def job(sweep: str, options: Sequence[str], commit: str, asked: Asked) -> dict[s
         "name": "part",
         "image": asked.image,
         "command": ["bash", "-c", script(sweep, options, commit, asked)],
-        "resources": {"requests": resources, "limits": resources},
+        "resources": {"requests": resources, "limits": {**resources}},
         "volumeMounts": [{"name": "shared", "mountPath": SHARED}, {"name": "own", "mountPath": OWN}],
     }
     return {
@@ -70,7 +70,7 @@ def job(sweep: str, options: Sequence[str], commit: str, asked: Asked) -> dict[s
             "parallelism": asked.parts,
             "backoffLimitPerIndex": ALLOWED_FAILURES,
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": {**labels}},
                 "spec": {
                     "restartPolicy": "Never",
                     "automountServiceAccountToken": False,

@@ -79,6 +79,7 @@ def test_the_verb_prints_it(place: Place) -> None:
         assert "has changes that are in no commit" in said  # a developer's checkout
         return
     assert process.returncode == 0, said
+    assert "&id" not in said  # who reads it need not look for what is meant elsewhere
     document = YAML(typ="safe").load(said)
     jsonschema.validate(document, SCHEMA)
     commit = subprocess.run(
