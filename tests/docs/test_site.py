@@ -58,6 +58,7 @@ def test_links_lead_to_pages_of_the_site_or_to_the_repository(
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1200)
 def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
     """Nothing is missing, too wide or fetched from a network, at any width; diagrams are drawn."""
     if not machine.site_tools().ok:
