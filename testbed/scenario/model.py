@@ -162,7 +162,9 @@ class Scenario(Section):
         given = [name for name in TRAFFIC if getattr(self, name) is not None]
         if len(given) != 1:
             said = " and ".join(given) or "none"
-            raise ValueError(f"what is sent is told by exactly one of {', '.join(TRAFFIC)}; here is {said}")
+            raise ValueError(
+                f"a scenario has exactly one of {', '.join(TRAFFIC)}, which says what is sent; here is {said}"
+            )
         for check in self.checks:
             if self.traffic not in check.of_traffic:
                 kinds = " or ".join(check.of_traffic)
