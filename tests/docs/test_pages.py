@@ -88,3 +88,20 @@ def test_a_wall_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"{'x' * MOST_CHARACTERS}\n| {'y' * MOST_CHARACTERS} |\n")
     assert walls(page) == [2]
+
+
+def run_on_lists(page: Path) -> list[str]:
+    """Lists without a blank line before them: the site shows them as part of the paragraph, unlike GitHub."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^(?!\s|[-*] |\d+\. |\||#|<!--).+\n *[-*] .*$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_list_begins_after_a_blank_line(page: Path) -> None:
+    assert run_on_lists(page) == []
+
+
+def test_a_list_that_runs_on_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("One:\n\n- a\n  b\n- c\n\nTwo:\n- d\n")
+    assert run_on_lists(page) == ["Two:\n- d"]
