@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,15 +55,16 @@ class Place:
             "NCP_TESTBED_RESULTS": str(self.path / results),
             "NCP_TESTBED_STATE": str(self.path / "state"),
         }
-        process = subprocess.Popen(
-            [sys.executable, "-m", "testbed", *arguments],
-            cwd=paths.CHECKOUT,
-            env=environment,
-            stdout=said.open("a") if said else subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        with said.open("a") if said else nullcontext(subprocess.PIPE) as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "testbed", *arguments],
+                cwd=paths.CHECKOUT,
+                env=environment,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
         self.processes.append(process)
         return process
 
