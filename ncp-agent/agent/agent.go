@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/agents/payload"
 	"ncp-testbed/ncp-agent/drive"
 	"ncp-testbed/ncp-agent/plan"
 	"ncp-testbed/ncp-agent/qlog"
 	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/telemetry"
 	"ncp-testbed/telemetry/push"
 )

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/ncp-agent/drive"
 	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/program/controlsocket"
 )
 
 // maxPauseMS is far above what an experiment pauses for.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"sync"
 
-	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/ndn-agent/plan"
+	"ncp-testbed/program/controlsocket"
 )
 
 // Status is the answer to GET /state.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/agents/jsonfile"
 	"ncp-testbed/agents/payload"
 	"ncp-testbed/ndn-agent/drive"
@@ -16,6 +15,7 @@ import (
 	"ncp-testbed/ndn-agent/lp"
 	"ncp-testbed/ndn-agent/plan"
 	"ncp-testbed/ndn-agent/produce"
+	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/telemetry"
 	"ncp-testbed/telemetry/push"
 )

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"ncp-testbed/agents/agenttest"
-	"ncp-testbed/program/controlsocket"
 	"ncp-testbed/ndn-agent/agent"
 	"ncp-testbed/program"
+	"ncp-testbed/program/controlsocket"
 )
 
 func TestMain(m *testing.M) { agenttest.Main(m, run) }
