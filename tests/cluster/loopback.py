@@ -18,6 +18,7 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.cluster import model
+from testbed.runner.interrupts import interruptible
 
 UNSOUND = Path(__file__).parent / "workers"
 """Programs that stand in a worker's place."""
@@ -160,4 +161,5 @@ def main(workers: int, command: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))
+    with interruptible():
+        sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import psutil
 
+from testbed.runner.interrupts import interruptible
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import loopback, until
 
@@ -108,4 +109,5 @@ def _cpu_s(pids: Iterable[int]) -> float:
 
 
 if __name__ == "__main__":
-    main(*(int(given) for given in (sys.argv[1:] + ["3", "50"][len(sys.argv) - 1 :])))
+    with interruptible():
+        main(*(int(given) for given in (sys.argv[1:] + ["3", "50"][len(sys.argv) - 1 :])))

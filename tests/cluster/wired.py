@@ -33,6 +33,8 @@ class Wired(Loopback):
         self.switch, self.network = f"ncpt-{secrets.token_hex(2)}", free_network()
         self.address = f"{self.network}.253"
         self.parts: list[str] = []
+        self.further: dict[str, str] = {}
+        """What else is set for parts."""
 
     def disk(self, name: str) -> Path:
         """A worker's."""
@@ -46,7 +48,7 @@ class Wired(Loopback):
         folders = {key: str(disk / key) for key in ("TMPDIR", "NCP_TESTBED_STATE", "NCP_TESTBED_RUN")}
         for folder in folders.values():
             Path(folder).mkdir(exist_ok=True)
-        return ["ip", "netns", "exec", f"{self.switch}-{name}"], folders
+        return ["ip", "netns", "exec", f"{self.switch}-{name}"], {**folders, **self.further}
 
     def unplug(self, name: str, *, out: bool = True) -> None:
         """Take a part's cable out, or put it in again."""
@@ -54,6 +56,7 @@ class Wired(Loopback):
 
     def fill(self, name: str) -> None:
         """Leave no byte free on a worker's disk."""
+        (self.disk(name) / "filling").write_text("x")  # a size of 0 is no limit
         disk = os.statvfs(self.disk(name))
         self._size(name, (disk.f_blocks - disk.f_bfree) * disk.f_frsize)
 

@@ -1,4 +1,4 @@
-"""A worker whose runs, once begun, go no further while there is a file ``hold`` on its disk."""
+"""A worker whose runs, once begun, stay on while there is a file ``hold`` on its disk, and take some time more."""
 
 import os
 import time
@@ -10,6 +10,7 @@ sound = work._one
 
 
 def one(study: bytes, key: bytes, host: str) -> bytes:
+    time.sleep(float(os.environ.get("NCP_TEST_RUN_S", "0")))
     while (Path(os.environ["TMPDIR"]).parent / "hold").exists():
         time.sleep(0.05)
     return sound(study, key, host)
