@@ -7,7 +7,6 @@ import os
 import stat
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from mininet.topo import Topo
 
 from topologies.emulated_link import EmulatedLink
 from topologies.hosts import RoutedHost
-from topologies.layout import Edge, Layout, Node
+from topologies.layout import Edge, Graph, Layout, Node
 from topologies.layout import Path as LayoutPath
 
 
@@ -27,14 +26,6 @@ class TopoError(ValueError):
         self.field = field
 
 
-@dataclass(frozen=True)
-class Graph:
-    """The nodes of a topology, and its links in the order that they were added; a link without a key has no name."""
-
-    nodes: tuple[str, ...]
-    links: tuple[tuple[str | None, str, str], ...]
-
-
 def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
     """Make a topology of the class in the file, as ``mn --custom`` does; raises :class:`TopoError`.
 
@@ -44,12 +35,14 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
         _refuse_what_others_may_write(file.resolve())
     topo_class = _class(file, class_name)
     added: list[tuple[str | None, str, str]] = []
+    told: list[Mapping[str, Any]] = []
 
     class Recorded(topo_class):  # type: ignore[misc, valid-type]
         # Mininet's own list of links is sorted.
         def addLink(self, node1: str, node2: str, *args: Any, **more: Any) -> Any:  # noqa: N802
             key = super().addLink(node1, node2, *args, **more)
             added.append((key if isinstance(key, str) else None, node1, node2))
+            told.append(more)
             return key
 
     try:
@@ -57,7 +50,14 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise TopoError("class", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}") from error
-    return Graph(tuple(topo.nodes(sort=False)), tuple(added))
+    return Graph(tuple(topo.nodes(sort=False)), tuple(added), tuple(told))
+
+
+def topo_classes(file: Path) -> list[str]:
+    """The names of a file's ``Topo`` classes of its own; raises :class:`TopoError`. It is carried out, too."""
+    if os.geteuid() == 0:
+        _refuse_what_others_may_write(file.resolve())
+    return [key for key, value in _carried_out(file).items() if _is_topo(value) and value is not Topo]
 
 
 def _refuse_what_others_may_write(file: Path) -> None:
@@ -115,8 +115,8 @@ def route(topo: Topo, *paths: Sequence[str]) -> None:
         )
 
 
-def _class(file: Path, name: str) -> type[Topo]:
-    """Runs the file as ``mn --custom`` does: in names of its own."""
+def _carried_out(file: Path) -> dict[str, Any]:
+    """Runs the file as ``mn --custom`` does: in names of its own, which are returned."""
     names: dict[str, Any] = {}
     try:
         text = file.read_text(encoding="utf-8")
@@ -130,6 +130,11 @@ def _class(file: Path, name: str) -> type[Topo]:
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise TopoError("file", f"{file} can't be loaded: {said}{_line(file, error)}") from error
+    return names
+
+
+def _class(file: Path, name: str) -> type[Topo]:
+    names = _carried_out(file)
     topos = [key for key, value in names.items() if _is_topo(value) and value is not Topo]
     if name not in names:
         near = difflib.get_close_matches(name, topos, n=1)

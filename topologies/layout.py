@@ -5,9 +5,9 @@ Standard library only, so that ``mn --custom`` gets the same shapes, addresses a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 from topologies.link import end_address, interface_name
 from topologies.typed_dict import TypedDict
@@ -49,6 +49,16 @@ class Path:
 
     sender: str
     edges: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A topology of the user's own: its nodes, and its links in their order; one without a name has None."""
+
+    nodes: tuple[str, ...]
+    links: tuple[tuple[str | None, str, str], ...]
+    options: tuple[Mapping[str, Any], ...] = ()
+    """What a Mininet topology says of each link."""
 
 
 @dataclass(frozen=True)
@@ -111,65 +121,3 @@ class Layout:
             there = edge.b if near == 1 else edge.a
             yield index, end_address(index, near), end_address(index, far), at, there
             at = there
-
-
-def parallel(names: Sequence[str]) -> Layout:
-    """``h1`` and ``h2`` with a link of each name between them."""
-    edges = tuple(Edge(name, "h1", "h2") for name in names)
-    return Layout(("h1", "h2"), (), edges, tuple(Path("h1", (name,)) for name in names))
-
-
-def relays(names: Sequence[str]) -> Layout:
-    """``h1`` and ``h2`` with a path of each name, through a node of its own.
-
-    Path number i is the links ``<name>-1`` (``h1`` to ``r<i>``) and ``<name>-2`` (``r<i>`` to ``h2``).
-    """
-    nodes = tuple(Node(f"r{number}") for number in range(1, len(names) + 1))
-    edges = tuple(
-        Edge(f"{name}-{hop}", *ends)
-        for name, node in zip(names, nodes, strict=True)
-        for hop, ends in enumerate(pairwise(("h1", node.name, "h2")), start=1)
-    )
-    paths = tuple(Path("h1", (f"{name}-1", f"{name}-2")) for name in names)
-    return Layout(("h1", "h2"), nodes, edges, paths)
-
-
-def dumbbell(bottleneck: str, pairs: int, cross: int = 0) -> Layout:
-    """Senders ``a<i>`` and receivers ``b<i>`` on either side of one link, between the routers ``r1`` and ``r2``.
-
-    The first ``pairs`` of them have agents, ``cross`` more are for other traffic. A path per pair: by the links
-    ``access-a<i>``, the bottleneck and ``access-b<i>``.
-    """
-    edges = [Edge(bottleneck, "r1", "r2")]
-    paths: list[Path] = []
-    hosts: list[str] = []
-    others: list[str] = []
-    for number in range(1, pairs + cross + 1):
-        left, right = f"a{number}", f"b{number}"
-        edges += [Edge(f"access-{left}", left, "r1"), Edge(f"access-{right}", "r2", right)]
-        paths.append(Path(left, (f"access-{left}", bottleneck, f"access-{right}")))
-        (hosts if number <= pairs else others).extend((left, right))
-    nodes = (Node("r1"), Node("r2"), *(Node(name, forwards=False) for name in others))
-    return Layout(tuple(hosts), nodes, tuple(edges), tuple(paths))
-
-
-def star(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Layout:
-    """A host ``h<i>`` for each name, linked by the link of that name with the router ``r1``.
-
-    A path per pair of hosts, sender first.
-    """
-    edges = tuple(Edge(name, f"h{number}", "r1") for number, name in enumerate(names, start=1))
-    link_of = {edge.a: edge.name for edge in edges}
-    paths = tuple(Path(sender, (link_of[sender], link_of[receiver])) for sender, receiver in pairs)
-    return Layout(tuple(link_of), (Node("r1"),), edges, paths)
-
-
-def chain(names: Sequence[str]) -> Layout:
-    """Hosts ``h1``, ``h2``, … in a row, with a link of each name from one to the next.
-
-    No packet crosses more than one link: what goes further is passed on by the agents on the hosts between, so there
-    are no paths and no routes.
-    """
-    hosts = tuple(f"h{number}" for number in range(1, len(names) + 2))
-    edges = tuple(Edge(name, a, b) for name, (a, b) in zip(names, pairwise(hosts), strict=True))
-    return Layout(hosts, (), edges, ())

@@ -19,8 +19,8 @@ _CHECKOUT = Path(inspect.getfile(inspect.currentframe())).resolve().parent.paren
 if str(_CHECKOUT) not in sys.path:
     sys.path.insert(0, str(_CHECKOUT))
 
-from topologies.layout import parallel  # noqa: E402
 from topologies.planned import add_layout  # noqa: E402
+from topologies.shapes.parallel import parallel  # noqa: E402
 
 
 class Parallel(Topo):

@@ -34,7 +34,7 @@ GROUPS = {
         "shell": "shell",
         "completion": "completion",
     },
-    "Bring in, hand out": {"graph": "graph"},
+    "Bring in, hand out": {"graph": "graph", "import": "import_"},
     "Work on the testbed": {"new": "new", "validate": "scenario", "docs": "docs", "conform": "conform", "test": "test"},
     "Many machines": {"cluster": "cluster"},  # last, as Typer shows verbs with verbs of their own there
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ import typer
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.output import OutputOption, write_output
 from testbed.cli.planned import planned
+from testbed.elsewhere import to_clab
 from testbed.graph import FORMATS, draw
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -25,14 +27,22 @@ def register(app: typer.Typer) -> None:
             str, typer.Argument(metavar="SCENARIO|RESULT", help="A scenario's name or YAML file, or a result folder.")
         ],
         form: Annotated[
-            Literal["svg", "mermaid", "drawio"], typer.Option("--format", help="For a page, for Markdown, or to edit.")
+            Literal["svg", "mermaid", "drawio", "clab"],
+            typer.Option("--format", help="For a page, for Markdown, to edit, or as containerlab's file."),
         ] = "svg",
         output: OutputOption = None,
         set_: SetOption = [],  # noqa: B006
         quick: QuickOption = False,
     ) -> None:
         """Draw the topology: hosts, routers, and links with what they do."""
-        write_output(FORMATS[form](draw(_plan(what, set_, quick))), output)
+        plan = _plan(what, set_, quick)
+        if form != "clab":
+            write_output(FORMATS[form](draw(plan)), output)
+            return
+        text, lost = to_clab(plan)
+        write_output(text, output)
+        for line in lost:
+            print(f"not carried: {line}", file=sys.stderr)
 
 
 def _plan(what: str, assignments: list[str], quick: bool) -> Plan:

@@ -1,21 +1,20 @@
-"""A scenario over a Mininet topology of the user's own: its links are the scenario's, its paths the sessions'."""
+"""A scenario over a topology of the user's own: its links are the scenario's, its paths the sessions'.
+
+Who is linked with whom is told by the links themselves (``graph``), or by a Mininet ``Topo`` (``custom``).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from testbed.errors import BadInput, CannotRun
 from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.links import Link
 from testbed.scenario.model import Scenario
-from topologies.layout import Ambiguous, Edge, Layout, Node, Path
+from topologies.layout import Ambiguous, Edge, Graph, Layout, Node, Path
 from topologies.link import interface_name
-
-if TYPE_CHECKING:
-    from topologies.custom import Graph
 
 MOST_INTERFACE_CHARACTERS = 15
 
@@ -40,7 +39,29 @@ def custom(scenario: Scenario, resolver: Resolver) -> Topology:
     return Topology(layout, links, links, {}, sessions=sessions, cross_traffic=others)
 
 
-def _read(scenario: Scenario, scenario_file: FilePath) -> Graph:
+def _read(scenario: Scenario, file: FilePath) -> Graph:
+    graph = _of_links(scenario.links) if scenario.topology.kind == "graph" else _of_mininet(scenario, file)
+    where = f"{file}: " + ("links" if scenario.topology.kind == "graph" else "topology.class")
+    for name in graph.nodes:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+            raise BadInput(f"{where}: node {name!r}: use letters, digits, - and _")
+        if len(interface_name(name, len(graph.links))) > MOST_INTERFACE_CHARACTERS:
+            most = MOST_INTERFACE_CHARACTERS - len(interface_name("", len(graph.links)))
+            raise BadInput(
+                f"{where}: node {name!r}: its interfaces' names would be longer than Linux allows; use {most} "
+                "characters at most"
+            )
+    return graph
+
+
+def _of_links(links: Sequence[Link]) -> Graph:
+    """By the links' own ends; nodes in the order in which they are named."""
+    ends = [link.ends for link in links if link.ends]
+    nodes = dict.fromkeys(node for pair in ends for node in pair)
+    return Graph(tuple(nodes), tuple((link.name, *link.ends) for link in links if link.ends))
+
+
+def _of_mininet(scenario: Scenario, scenario_file: FilePath) -> Graph:
     try:
         from topologies.custom import TopoError, read_topo
     except ImportError as error:
@@ -51,19 +72,9 @@ def _read(scenario: Scenario, scenario_file: FilePath) -> Graph:
     assert asked.file is not None
     assert asked.class_name is not None
     try:
-        graph = read_topo(scenario_file.parent / asked.file, asked.class_name, asked.options)
+        return read_topo(scenario_file.parent / asked.file, asked.class_name, asked.options)
     except TopoError as error:
         raise BadInput(f"{scenario_file}: topology.{error.field}: {error}") from error
-    for name in graph.nodes:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-            raise BadInput(f"{scenario_file}: topology.class: node {name!r}: use letters, digits, - and _")
-        if len(interface_name(name, len(graph.links))) > MOST_INTERFACE_CHARACTERS:
-            most = MOST_INTERFACE_CHARACTERS - len(interface_name("", len(graph.links)))
-            raise BadInput(
-                f"{scenario_file}: topology.class: node {name!r}: its interfaces' names would be longer than Linux "
-                f"allows; use {most} characters at most"
-            )
-    return graph
 
 
 def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 
 from testbed.errors import BadInput
@@ -9,9 +10,13 @@ from testbed.plan.custom import custom
 from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Access
-from topologies import layout
 from topologies.layout import Layout, Path
 from topologies.link import Link, resolve_link
+from topologies.shapes.chain import chain
+from topologies.shapes.dumbbell import dumbbell
+from topologies.shapes.parallel import parallel
+from topologies.shapes.relays import relays
+from topologies.shapes.star import star
 from topologies.units import QueueLength, Rate
 
 
@@ -20,21 +25,22 @@ def resolve_topology(scenario: Scenario, file: FilePath, seed: int, frame_bytes:
 
     Raises :class:`BadInput` for what its kind of topology can't have.
     """
-    makers = {
-        "parallel": _parallel,
-        "relays": _relays,
-        "dumbbell": _dumbbell,
-        "star": _star,
-        "chain": _chain,
-        "custom": custom,
-    }
-    return makers[scenario.topology.kind](scenario, Resolver(file, seed, frame_bytes))
+    make = MAKERS.get(scenario.topology.kind, _shaped)
+    return make(scenario, Resolver(file, seed, frame_bytes))
 
 
-def _parallel(scenario: Scenario, resolver: Resolver) -> Topology:
-    shape = layout.parallel([link.name for link in scenario.links])
-    links = resolver.links(scenario.links, shape.edges)
-    return Topology(shape, links, links, {}, [list(shape.paths)])
+def _shaped(scenario: Scenario, resolver: Resolver) -> Topology:
+    """A topology that is told by its shape alone. What a router sends into has its queue in the middle."""
+    shape = scenario.topology.shape
+    assert shape.layout is not None, f"topology {scenario.topology.kind} needs a maker"
+    layout = shape.layout([link.name for link in scenario.links])
+    at_senders = {path.edges[0] for path in layout.paths} - {edge for path in layout.paths for edge in path.edges[1:]}
+    asked = [
+        link if link.name in at_senders else queued_in_the_middle(link, f"{resolver.file}: links.{link.name}")
+        for link in scenario.links
+    ]
+    links = resolver.links(asked, layout.edges)
+    return Topology(layout, links, links, {}, [list(layout.paths)])
 
 
 def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
@@ -44,8 +50,8 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
                 f"{resolver.file}: links.{link.name}.trace: a path through a relay has one constant rate on both "
                 "of its hops; give a rate alone, or use topology: parallel"
             )
-    shape = layout.relays([link.name for link in scenario.links])
-    whole = resolver.links(scenario.links, layout.parallel([link.name for link in scenario.links]).edges)
+    shape = relays([link.name for link in scenario.links])
+    whole = resolver.links(scenario.links, parallel([link.name for link in scenario.links]).edges)
     hops: dict[str, list[Link]] = {}
     for link, path, planned in zip(scenario.links, shape.paths, whole, strict=True):
         # The queue is sized to the path's delay, and impairments meet a packet once, on the first hop.
@@ -82,7 +88,7 @@ def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     if bottleneck.name.startswith("access-"):
         raise BadInput(f"{where}.name: names with access- are those of the links around it; use another, like core")
     sessions = len(scenario.sessions) or 1
-    shape = layout.dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
+    shape = dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
     core = resolver.link(queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
     links = [core, *_access(scenario, resolver, core, shape)]
     connections = [session.connections for session in scenario.sessions] or [1]
@@ -124,7 +130,7 @@ def _access(scenario: Scenario, resolver: Resolver, core: Link, shape: Layout) -
 def _star(scenario: Scenario, resolver: Resolver) -> Topology:
     sessions = [(str(entry.sender), str(entry.receiver)) for entry in scenario.sessions] or [("h1", "h2")]
     others = [(str(entry.sender), str(entry.receiver)) for entry in scenario.cross_traffic]
-    shape = layout.star([link.name for link in scenario.links], [*sessions, *others])
+    shape = star([link.name for link in scenario.links], [*sessions, *others])
     asked = [queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
     links = resolver.links(asked, shape.edges)
     connections = [session.connections for session in scenario.sessions] or [1]
@@ -139,8 +145,19 @@ def _star(scenario: Scenario, resolver: Resolver) -> Topology:
 
 
 def _chain(scenario: Scenario, resolver: Resolver) -> Topology:
-    shape = layout.chain([link.name for link in scenario.links])
+    shape = chain([link.name for link in scenario.links])
     links = resolver.links(scenario.links, shape.edges)
     # From the last host to the first, as Data goes.
     whole = Path(shape.hosts[-1], tuple(edge.name for edge in reversed(shape.edges)))
     return Topology(shape, links, links, {}, [[whole]])
+
+
+MAKERS: Mapping[str, Callable[[Scenario, Resolver], Topology]] = {
+    "relays": _relays,
+    "dumbbell": _dumbbell,
+    "star": _star,
+    "chain": _chain,
+    "graph": custom,
+    "custom": custom,
+}
+"""Of topologies for which names of links are not enough."""

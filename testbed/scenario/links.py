@@ -68,6 +68,8 @@ class Link(Section):
 
     name: Name
     """What checks, timeline and results call it."""
+    ends: tuple[Name, Name] | None = None
+    """The two nodes that it is between, with topology ``graph``."""
     rate: LinkRate
     """Of full-size frames, in each direction."""
     delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
@@ -107,6 +109,8 @@ class Link(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Link:
+        if self.ends and self.ends[0] == self.ends[1]:
+            raise ValueError(f"link {self.name!r} leads from {self.ends[0]} to itself; name two nodes")
         if self.burst_loss and self.loss:
             raise ValueError(f"link {self.name!r} has loss and burst_loss; give one of them")
         if self.trace and self.queue.mode == "backpressure":

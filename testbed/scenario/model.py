@@ -15,7 +15,7 @@ from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.scenario.sessions import MOST_WINDOW, Access, CrossTraffic, Session
 from testbed.scenario.tcp import Tcp
 from testbed.scenario.timeline import TimelineEvent
-from testbed.scenario.topology import KEYS_OF_TOPOLOGY, Topology
+from testbed.scenario.topology import KINDS, Topology
 
 MOST_LINKS = 64
 MOST_SESSIONS = 100
@@ -171,7 +171,7 @@ class Scenario(Section):
                 raise ValueError(f"checks.{check.name}: {check.judge} is about {kinds}, not {self.traffic}")
             if why := check.unfit(getattr(self, self.traffic)):
                 raise ValueError(f"checks.{check.name}: {check.judge} {why}")
-        if (self.traffic == "ndn") != (self.topology.kind == "chain"):
+        if (self.traffic == "ndn") != self.topology.shape.agents_everywhere:
             raise ValueError(
                 f"topology: {self.traffic} over {self.topology.kind}; ndn needs topology chain, which has an agent "
                 "on every host, and nothing else can use that"
@@ -184,7 +184,7 @@ class Scenario(Section):
 
     def _one_connection(self) -> None:
         """TCP sends over one path, once; NDN's one object goes along the whole chain."""
-        many = self.sessions if self.topology.kind in ("dumbbell", "star", "custom") else self.links
+        many = self.sessions if "sessions" in self.topology.shape.keys else self.links
         key = "sessions" if many is self.sessions else "links"
         if self.traffic == "ndn" and len(self.links) < 2:
             raise ValueError("links has 1; ndn needs a forwarder between consumer and producer, so at least 2")
@@ -210,20 +210,21 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _of_its_topology(self) -> Scenario:
-        kind = self.topology.kind
-        allowed = KEYS_OF_TOPOLOGY[kind]
+        kind, shape = self.topology.kind, self.topology.shape
         for key in ("sessions", "access", "cross_traffic"):
-            if getattr(self, key) and key not in allowed:
-                others = " or ".join(name for name, keys in KEYS_OF_TOPOLOGY.items() if key in keys)
+            if getattr(self, key) and key not in shape.keys:
+                others = " or ".join(name for name, other in KINDS.items() if key in other.keys)
                 raise ValueError(f"{key}: topology {kind} has none; use topology {others}, or leave it out")
-        if kind == "dumbbell" and len(self.links) != 1:
-            raise ValueError(
-                f"links has {len(self.links)} links; a dumbbell has one, the bottleneck (access is for the others)"
-            )
-        if kind == "star" and len(self.links) < 2:
-            raise ValueError("links has 1 link; a star has one for each host, so at least 2")
-        if kind == "custom" and not self.sessions:
+        if not shape.least_links <= len(self.links) <= (shape.most_links or MOST_LINKS):
+            least = shape.least_links
+            wanted = f"at least {least}" if len(self.links) < least else f"at most {shape.most_links}"
+            raise ValueError(f"links has {len(self.links)}; a {kind} has {wanted}: {shape.links_are}")
+        if self.topology.is_own and not self.sessions:
             raise ValueError("sessions: is missing; with a topology of your own they say who sends over which links")
+        for link in self.links:
+            if (kind == "graph") != (link.ends is not None):
+                does = "is missing; name its two nodes" if kind == "graph" else "topology graph has it"
+                raise ValueError(f"links.{link.name}.ends: {does}")
         return self
 
     @model_validator(mode="after")
@@ -239,13 +240,13 @@ class Scenario(Section):
         return self
 
     def _check_host(self, where: str, host: str | None) -> None:
-        if self.topology.kind not in ("star", "custom"):
+        if not self.topology.shape.hosts_are_named:
             if host is not None:
                 raise ValueError(f"{where}: topology {self.topology.kind} chooses the hosts; leave it out")
             return
-        if self.topology.kind == "custom":
+        if self.topology.is_own:
             if host is None:
-                raise ValueError(f"{where}: is missing; name a host of {self.topology.class_name}")
+                raise ValueError(f"{where}: is missing; name a host of {self.topology.class_name or 'the links'}")
             return
         hosts = [f"h{number}" for number in range(1, len(self.links) + 1)]
         if host not in hosts:
@@ -253,7 +254,7 @@ class Scenario(Section):
             raise ValueError(f"{where}: {said}; hosts, one per link: {', '.join(hosts)}")
 
     def _check_paths(self, where: str, entry: Session | CrossTraffic) -> None:
-        if self.topology.kind != "custom":
+        if not self.topology.is_own:
             if entry.paths:
                 raise ValueError(f"{where}.{entry.key_of_paths}: topology {self.topology.kind} tells it; leave it out")
             return
@@ -270,7 +271,7 @@ class Scenario(Section):
         if self.ncp is None:
             return self
         windows = self.ncp.initial_windows
-        if "sessions" in KEYS_OF_TOPOLOGY[self.topology.kind]:
+        if "sessions" in self.topology.shape.keys:
             for session in self.sessions or [Session.model_validate({"name": "s1"})]:
                 own = session.initial_windows or windows
                 connections = len(session.paths) or session.connections

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from testbed.scenario.section import Section
+from topologies.shapes import SHAPES
+from topologies.shapes.shape import Shape
 
-KEYS_OF_TOPOLOGY = {
-    "parallel": (),
-    "relays": (),
-    "dumbbell": ("sessions", "access", "cross_traffic"),
-    "star": ("sessions", "cross_traffic"),
-    "chain": (),
-    "custom": ("sessions", "cross_traffic"),
-}
-"""The keys of a scenario that only some topologies have."""
+NAMED_HOSTS = Shape(keys=("sessions", "cross_traffic"), hosts_are_named=True)
+KINDS: Mapping[str, Shape] = {**SHAPES, "graph": NAMED_HOSTS, "custom": NAMED_HOSTS}
+"""What a scenario may say with each. The user's own are ``graph``, whose links tell their ends, and ``custom``, a
+Mininet ``Topo``."""
+OWN = ("graph", "custom")
+
+if TYPE_CHECKING:
+    Kind: TypeAlias = str
+else:
+    Kind = Literal[tuple(KINDS)]
 
 
 class Topology(Section):
     """One of the testbed's own, written as its name, or ``{file, class}``: a Mininet ``Topo`` in a Python file."""
 
-    kind: Literal["parallel", "relays", "dumbbell", "star", "chain", "custom"]
+    kind: Kind
     file: Path | None = None
     """Relative to the scenario's folder."""
     class_name: str | None = Field(None, alias="class")
@@ -48,6 +52,16 @@ class Topology(Section):
         if isinstance(value, dict) and "kind" not in value:
             return {**value, "kind": "custom"}
         return value
+
+    @property
+    def shape(self) -> Shape:
+        """What may be said with it."""
+        return KINDS[self.kind]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the user made it, and sessions tell their paths over its links."""
+        return self.kind in OWN
 
     @model_validator(mode="after")
     def _file_and_class(self) -> Topology:

@@ -14,8 +14,10 @@ from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario.load import load
-from topologies import layout
 from topologies.layout import Ambiguous, Edge, Layout
+from topologies.layout import Path as LayoutPath
+from topologies.shapes.chain import chain
+from topologies.shapes.relays import relays
 
 POLICIES: PolicyFacts = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24")}
 
@@ -88,7 +90,7 @@ def test_a_relayed_path_is_two_links_with_half_of_the_delay_each() -> None:
 
 @given(st.integers(1, 64))
 def test_any_number_of_relayed_paths_is_routed(count: int) -> None:
-    shape = layout.relays([f"path-{number}" for number in range(count)])
+    shape = relays([f"path-{number}" for number in range(count)])
     assert len({shape.ends(path) for path in shape.paths}) == count
     assert {shape.receiver(path) for path in shape.paths} == {"h2"}
     assert len(shape.routes()) == 2 * count
@@ -134,7 +136,7 @@ def test_a_timeline_acts_on_whole_paths(tmp_path: Path) -> None:
 
 def test_two_ways_to_one_address_are_refused() -> None:
     edges = tuple(Edge(f"{a}{b}", a, b) for a, b in ("sx", "sy", "xz", "yz", "zd"))
-    ways = tuple(layout.Path("s", way) for way in (("sx", "xz", "zd"), ("sy", "yz", "zd")))
+    ways = tuple(LayoutPath("s", way) for way in (("sx", "xz", "zd"), ("sy", "yz", "zd")))
     with pytest.raises(Ambiguous, match=r"s would need two ways to 198\.18\.5\.2: by 198\.18\.1\.2"):
         Layout(("s", "d"), (), edges, ways).routes()
 
@@ -194,7 +196,7 @@ def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
         ("dumbbell", ["cross_traffic.1.for=1500ms"], "iperf3 counts whole seconds, for example 10s"),
         ("dumbbell", ["cross_traffic.1.tool=netperf"], "'netperf' is not right: Input should be 'iperf3'"),
         ("dumbbell", ["topology=parallel"], "sessions: topology parallel has none; use topology dumbbell or star"),
-        ("relays", ["topology=dumbbell"], "links has 2 links; a dumbbell has one, the bottleneck"),
+        ("relays", ["topology=dumbbell"], "links has 2; a dumbbell has at most 1: the bottleneck"),
         ("dumbbell", ["sessions.second.sender=a1"], "sessions.second.sender: topology dumbbell chooses the hosts"),
         (
             "star",
@@ -238,7 +240,7 @@ def test_a_star_has_a_link_per_host() -> None:
 
 
 def test_a_chain_is_hosts_in_a_row_that_route_nothing() -> None:
-    shape = layout.chain(["near", "middle", "far"])
+    shape = chain(["near", "middle", "far"])
     assert shape.hosts == ("h1", "h2", "h3", "h4")
     assert [(edge.name, edge.a, edge.b) for edge in shape.edges] == [
         ("near", "h1", "h2"),
@@ -247,3 +249,54 @@ def test_a_chain_is_hosts_in_a_row_that_route_nothing() -> None:
     ]
     assert shape.nodes == ()
     assert shape.routes() == []
+
+
+GRAPH = """
+name: two-ways
+title: Two ways around, told by the links themselves
+topology: graph
+links:
+  - {name: up-1, ends: [h1, r1], rate: 1024pps, delay: 5ms}
+  - {name: down-1, ends: [r1, h2], rate: 512pps, delay: 5ms}
+  - {name: up-2, ends: [h1, r2], rate: 256pps, delay: 5ms}
+  - {name: down-2, ends: [h2, r2], rate: 512pps, delay: 5ms}
+ncp: {policy: nkp24, transfer: 1MiB}
+sessions:
+  - {name: s1, sender: h1, receiver: h2, paths: [[up-1, down-1], [up-2, down-2]]}
+checks:
+  - {name: payload, judge: payload_intact}
+"""
+
+
+def test_links_tell_their_ends_in_a_graph(tmp_path: Path) -> None:
+    file = tmp_path / "two-ways.yaml"
+    file.write_text(GRAPH)
+    plan = plan_of(str(file))
+    assert plan["topology"] == {"name": "graph"}
+    assert [(link["name"], link["a"]["host"], link["b"]["host"]) for link in plan["links"]][2:] == [
+        ("up-2", "h1", "r2"),
+        ("down-2", "h2", "r2"),
+    ]
+    assert plan["nodes"] == [{"name": "r1", "forwards": True}, {"name": "r2", "forwards": True}]
+    assert [link["queue"]["mode"] for link in plan["links"]] == ["backpressure", "droptail"] * 2
+    assert_routed(plan)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("ends: [h1, r2], ", "", "links.up-2.ends: is missing; name its two nodes"),
+        ("[h1, r2]", "[h1, h1]", "leads from h1 to itself; name two nodes"),
+        ("[h1, r2]", "[h1, nowhere-else]", "node 'nowhere-else': its interfaces' names would be longer than Linux"),
+        ("[h1, r2]", "[h1, r3]", "paths.2: down-2 is between h2 and r2, and the path is at r3: up-2"),
+        ("topology: graph\n", "", "sessions: topology parallel has none; use topology dumbbell or star or graph"),
+        ("sender: h1", "sender: h9", "sessions.s1.sender: there is no host 'h9'; nodes: h1, r1, h2, r2"),
+        ("name: up-1, ends", "name: up-1, end", "unknown key 'end'; did you mean 'ends'?"),
+    ],
+)
+def test_mistakes_in_a_graph_are_told(tmp_path: Path, old: str, new: str, says: str) -> None:
+    file = tmp_path / "two-ways.yaml"
+    file.write_text(GRAPH.replace(old, new))
+    with pytest.raises(BadInput) as raised:
+        plan_of(str(file))
+    assert says in raised.value.message

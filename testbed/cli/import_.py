@@ -1,0 +1,44 @@
+"""``import``: another tool's topology becomes a scenario."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.cli.output import write_output
+from testbed.cli.planned import planned
+from testbed.elsewhere import bring_in
+from testbed.errors import BadInput
+from testbed.scenario.load import load
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+
+    @app.command("import")
+    def import_(
+        file: Annotated[
+            Path, typer.Argument(metavar="FILE", help="A .clab.yml, a netlab topology, or a Mininet Topo.")
+        ],
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", metavar="FILE", help="The scenario; NAME.yaml without it.")
+        ] = None,
+        class_: Annotated[str | None, typer.Option("--class", help="Of a Python file with several Topos.")] = None,
+    ) -> None:
+        """Make a scenario of containerlab's, netlab's or Mininet's topology; what it can't hold is told, a line each.
+
+        ./run.sh import lab.clab.yml
+        """
+        if not file.is_file():
+            raise BadInput(f"{file}: there is no such file")
+        name, text, lost = bring_in(file, class_, output.parent if output else Path())
+        place = output or Path(f"{name}.yaml")
+        if place.exists():
+            raise BadInput(f"{place}: is there already", "Give another place with -o FILE.")
+        write_output(text, place)
+        for line in lost:
+            print(f"not carried: {line}", file=sys.stderr)
+        planned(load(str(place.parent / place.name) if "/" in str(place) else f"./{place}"), quick=False)

@@ -1,0 +1,157 @@
+"""Another tool's topology as a scenario: its network, one session over it, and what could not be carried."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed import paths
+from testbed.elsewhere.from_clab import from_clab
+from testbed.elsewhere.from_mininet import from_mininet
+from testbed.elsewhere.from_netlab import from_netlab
+from testbed.elsewhere.network import FoundLink, Network, names_of
+from testbed.errors import BadInput
+from testbed.scenario import bounded
+from testbed.scenario.files import read
+from testbed.scenario.load import parse, plain
+
+RATE, QUEUE = "100mbit", "1000 packets"
+"""Of a link that has none; the queue is netem's own."""
+MOST_NODE_CHARACTERS = 9
+"""An interface's name has 15: ``name-eth64``."""
+
+
+def bring_in(file: Path, class_name: str | None, folder: Path) -> tuple[str, str, list[str]]:
+    """A scenario's name, its text for a file in ``folder``, and a line for each thing that it does not hold.
+
+    Raises BadInput where nothing is left.
+    """
+    network = _network(file, class_name)
+    lost = network.lost
+    nodes = names_of(list(dict.fromkeys(end for x in network.links for end in (x.a, x.b))), MOST_NODE_CHARACTERS, lost)
+    links = [FoundLink(link.name, nodes[link.a], nodes[link.b], link.does) for link in network.links]
+    _name(links)
+    if not links:
+        raise BadInput(
+            f"{file}: there is no link between two nodes", *(["Left out: " + "; ".join(lost)] if lost else [])
+        )
+    sender, receiver = _ends(links)
+    ways = _paths(links, sender, receiver)
+    crossed = {name for way in ways for name in way}
+    for link in links:
+        if link.name not in crossed:
+            lost.append(f"link {link.name} ({link.a}–{link.b}): no path from {sender} to {receiver} goes over it")
+        elif "rate" not in link.does:
+            lost.append(f"link {link.name} ({link.a}–{link.b}): it has no rate; {RATE} is written")
+    kept = [link for link in links if link.name in crossed]
+    name = re.sub(r"[^a-z0-9]+", "-", network.name.lower()).strip("-")[:32].strip("-")
+    name = name if name[:1].isalpha() else f"from-{name}"[:32]
+    return name, _text(name, file, folder, kept, (sender, receiver, ways)), lost
+
+
+def _network(file: Path, class_name: str | None) -> Network:
+    if file.suffix == ".py":
+        return from_mininet(file, class_name)
+    text = read(file)
+    document = plain(parse(file, text, "a topology is a mapping", 16 * bounded.MOST_CHARACTERS))
+    name = file.name.split(".")[0]
+    if "topology" in document and "links" not in document:
+        return from_clab(document, text, name)
+    if "links" in document and "checks" not in document:
+        return from_netlab(document, name)
+    raise BadInput(
+        f"{file}: neither containerlab's (topology: with nodes and links) nor netlab's (nodes and links)",
+        "./run.sh import also takes a Python file with a Mininet Topo.",
+    )
+
+
+def _name(links: Sequence[FoundLink]) -> None:
+    """Each by its own name, or by its ends and a number where there are several."""
+    seen: set[str] = set()
+    for link in links:
+        own = re.sub(r"[^a-z0-9]+", "-", (link.name or "").lower()).strip("-")
+        base = own if own[:1].isalpha() else f"{link.a}-{link.b}"
+        name, number = base[:32], 1
+        while name in seen:
+            number += 1
+            name = f"{base[:28]}-{number}"
+        seen.add(name)
+        link.name = name
+
+
+def _ends(links: Sequence[FoundLink]) -> tuple[str, str]:
+    """Who sends to whom: of the nodes with a single neighbour, else of all, the first and the last of them."""
+    beside: dict[str, set[str]] = {}
+    for link in links:
+        beside.setdefault(link.a, set()).add(link.b)
+        beside.setdefault(link.b, set()).add(link.a)
+    reached = _reached(next(iter(beside)), beside)
+    nodes = [node for node in beside if node in reached]
+    leaves = [node for node in nodes if len(beside[node]) == 1]
+    chosen = leaves if len(leaves) > 1 else nodes
+    return chosen[0], chosen[-1]
+
+
+def _reached(start: str, beside: dict[str, set[str]]) -> set[str]:
+    found, ahead = {start}, [start]
+    for node in ahead:
+        ahead += sorted(beside[node] - found)
+        found |= beside[node]
+    return found
+
+
+def _paths(links: Sequence[FoundLink], sender: str, receiver: str) -> list[list[str]]:
+    """A shortest way, then one over the links that are left, and so on: no two share a link, so none share a route."""
+    left = list(links)
+    found = []
+    while way := _shortest(left, sender, receiver):
+        found.append(way)
+        left = [link for link in left if link.name not in way]
+    return found
+
+
+def _shortest(links: Sequence[FoundLink], sender: str, receiver: str) -> list[str]:
+    ways: dict[str, list[str]] = {sender: []}
+    ahead = [sender]
+    for node in ahead:
+        for link in links:
+            if node in (link.a, link.b):
+                other = link.b if node == link.a else link.a
+                if other not in ways:
+                    ways[other] = [*ways[node], str(link.name)]
+                    ahead.append(other)
+    return ways.get(receiver, [])
+
+
+def _text(
+    name: str, file: Path, folder: Path, links: Sequence[FoundLink], session: tuple[str, str, Sequence[Sequence[str]]]
+) -> str:
+    sender, receiver, ways = session
+    schema = os.path.relpath(paths.CHECKOUT / "schemas" / "scenario.schema.json", folder)
+    rows = [
+        f"  - {{name: {link.name}, ends: [{link.a}, {link.b}], "
+        + ", ".join(
+            f"{key}: {value}"
+            for key, value in ({"rate": RATE} | link.does | {"queue": link.does.get("queue", QUEUE)}).items()
+        )
+        + "}"
+        for link in links
+    ]
+    over = ", ".join(f"[{', '.join(way)}]" for way in ways)
+    return f"""# yaml-language-server: $schema={schema}
+# From {file.name}. Who sends what, and what has to hold, is a first suggestion.
+name: {name}
+title: From {file.name.encode("ascii", "replace").decode()}
+topology: graph            # each link says between which nodes it is; whoever neither sends nor receives is a router
+links:
+{chr(10).join(rows)}
+ncp:
+  policy: nkp24
+  transfer: 4MiB
+sessions:                  # a connection for each path
+  - {{name: s1, sender: {sender}, receiver: {receiver}, paths: [{over}]}}
+checks:
+  - {{name: payload, judge: payload_intact}}
+"""

@@ -1,0 +1,91 @@
+"""What topologies of other tools have in common: nodes, and links between two of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from topologies.units import UnitError, parse_delay_ms, parse_fraction, parse_rate
+
+
+@dataclass
+class FoundLink:
+    """A link, with a scenario's keys and values as they are written there; None: it has no name."""
+
+    name: str | None
+    a: str
+    b: str
+    does: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Network:
+    """A topology as it was found; ``lost`` has a line for each thing that no scenario can hold."""
+
+    name: str
+    links: list[FoundLink] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+
+def netem(asked: Mapping[str, Any], where: str, lost: list[str]) -> dict[str, str]:
+    """A scenario's keys of a link from netem's words (shares in percent, a rate in kbit/s or with its unit)."""
+    found: dict[str, str] = {}
+    for word, value in asked.items():
+        key = {"corruption": "corrupt"}.get(word, word)
+        text = str(value).strip()
+        try:
+            if key in ("delay", "jitter"):
+                ms = parse_delay_ms(f"{text}ms" if _is_number(text) else text)
+                found |= {key: f"{ms:g}ms"} if ms else {}
+            elif key == "rate":
+                bps = parse_rate(f"{text}kbit" if _is_number(text) else text).bps if _is_not_zero(text) else None
+                found |= {key: bits(bps)} if bps else {}
+            elif key in ("loss", "corrupt", "duplicate", "reorder"):
+                share = parse_fraction(text.removesuffix("%") + "%")
+                found |= {key: f"{share * 100:g}%"} if share else {}
+            else:
+                lost.append(f"{where}: {word} {text}")
+        except UnitError as error:
+            lost.append(f"{where}: {word}: {error}")
+    return found
+
+
+def bits(bps: float) -> str:
+    """A rate as a scenario writes it, exact."""
+    for unit, factor in (("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3)):
+        if bps >= factor and (bps / factor * 1000).is_integer():
+            return f"{bps / factor:.10g}{unit}"
+    return f"{bps:.0f}bit"
+
+
+def both_ways(a: Mapping[str, str], b: Mapping[str, str], where: str, lost: list[str]) -> dict[str, str]:
+    """What a link does, by what its ends do to what they send: a scenario's links are the same both ways."""
+    if a != b:
+        lost.append(f"{where}: its directions differ; as here {'from the first end' if a else 'from the second end'}")
+    return dict(a or b)
+
+
+def names_of(nodes: Sequence[str], most: int, lost: list[str]) -> dict[str, str]:
+    """A name for each node that a scenario and Linux's interfaces can have; what is renamed is told."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        name = re.sub(r"[^a-z0-9]+", "-", node.lower()).strip("-")[:most].strip("-")
+        name = name if name[:1].isalpha() else f"n{name}"[:most]
+        number = 1
+        while name in found.values():
+            number += 1
+            name = f"{name[: most - len(str(number))]}{number}"
+        found[node] = name
+        if name != node:
+            lost.append(f"node {node}: its name; it is {name} here")
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"\d+(\.\d*)?", text))
+
+
+def _is_not_zero(text: str) -> bool:
+    return not re.fullmatch(r"0+(\.0*)?", text)
