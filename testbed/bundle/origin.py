@@ -25,6 +25,7 @@ from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
+from testbed.scenario import extended
 from testbed.scenario.files import LINKS
 from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
@@ -59,6 +60,8 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     file = folder / "scenario.yaml"
     if not file.is_file():
         raise BadInput(f"{file.name}: there is no such file")
+    if extended.KEY in parse(file, file.read_text(encoding="utf-8"), "a scenario is a mapping"):
+        raise BadInput(f"{file.name}: extends another scenario; a result's is whole, and no other file is read for it")
     overrides = [str(text) for text in plan.get("overrides", [])]
     found, wrong = [], None
     try:
@@ -223,7 +226,9 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verified) -
         )
     elif there != file.read_bytes():
         title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
-        if str(plan["title"]).startswith(f"{title}: "):
+        if b"\nextends:" in there:
+            verified.unchecked.append(f"commit: {place} extends another scenario; the folder has the whole of it")
+        elif str(plan["title"]).startswith(f"{title}: "):
             verified.unchecked.append(f"commit: the scenario is a cell's of a table of {name}")
         else:
             verified.differences.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from testbed.errors import BadInput
 from testbed.scenario import bounded, files
+from testbed.scenario.extended import KEY, extended, file_of
 from testbed.scenario.files import read
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
@@ -43,14 +46,13 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """
     path, document, applied = document_of(name, assignments, quick=quick)
     scenario = validated(Scenario, path, document, applied)
-    return LoadedScenario(scenario, path, read(path), tuple(applied), changed=bool(assignments))
+    return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed=bool(assignments))
 
 
 def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, CommentedMap, list[str]]:
     """A scenario's file, its document with ``quick`` and ``assignments`` applied, and what was applied."""
-    path = files.find(name, "scenario", [*files.scenarios(), *files.links()])
-    text = read(path)
-    document = parse(path, text, "a scenario is a mapping with name, title, links, ncp and checks")
+    path, document = _parsed(name)
+    document = extended(path, document, _base)
     applied: list[str] = []
     quick_section = document.get("quick") or {}
     if quick and isinstance(quick_section, dict):
@@ -62,6 +64,27 @@ def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[
         full_key = apply_override(document, key, value, origin="--set")
         applied.append(f"{full_key}={value}")
     return path, document, applied
+
+
+def whole_text(path: Path) -> str:
+    """A scenario file's text; of one that extends another, all of it, so that nothing else is needed to read it."""
+    document = _parsed(str(path.resolve()))[1]
+    if KEY not in document:
+        return read(path)
+    text = io.StringIO()
+    text.write(f"# {path.name}, with what it extends ({document[KEY]}).\n")
+    YAML().dump(plain(extended(path, document, _base)), text)
+    return text.getvalue()
+
+
+def _parsed(name: str) -> tuple[Path, CommentedMap]:
+    path = files.find(name, "scenario", [*files.scenarios(), *files.links()])
+    return path, parse(path, read(path), "a scenario is a mapping with name, title, links, ncp and checks")
+
+
+def _base(name: str, file: Path) -> tuple[Path, CommentedMap]:
+    """What a file extends: a scenario that is shipped, or a file beside it."""
+    return _parsed(str(file.parent / name) if files.is_path(name) else name)
 
 
 def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.MOST_CHARACTERS) -> CommentedMap:
@@ -105,7 +128,8 @@ def _describe(
     model: type[BaseModel], path: Path, document: CommentedMap, error: ErrorDetails, applied: Sequence[str]
 ) -> str:
     """``scenarios/x.yaml:7: links.fast.rate: 1024 has no unit; write for example 1024pps``."""
-    line, names = _locate(document, error["loc"])
+    line, names, file = _locate(document, error["loc"])
+    path = file or path
     field = ".".join(names) or model.__name__.lower()
     kind, value = error["type"], error["input"]
     if kind == "extra_forbidden":
@@ -128,24 +152,28 @@ def _describe(
     return f"{where}: {field}: {message}"
 
 
-def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str]]:
-    """The 1-based line of an error's place, and the field's name with list items by their ``name``."""
+def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str], Path | None]:
+    """The 1-based line of an error's place, the field's name with list items by their ``name``, and the file, where the
+    document is of several."""
     node: Any = document
+    file: Path | None = None
     line: int | None = None
     names: list[str] = []
     for step in loc:
         if isinstance(node, CommentedMap) and step in node:
             line = node.lc.key(step)[0] + 1 if step in node.lc.data else line
+            file = file_of(node, step) or file
             node = node[step]
             names.append(str(step))
         elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
             line = node.lc.item(step)[0] + 1 if step in (node.lc.data or {}) else line
             node = node[step]
+            file = file_of(node, "name") or file
             label = node.get("name") if isinstance(node, dict) else None
             names.append(str(label or step + 1))
         elif isinstance(node, dict) and not isinstance(step, int) and step not in (node.get("judge"), node.get("kind")):
             names.append(str(step))  # a missing key; the name of a union's member is no part of the path
-    return line, names
+    return line, names, file
 
 
 def _sibling_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from testbed.checks import Check
 from testbed.scenario.links import Link
@@ -88,6 +90,8 @@ class Limits(Section):
 class Scenario(Section):
     """One experiment: a topology, its links, what runs over them and what must hold."""
 
+    extends: str | None = None
+    """A scenario's name, or a file beside this one, of which this one has all that it does not say itself."""
     name: Name
     """What runs, result folders and commands call it."""
     title: str
@@ -151,6 +155,13 @@ class Scenario(Section):
                 raise ValueError(f"two {kind}s are named {item.name!r}; give each {kind} a name of its own")
             seen.add(item.name)
         return named
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """One that extends another needs no more than a name."""
+        made = handler.resolve_ref_schema(handler(schema))
+        required = made.pop("required")
+        return {**made, "required": ["name"], "anyOf": [{"required": ["extends"]}, {"required": required}]}
 
     @property
     def traffic(self) -> Traffic:
