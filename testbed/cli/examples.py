@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "./run.sh completion fish > ~/.config/fish/completions/run.sh.fish",
     ),
     "graph": ("./run.sh graph dumbbell -o dumbbell.svg", "./run.sh graph startup --format mermaid"),
+    "import": ("./run.sh import lab.clab.yml", "./run.sh import my_topo.py --class MyTopo -o mine.yaml"),
     "docs": ("./run.sh docs", "./run.sh docs --serve"),
     "conform": ("sudo ./run.sh conform 'python3 mine.py'",),
     "new": ("./run.sh new mine", "./run.sh new ~/experiments/mine.yaml"),

@@ -28,10 +28,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         class_: Annotated[str | None, typer.Option("--class", help="Of a Python file with several Topos.")] = None,
     ) -> None:
-        """Make a scenario of containerlab's, netlab's or Mininet's topology; what it can't hold is told, a line each.
-
-        ./run.sh import lab.clab.yml
-        """
+        """A scenario of containerlab's, netlab's or Mininet's topology; what it can't hold is named, a line each."""
         if not file.is_file():
             raise BadInput(f"{file}: there is no such file")
         name, text, lost = bring_in(file, class_, output.parent if output else Path())
