@@ -46,7 +46,7 @@ from testbed.errors import BadInput
         ("new", "new: NAME is missing"),
         ("validate --set", "validate: --set takes a value"),
         ("graph", "graph: SCENARIO|RESULT is missing"),
-        ("graph startup --format svgg", "--format svgg: should be svg, mermaid or drawio; did you mean svg?"),
+        ("graph startup --format svgg", "--format svgg: should be svg, mermaid, drawio or clab; did you mean svg?"),
         ("conform", "conform: IMAGE_OR_COMMAND is missing"),
         ("docs --srve", "docs: there is no option --srve; did you mean --serve?"),
         ("doctor now", "doctor: 'now' is one too many"),
