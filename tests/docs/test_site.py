@@ -61,8 +61,7 @@ def test_links_lead_to_pages_of_the_site_or_to_the_repository(
 @pytest.mark.timeout(1200)
 def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
     """Nothing is missing, too wide or fetched from a network, at any width; diagrams are drawn."""
-    if not machine.site_tools().ok:
-        pytest.skip("the site's tools are not installed: ./run.sh docs installs them")
+    assert machine.site_tools().ok, "./run.sh docs installs what makes the site"
     if browser.find() is None:
         pytest.skip("needs Chromium or Chrome")
     first = site.build(tmp_path / "site")
