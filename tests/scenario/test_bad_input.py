@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import resource
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -306,6 +307,8 @@ def test_a_checks_name_can_be_a_tag(file: Path, name: str) -> None:
 def test_what_is_shipped_is_valid(file: Path, path: Path) -> None:
     if "file" in str(mutations.plain(path)["topology"]):
         return  # its Python is beside it
+    for trace in path.parent.glob("*.trace"):
+        shutil.copy(trace, file.parent)
     assert refusal(file, path.read_text(), plan_of_scenario) == ""
 
 

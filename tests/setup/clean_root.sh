@@ -25,7 +25,7 @@ if ! docker image inspect "$image" >/dev/null 2>&1; then
     if [[ $suite == jammy || $suite == noble ]]; then
         how=/usr/share/debootstrap/scripts/$suite
         if [[ ! -e $how ]]; then how=${how%/*}/jammy; fi # Debian 12 does not know the later one, which is made alike
-        archive=(--components=main,universe --keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+        archive=("--components=main,universe" --keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
             "$suite" "$folder/root" http://archive.ubuntu.com/ubuntu "$how")
     fi
     debootstrap --variant=minbase "${archive[@]}" >"$folder/log" 2>&1 ||
