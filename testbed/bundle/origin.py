@@ -89,7 +89,7 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
             "plan.json: the topology is a program of the user's own, which is not run to check it"
         )
         return None
-    if "program" in plan:
+    if plan.get("program"):
         verified.unchecked.append(
             "plan.json: what is sent is a program of the user's own, which is not with the results"
         )

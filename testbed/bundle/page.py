@@ -42,7 +42,7 @@ def beside(folder: Path, place: Path) -> None:
 
 def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str, Any]) -> None:
     """Plots byte by byte, and the page's text. Drawn by another matplotlib they are not compared; neither is a page
-    by other code, which would say the same in other words."""
+    by other code, which would say the same in other words, nor are plots that such code did not draw."""
     by = str(recorded.get("packages", {}).get("matplotlib", ""))
     other = f"drawn by matplotlib {by}, {mpl.__version__} here" if by not in ("", mpl.__version__) else ""
     before, after = (_svgs(place) for place in (folder, again))
@@ -51,6 +51,8 @@ def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str
             continue
         if other and name in before and name in after:
             verified.unchecked.append(f"{PLOTS}/{name}: {other}")
+        elif name not in before and not origin.of_this_code(recorded):
+            verified.unchecked.append(f"{PLOTS}/{name}: other code, that of {origin.told_of(recorded)}, drew none")
         else:
             verified.differences.append(f"{PLOTS}/{name}: is not what the data give")
     if not other and after:

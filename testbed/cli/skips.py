@@ -63,8 +63,8 @@ def _no_browser() -> bool:
     return browser.find() is None and not (_root() and _packaged("chromium"))
 
 
-def _no_shell(shell: str) -> Callable[[], bool]:
-    return lambda: shutil.which(shell) is None
+def _no_shell() -> bool:
+    return any(shutil.which(shell) is None for shell in ("fish", "zsh"))
 
 
 def _no_mininet() -> bool:
@@ -97,10 +97,7 @@ ACCEPTED = (
         lambda: _lacks("qemu-aarch64")() and _lacks("qemu-aarch64-static")(),
     ),
     Accepted(r"tshark is not installed", "there is none, and the user is not root", _lacks("tshark")),
-    *(
-        Accepted(rf"no {shell} on this machine", f"there is no {shell}: set-up installs none", _no_shell(shell))
-        for shell in ("fish", "zsh")
-    ),
+    Accepted(r"a shell is not here: .*", "there is no fish or no zsh: set-up installs neither", _no_shell),
     Accepted(r"needs Chromium or Chrome", "there is none, and set-up installs none", _no_browser),
     Accepted(r"could not import 'mininet\.topo': .*", "there is no Mininet, and the user is not root", _no_mininet),
     Accepted(r"python-ndn 0\.5\.2 needs Python 3\.11", "Python is older than 3.11", lambda: sys.version_info < (3, 11)),

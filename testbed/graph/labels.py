@@ -11,8 +11,9 @@ from topologies.link import Link, shaped_at_hosts
 
 def role_of(plan: Plan, name: str) -> str:
     """What a node does in the run."""
-    if "ndn" in plan:
-        return next(str(node["role"]) for node in plan["ndn"]["nodes"] if node["host"] == name)
+    for node in plan.get("ndn", {}).get("nodes", []):
+        if node["host"] == name:
+            return str(node["role"])
     sends = any(session["sender_host"] == name for session in plan["sessions"])
     receives = any(session["receiver_host"] == name for session in plan["sessions"])
     beside = sorted(

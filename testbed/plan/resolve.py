@@ -14,6 +14,7 @@ from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.read import valid
 from testbed.plan.resolved import Topology
+from testbed.plan.sent import traffic_of
 from testbed.plan.sessions import PolicyFacts, cross_traffic_of
 from testbed.plan.timeline import NoSuchTarget, unfold
 from testbed.plan.topology import resolve_topology
@@ -114,7 +115,7 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
 
 def _traces(asked: Traces, plan: Plan) -> Traces:
     """With each link by its name, once, in the plan's order."""
-    if asked["qlog"] and plan["traffic"] != "ncp":
+    if asked["qlog"] and not traffic_of(plan).windows:
         raise BadInput(f"--qlog: it tells what NCP's sessions do, and {plan['scenario']} sends by {plan['traffic']}")
     names = [link["name"] for link in plan["links"]]
     for name in asked["pcap"]:

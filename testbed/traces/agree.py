@@ -13,6 +13,7 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.plan.model import Plan, Session
 from testbed.plan.read import read_plan
+from testbed.plan.sent import sent_by
 from testbed.traces.sqlog import SUFFIX, Trace, traces_of
 from topologies.link import Link
 
@@ -80,7 +81,7 @@ def _of_capture(path: Path, host: str, link: Link, plan: Plan, folder: Path) -> 
         return
     counted: Counter[tuple[str, str]] | None = None
     for session in plan["sessions"]:
-        if session["sender_host"] != host or session["transport"] != "udp" or plan["traffic"] != "ncp":
+        if session["sender_host"] != host or session["transport"] != "udp" or not sent_by(plan).windows:
             continue
         result = folder / "agents" / f"{session['name']}-sender.json"
         for connection, told in _first_hops(session, link["name"], read_json(result)):

@@ -84,7 +84,7 @@ def test_what_was_packed_is_confirmed_and_plots_are_drawn_again(bundle) -> None:
     assert [v.differences for v in found] == [[], [], []]
     assert found[1].name.startswith("startup sim-")
     assert "2 runs were judged again, and all else from them" in found[2].notes
-    assert "6 plots were drawn again" in found[1].notes
+    assert "7 plots were drawn again" in found[1].notes
 
 
 def test_the_same_results_make_the_same_bytes(bundle, results, tmp_path) -> None:

@@ -101,7 +101,7 @@ def test_bash_completes(words: list[str], offered: list[str]) -> None:
 )
 def test_other_shells_take_their_script(shell: str, script: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} on this machine")
+        pytest.skip(f"a shell is not here: {shell}")
     command = [shell, "-c", script.replace("RUN", str(RUN_SH))]
     environment = {**os.environ, "HOME": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

@@ -32,7 +32,7 @@ Start = Callable[..., Started]
             ("startup", "--set", "policy=previus"),
             "there is no policy 'previus'; policies: delivery-rate, nkp24, previous",
         ),
-        (("startup", "--runtime", "podman"), "'podman' is not one of 'docker', 'process'"),
+        (("startup", "--runtime", "podman"), "--runtime podman: should be docker or process"),
         (("startup", "--seed", "x"), "--seed"),
     ],
 )

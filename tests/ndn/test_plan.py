@@ -104,7 +104,7 @@ def test_sockets_of_every_face_are_sampled() -> None:
         (["ndn.prefix=file"], "ndn.prefix"),
         (["ndn.marking.mode=red"], "ndn.marking.mode"),
         (["ndn.consumer.beta=1"], "ndn.consumer.beta"),
-        (["checks=[{name: g, judge: goodput, min: 0.5}]"], "goodput is about ncp, not ndn"),
+        (["checks=[{name: g, judge: goodput, min: 0.5}]"], "goodput is about ncp or program, not ndn"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(assignments: list[str], says: str) -> None:

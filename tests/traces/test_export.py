@@ -255,7 +255,8 @@ def test_traces_are_of_a_single_run() -> None:
     asked = ["run", "startup", "--engine", "sim", "--repeat", "2", "--qlog"]
     refused = CliRunner().invoke(command_line("run"), asked).exception
     assert isinstance(refused, BadInput)
-    assert "--pcap and --qlog: they are of a single run; leave --repeat out" in refused.message
+    assert refused.message == "--pcap and --qlog: they are of a single run"
+    assert refused.hint == "Leave --repeat out."
 
 
 def test_a_trace_that_was_cut_off_is_bad_input(traced: Path) -> None:
