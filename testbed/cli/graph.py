@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from testbed.cli.options import QuickOption, SetOption
-from testbed.cli.output import OutputOption, write_output
+from testbed.cli.output import OutputOption, say_lost, write_output
 from testbed.cli.planned import planned
 from testbed.elsewhere import to_clab
 from testbed.graph import FORMATS, draw
@@ -41,8 +40,7 @@ def register(app: typer.Typer) -> None:
             return
         text, lost = to_clab(plan)
         write_output(text, output)
-        for line in lost:
-            print(f"not carried: {line}", file=sys.stderr)
+        say_lost(lost)
 
 
 def _plan(what: str, assignments: list[str], quick: bool) -> Plan:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from testbed.cli.output import write_output
+from testbed.cli.output import say_lost, write_output
 from testbed.cli.planned import planned
 from testbed.elsewhere import bring_in
 from testbed.errors import BadInput
@@ -36,6 +35,5 @@ def register(app: typer.Typer) -> None:
         if place.exists():
             raise BadInput(f"{place}: is there already", "Give another place with -o FILE.")
         write_output(text, place)
-        for line in lost:
-            print(f"not carried: {line}", file=sys.stderr)
-        planned(load(str(place.parent / place.name) if "/" in str(place) else f"./{place}"), quick=False)
+        say_lost(lost)
+        planned(load(str(place) if "/" in str(place) else f"./{place}"), quick=False)

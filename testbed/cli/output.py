@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +15,12 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write it there; without it, to the standard output."),
 ]
+
+
+def say_lost(lost: Iterable[str]) -> None:
+    """What a form of another tool's can't hold, a line each, on the standard error."""
+    for line in lost:
+        print(f"not carried: {line}", file=sys.stderr)
 
 
 def write_output(text: str, file: Path | None) -> None:

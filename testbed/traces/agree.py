@@ -14,6 +14,7 @@ from testbed.errors import BadInput
 from testbed.plan.model import Plan, Session
 from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
+from testbed.traces.captures import captures_of, frames_of
 from testbed.traces.sqlog import SUFFIX, Trace, traces_of
 from topologies.link import Link
 
@@ -32,11 +33,8 @@ def disagreements(folder: Path) -> list[str]:
     for name, trace in traces_of(folder).items():
         result = read_json(folder / "agents" / f"{name}.json")
         found += [f"traces/{name}{SUFFIX}: {said}" for said in _of_session(trace, result)]
-    for link in plan["links"]:
-        for end in (link["a"], link["b"]):
-            path = folder / "traces" / f"{link['name']}-{end['host']}.pcap"
-            if path.is_file():
-                found += [f"traces/{path.name}: {said}" for said in _of_capture(path, end["host"], link, plan, folder)]
+    for link, end, path in captures_of(folder, plan):
+        found += [f"traces/{path.name}: {said}" for said in _of_capture(path, end["host"], link, plan, folder)]
     return found
 
 
@@ -102,13 +100,12 @@ def data_packets(path: Path) -> Counter[tuple[str, str]]:
     """How many NCP packets with data a capture of Ethernet frames has, by the addresses of sender and receiver."""
     found: Counter[tuple[str, str]] = Counter()
     try:
-        with path.open("rb") as file:
-            for _, frame in dpkt.pcap.Reader(file):
-                packet = dpkt.ethernet.Ethernet(frame).data
-                if isinstance(packet, dpkt.ip.IP) and isinstance(packet.data, dpkt.udp.UDP):
-                    udp = packet.data
-                    if udp.data.startswith(DATA):
-                        found[_end(packet.src, udp.sport), _end(packet.dst, udp.dport)] += 1
+        for _, frame in frames_of(path):
+            packet = dpkt.ethernet.Ethernet(frame).data
+            if isinstance(packet, dpkt.ip.IP) and isinstance(packet.data, dpkt.udp.UDP):
+                udp = packet.data
+                if udp.data.startswith(DATA):
+                    found[_end(packet.src, udp.sport), _end(packet.dst, udp.dport)] += 1
     except (ValueError, dpkt.UnpackError) as error:
         raise BadInput(f"{path}: no capture that can be read: {error}") from error
     return found

@@ -9,14 +9,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import dpkt
 from dpkt import pcapng
 
 from testbed.documents import read_json
-from testbed.errors import BadInput
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.series import FromFile
+from testbed.traces.captures import captures_of, frames_of
 
 NAME, RESOLUTION = 2, 9
 """Options of an interface: its name, and the resolution of times (10 to the power of minus that, in s)."""
@@ -40,11 +39,8 @@ def export(folder: Path) -> list[Path]:
     """
     plan = read_plan(folder / "plan.json")
     captures: dict[str, dict[str, Path]] = defaultdict(dict)
-    for link in plan["links"]:
-        for end in (link["a"], link["b"]):
-            path = folder / "traces" / f"{link['name']}-{end['host']}.pcap"
-            if path.is_file():
-                captures[end["host"]][f"{end['interface']} ({link['name']})"] = path
+    for link, end, path in captures_of(folder, plan):
+        captures[end["host"]][f"{end['interface']} ({link['name']})"] = path
     comments = _comments(folder) if captures else []
     written = []
     for host, by_interface in sorted(captures.items()):
@@ -99,12 +95,8 @@ def _write(path: Path, captures: dict[str, Path], verdict: str, comments: list[t
 
 
 def _frames(interface: int, path: Path) -> Iterator[Frame]:
-    try:
-        with path.open("rb") as file:
-            for time_s, data in dpkt.pcap.Reader(file):
-                yield Frame(_unix_ns(time_s), interface, data)
-    except (ValueError, dpkt.UnpackError) as error:
-        raise BadInput(f"{path}: no capture that can be read: {error}") from error
+    for time_s, data in frames_of(path):
+        yield Frame(_unix_ns(time_s), interface, data)
 
 
 def _unix_ns(time_s: Decimal | float) -> int:
