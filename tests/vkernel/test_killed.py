@@ -25,7 +25,7 @@ def test_the_guest_kernel_is_killed(exact_kernel: Kernel, tmp_path: Path) -> Non
         text=True,
     )
     try:
-        guest = kernel_of(run.pid, exact_kernel, tmp_path)
+        guest = kernel_of(run, exact_kernel, tmp_path)
         time.sleep(1)
         its_own = guest.children(recursive=True)
         guest.kill()
@@ -42,13 +42,14 @@ def test_the_guest_kernel_is_killed(exact_kernel: Kernel, tmp_path: Path) -> Non
     assert not alive, "its processes end with it"
 
 
-def kernel_of(pid: int, kernel: Kernel, results: Path) -> psutil.Process:
+def kernel_of(run: subprocess.Popen[str], kernel: Kernel, results: Path) -> psutil.Process:
     """The guest that a run has started for its job in a result folder, not to compile Python; waits for it."""
-    deadline = time.monotonic() + GUEST_LIMIT_S
-    while time.monotonic() < deadline:
-        for process in psutil.Process(pid).children(recursive=True):
+    deadline = time.monotonic() + GUEST_LIMIT_S / 2
+    while time.monotonic() < deadline and run.poll() is None:
+        for process in psutil.Process(run.pid).children(recursive=True):
             with suppress(psutil.Error):  # it has ended
                 if process.exe() == str(kernel.program.resolve()) and results in Path(process.cwd()).parents:
                     return process
         time.sleep(0.05)
-    raise AssertionError("no guest")
+    run.kill()
+    raise AssertionError(f"no guest: {run.communicate()}")
