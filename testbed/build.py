@@ -50,14 +50,16 @@ def _version(text: str, pattern: str) -> tuple[int, int]:
 def build_programs(*names: str, source: Path = paths.CHECKOUT, into: Path = paths.BINARIES) -> dict[str, Path]:
     """Static binaries in ``.build/bin``, all or those named; Go's own cache makes it quick when nothing changed.
 
-    ``source``: a tree of sources other than this checkout, with a folder ``into`` of its own.
+    ``source``: a tree of sources other than this checkout, with a folder ``into`` of its own. Several runs may build
+    at once: what one of them starts is never half written.
     """
     chosen = names or tuple(PROGRAMS)
     built = {name: into / name for name in chosen}
     if into == paths.BINARIES and came_along() and all(path.exists() for path in built.values()):
         return built
     into.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
+    # Go renames what it linked if that lies on the same file system, else copies it in place.
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOTMPDIR": str(into.parent)}
     done = subprocess.run(
         [go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{into}/", *(PROGRAMS[name] for name in chosen)],
         cwd=source,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 from testbed import paths
 from testbed.checks.result import Trust, Verdict
 from testbed.engines.virtual_database import Database
-from testbed.errors import TestbedError, Unsupported
+from testbed.errors import CannotRun, TestbedError, Unsupported
 from testbed.plan.model import Plan
 from testbed.runner import judging, provenance
 from testbed.runner.interrupts import Interrupted
@@ -74,32 +77,49 @@ class VirtualRun(ABC):
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
-        self._make_folder()
-        try:
-            return self._run()
-        except Interrupted:
-            raise  # it is as if it had not been begun: made again it is the same
-        except Exception as error:
-            message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-            self._write_provenance({})
-            write_broken(self.plan, self.folder, None, message, [], unsupported=isinstance(error, Unsupported))
-            raise
+        with self._own_folder():
+            try:
+                return self._run()
+            except Interrupted:
+                raise  # it is as if it had not been begun: made again it is the same
+            except Exception as error:
+                message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
+                self._write_provenance({})
+                write_broken(self.plan, self.folder, None, message, [], unsupported=isinstance(error, Unsupported))
+                raise
 
     def without_database(self, database_points: int | None) -> Verdict:
         """Run to the verdict, to be compared with an earlier run of the plan: without database, provenance and report.
         ``database_points``: what the database held of that one."""
-        self._make_folder()
-        trust, _ = self.carry_out()
-        reader = FromFile(self.folder / "telemetry.lp")
-        return judge_from(self.plan, self.folder, reader, trust, reader.count_points(), database_points).verdict
+        with self._own_folder():
+            trust, _ = self.carry_out()
+            reader = FromFile(self.folder / "telemetry.lp")
+            return judge_from(self.plan, self.folder, reader, trust, reader.count_points(), database_points).verdict
 
     @abstractmethod
     def carry_out(self) -> tuple[Trust, dict[str, Any]]:
         """Leave ``telemetry.lp`` and ``agents/`` in the folder; returns the trust and facts for the provenance."""
 
-    def _make_folder(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-        (self.folder / "logs").mkdir(parents=True)
+    @contextmanager
+    def _own_folder(self) -> Iterator[None]:
+        """The run's folder made anew; raises :class:`CannotRun` while another process makes the same run there."""
+        with ExitStack() as held:
+            try:
+                with _locked(self.folder):
+                    shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder.mkdir(parents=True)
+                held.enter_context(_locked(self.folder))
+            except (BlockingIOError, FileExistsError):
+                raise CannotRun(
+                    f"{self.folder}: another process is making this very run",
+                    "Wait for it: the result is the same. "
+                    "Or give this one results of its own: NCP_TESTBED_RESULTS=FOLDER ./run.sh …",
+                ) from None
+            self._fill_folder()
+            yield
+
+    def _fill_folder(self) -> None:
+        (self.folder / "logs").mkdir()
         plan = json.dumps(self.plan, indent=1, ensure_ascii=False)
         (self.folder / "plan.json").write_text(plan + "\n")
         (self.folder / "scenario.yaml").write_text(self.loaded.text)
@@ -131,3 +151,18 @@ class VirtualRun(ABC):
         }
         text = json.dumps(document, indent=1, ensure_ascii=False)
         (self.folder / "provenance.json").write_text(text + "\n")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Held as long as this process needs the folder, if it is there; raises BlockingIOError if another one does."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
