@@ -157,10 +157,14 @@ func (l *loop) read() int {
 
 // accept hands a frame to the model, its arrival told by a reading of the clock.
 func (l *loop) accept(d *direction, frame *arrived, at *reading) {
-	if frame.length > len(frame.bytes) || frame.length > d.to.MTU+maxHeaderBytes || frame.length < ethernetBytes {
+	length := frame.length
+	if frame.vlan { // its tag is put back
+		length += vlanBytes
+	}
+	if frame.length > len(frame.bytes) || length > d.to.MTU+maxHeaderBytes || frame.length < ethernetBytes {
 		if d.unasked.Oversize++; d.unasked.Oversize == 1 {
 			l.warn("link %s %s: a frame of %d bytes for an MTU of %d: turn segmentation offload off at the host "+
-				"(ethtool -K INTERFACE tx off gso off tso off)", d.link, d.name, frame.length, d.to.MTU)
+				"(ethtool -K INTERFACE tx off gso off tso off)", d.link, d.name, length, d.to.MTU)
 		}
 		return
 	}
