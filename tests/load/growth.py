@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 MAY_GROW = {"memory_mib": 12.0, "descriptors": 4.0, "threads": 4.0}
 """By how much the last third of a time may be above the second."""
+
+
+def least_of_thirds(values: Sequence[float]) -> tuple[float, float, float]:
+    """The least of the first, the second and the last third of the time: what is held under all that comes and goes,
+    as garbage does and a cache that is emptied when it is full."""
+    third = len(values) // 3
+    return min(values[:third]), min(values[third : 2 * third]), min(values[2 * third :])
 
 
 @dataclass
