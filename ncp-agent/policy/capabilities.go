@@ -75,11 +75,35 @@ type Scheduler interface {
 	Doubtful(connection int) bool
 }
 
+// Chooser is a policy with Pacer that says which connection carries the next
+// segment, where else it is whichever asks first: as MPTCP's schedulers do.
+type Chooser interface {
+	// Takes reports whether a connection that may send takes the next segment;
+	// else it is left for another one. Whoever leaves it to a connection that
+	// can't take it now must know that this one has something in flight: the
+	// session asks again when something has happened.
+	Takes(connection int, m Moment) bool
+}
+
+// Moment is what a session knows when a connection asks for a segment. What is
+// there per connection is good until the call returns.
+type Moment struct {
+	Now     time.Duration
+	Waiting int  // segments that no connection has taken, with those that the application could have written
+	Window  int  // segments that the send window holds in all
+	Blocked bool // since the last segment was taken, a connection found none, as the send window was full
+
+	InFlight []int  // packets
+	Usable   []bool // neither broken nor paused after a write error
+	Open     []bool // its socket takes a packet, as far as is known
+}
+
 // Capabilities are what a policy brings beyond windows; nil where it does not.
 type Capabilities struct {
 	Pacer     Pacer
 	Recovery  Recovery
 	Scheduler Scheduler
+	Chooser   Chooser
 }
 
 // CapabilitiesOf finds out what a policy brings.
@@ -88,5 +112,6 @@ func CapabilitiesOf(p Policy) Capabilities {
 	c.Pacer, _ = p.(Pacer)
 	c.Recovery, _ = p.(Recovery)
 	c.Scheduler, _ = p.(Scheduler)
+	c.Chooser, _ = p.(Chooser)
 	return c
 }

@@ -69,8 +69,9 @@ type entry struct {
 	start       func(Setup) Policy
 }
 
-// registry lists the policies in the order of their history.
-var registry = []entry{previousEntry, nkp24Entry, deliveryRateEntry}
+// registry lists the policies: this protocol's in the order of their history,
+// then others' published schedulers.
+var registry = []entry{previousEntry, nkp24Entry, deliveryRateEntry, minRTTEntry, blestEntry, ecfEntry}
 
 // Describe gives every policy's description.
 func Describe() []Description {

@@ -148,9 +148,12 @@ func TestKnown(t *testing.T) {
 }
 
 func TestCapabilities(t *testing.T) {
-	for name, want := range map[string]bool{"previous": false, "nkp24": false, "delivery-rate": true} {
+	for name, want := range map[string]struct{ pacer, scheduler, chooser bool }{
+		"previous": {}, "nkp24": {}, "delivery-rate": {true, true, false},
+		"minrtt": {true, false, true}, "blest": {true, false, true}, "ecf": {true, false, true},
+	} {
 		c := CapabilitiesOf(start(t, name, Setup{Connections: 1, SessionWindowPackets: 100}))
-		if c.Pacer != nil != want || c.Recovery != nil != want || c.Scheduler != nil != want {
+		if c.Pacer != nil != want.pacer || c.Recovery != nil != want.pacer || c.Scheduler != nil != want.scheduler || c.Chooser != nil != want.chooser {
 			t.Errorf("%s brings %+v", name, c)
 		}
 	}

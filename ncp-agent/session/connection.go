@@ -17,6 +17,7 @@ type connection struct {
 	newestSent time.Duration // when that was sent
 	run        run
 	starved    bool // since its last packet it could have sent, and found nothing
+	busy       bool // it has not asked for a packet since it was given its last one
 	handed     handouts
 	srtt, rto  time.Duration
 	// fullUntil: without window room it looks for resends at this time again.

@@ -6,8 +6,8 @@ import (
 	"ncp-testbed/ncp-agent/wire"
 )
 
-// This file hands out segments for policies with Pacer, and with Scheduler if
-// they bring that too.
+// This file hands out segments for policies with Pacer, and with Scheduler or
+// Chooser if they bring that too.
 
 // idleBeforeCopies is how long there must be nothing new to send before
 // connections that have nothing to do carry copies, and how long after its
@@ -46,6 +46,7 @@ func (s *Session) pacedReady(now time.Duration, c *connection) bool {
 }
 
 func (s *Session) nextPaced(now time.Duration, c *connection, p *wire.Packet) bool {
+	c.busy = false
 	if now < c.pausedUntil || s.brings.Pacer.SendAt(c.index, now, c.inFlight) > now {
 		return false
 	}
@@ -56,6 +57,7 @@ func (s *Session) nextPaced(now time.Duration, c *connection, p *wire.Packet) bo
 	}
 	s.commit(c, choice)
 	s.handOut(now, c, choice.position, p)
+	c.busy = true
 	return true
 }
 
@@ -89,6 +91,9 @@ func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 			return choice, ok
 		}
 	}
+	if s.brings.Chooser != nil && !s.takes(now, c) {
+		return choice{}, false
+	}
 	if o.resendWaits() && s.suits(now, c, o.resends.len()) {
 		return choice{*o.resends.at(o.resends.base), fromResends}, true
 	}
@@ -97,8 +102,7 @@ func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 	}
 	if !o.idle() {
 		waiting := int(o.segments.end - o.next)
-		more := !o.room() || now < o.wroteAt+idleBeforeCopies // the application keeps writing
-		if more || s.suits(now, c, waiting) {
+		if o.more(now) || s.suits(now, c, waiting) {
 			return choice{o.next, fromNew}, true
 		}
 		return choice{}, false
@@ -112,6 +116,37 @@ func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 	return s.chooseCopy(now, c)
 }
 
+// more reports whether the application keeps writing.
+func (o *sender) more(now time.Duration) bool {
+	return !o.room() || now < o.wroteAt+idleBeforeCopies
+}
+
+// takes asks a policy with Chooser whether a connection takes the next segment.
+// What an application that keeps writing would have written if there were room
+// for more than a few unsent segments counts as waiting: a TCP has it in its
+// send buffer.
+func (s *Session) takes(now time.Duration, c *connection) bool {
+	o, m := &s.sender, &s.moment
+	if !o.waiting() {
+		m.Blocked = m.Blocked || o.used() >= o.window
+		return false
+	}
+	m.Now = now
+	m.Window = int(o.window) / o.mtu
+	m.Waiting = o.resends.len() + int(o.segments.end-o.next)
+	if o.more(now) && o.used() < o.window {
+		m.Waiting += int(o.window-o.used()) / o.mtu
+	}
+	m.InFlight, m.Usable, m.Open = m.InFlight[:0], m.Usable[:0], m.Open[:0]
+	for i := range s.conns[:s.paired] {
+		other := &s.conns[i]
+		m.InFlight = append(m.InFlight, other.inFlight)
+		m.Usable = append(m.Usable, !other.broken && now >= other.pausedUntil)
+		m.Open = append(m.Open, !other.busy)
+	}
+	return s.brings.Chooser.Takes(c.index, *m)
+}
+
 func (s *Session) suits(now time.Duration, c *connection, waiting int) bool {
 	return s.brings.Scheduler == nil || s.brings.Scheduler.Suits(c.index, now, waiting)
 }
@@ -119,6 +154,7 @@ func (s *Session) suits(now time.Duration, c *connection, waiting int) bool {
 // commit takes the chosen segment from where it waits.
 func (s *Session) commit(c *connection, choice choice) {
 	o := &s.sender
+	s.moment.Blocked = false
 	switch choice.from {
 	case fromResends:
 		o.segments.at(choice.position).queued = false

@@ -56,6 +56,7 @@ type Session struct {
 	paired int // connections that carry the session, from the handshake on
 	policy policy.Policy
 	brings policy.Capabilities // of the policy
+	moment policy.Moment       // reused by takes
 
 	handshake handshake
 	closing   closing

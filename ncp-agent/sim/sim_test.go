@@ -7,28 +7,29 @@ import (
 	"time"
 
 	"ncp-testbed/link/model"
+	"ncp-testbed/ncp-agent/policy"
 )
 
 // Everything that can be random is, and two runs are the same to the last
 // count.
 func TestSameSeedSameResult(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []string{"previous", "nkp24", "delivery-rate"} {
-		run := transferOver([]path{{1024, 50, .05}, {300, 120, .1}, {2000, 5, 0}}, dropTail, policy, 2<<20)
+	for _, rule := range policy.Names() {
+		run := transferOver([]path{{1024, 50, .05}, {300, 120, .1}, {2000, 5, 0}}, dropTail, rule, 2<<20)
 		for i := range run.Links {
 			run.Links[i].AB.JitterMS, run.Links[i].AB.JitterReorders = 5, true
 			run.Links[i].AB.Duplicate = 0.02
 		}
 		first, second := simulate(t, run), simulate(t, run)
 		if !first.Done() {
-			t.Fatalf("%s: not done at %v", policy, first.EndedAt)
+			t.Fatalf("%s: not done at %v", rule, first.EndedAt)
 		}
 		if !reflect.DeepEqual(first, second) {
-			t.Errorf("%s: two runs of one seed differ", policy)
+			t.Errorf("%s: two runs of one seed differ", rule)
 		}
 		run.Seed = 2
 		if other := simulate(t, run); reflect.DeepEqual(first.Links, other.Links) {
-			t.Errorf("%s: two seeds gave one result", policy)
+			t.Errorf("%s: two seeds gave one result", rule)
 		}
 	}
 }

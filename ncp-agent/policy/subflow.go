@@ -1,0 +1,220 @@
+package policy
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"ncp-testbed/agents/cubic"
+)
+
+const (
+	initialWindow = 10                     // packets (RFC 6928)
+	leastRTO      = 200 * time.Millisecond // as Linux has it
+	mostRTO       = 60 * time.Second       // RFC 6298, 2.5
+)
+
+// subflow is a connection as MPTCP keeps its own: a window of its own (slow
+// start, then CUBIC, RFC 9438), and TCP's retransmission timer (RFC 6298).
+// Published schedulers choose among such.
+type subflow struct {
+	window    float64 // packets
+	threshold float64 // slow start ends there
+	cubic     cubic.Window
+	cutAt     time.Duration // the window was last cut for a loss
+
+	delivered uint64
+	roundEnds uint64 // when so many are delivered
+	most      int    // in flight in this round trip
+	before    int    // in the last one
+
+	srtt, rttvar float64 // seconds; 0: not known
+	batch        float64 // seconds, sum of the RTTs of the batch
+	samples      int
+	acked        int // in the batch
+	at           time.Duration
+	roundOver    bool
+
+	silent int // timeouts in a row
+}
+
+// room reports whether its window lets it send.
+func (f *subflow) room(inFlight int) bool { return inFlight < int(f.window) }
+
+// endBatch takes the RTT of an acknowledgement packet, the mean of what it
+// acknowledges, and lets the window grow.
+func (f *subflow) endBatch() {
+	if f.samples > 0 {
+		f.measure(f.batch / float64(f.samples))
+	}
+	f.grow()
+	f.batch, f.samples, f.acked, f.roundOver = 0, 0, 0, false
+}
+
+func (f *subflow) measure(rtt float64) {
+	if f.srtt == 0 {
+		f.srtt, f.rttvar = rtt, rtt/2
+		return
+	}
+	f.rttvar += (math.Abs(rtt-f.srtt) - f.rttvar) / 4
+	f.srtt += (rtt - f.srtt) / 8
+}
+
+// grow follows Linux in leaving alone a window that is not used (RFC 7661).
+func (f *subflow) grow() {
+	most := max(f.most, f.before)
+	if f.window < f.threshold {
+		if f.window < 2*float64(most) {
+			f.window = min(f.window+float64(f.acked), f.threshold)
+		}
+	} else if f.roundOver && most >= int(f.window) {
+		f.cubic.Grow(f.at, f.srtt)
+		f.window = f.cubic.Packets
+	}
+	if f.roundOver {
+		f.most, f.before = 0, f.most
+	}
+}
+
+// cut is for a loss: once per round trip.
+func (f *subflow) cut(now time.Duration) {
+	if f.cutAt > 0 && now < f.cutAt+seconds(f.srtt) {
+		return
+	}
+	f.cutAt = now
+	f.reduce(now)
+	f.window = f.threshold
+}
+
+// reduce sets what the window is after a loss.
+func (f *subflow) reduce(now time.Duration) {
+	if f.cubic.Packets != f.window { // slow start
+		f.cubic.Start(now, f.window)
+	}
+	f.cubic.Lost(now)
+	f.threshold = f.cubic.Packets
+}
+
+// goSilent starts anew with one packet (RFC 5681, 3.1).
+func (f *subflow) goSilent(now time.Duration) {
+	if f.silent == 0 {
+		f.reduce(now)
+	}
+	f.silent++
+	f.window = MinWindow
+}
+
+// rto has time for one more acknowledgement, as one may be lost, and doubles
+// with every timeout.
+func (f *subflow) rto() time.Duration {
+	rto := time.Duration(firstRTO)
+	if f.srtt > 0 {
+		rto = max(seconds(f.srtt+4*f.rttvar)+ackInterval, leastRTO)
+	}
+	return min(rto<<min(f.silent, 10), mostRTO)
+}
+
+// subflows are a session's connections; which of them carries what is left to
+// whom embeds this.
+type subflows struct {
+	flows   []*subflow
+	touched []int // subflows with an unfinished batch
+}
+
+func newSubflows(s Setup) subflows {
+	var all subflows
+	for _, w := range s.windows(initialWindow) {
+		all.flows = append(all.flows, &subflow{window: w, threshold: math.Inf(1)})
+	}
+	return all
+}
+
+func (s *subflows) Window(c int) float64 { return s.flows[c].window }
+
+func (s *subflows) Acked(c int, ack Ack) {
+	f := s.flows[c]
+	if !ack.Own && !ack.Implied {
+		return
+	}
+	f.silent = 0
+	f.delivered++
+	f.at = ack.At
+	f.acked++
+	if ack.Own && !ack.Ambiguous {
+		f.batch += ack.RTT.Seconds()
+		f.samples++
+		if ack.Mark.Delivered >= f.roundEnds {
+			f.roundEnds, f.roundOver = f.delivered+1, true
+		}
+	}
+	if !slices.Contains(s.touched, c) {
+		s.touched = append(s.touched, c)
+	}
+}
+
+func (s *subflows) EndBatch() {
+	for _, c := range s.touched {
+		s.flows[c].endBatch()
+	}
+	s.touched = s.touched[:0]
+}
+
+// TimedOut is never called: this policy has Recovery.
+func (s *subflows) TimedOut(int) {}
+
+// WriteError changes nothing: the session pauses the connection.
+func (s *subflows) WriteError(int) {}
+
+func (s *subflows) SendAt(c int, now time.Duration, inFlight int) time.Duration {
+	if s.flows[c].room(inFlight) {
+		return now
+	}
+	return Never
+}
+
+func (s *subflows) Sent(c int, _ time.Duration, inFlight int, _ bool) Mark {
+	f := s.flows[c]
+	f.most = max(f.most, inFlight)
+	return Mark{Delivered: f.delivered}
+}
+
+func (s *subflows) RTO(c int) time.Duration { return s.flows[c].rto() }
+
+// Reordering is TCP's three later packets (RFC 5681, 3.2).
+func (s *subflows) Reordering(int) (uint64, time.Duration) { return reorderPackets, 0 }
+
+func (s *subflows) Lost(c int, now time.Duration, _ int) { s.flows[c].cut(now) }
+func (s *subflows) Silent(c int, now time.Duration)      { s.flows[c].goSilent(now) }
+func (s *subflows) Returned(c int, _, _ time.Duration)   { s.flows[c].silent = 0 }
+func (s *subflows) Probing(c int) bool                   { return s.flows[c].silent > 0 }
+
+// available reports whether a connection could take a segment now.
+func (s *subflows) available(c int, m Moment) bool {
+	return s.answers(c, m) && m.Open[c] && s.flows[c].room(m.InFlight[c])
+}
+
+// answers reports whether a connection is one to reckon with.
+func (s *subflows) answers(c int, m Moment) bool { return m.Usable[c] && s.flows[c].silent == 0 }
+
+// first reports whether no other connection that is available has a shorter
+// RTT: the choice of MPTCP's default scheduler.
+func (s *subflows) first(c int, m Moment) bool {
+	for i, f := range s.flows {
+		if f.srtt < s.flows[c].srtt && s.available(i, m) {
+			return false
+		}
+	}
+	return true
+}
+
+// fastest is the connection with the shortest RTT, available or not; c itself
+// among equals.
+func (s *subflows) fastest(c int, m Moment) int {
+	best := c
+	for i, f := range s.flows {
+		if f.srtt < s.flows[best].srtt && s.answers(i, m) {
+			best = i
+		}
+	}
+	return best
+}
