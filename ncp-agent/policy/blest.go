@@ -36,7 +36,7 @@ func (p *blest) Takes(c int, m Moment) bool {
 		return false
 	}
 	f := p.fastest(c, m)
-	if f == c || p.flows[f].srtt == 0 {
+	if f == c {
 		return true
 	}
 	p.correct(c, m.Now)

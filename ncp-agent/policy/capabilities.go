@@ -89,7 +89,7 @@ type Chooser interface {
 // there per connection is good until the call returns.
 type Moment struct {
 	Now     time.Duration
-	Waiting int  // segments that no connection has taken, with those that the application could have written
+	Waiting int  // segments that no connection has taken
 	Window  int  // segments that the send window holds in all
 	Blocked bool // since the last segment was taken, a connection found none, as the send window was full
 

@@ -53,6 +53,18 @@ func TestECFWaitsForTheFastest(t *testing.T) {
 	same(t, "slow takes what it brings in less than two round trips of fast", p.Takes(1, m), true)
 }
 
+// Who has not answered yet is not waited for, and is used to learn of it.
+func TestNobodyWaitsForTheUnknown(t *testing.T) {
+	for _, name := range []string{"minrtt", "blest", "ecf"} {
+		p, _, m := pair(t, name, subflow{window: 10}, subflow{window: 10, srtt: 0.1})
+		m.Waiting = 1
+		same(t, name+" takes beside one that is unknown and full", p.Takes(1, m), true)
+		m.InFlight[0] = 0
+		same(t, name+": the unknown one takes", p.Takes(0, m), true)
+		same(t, name+" leaves it to the unknown one", p.Takes(1, m), false)
+	}
+}
+
 // BLEST's estimate: RTTs of 10 and 100 ms, 10 packets in fast's window: it sends
 // (10 + 9/2)·10 = 145 packets meanwhile.
 func TestBLESTKeepsTheSendWindowOpen(t *testing.T) {

@@ -208,11 +208,12 @@ func (s *subflows) first(c int, m Moment) bool {
 }
 
 // fastest is the connection with the shortest RTT, available or not; c itself
-// among equals.
+// among equals, and where its own is not known. A TCP knows them from its
+// handshake; here a connection is unknown until its first answer.
 func (s *subflows) fastest(c int, m Moment) int {
 	best := c
 	for i, f := range s.flows {
-		if f.srtt < s.flows[best].srtt && s.answers(i, m) {
+		if f.srtt > 0 && f.srtt < s.flows[best].srtt && s.answers(i, m) {
 			best = i
 		}
 	}

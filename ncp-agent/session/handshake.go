@@ -78,6 +78,9 @@ func (s *Session) establish(now time.Duration, p *wire.Packet) error {
 	s.brings = policy.CapabilitiesOf(started)
 	s.paired = paired
 	s.sender.start(window, mtu, windowPackets, paired)
+	if s.brings.Chooser != nil {
+		s.sender.keepUnsent(windowPackets)
+	}
 	s.state = Established
 	s.establishedAt = now
 	s.ackTick = now + s.cfg.AckInterval

@@ -102,7 +102,8 @@ func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 	}
 	if !o.idle() {
 		waiting := int(o.segments.end - o.next)
-		if o.more(now) || s.suits(now, c, waiting) {
+		more := !o.room() || now < o.wroteAt+idleBeforeCopies // the application keeps writing
+		if more || s.suits(now, c, waiting) {
 			return choice{o.next, fromNew}, true
 		}
 		return choice{}, false
@@ -116,15 +117,7 @@ func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 	return s.chooseCopy(now, c)
 }
 
-// more reports whether the application keeps writing.
-func (o *sender) more(now time.Duration) bool {
-	return !o.room() || now < o.wroteAt+idleBeforeCopies
-}
-
 // takes asks a policy with Chooser whether a connection takes the next segment.
-// What an application that keeps writing would have written if there were room
-// for more than a few unsent segments counts as waiting: a TCP has it in its
-// send buffer.
 func (s *Session) takes(now time.Duration, c *connection) bool {
 	o, m := &s.sender, &s.moment
 	if !o.waiting() {
@@ -134,9 +127,6 @@ func (s *Session) takes(now time.Duration, c *connection) bool {
 	m.Now = now
 	m.Window = int(o.window) / o.mtu
 	m.Waiting = o.resends.len() + int(o.segments.end-o.next)
-	if o.more(now) && o.used() < o.window {
-		m.Waiting += int(o.window-o.used()) / o.mtu
-	}
 	m.InFlight, m.Usable, m.Open = m.InFlight[:0], m.Usable[:0], m.Open[:0]
 	for i := range s.conns[:s.paired] {
 		other := &s.conns[i]

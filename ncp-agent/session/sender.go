@@ -92,6 +92,12 @@ func (o *sender) start(window, mtu uint32, windowPackets float64, connections in
 	o.maxResends = min(int(windowPackets), maxSpan) + connections
 }
 
+// keepUnsent lets the whole send window wait for connections, as a TCP's send
+// buffer does: who chooses among them is to see how much there is.
+func (o *sender) keepUnsent(windowPackets float64) {
+	o.maxUnsent = max(o.maxUnsent, uint64(windowPackets))
+}
+
 // used gives the bytes of the send window in use: written and, as far as is
 // known, not yet read by the peer's application.
 func (o *sender) used() uint64 { return o.written - o.remoteRead }
