@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
-import stat
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from topologies.emulated_link import EmulatedLink
 from topologies.hosts import RoutedHost
 from topologies.layout import Edge, Graph, Layout, Node
 from topologies.layout import Path as LayoutPath
+from topologies.own_code import OthersMayWrite, refuse_what_others_may_write
 
 
 class TopoError(ValueError):
@@ -31,8 +30,7 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
 
     The file is carried out as Python. For root it has to be root's own or the caller's.
     """
-    if os.geteuid() == 0:
-        _refuse_what_others_may_write(file.resolve())
+    _refuse_what_others_may_write(file)
     topo_class = _class(file, class_name)
     added: list[tuple[str | None, str, str]] = []
     told: list[Mapping[str, Any]] = []
@@ -55,34 +53,15 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
 
 def topo_classes(file: Path) -> list[str]:
     """The names of a file's ``Topo`` classes of its own; raises :class:`TopoError`. It is carried out, too."""
-    if os.geteuid() == 0:
-        _refuse_what_others_may_write(file.resolve())
+    _refuse_what_others_may_write(file)
     return [key for key, value in _carried_out(file).items() if _is_topo(value) and value is not Topo]
 
 
 def _refuse_what_others_may_write(file: Path) -> None:
-    """Whoever may write the file, or put another in its place, could do as root whatever they like."""
-    users, groups = ({0, int(os.environ.get(name, "0"))} for name in ("SUDO_UID", "SUDO_GID"))
-    users.add(Path(__file__).stat().st_uid)  # whose code root carries out already
-    for path in (file, file.parent):
-        try:
-            found = path.stat()
-        except OSError:
-            return  # told of where it is read
-        if found.st_uid not in users:
-            owner = "root's or yours" if len(users) > 1 else "root's"
-            raise TopoError(
-                "file",
-                f"{path} belongs to user {found.st_uid}, and root would carry out what is in the file; only a file and "
-                f"a folder that are {owner} are used: chown them, or copy the file to a folder of root's",
-            )
-        others = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid not in groups)
-        if others:
-            raise TopoError(
-                "file",
-                f"{path} may be written by others (mode {stat.S_IMODE(found.st_mode):o}), and root would carry out "
-                f"what is in the file: chmod go-w {path}",
-            )
+    try:
+        refuse_what_others_may_write(file)
+    except OthersMayWrite as error:
+        raise TopoError("file", str(error)) from error
 
 
 def route(topo: Topo, *paths: Sequence[str]) -> None:

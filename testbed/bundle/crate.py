@@ -42,10 +42,11 @@ FORMATS = {
     ".xpl": "text/plain",
     ".py": "text/x-python",
 }
-INPUTS = ("plan.json", "scenario.yaml", "table.yaml", "sweep.yaml", "topology.py")
+INPUTS = ("plan.json", "scenario.yaml", "scenario.py", "table.yaml", "sweep.yaml", "topology.py")
 OF_NAMES = {
     "plan.json": "The plan of a run: all that was asked, resolved.",
     "scenario.yaml": "The scenario of a run, as it was read.",
+    "scenario.py": "The file in Python that gave the scenario of a run.",
     "topology.py": "The topology of a run, a program of the user's own.",
     "verdict.json": "The verdict: each check with what was measured, expected and allowed.",
     "telemetry.lp": "Every sample of a run, in InfluxDB's line protocol.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import tarfile
@@ -27,6 +28,7 @@ from testbed.plan.sessions import PolicyFacts
 from testbed.runner import provenance
 from testbed.scenario import extended
 from testbed.scenario.files import LINKS
+from testbed.scenario.kept import PROGRAM
 from testbed.scenario.load import LoadedScenario, load, parse, validated
 from testbed.scenario.model import Scenario
 from testbed.tables.verify import asked_by, is_repeated
@@ -94,6 +96,7 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
             "plan.json: what is sent is a program of the user's own, which is not with the results"
         )
         return None
+    _check_program(folder, verified)
     try:
         choices = Choices(
             plan["runtime"],
@@ -116,6 +119,20 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
     if paths_of(plan) != paths_of(made[least][0]):
         verified.notes.append("plan.json: of files of the machine (jitter, trace) only the names are compared")
     return made[least]
+
+
+def _check_program(folder: Path, verified: Verified) -> None:
+    """Of a scenario that was written in Python: whether the file is the one that was carried out."""
+    run = provenance_of(folder).get("run")
+    recorded = run.get("scenario_py_sha256") if isinstance(run, dict) else None
+    file = folder / PROGRAM
+    if recorded is None and not file.is_file():
+        return
+    found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "no such file"
+    if found != recorded:
+        verified.differences.append(f"{PROGRAM}: {found}, and provenance.json records {recorded or 'none'}")
+    else:
+        verified.unchecked.append(f"scenario.yaml: {PROGRAM} gave it, which is not carried out to check it")
 
 
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:

@@ -50,6 +50,9 @@ complete --command run.sh --condition 'test -z (__ncp_testbed | string collect)'
 MOST_FOLDERS = 200
 """Result folders that are offered at once."""
 
+YAML = (".yaml", ".yml")
+SCENARIO = (*YAML, files.IN_PYTHON)
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -98,7 +101,7 @@ def _candidates(before: Sequence[str], typed: str) -> Iterable[str]:
     from testbed.cli.app import VERBS, with_place, with_verb
 
     if not before:
-        return ["--help"] if typed.startswith("-") else [*VERBS, *_names("SCENARIO"), *_paths(typed, yaml=True)]
+        return ["--help"] if typed.startswith("-") else [*VERBS, *_names("SCENARIO"), *_paths(typed, SCENARIO)]
     try:
         arguments = with_place(with_verb(before))
     except BadInput:
@@ -154,7 +157,7 @@ def _values(parameter: Any, rest: Sequence[str], typed: str) -> Iterable[str]:
         return choices
     called = (parameter.metavar or parameter.name or "").strip("[]…").upper()
     if called in ("SCENARIO", "TABLE", "SWEEP", "NAME", "GROUP"):
-        return [*_names(called), *_paths(typed, yaml=True)]
+        return [*_names(called), *_paths(typed, SCENARIO if called == "SCENARIO" else YAML)]
     if called == "KEY=VALUE":
         return _keys(rest)
     if "--engine" in parameter.opts:
@@ -162,7 +165,7 @@ def _values(parameter: Any, rest: Sequence[str], typed: str) -> Iterable[str]:
     if called == "RUN":
         return ["latest", *_runs(rest)]
     if called == "SCENARIO|RESULT":
-        return [*_names("SCENARIO"), *_results(), *_paths(typed, yaml=True)]
+        return [*_names("SCENARIO"), *_results(), *_paths(typed, SCENARIO)]
     if called.startswith("RESULT"):
         return [*_results(), *_paths(typed)]
     return _paths(typed)
@@ -221,8 +224,9 @@ def _newest(place: Path) -> list[Path]:
     return list(islice((one for one in sorted(place.iterdir(), reverse=True) if one.is_dir()), MOST_FOLDERS))
 
 
-def _paths(typed: str, *, yaml: bool = False) -> Iterator[str]:
-    """Files and folders whose path begins so; nothing where nothing is typed yet."""
+def _paths(typed: str, suffixes: tuple[str, ...] = ()) -> Iterator[str]:
+    """Files, of one of the suffixes if any are given, and folders whose path begins so; nothing where nothing is typed
+    yet."""
     if not typed:
         return
     folder, _, start = typed.rpartition("/")
@@ -235,5 +239,5 @@ def _paths(typed: str, *, yaml: bool = False) -> Iterator[str]:
         told = f"{folder}/{one.name}" if "/" in typed else one.name
         if one.name.startswith(start) and one.is_dir():
             yield f"{told}/"
-        elif one.name.startswith(start) and (not yaml or one.suffix in (".yaml", ".yml")):
+        elif one.name.startswith(start) and (not suffixes or one.suffix in suffixes):
             yield told

@@ -8,7 +8,9 @@ import typer
 
 from testbed.plan.engines import ENGINES
 
-ScenarioArgument = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a YAML file.")]
+ScenarioArgument = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a file: YAML, or Python.")
+]
 SetOption = Annotated[
     list[str],
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value, e.g. policy=previous or links.fast.rate=8mbit."),

@@ -23,6 +23,7 @@ from testbed.runner import judging, provenance
 from testbed.runner.interrupts import Interrupted
 from testbed.runner.judging import judge_from, write_broken
 from testbed.runner.progress import Progress
+from testbed.scenario.kept import keep
 from testbed.scenario.load import LoadedScenario
 from testbed.series import FromFile
 
@@ -122,7 +123,7 @@ class VirtualRun(ABC):
         (self.folder / "logs").mkdir()
         plan = json.dumps(self.plan, indent=1, ensure_ascii=False)
         (self.folder / "plan.json").write_text(plan + "\n")
-        (self.folder / "scenario.yaml").write_text(self.loaded.text)
+        keep(self.loaded, self.folder)
         latest = self.folder.parent / "latest"
         latest.unlink(missing_ok=True)
         latest.symlink_to(self.plan["run"])
@@ -145,7 +146,7 @@ class VirtualRun(ABC):
     def _write_provenance(self, facts: dict[str, Any]) -> None:
         document = {
             **provenance.of_machine_and_code(),
-            "run": provenance.of_plan(self.plan),
+            "run": provenance.of_plan(self.plan) | provenance.of_program(self.loaded.program),
             **facts,
             "seconds": self.progress.seconds,
         }

@@ -78,6 +78,11 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     }
 
 
+def of_program(program: str | None) -> dict[str, str]:
+    """Of a scenario in Python the SHA-256 of its file's text."""
+    return {} if program is None else {"scenario_py_sha256": hashlib.sha256(program.encode()).hexdigest()}
+
+
 def sysctls(namespaces: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The settings in force in each host's namespace; those that a kernel lacks there are left out."""
     found: dict[str, dict[str, str]] = {}

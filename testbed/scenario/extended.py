@@ -44,7 +44,8 @@ def extended(
     chain = [(path, document)]
     while KEY in chain[-1][1]:
         last, asked = chain[-1][0], chain[-1][1][KEY]
-        where = f"{last}:{chain[-1][1].lc.key(KEY)[0] + 1}: {KEY}"
+        lines = chain[-1][1].lc.data
+        where = f"{last}:{lines[KEY][0] + 1}: {KEY}" if KEY in lines else f"{last}: {KEY}"
         if not isinstance(asked, str):
             raise BadInput(f"{where}: {asked!r} is not right: write a scenario's name, or a file beside this one")
         try:

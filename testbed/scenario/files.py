@@ -21,6 +21,8 @@ from testbed.scenario import bounded
 
 LINKS = "links"
 """Of the scenarios' folder, where those are that show what a link can do."""
+IN_PYTHON = ".py"
+"""Of a scenario's file; tables and sweeps are YAML alone."""
 TABLES = paths.SCENARIOS / "tables"
 SWEEPS = paths.SCENARIOS / "sweeps"
 
@@ -47,7 +49,7 @@ def sweeps() -> list[Path]:
 
 def is_path(name: str) -> bool:
     """Whether the user named a file, and not a scenario, table or sweep that is shipped."""
-    return "/" in name or name.endswith((".yaml", ".yml"))
+    return "/" in name or name.endswith((".yaml", ".yml", IN_PYTHON))
 
 
 def is_table(name: str) -> bool:
@@ -62,6 +64,8 @@ def is_sweep(name: str) -> bool:
 
 def _has_key(path: Path, key: str) -> bool:
     """Whether a file looks like a mapping with such a key; what is wrong with it is told by :func:`read`."""
+    if path.suffix == IN_PYTHON:
+        return False
     try:
         with path.open(errors="replace") as file:
             return bool(re.search(f"^{key}:", file.read(bounded.MOST_CHARACTERS), re.MULTILINE))
@@ -91,7 +95,7 @@ def read(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, as it will be told
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not a text in UTF-8, so no YAML") from error
+        raise BadInput(f"{path}: not a text in UTF-8") from error
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
 

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from testbed.errors import BadInput
-from testbed.scenario import bounded, files
+from testbed.scenario import bounded, files, in_python
 from testbed.scenario.extended import KEY, extended, file_of
 from testbed.scenario.files import read
 from testbed.scenario.model import Scenario
@@ -37,6 +37,8 @@ class LoadedScenario:
     overrides: tuple[str, ...]
     changed: bool = True
     """Whether any of the overrides is not the file's own (of its ``quick`` section)."""
+    program: str | None = None
+    """The text of the Python file that it comes from."""
 
 
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedScenario:
@@ -46,7 +48,8 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """
     path, document, applied = document_of(name, assignments, quick=quick)
     scenario = validated(Scenario, path, document, applied)
-    return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed=bool(assignments))
+    program = read(path) if in_python.is_in_python(path) else None
+    return LoadedScenario(scenario, path, whole_text(path), tuple(applied), bool(assignments), program)
 
 
 def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, CommentedMap, list[str]]:
@@ -67,23 +70,34 @@ def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[
 
 
 def whole_text(path: Path) -> str:
-    """A scenario file's text; of one that extends another, all of it, so that nothing else is needed to read it."""
-    document = _parsed(str(path.resolve()))[1]
-    if KEY not in document:
+    """A scenario file's text; of one that extends another or is in Python the whole, so that no other file is needed to
+    read it."""
+    document, program = _read(path), in_python.is_in_python(path)
+    if KEY not in document and not program:
         return read(path)
     text = io.StringIO()
-    text.write(f"# {path.name}, with what it extends ({document[KEY]}).\n")
+    returned = ", as its scenario() returned it" if program else ""
+    more = f", with what it extends ({document[KEY]})" if KEY in document else ""
+    text.write(f"# {path.name}{returned}{more}.\n")
     YAML().dump(plain(extended(path, document, _base)), text)
     return text.getvalue()
 
 
 def _parsed(name: str) -> tuple[Path, CommentedMap]:
     path = files.find(name, "scenario", [*files.scenarios(), *files.links()])
-    return path, parse(path, read(path), "a scenario is a mapping with name, title, links, ncp and checks")
+    return path, _read(path)
+
+
+def _read(path: Path) -> CommentedMap:
+    if in_python.is_in_python(path):
+        return in_python.document_of(path)
+    return parse(path, read(path), "a scenario is a mapping with name, title, links, ncp and checks")
 
 
 def _base(name: str, file: Path) -> tuple[Path, CommentedMap]:
-    """What a file extends: a scenario that is shipped, or a file beside it."""
+    """What a file extends: a scenario that is shipped, or a file beside it. None is carried out for another file."""
+    if in_python.is_in_python(Path(name)):
+        raise BadInput(f"{name} is in Python, and only YAML can be extended")
     return _parsed(str(file.parent / name) if files.is_path(name) else name)
 
 
@@ -161,7 +175,7 @@ def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | Non
     names: list[str] = []
     for step in loc:
         if isinstance(node, CommentedMap) and step in node:
-            line = node.lc.key(step)[0] + 1 if step in node.lc.data else line
+            line = node.lc.key(step)[0] + 1 if step in (node.lc.data or {}) else line
             file = file_of(node, step) or file
             node = node[step]
             names.append(str(step))

@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from collectors.host_load import clock_step_s
 from testbed import build, paths, traffic
@@ -35,29 +35,18 @@ from testbed.runner.telemetry_lag import TelemetryLag
 from testbed.runner.timeline import Timeline
 from testbed.runner.transfer import await_ready
 from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
+from testbed.scenario.kept import Kept, keep
 from testbed.series import FromInflux
 
 if TYPE_CHECKING:
     from testbed.runner.link_captures import LinkCaptures
 
 
-class ScenarioText(Protocol):
-    """A scenario file as a run keeps it."""
-
-    @property
-    def text(self) -> str: ...
-
-
 class EmulatedRun:
     """One run of a plan on this machine."""
 
     def __init__(
-        self,
-        plan: Plan,
-        loaded: ScenarioText,
-        binaries: dict[str, Path],
-        progress: Progress,
-        results: Path | None = None,
+        self, plan: Plan, loaded: Kept, binaries: dict[str, Path], progress: Progress, results: Path | None = None
     ) -> None:
         """``results``: where its result folder goes, without it that of the scenario's results."""
         self.plan, self.loaded, self.binaries, self.progress = plan, loaded, binaries, progress
@@ -67,7 +56,7 @@ class EmulatedRun:
         self.spools = self.folder / "spools"
         self.places: list[agents.AgentPlace] = []
         self.endpoint: Endpoint | None = None
-        self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan)}
+        self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan) | provenance.of_program(loaded.program)}
         self.traffic = traffic.of(plan)(traffic.Site(plan, self.folder, binaries, progress, self.provenance))
 
     def without_database(self, database_points: int | None) -> Verdict:
@@ -115,7 +104,7 @@ class EmulatedRun:
         for folder in (self.logs, self.spools, self.folder / "agents"):
             folder.mkdir(parents=True)
         self.plan_file.write_text(json.dumps(self.plan, indent=1, ensure_ascii=False) + "\n")
-        (self.folder / "scenario.yaml").write_text(self.loaded.text)
+        keep(self.loaded, self.folder)
         if file := self.plan["topology"].get("file"):
             shutil.copyfile(file, self.folder / "topology.py")
         latest = self.folder.parent / "latest"

@@ -41,6 +41,7 @@ class Text:
     """The scenario file as it is kept with the results; the plan is what is run."""
 
     text: str
+    program: None = None
 
 
 def main() -> int:

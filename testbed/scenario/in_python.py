@@ -1,0 +1,126 @@
+"""A scenario written in Python: a file whose function ``scenario()`` returns what a YAML file would say.
+
+The file is carried out where the user names it, in a process of its own, and never for a result: that has the whole
+scenario as YAML.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from testbed.errors import BadInput
+from testbed.scenario import bounded
+from testbed.scenario.files import IN_PYTHON, read
+from topologies.own_code import OthersMayWrite, refuse_what_others_may_write
+
+MOST_CPU_S = 10
+"""For a call, which takes some hundredths of a second."""
+LIMIT_S = 120.0
+"""For one that waits for something, however busy the machine is."""
+CALL = Path(__file__).with_name("call_scenario.py")
+
+
+def is_in_python(path: Path) -> bool:
+    """Whether a scenario's file is one."""
+    return path.suffix == IN_PYTHON
+
+
+def document_of(path: Path) -> CommentedMap:
+    """What the file's ``scenario()`` returns, as a YAML file of it would be read; raises :class:`BadInput`.
+
+    It is called twice, each time in a new process, and has to return the same.
+    """
+    try:
+        refuse_what_others_may_write(path)
+    except OthersMayWrite as error:
+        raise BadInput(f"{path}: {error}") from error
+    program = read(path)
+    if len(program) > bounded.MOST_CHARACTERS:
+        raise BadInput(f"{path}: longer than {bounded.MOST_CHARACTERS} characters")
+    return _as_read(path, _agreed(path, program))
+
+
+@cache
+def _agreed(path: Path, program: str) -> str:
+    """What both calls return, as JSON."""
+    first, second = (_returned(path, program, call) for call in range(2))
+    if first != second:
+        raise BadInput(
+            f"{path}: {_difference(json.loads(first), json.loads(second))} when scenario() is called again, so no run "
+            "could be repeated",
+            "Leave out the time, chance without a seed, and the order of sets.",
+        )
+    return first
+
+
+def _difference(first: Any, second: Any, where: str = "") -> str:
+    """The innermost place at which two calls' values differ, with both."""
+    if isinstance(first, dict) and isinstance(second, dict) and list(first) == list(second):
+        parts = [(f"{where}.{key}".lstrip("."), first[key], second[key]) for key in first]
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        parts = [(f"{where}.{n}", *both) for n, both in enumerate(zip(first, second, strict=True), start=1)]
+    else:
+        return f"{where or 'scenario()'}: {first!r:.80}, and {second!r:.80}"
+    return next(_difference(a, b, at) for at, a, b in parts if json.dumps(a) != json.dumps(b))
+
+
+def _returned(path: Path, program: str, call: int) -> str:
+    """The JSON that a call returns. What it prints goes to stderr, of the second call nowhere."""
+    try:
+        done = subprocess.run(
+            [sys.executable, str(CALL), str(path), str(MOST_CPU_S)],
+            input=program,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if call else None,
+            encoding="utf-8",
+            errors="replace",
+            timeout=LIMIT_S,
+            env={**os.environ, "PYTHONHASHSEED": str(call), "PYTHONIOENCODING": "utf-8"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BadInput(f"{path}: scenario() has not returned after {LIMIT_S:g} s; what does it wait for?") from error
+    if done.returncode == -signal.SIGXCPU:
+        raise BadInput(f"{path}: scenario() has not returned after {MOST_CPU_S} s of computing; does it loop for ever?")
+    try:
+        said = json.loads(done.stdout)
+        if "wrong" in said:
+            raise BadInput(f"{path}{said['wrong']}")
+        return json.dumps(said["returned"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadInput(
+            f"{path}: its process ended before scenario() returned (exit code {done.returncode})",
+            "Leave out what ends a process, and let scenario() return a dict.",
+        ) from error
+
+
+def _as_read(path: Path, returned: str) -> CommentedMap:
+    """As YAML it is what results keep, so that is what is read, within its bounds. Its lines are none of the file's."""
+    if len(returned) > bounded.MOST_CHARACTERS:
+        raise BadInput(f"{path}: what scenario() returned is longer than {bounded.MOST_CHARACTERS} characters")
+    text = io.StringIO()
+    YAML().dump(json.loads(returned), text)
+    try:
+        document = bounded.load(text.getvalue(), lines=True)
+    except bounded.NotYaml as error:
+        raise BadInput(f"{path}: what scenario() returned: {error}") from error
+    _forget_lines(document)
+    return document  # type: ignore[no-any-return]
+
+
+def _forget_lines(node: Any) -> None:
+    if isinstance(node, (CommentedMap, CommentedSeq)):
+        node.lc.data = {}
+        for child in node.values() if isinstance(node, CommentedMap) else node:
+            _forget_lines(child)
