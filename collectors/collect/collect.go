@@ -33,19 +33,38 @@ type sampler interface {
 	close()
 }
 
+// kind is a collector as it is known: its name, which is its spool's as well, and what starts it for a run. One with
+// nothing to watch there is none (nil).
+type kind struct {
+	name  string
+	start func(list *watch.List, run tags) (sampler, time.Duration)
+}
+
+// kinds lists the collectors.
+var kinds = []kind{
+	{"interfaces", newInterfaces},
+	{"sockets", newSocketQueues},
+	{"tcp_info", newTCPInfo},
+}
+
+// Names gives the name of every collector.
+func Names() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return names
+}
+
 // Run samples until the context ends. The spools <collector>.lp are in the directory; log receives a line for the
 // first error of each collector, which goes on.
 func Run(ctx context.Context, list *watch.List, directory string, log io.Writer) ([]Result, error) {
 	run := tags{"run": list.Run, "scenario": list.Scenario}
-	collectors := []*collector{
-		{name: "interfaces", interval: list.Interval(), sampler: newInterfaces(list, run)},
-	}
-	if len(list.Sockets) > 0 {
-		collectors = append(collectors,
-			&collector{name: "sockets", interval: list.Interval(), sampler: newSocketQueues(list, run)})
-	}
-	if info := newTCPInfo(list, run); len(info.hosts) > 0 {
-		collectors = append(collectors, &collector{name: "tcp_info", interval: list.TCPInterval(), sampler: info})
+	var collectors []*collector
+	for _, k := range kinds {
+		if s, interval := k.start(list, run); s != nil {
+			collectors = append(collectors, &collector{name: k.name, interval: interval, sampler: s})
+		}
 	}
 	for _, c := range collectors {
 		spool, err := telemetry.OpenSpool(filepath.Join(directory, c.name+".lp"))

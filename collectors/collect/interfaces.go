@@ -23,7 +23,7 @@ type hostInterfaces struct {
 	namespace  *kernel.Namespace
 }
 
-func newInterfaces(list *watch.List, run tags) *interfaces {
+func newInterfaces(list *watch.List, run tags) (sampler, time.Duration) {
 	s := &interfaces{run: run}
 	byHost := map[string]*hostInterfaces{}
 	at := func(host string) *hostInterfaces {
@@ -40,7 +40,7 @@ func newInterfaces(list *watch.List, run tags) *interfaces {
 		h := at(w.Host)
 		h.netem = append(h.netem, newNetem(w, run))
 	}
-	return s
+	return s, list.Interval()
 }
 
 func (s *interfaces) close() {

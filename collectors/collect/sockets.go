@@ -34,18 +34,19 @@ type flow struct {
 
 var protocols = map[string]uint8{"udp": unix.IPPROTO_UDP, "tcp": unix.IPPROTO_TCP}
 
-func newSocketQueues(list *watch.List, run tags) *sockets {
-	return newSockets(list, run, false, addQueues, "udp", "tcp")
+func newSocketQueues(list *watch.List, run tags) (sampler, time.Duration) {
+	return newSockets(list, run, false, addQueues, "udp", "tcp"), list.Interval()
 }
 
-func newTCPInfo(list *watch.List, run tags) *sockets {
-	return newSockets(list, run, true, addTCPInfo, "tcp")
+func newTCPInfo(list *watch.List, run tags) (sampler, time.Duration) {
+	return newSockets(list, run, true, addTCPInfo, "tcp"), list.TCPInterval()
 }
 
+// newSockets watches the flows of the protocols that are wanted; nil where a run has none.
 func newSockets(
 	list *watch.List, run tags, info bool,
 	add func(*telemetry.Points, tags, kernel.Socket, time.Time), wanted ...string,
-) *sockets {
+) sampler {
 	s := &sockets{run: run, info: info, add: add}
 	byHost := map[string]*hostSockets{}
 	for _, w := range list.Sockets {
@@ -62,6 +63,9 @@ func newSockets(
 			number := protocols[protocol]
 			h.flows[number] = append(h.flows[number], &flow{watched: w})
 		}
+	}
+	if len(s.hosts) == 0 {
+		return nil
 	}
 	return s
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,8 @@ from testbed.runner.network import Network
 from testbed.runner.processes import Supervised
 from testbed.runner.watch import watch_list
 
-SPOOLS = ("host_load.lp", "events.lp", "interfaces.lp", "sockets.lp", "tcp_info.lp")
+OWN_SPOOLS = ("host_load.lp", "events.lp")
+"""Of this process; each of the others has a collector's name."""
 
 
 class Collectors:
@@ -58,7 +60,11 @@ class Collectors:
         parts.callback(_stop_quietly, self._collect)
         if credentials is None:
             return
-        names = [*SPOOLS, *(f"iperf3-{flow['number']}.lp" for flow in self._plan["cross_traffic"])]
+        names = [
+            *OWN_SPOOLS,
+            *spools_of(self._binaries["ncp-collect"]),
+            *(f"iperf3-{flow['number']}.lp" for flow in self._plan["cross_traffic"]),
+        ]
         self._push = Supervised.start(
             "telemetry pusher",
             [
@@ -97,6 +103,12 @@ class Collectors:
         said = (self._logs / "collect.log").read_text().splitlines()
         found = [collector for line in said if line.startswith("{") for collector in json.loads(line)["collectors"]]
         return {collector.pop("collector"): collector for collector in [*found, self.host_load.cost()]}
+
+
+def spools_of(collect: Path) -> list[str]:
+    """The spools that ``ncp-collect`` may write."""
+    said = subprocess.run([str(collect), "--list"], capture_output=True, text=True, check=True).stdout
+    return [f"{name}.lp" for name in json.loads(said)]
 
 
 def _stop_quietly(process: Supervised) -> None:

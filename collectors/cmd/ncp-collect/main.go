@@ -1,5 +1,6 @@
 // Command ncp-collect samples interfaces, queues, sockets and TCP_INFO in the network namespaces of a run into
-// spools (see docs/collectors.md). It ends on SIGTERM or SIGINT and prints what each collector did and cost.
+// spools (see docs/collectors.md). It ends on SIGTERM or SIGINT and prints what each collector did and cost. With
+// --list it prints the collectors' names.
 package main
 
 import (
@@ -18,8 +19,12 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("ncp-collect", flag.ContinueOnError)
 	file := flags.String("watch", "", "what to sample (JSON)")
 	directory := flags.String("dir", "", "folder of the spools")
+	names := flags.Bool("list", false, "print the collectors' names (JSON), and do nothing")
 	if err := flags.Parse(args); err != nil {
 		return program.ExitBadInput
+	}
+	if *names {
+		return printed(collect.Names())
 	}
 	if *file == "" || *directory == "" || flags.NArg() > 0 {
 		return program.BadInput("usage: ncp-collect --watch FILE --dir DIR")
@@ -34,7 +39,11 @@ func run(args []string) int {
 	if err != nil {
 		return program.Failed(err)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"collectors": results}); err != nil {
+	return printed(map[string]any{"collectors": results})
+}
+
+func printed(document any) int {
+	if err := json.NewEncoder(os.Stdout).Encode(document); err != nil {
 		return program.Failed(err)
 	}
 	return program.ExitDone
