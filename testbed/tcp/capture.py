@@ -7,11 +7,14 @@ capture may be cut after :data:`HEADER_BYTES` of each frame.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import dpkt
+
+from testbed.pcap import CutOff, NotACapture, frames
 
 HEADER_BYTES = 160
 """Enough of a frame for the headers: link layer 20 at most, IPv4 60, TCP 60."""
@@ -34,10 +37,6 @@ _FLAGS = (
     ("W", dpkt.tcp.TH_CWR),
 )
 """As tcpdump writes them."""
-
-
-class NotACapture(ValueError):
-    """A file that is no pcap, or of frames that can't be read here; the message names it."""
 
 
 class Segment(NamedTuple):
@@ -95,27 +94,20 @@ def read_connections(path: Path) -> list[Connection]:
     (a capture that was killed) is read as far as it goes. A new SYN between the same ports begins a new connection,
     unless it repeats the first one.
     """
-    try:
-        with path.open("rb") as file:
-            return _connections(_tcp_frames(file))
-    except (ValueError, dpkt.UnpackError) as error:
-        raise NotACapture(f"{path} is no capture that can be read: {error}") from error
+    return _connections(_tcp_frames(path))
 
 
-def _tcp_frames(file: Any) -> Iterator[tuple[float, Any, Any]]:
+def _tcp_frames(path: Path) -> Iterator[tuple[float, Any, Any]]:
     """Time (Unix seconds), IPv4 packet and TCP segment of each frame that has them."""
-    reader = dpkt.pcap.Reader(file)
-    layer = _LINK_LAYERS.get(reader.datalink())
-    if layer is None:
-        raise ValueError(f"its frames are of link type {reader.datalink()}; use Ethernet or Linux cooked ones")
-    frames = iter(reader)
-    while True:
-        try:
-            t_s, frame = next(frames)
-        except (StopIteration, dpkt.NeedData):
-            return
-        if (packet := _tcp_packet(frame, *layer)) is not None:
-            yield float(t_s), packet, packet.data
+    with suppress(CutOff):
+        for frame in frames(path):
+            if (layer := _LINK_LAYERS.get(frame.link_layer)) is None:
+                raise NotACapture(
+                    f"{path} is no capture that can be read: its frames are of link type {frame.link_layer}; use "
+                    "Ethernet or Linux cooked ones"
+                )
+            if (packet := _tcp_packet(frame.data, *layer)) is not None:
+                yield float(frame.time_s), packet, packet.data
 
 
 def _tcp_packet(frame: bytes, type_at: int, packet_at: int) -> Any | None:

@@ -100,8 +100,8 @@ def data_packets(path: Path) -> Counter[tuple[str, str]]:
     """How many NCP packets with data a capture of Ethernet frames has, by the addresses of sender and receiver."""
     found: Counter[tuple[str, str]] = Counter()
     try:
-        for _, frame in frames_of(path):
-            packet = dpkt.ethernet.Ethernet(frame).data
+        for frame in frames_of(path):
+            packet = dpkt.ethernet.Ethernet(frame.data).data
             if isinstance(packet, dpkt.ip.IP) and isinstance(packet.data, dpkt.udp.UDP):
                 udp = packet.data
                 if udp.data.startswith(DATA):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 
-import dpkt
-
 from testbed.errors import BadInput
+from testbed.pcap import Frame, NotACapture, frames
 from testbed.plan.model import Plan
 from topologies.link import Link, LinkEnd
 
@@ -22,10 +20,9 @@ def captures_of(folder: Path, plan: Plan) -> Iterator[tuple[Link, LinkEnd, Path]
                 yield link, end, path
 
 
-def frames_of(path: Path) -> Iterator[tuple[Decimal | float, bytes]]:
-    """Time (Unix seconds; a float where the file has microseconds) and bytes of each frame; raises BadInput."""
+def frames_of(path: Path) -> Iterator[Frame]:
+    """The frames of one of them; raises BadInput."""
     try:
-        with path.open("rb") as file:
-            yield from dpkt.pcap.Reader(file)
-    except (ValueError, dpkt.UnpackError) as error:
-        raise BadInput(f"{path}: no capture that can be read: {error}") from error
+        yield from frames(path)
+    except NotACapture as error:
+        raise BadInput(str(error)) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,13 +94,8 @@ def _write(path: Path, captures: dict[str, Path], verdict: str, comments: list[t
 
 
 def _frames(interface: int, path: Path) -> Iterator[Frame]:
-    for time_s, data in frames_of(path):
-        yield Frame(_unix_ns(time_s), interface, data)
-
-
-def _unix_ns(time_s: Decimal | float) -> int:
-    """A capture's time; where that is in microseconds it comes as a float, which has no more."""
-    return int(time_s * PER_S) if isinstance(time_s, Decimal) else round(time_s * 10**6) * 1000
+    for frame in frames_of(path):
+        yield Frame(frame.t_ns, interface, frame.data)
 
 
 def _option(code: int, data: bytes) -> Any:

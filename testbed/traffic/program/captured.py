@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.errors import RunFailed
+from testbed.pcap import HEAD_BYTES, CutOff, NotACapture, frames
 from testbed.plan.model import Plan, Session
 
 HEADER_BYTES = 100
@@ -19,9 +19,6 @@ HEADER_BYTES = 100
 COOKED_BYTES = 20
 """Of a frame that was captured on any interface (LINUX_SLL2)."""
 TCP, UDP = 6, 17
-_FILE, _RECORD = 24, struct.Struct("<IIII")
-_MAGIC = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
-"""Nanoseconds in the fraction's unit."""
 
 
 def expression(session: Session) -> str:
@@ -34,14 +31,13 @@ def expression(session: Session) -> str:
 def first_unix_ns(capture: Path) -> int | None:
     """When the first frame passed, also while the capture is on; None before it."""
     try:
-        with capture.open("rb") as file:
-            head = file.read(_FILE + _RECORD.size)
+        if capture.stat().st_size < HEAD_BYTES:
+            return None
+        return next(frames(capture)).t_ns
     except OSError:
         return None
-    if len(head) < _FILE + _RECORD.size:
-        return None
-    seconds, fraction, _, _ = _RECORD.unpack_from(head, _FILE)
-    return int(seconds) * 10**9 + int(fraction) * _unit(head, capture)
+    except NotACapture as error:
+        raise RunFailed(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -80,43 +76,27 @@ def read_arrivals(capture: Path, session: Session) -> Arrivals:
 
 
 def _packets(capture: Path) -> Iterator[tuple[int, bytes, bytes, int]]:
-    """Time, addresses and payload of each frame that came in; a record that was cut off is none."""
-    data = capture.read_bytes()
-    if len(data) < _FILE:
-        raise RunFailed(f"{capture} is no capture: it has {len(data)} bytes")
-    unit, at = _unit(data, capture), _FILE
-    while at + _RECORD.size <= len(data):
-        seconds, fraction, kept, _ = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
-        packet = at + COOKED_BYTES
-        if at + kept > len(data):
-            return
-        if kept >= COOKED_BYTES + 20 and data[at : at + 2] == b"\x08\x00" and data[packet] >> 4 == 4:
-            yield (
-                seconds * 10**9 + fraction * unit,
-                data[packet + 12 : packet + 16],
-                data[packet + 16 : packet + 20],
-                _payload_bytes(data, packet),
-            )
-        at += kept
+    """Time, addresses and payload of each frame that came in, as far as the capture goes."""
+    try:
+        for frame in frames(capture):
+            packet = frame.data[COOKED_BYTES:]
+            if len(packet) >= 20 and frame.data[:2] == b"\x08\x00" and packet[0] >> 4 == 4:
+                yield frame.t_ns, packet[12:16], packet[16:20], _payload_bytes(packet)
+    except CutOff:
+        return
+    except NotACapture as error:
+        raise RunFailed(str(error)) from error
 
 
-def _payload_bytes(data: bytes, packet: int) -> int:
-    """Of the packet of IPv4 that begins there."""
-    header = 4 * (data[packet] & 15)
-    payload = int.from_bytes(data[packet + 2 : packet + 4], "big") - header
-    if int.from_bytes(data[packet + 6 : packet + 8], "big") & 0x1FFF:
+def _payload_bytes(packet: bytes) -> int:
+    """Of a packet of IPv4; none where its headers are not whole."""
+    header = 4 * (packet[0] & 15)
+    payload = int.from_bytes(packet[2:4], "big") - header
+    if int.from_bytes(packet[6:8], "big") & 0x1FFF:
         return payload  # a further fragment: it has no header of UDP's or TCP's
-    if data[packet + 9] == UDP:
+    if packet[9] == UDP:
         return payload - 8
-    return payload - 4 * (data[packet + header + 12] >> 4)
-
-
-def _unit(head: bytes, capture: Path) -> int:
-    magic = int.from_bytes(head[:4], "little")
-    if magic not in _MAGIC:
-        raise RunFailed(f"{capture} is no capture: it begins with {head[:4].hex()}")
-    return _MAGIC[magic]
+    return payload - 4 * (packet[header + 12] >> 4) if len(packet) > header + 12 else 0
 
 
 def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, int]) -> list[dict[str, Any]]:
