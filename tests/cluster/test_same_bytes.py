@@ -48,9 +48,9 @@ def test_runs_in_the_guest_are_the_same_bytes(
     place: Place, cluster_of: Callable[..., Loopback], exact_kernel: Kernel
 ) -> None:
     asked = ("run", "startup", "--repeat", "4", "--quick", "--engine", "vkernel")
-    place.run("here", *asked)
+    place.run("here", *asked, within_s=900)
     cluster_of("one", "two")
-    assert "by host: one " in place.run("there", *asked, "--cluster")
+    assert "by host: one " in place.run("there", *asked, "--cluster", within_s=900)
     here, there = (runs_of(place.path / results, "startup") for results in ("here", "there"))
     assert len(there) == 4
     assert there == here

@@ -46,6 +46,7 @@ def test_results_come_out_and_nothing_else_is_touched(either_kernel: Kernel, tmp
     assert said.count("Read-only file system") == 2
     stdout = (tmp_path / "job" / "stdout").read_text().split()
     assert stdout == ["/results", "/home:", "/root:", "/tmp:"], "this machine's users have no files there"
+    assert not [path for path in tmp_path.rglob("*") if path.is_symlink()], "a result leads nowhere on this machine"
 
 
 def test_it_is_another_kernel_with_netem_and_what_goes_with_it(either_kernel: Kernel, tmp_path: Path) -> None:

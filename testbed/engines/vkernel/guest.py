@@ -111,6 +111,8 @@ def boot(
             _follow(process, job / "stderr", begun_s + limit_s, told)
         finally:
             _end(process)
+            for link in job.glob("place*[0-9]"):
+                link.unlink()  # to this machine's folders: of no use where the result goes
         wall_s = time.monotonic() - begun_s
     if not (job / "exit-code").exists():
         if wall_s >= limit_s:
