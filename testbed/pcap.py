@@ -42,7 +42,7 @@ def frames(path: Path) -> Iterator[Frame]:
         try:
             reader = dpkt.pcap.Reader(file)
         except (ValueError, dpkt.UnpackError) as error:
-            raise NotACapture(f"{path} is no capture that can be read: {error}") from error
+            raise NotACapture(f"{path} is not a readable capture: {error}") from error
         try:
             for time_s, data in reader:
                 yield Frame(time_s, data, reader.datalink())

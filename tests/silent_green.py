@@ -56,4 +56,4 @@ class SilentGreen:
         for line in self.refused:
             terminalreporter.write_line(f"skipped without an accepted reason: {line}", red=True)
         for name in self.second_tries:
-            terminalreporter.write_line(f"passed at the second try only: {name}", yellow=True)
+            terminalreporter.write_line(f"passed only at the second try: {name}", yellow=True)

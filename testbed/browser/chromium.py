@@ -154,7 +154,7 @@ class Browser:
         """A JavaScript expression's value, in JSON's types."""
         answer = self.call("Runtime.evaluate", session, expression=expression, returnByValue=True)
         if "exceptionDetails" in answer:
-            raise RunFailed(f"the page can't be looked at: {answer['exceptionDetails']}")
+            raise RunFailed(f"the page can't be evaluated: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def pdf(self, page: Path, to: Path) -> None:

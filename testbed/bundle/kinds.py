@@ -45,7 +45,7 @@ def kind_of(folder: Path) -> Kind:
     for file, kind in _MARKS:
         if (folder / file).is_file():
             return kind
-    raise BadInput(f"{folder}: is no result folder: it has none of {', '.join(file for file, _ in _MARKS)}")
+    raise BadInput(f"{folder}: is not a result folder: it has none of {', '.join(file for file, _ in _MARKS)}")
 
 
 def runs_in(folder: Path) -> Iterator[Path]:

@@ -137,7 +137,7 @@ def _check_program(folder: Path, verified: Verified) -> None:
 
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
     if loaded.scenario.topology.file is not None:  # whatever the plan says
-        raise BadInput("its topology is a program, which the plan does not tell of, and which is not run to check it")
+        raise BadInput("its topology is a program, which is not in the plan and is not executed to check it")
     again = resolve(loaded, policies, choices, str(plan["run"]))
     own = plan["sessions"][0]
     if "carrier" in own:  # a table's column chooses it

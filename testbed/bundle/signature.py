@@ -30,7 +30,7 @@ def sign(manifest: bytes, key: Path) -> bytes:
         file.write_bytes(manifest)
         done = _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(file))
         if done.returncode:
-            raise BadInput(f"--sign {key}: it can't sign: {_last(done)}")
+            raise BadInput(f"--sign {key}: signing failed: {_last(done)}")
         return file.with_name(SIGNATURE).read_bytes()
 
 

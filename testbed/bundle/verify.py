@@ -63,14 +63,14 @@ def _refuse(file: Path, archive: zipfile.ZipFile, place: Path) -> None:
         raise BadInput(f"{file}: has {len(names)} files in it; {MOST_FILES} at most")
     for name, times in names.items():
         if not _is_inside(name) or times > 1:
-            raise BadInput(f"{file}: {name!r} is no name of a file in a bundle")
+            raise BadInput(f"{file}: {name!r} is not a valid name for a file in a bundle")
     for needed in NEEDED:
         if needed not in names:
-            raise BadInput(f"{file}: is no bundle: it has no {needed}")
+            raise BadInput(f"{file}: is not a bundle: it has no {needed}")
     size = sum(info.file_size for info in archive.infolist())
     packed = sum(info.compress_size for info in archive.infolist())
     if size > max(MOST_TIMES_PACKED * packed, 16 << 20):
-        raise BadInput(f"{file}: would unpack to {size / packed:.0f} times its size; that is no result's data")
+        raise BadInput(f"{file}: would unpack to {size / packed:.0f} times its size; no result's data would")
     free = shutil.disk_usage(place).free
     if size > min(LARGEST_BYTES, free):
         raise BadInput(f"{file}: has {size / 2**30:.1f} GiB in it; {free / 2**30:.1f} GiB are free in {place.parent}")
@@ -105,7 +105,7 @@ def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = No
     runs = description["runs"]
     for run in runs:
         if not _is_inside(run["path"]):
-            raise BadInput(f"{DESCRIPTION}: runs: {run['path']!r} is no folder of a result in the bundle")
+            raise BadInput(f"{DESCRIPTION}: runs: {run['path']!r} is not a folder of a result in the bundle")
         if not (place / run["path"]).is_dir():
             raise BadInput(f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle")
     _nothing_else(place, [run["path"] for run in runs], bundle)

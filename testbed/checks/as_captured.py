@@ -28,7 +28,7 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[str]:
     if sender is None or receiver is None:
         return  # it came to no end, which its checks tell of
     if not isinstance(receiver.get("captured"), Mapping) or not isinstance(receiver.get("said"), Mapping):
-        yield f"session {name}: the receiver's result tells nothing of captured packets"
+        yield f"session {name}: the receiver's result has no captured packets"
         return
     told, captured = int(receiver["bytes"]), receiver["captured"]
     if missed := int(captured["frames_not_captured"]):

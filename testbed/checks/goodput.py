@@ -91,7 +91,7 @@ def goodput_bps(evidence: Evidence, session: Session) -> float:
     """Payload bits per second from the session's start to the last byte at the receiver."""
     result = evidence.result_of(session["name"], "receiver")
     if result is None:
-        raise CannotJudge(f"there is no result of the receiver of session {session['name']}")
+        raise CannotJudge(f"the receiver of session {session['name']} left no result")
     if not result.get("goodput_bps"):
         raise CannotJudge(f"the receiver of session {session['name']} did not finish")
     return float(result["goodput_bps"])

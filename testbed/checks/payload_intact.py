@@ -36,7 +36,7 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
     sender = _result(evidence, session["name"], "sender")
     receiver = _result(evidence, session["name"], "receiver")
     if "transfer_bytes" not in session and "payload_sha256" not in receiver:
-        raise CannotJudge("the run sends for a time, and not a number of bytes that is known")
+        raise CannotJudge("the run sends for a time, so its number of bytes is not known")
     # Of what is sent for a time, it is known what any number of bytes has to be.
     wanted = int(session.get("transfer_bytes", sender["bytes"]))
     problems = []

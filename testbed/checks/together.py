@@ -81,7 +81,5 @@ def _between(evidence: Evidence, samples: Samples | None, from_s: float, to_s: f
     slack_s = 0.7
     if part.t_s.size < 2 or part.t_s[0] > from_s + slack_s or part.t_s[-1] < to_s - slack_s:
         reach = f"{t_s[0]:.1f} s to {t_s[-1]:.1f} s"
-        raise CannotJudge(
-            f"{who} is not there all the time from {from_s:g} s to {to_s:g} s: it has samples from {reach}"
-        )
+        raise CannotJudge(f"{who} does not cover {from_s:g} s to {to_s:g} s: it has samples from {reach}")
     return part

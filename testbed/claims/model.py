@@ -177,7 +177,7 @@ class Claims(Section):
                 raise ValueError(f"claims.{name}.beside: {claim.beside!r} is no claim of kind claim")
             for key in (key for difference in claim.differs for key in difference.keys):
                 if key not in self.setups[claim.setup].says_of():
-                    raise ValueError(f"claims.{name}.differs: set-up {claim.setup} says nothing of {key!r}")
+                    raise ValueError(f"claims.{name}.differs: set-up {claim.setup} does not mention {key!r}")
         for what, there, wanted_by in (
             ("runs", self.runs, {claim.run for claim in self.claims.values()}),
             ("setups", self.setups, {claim.setup for claim in self.claims.values()}),

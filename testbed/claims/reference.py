@@ -21,7 +21,7 @@ OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "window
 def place_of(name: str) -> Path:
     """The folder of that name in ``reference/``; BadInput for what would be elsewhere."""
     if not is_plain_name(name):
-        raise BadInput(f"{name!r} is no name of a folder in {FOLDER.name}/: use letters, digits, ., _ and -")
+        raise BadInput(f"{name!r} is not a valid folder name in {FOLDER.name}/: use letters, digits, ., _ and -")
     return FOLDER / name
 
 
@@ -34,7 +34,7 @@ def keep(result: Path, place: Path) -> list[Path]:
     document = read_json(result / "claims.json")
     if not document["complete"]:
         raise BadInput(
-            f"{result}: it was stopped before its end", f"Go on with it: ./run.sh all --resume {document['run']}"
+            f"{result}: it was stopped before it finished", f"Go on with it: ./run.sh all --resume {document['run']}"
         )
     if (place / "claims.json").is_file() and read_json(place / "claims.json")["run"] != document["run"]:
         raise BadInput(f"{place} holds the results of another run; give another name, or remove it")

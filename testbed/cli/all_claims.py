@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 "--engine",
                 metavar="ENGINE[,ENGINE]",
-                help="mininet, sim or vkernel as for a run; of several, results are put side by side.",
+                help="mininet, sim or vkernel as for a run; results of several are put side by side.",
             ),
         ] = "mininet",
         link: LinkOption = "auto",
@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
                 help="Put results of all claims on another engine, or a reference, beside these; may be given again.",
             ),
         ] = None,
-        dry_run: bool = typer.Option(False, "--dry-run", help="Tell runs, claims and minutes, and do nothing."),
+        dry_run: bool = typer.Option(False, "--dry-run", help="List runs, claims and minutes, and do nothing."),
     ) -> None:
         """Decide every claim of the sources (published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.claims import all_run
@@ -81,7 +81,7 @@ def register(app: typer.Typer) -> None:
         ],
         name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in reference/.")],
     ) -> None:
-        """Keep the small files of a run of all claims in reference/; `report reference/NAME` makes its page of them."""
+        """Keep the small files of a run of all claims in reference/; `report reference/NAME` makes its page."""
         from testbed.claims.reference import keep, place_of
         from testbed.cli.outcome import shown
 

@@ -45,6 +45,6 @@ def register(app: typer.Typer) -> None:
         parts = tuple(part.strip() for part in only.split(",")) if only else ()
         for part in parts:
             if part not in module.PARTS:
-                raise BadInput(f"--only: {part!r} is no part of the benchmark; there are {', '.join(module.PARTS)}")
+                raise BadInput(f"--only: {part!r} is not a part of the benchmark; parts: {', '.join(module.PARTS)}")
         passed = module.BENCHMARK.carry_out(f"bench {what}", quick=quick, parts=parts)
         raise typer.Exit(Exit.PASS if passed else Exit.FAIL)

@@ -18,14 +18,14 @@ def register(app: typer.Typer) -> None:
     def bundle(
         folders: ResultFolders,
         output: Annotated[
-            Path | None, typer.Option("--output", "-o", help="The file; without it, in results/bundles/.")
+            Path | None, typer.Option("--output", "-o", help="The file to write; without it, in results/bundles/.")
         ] = None,
         sign: Annotated[
             Path | None,
             typer.Option("--sign", metavar="KEY", help="Sign it with this SSH key (ssh-keygen -t ed25519)."),
         ] = None,
     ) -> None:
-        """Pack results with all that is needed to check them elsewhere into one file."""
+        """Pack results into one file, with everything needed to check them elsewhere."""
         from testbed.bundle.kinds import kind_of
         from testbed.bundle.pack import pack
         from testbed.cli.outcome import shown

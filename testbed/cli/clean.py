@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
         on = live.holder()
         found = live.remove_leftovers(live.docker_client)
         if on is not None:
-            print(f"{on} is on; what it has made goes with it")
+            print(f"{on} is running; it removes what it has made")
         for what in found.things:
             print(f"removed {what}")
         for problem in found.problems:

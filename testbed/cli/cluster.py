@@ -27,12 +27,12 @@ def register(app: typer.Typer) -> None:
         inventory: Annotated[
             Path, typer.Argument(help="An Ansible inventory, as playbooks/inventory/cluster.example.yml.")
         ],
-        check: Annotated[bool, typer.Option("--check", help="Only tell how much would be changed.")] = False,
+        check: Annotated[bool, typer.Option("--check", help="Only say how much would be changed.")] = False,
         keep_going: KeepGoing = False,
     ) -> None:
-        """Put this commit on all hosts, with scheduler and workers on; a second time changes nothing.
+        """Put this commit on all hosts and start scheduler and workers; a second time changes nothing.
 
-        Ends with 2 for a wrong inventory, with 4 where a host can't be reached or differs.
+        Ends with 2 for a wrong inventory, with 4 if a host can't be reached or differs.
         """
         from testbed.cluster import deploy
 
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
         for name, reason in deployed.off.items():
             print(f"left out: {name}: {reason}")
         if deployed.cluster is None:
-            print(f"would change: {deployed.changed} tasks at least (what they make is not there to be looked at)")
+            print(f"would change: {deployed.changed} tasks at least (later ones depend on what these make)")
             return
         cores = sum(host.cores for host in deployed.cluster.hosts)
         print(
@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
 
     @verb.command("status")
     def status() -> None:
-        """A table of the hosts: cores, what runs, what each can. Ends with 1 where one is off."""
+        """Show the hosts: cores, what runs, what each can do. Ends with 1 if one is off."""
         cluster = model.read()
         make_ready(Progress(), "cluster")
         from testbed.cluster import status as looked  # needs packages that nothing else does
@@ -99,4 +99,4 @@ def register(app: typer.Typer) -> None:
         """Stop the services on all hosts and remove what `up` put there, and only that."""
         from testbed.cluster import deploy
 
-        print(f"the hosts are as before; tasks that changed something: {deploy.down(Progress(), go_on=keep_going)}")
+        print(f"the hosts are as before; {deploy.down(Progress(), go_on=keep_going)} tasks changed something")

@@ -47,7 +47,7 @@ def compare_groups(
         typer.Argument(
             metavar="[GROUP]…",
             help="Result folders (several with commas between), NAME:KEY=VALUE,… with --scenario, "
-            "or SCENARIO:KEY=VALUE,… The first is what the others are compared with.",
+            "or SCENARIO:KEY=VALUE,… The others are compared with the first.",
         ),
     ] = None,
     group: Annotated[
@@ -69,7 +69,7 @@ def compare_groups(
         float,
         typer.Option(
             "--confidence",
-            help="With which all intervals together hold, where figures scatter normally.",
+            help="How sure all intervals are together, if figures scatter normally.",
             min=0.5,
             max=0.9999,
         ),
@@ -77,10 +77,10 @@ def compare_groups(
 ) -> None:
     """Did a change help? Runs, policies, kernels or commits side by side.
 
-    Ends with 0 when nothing is worse, 1 when something is or a run failed, 3 when a run can't be trusted.
+    Ends with 0 if nothing is worse, 1 if something is or a run failed, 3 if a run can't be trusted.
 
     Two forms have options of their own: `compare --engines sim,vkernel [SCENARIO|TABLE]…`: do engines agree?
-    `compare --same-bytes SCENARIO…`: is every run the same to the byte? Each tells its own with `--help`.
+    `compare --same-bytes SCENARIO…`: is every run the same to the byte? `--help` shows them.
     """
     from testbed.compare.versions import Asked
 
@@ -156,7 +156,7 @@ def _sides(
         raise BadInput(f"two groups are named {twice.pop()!r}; give each a name of its own")
     if len(order) < 2:
         raise BadInput(
-            "there is only one group; give what it is compared with" if order else "nothing to compare",
+            "there is only one group; name another to compare it with" if order else "nothing to compare",
             "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders",
         )
     return order, groups, variants
@@ -190,19 +190,19 @@ def _known(figures: Sequence[str], groups: Sequence[Group]) -> None:
 def compare_engines(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SCENARIO|TABLE]…", help="All of scenarios/ without one; tables by name only."),
+        typer.Argument(metavar="[SCENARIO|TABLE]…", help="Scenarios, or tables by name; without any, all scenarios."),
     ] = None,
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
     runtime: RuntimeOption = "docker",
     engines: Annotated[
-        str, typer.Option("--engines", metavar="ENGINE,…", help="Which: the first is what others are held to.")
+        str, typer.Option("--engines", metavar="ENGINE,…", help="The others are compared with the first.")
     ] = "sim,mininet",
     rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows of tables.")] = "",
     columns: Annotated[str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns of tables.")] = "",
     repeat: Annotated[int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell of tables.")] = None,
     results: Annotated[
-        list[str], typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder in place of a run.")
+        list[str], typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder instead of a run.")
     ] = [],  # noqa: B006
     cluster: ClusterOption = "",
 ) -> None:
@@ -273,8 +273,8 @@ def compare_bytes(
     seed: SeedOption = None,
     cluster: ClusterOption = "",
 ) -> None:
-    """Run scenarios in a guest kernel several times: every file of data must be the same bytes each time, and
-    another seed another run. The last line is PASS or FAIL."""
+    """Run scenarios in a guest kernel several times: every file of data must be the same each time, byte for
+    byte, and another seed must give another run. The last line is PASS or FAIL."""
     from testbed.compare.repetitions import loaded_of, repeat
     from testbed.compare.same_bytes import verdict_over
 

@@ -62,10 +62,10 @@ def register(app: typer.Typer) -> None:
         shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that completes.")],
         words: Annotated[
             list[str] | None,
-            typer.Argument(metavar="[WORD]…", help="For the script itself: all that is typed, up to the cursor."),
+            typer.Argument(metavar="[WORD]…", help="For the script itself: everything typed, up to the cursor."),
         ] = None,
     ) -> None:
-        """Print the script by which a shell completes ./run.sh: verbs, names of scenarios, tables and sweeps, options
+        """Print the script that makes a shell complete ./run.sh: verbs, names of scenarios, tables and sweeps, options
         and their values, keys of --set, result folders."""
         if words is None:
             print(SCRIPTS[shell], end="")

@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
             ),
         ],
     ) -> None:
-        """Say what a transport of your own keeps of the contract by which `traffic: program` starts it.
+        """Check a transport of your own against the contract of `traffic: program`.
 
         Ends with 0 if it keeps all of it, with 1 if not. Takes half a minute, and root.
         """

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
     @app.command("docs")
     def docs(
         serve: Annotated[
-            bool, typer.Option("--serve", help="Serve it, each page as it is written, until Ctrl-C.")
+            bool, typer.Option("--serve", help="Serve it until Ctrl-C, each page up to date as you write it.")
         ] = False,
         address: Annotated[
             str, typer.Option("--address", metavar="HOST:PORT", help="With --serve: where.")

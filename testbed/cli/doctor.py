@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
         fix: bool = typer.Option(False, "--fix", help="Install what is missing."),
         build: bool = typer.Option(False, "--build", help="Also build the Go programs and the guest kernel."),
     ) -> None:
-        """Check this machine: names what is missing and the fix.
+        """Check this machine, and say what is missing and how to fix it.
 
         Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if what --build asked
         for can't be built.

@@ -23,12 +23,11 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--pcapng", help="Captures of a host's links in one file, with the verdict (--pcap).")
         ] = False,
         xplot: Annotated[bool, typer.Option("--xplot", help="Time-sequence graphs of connections (--qlog).")] = False,
-        qvis: Annotated[bool, typer.Option("--qvis", help="Connections in QUIC's words, for qvis (--qlog).")] = False,
+        qvis: Annotated[bool, typer.Option("--qvis", help="Connections in QUIC's terms, for qvis (--qlog).")] = False,
     ) -> None:
-        """Write results in forms that other tools open: all that their data allow, or those that are named.
+        """Write results in formats that other tools open: all that the data allow, or those that are named.
 
-        Runs made with --pcap and --qlog have traces; where those tell something else than the results, nothing is
-        written.
+        Runs made with --pcap and --qlog have traces; if those disagree with the results, nothing is written.
         """
         from testbed.traces import agree
 

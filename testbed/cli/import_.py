@@ -23,17 +23,17 @@ def register(app: typer.Typer) -> None:
             Path, typer.Argument(metavar="FILE", help="A .clab.yml, a netlab topology, or a Mininet Topo.")
         ],
         output: Annotated[
-            Path | None, typer.Option("--output", "-o", metavar="FILE", help="The scenario; NAME.yaml without it.")
+            Path | None, typer.Option("--output", "-o", metavar="FILE", help="Its file; without it, NAME.yaml.")
         ] = None,
-        class_: Annotated[str | None, typer.Option("--class", help="Of a Python file with several Topos.")] = None,
+        class_: Annotated[str | None, typer.Option("--class", help="Which Topo, if a Python file has several.")] = None,
     ) -> None:
-        """A scenario of containerlab's, netlab's or Mininet's topology; what it can't hold is named, a line each."""
+        """Make a scenario of a containerlab, netlab or Mininet topology; what is lost is named, a line each."""
         if not file.is_file():
             raise BadInput(f"{file}: there is no such file")
         name, text, lost = bring_in(file, class_, output.parent if output else Path())
         place = output or Path(f"{name}.yaml")
         if place.exists():
-            raise BadInput(f"{place}: is there already", "Give another place with -o FILE.")
+            raise BadInput(f"{place}: exists already", "Give another place with -o FILE.")
         write_output(text, place)
         say_lost(lost)
         planned(load(str(place) if "/" in str(place) else f"./{place}"), quick=False)

@@ -59,7 +59,7 @@ def _losses(text: str) -> list[float]:
         except UnitError as error:
             raise BadInput(f"--loss {text}: {error}") from error
         if not 0 <= found[-1] <= 0.2:
-            raise BadInput(f"--loss {text}: {part} is outside 0% to 20%, with which TCP still gets on")
+            raise BadInput(f"--loss {text}: {part} is outside 0% to 20%, which TCP can still cope with")
     return list(dict.fromkeys(found))
 
 

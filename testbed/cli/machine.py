@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command("up")
     def up() -> None:
-        """Start InfluxDB (a run does so by itself), and Grafana where its image can be had."""
+        """Start InfluxDB (a run does so by itself), and Grafana if its image is available."""
         _need_root()
         make_ready(Progress(), "up")
         endpoint = server.ensure()

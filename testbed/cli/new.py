@@ -25,17 +25,17 @@ def register(app: typer.Typer) -> None:
     @app.command("new")
     def new(
         name: Annotated[
-            str, typer.Argument(metavar="NAME", help="The scenario's name, or the path of its file to be (.yaml).")
+            str, typer.Argument(metavar="NAME", help="The scenario's name, or the path of the file to write (.yaml).")
         ],
     ) -> None:
-        """Write a scenario with comments that runs as it is: to scenarios/NAME.yaml, or where you say."""
+        """Write a commented scenario that runs as it is: to scenarios/NAME.yaml, or where you say."""
         file = Path(name) if files.is_path(name) else paths.SCENARIOS / f"{name}.yaml"
         _refuse(name, file)
         text = TEMPLATE.read_text(encoding="utf-8").format(name=file.stem)
         with file.open("x", encoding="utf-8") as opened:  # never over one that is there
             opened.write(f"# yaml-language-server: $schema={SCHEMA}\n{text}")
         asked = name if files.is_path(name) else file.stem
-        print(f"{shown(file)} is written. Next:")
+        print(f"{shown(file)} was written. Next:")
         print(f"  ./run.sh show {asked}")
         print(f"  ./run.sh {asked} --engine sim")
 
@@ -50,9 +50,9 @@ def _refuse(name: str, file: Path) -> None:
             "For example: ./run.sh new mine",
         )
     if file.exists():
-        raise BadInput(f"{shown(file)} is there already; nothing was written", "Choose another name, or remove it.")
+        raise BadInput(f"{shown(file)} exists already; nothing was written", "Choose another name, or remove it.")
     if not file.parent.is_dir():
         raise BadInput(f"{file}: there is no folder {file.parent}", f"Make it first: mkdir -p {file.parent}")
     known = [path.stem for path in (*files.links(), *files.tables(), *files.sweeps())]
     if not files.is_path(name) and (name in VERBS or name in known):
-        raise BadInput(f"new {name!r}: ./run.sh {name} is something else already", "Choose another name.")
+        raise BadInput(f"new {name!r}: ./run.sh {name} means something else already", "Choose another name.")

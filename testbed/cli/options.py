@@ -34,8 +34,8 @@ _ENGINE = typer.Option(
     "--engine",
     parser=_engine,
     metavar="ENGINE",
-    help="Real packets over Mininet; without root and in virtual time: the same code simulated (sim), "
-    "or all of it in a kernel of its own (vkernel).",
+    help="Real packets over Mininet; without root and in virtual time: the same code in a simulator (sim), "
+    "or all of it in a guest kernel (vkernel).",
 )
 EngineOption = Annotated[str, _ENGINE]
 OwnEngineOption = Annotated[str | None, _ENGINE]
@@ -49,6 +49,6 @@ ResumeOption = Annotated[
     typer.Option(
         "--resume",
         metavar="RUN",
-        help="Go on with this one (or 'latest'): finished runs are kept, untrusted and broken ones made again.",
+        help="Go on with this one (or 'latest'): finished runs are kept, untrusted and broken ones repeated.",
     ),
 ]

@@ -13,7 +13,7 @@ from testbed.errors import BadInput
 
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write it there; without it, to the standard output."),
+    typer.Option("--output", "-o", metavar="FILE", help="The file to write; without it, the standard output."),
 ]
 
 
@@ -31,7 +31,5 @@ def write_output(text: str, file: Path | None) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInput(
-            f"{file}: can't be written: {error.strerror}", "Give a file in a folder that is there."
-        ) from error
+        raise BadInput(f"{file}: can't be written: {error.strerror}", "Give a file in a folder that exists.") from error
     print(file)

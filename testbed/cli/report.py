@@ -17,11 +17,9 @@ def register(app: typer.Typer) -> None:
     @app.command("report")
     def report(
         folders: ResultFolders,
-        pdf: Annotated[
-            bool, typer.Option("--pdf", help="And report.pdf, by Chromium or Chrome where there is one.")
-        ] = False,
+        pdf: Annotated[bool, typer.Option("--pdf", help="Also report.pdf, with Chromium or Chrome.")] = False,
     ) -> None:
-        """Write plots and report.html of result folders anew, without running anything."""
+        """Write plots and report.html of result folders again, without running anything."""
         from testbed.bundle.pages import write_page
 
         for folder in folders:

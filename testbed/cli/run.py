@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
         link: LinkOption = "auto",
         engine: OwnEngineOption = None,
         repeat: Annotated[
-            int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, to one verdict.")
+            int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, for one verdict.")
         ] = 1,
         resume: ResumeOption = "",
         cluster: ClusterOption = "",
@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
         as_json: Annotated[
-            bool, typer.Option("--json", help="Tell what happens as a JSON object a line, for programs.")
+            bool, typer.Option("--json", help="Report what happens as JSON, one object per line, for programs.")
         ] = False,
     ) -> None:
         """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
@@ -68,13 +68,13 @@ def register(app: typer.Typer) -> None:
         from testbed.scenario.load import load
 
         if as_json and (repeat > 1 or dry_run):
-            raise BadInput("--json: tells of a single run that is made", "Leave out --repeat and --dry-run, or --json.")
+            raise BadInput("--json: reports on a single run", "Leave out --repeat and --dry-run, or --json.")
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
         if repeat > 1:
             if traces:
-                raise BadInput("--pcap and --qlog: they are of a single run", "Leave --repeat out.")
+                raise BadInput("--pcap and --qlog: they trace a single run", "Leave --repeat out.")
             from testbed.cli.table import tell_run
             from testbed.tables.repeated import repeated
             from testbed.tables.table_run import Asked as AskedOfTable
@@ -89,7 +89,7 @@ def register(app: typer.Typer) -> None:
             with runs_made(cluster):
                 raise typer.Exit(tell_run(table, several))
         if resume:
-            raise BadInput("--resume: only a repetition goes on", "Give --repeat as it was given.")
+            raise BadInput("--resume: only a repetition can be resumed", "Give the same --repeat again.")
         if cluster:
             raise BadInput("--cluster: a single run is made here", "Several go to other machines: give --repeat.")
         options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces)

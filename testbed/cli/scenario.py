@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
     def validate(
         scenarios: Annotated[
             list[str] | None,
-            typer.Argument(metavar="[SCENARIO]…", help="Scenarios, tables or sweeps; all without one."),
+            typer.Argument(metavar="[SCENARIO]…", help="Scenarios, tables or sweeps; without any, all."),
         ] = None,
         set_: SetOption = [],  # noqa: B006
     ) -> None:

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
         ] = "vkernel",
         command: Annotated[str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")] = "",
     ) -> None:
-        """Root's shell in a guest kernel; what it writes outside of /out (a folder in /tmp) is gone with it."""
+        """Open root's shell in a guest kernel; what it writes outside /out (a folder in /tmp) is gone afterwards."""
         from testbed.engines.vkernel.build import ready_kernel
         from testbed.engines.vkernel.shell import open_shell
 

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
         set_: SetOption = [],  # noqa: B006 (typer copies it)
         quick: QuickOption = False,
         cluster: ClusterOption = "",
-        dry_run: bool = typer.Option(False, "--dry-run", help="Tell the runs and do nothing."),
+        dry_run: bool = typer.Option(False, "--dry-run", help="List the runs and do nothing."),
     ) -> None:
         """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
         from testbed.sweep import sweep_run

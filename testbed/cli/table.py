@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         engine: EngineOption = "mininet",
         resume: ResumeOption = "",
         cluster: ClusterOption = "",
-        dry_run: bool = typer.Option(False, "--dry-run", help="Tell the cells and do nothing."),
+        dry_run: bool = typer.Option(False, "--dry-run", help="List the cells and do nothing."),
     ) -> None:
         """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.tables import table_run

@@ -158,10 +158,10 @@ def _run(chosen: list[Suite]) -> int:
         if not ok:
             failed.append(suite.name)
     for name in repeated:
-        print(f"passed at the second try only: {name}")
+        print(f"passed only at the second try: {name}")
     too_many = len(repeated) > MOST_REPEATED
     if too_many:
-        print(f"failed: {len(repeated)} tests passed at the second try only, at most {MOST_REPEATED} may")
+        print(f"failed: {len(repeated)} tests passed only at the second try, at most {MOST_REPEATED} may")
     if failed:
         print(f"failed: {', '.join(failed)}")
     print(f"suites: {len(chosen) - len(failed)} passed, {len(failed)} failed; second tries: {len(repeated)}")

@@ -39,9 +39,9 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
     ) -> None:
-        """Make all again that can be made of results' raw data, and compare with what they hold.
+        """Make everything again that follows from results' raw data, and compare it with what they hold.
 
-        Ends with 0 when everything is confirmed, whatever the verdicts say, and with 1 when something is not.
+        Ends with 0 if everything is confirmed, whatever the verdicts say, and with 1 if something is not.
         """
         from testbed.bundle.kinds import verify_folders
         from testbed.bundle.verify import is_bundle, unpacked, verify_bundle

@@ -20,7 +20,7 @@ ClusterOption = Annotated[
     typer.Option(
         "--cluster",
         metavar="[slurm[:KEY=VALUE,…]]",
-        help="Make the runs on the machines of `cluster up`, or in jobs of Slurm; all else is the same.",
+        help="Make the runs on the machines of `cluster up`, or in jobs of Slurm; everything else is the same.",
     ),
 ]
 HOSTS, SLURM, PART = "hosts", "slurm", "part"
@@ -44,7 +44,7 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
             yield
         return
     if kind not in ("", HOSTS, SLURM) or (options and kind != SLURM):
-        raise BadInput(f"--cluster {cluster!r}: should stand alone, or have slurm or slurm:KEY=VALUE,… behind it")
+        raise BadInput(f"--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…")
     if not kind:
         yield
         return

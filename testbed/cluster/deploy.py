@@ -108,7 +108,7 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     inventory, authority = own / INVENTORY, own / "tls" / "ca.crt"
     if not inventory.exists():
         model.read()  # which says that there is none
-        raise CannotRun(f"{inventory} is not there, so nobody knows the hosts")
+        raise CannotRun(f"{inventory} does not exist, so the hosts are not known")
     variables = {
         "commit": (own / COMMIT).read_text(),
         "authority": here.sha256(authority) if authority.exists() else "",
@@ -117,7 +117,7 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     if (off := _off(played)) and not go_on:
         raise CannotRun(
             _told(off),
-            f"They still have what `cluster up` put there: try again, or --keep-going gives them up. Log: {LOG}",
+            f"They still have what `cluster up` put there: try again, or give them up with --keep-going. Log: {LOG}",
         )
     if not played.hosts:
         raise CannotRun("\n".join(played.errors) or f"ansible-playbook ended with {played.code}", f"Log: {LOG}")
@@ -152,9 +152,7 @@ def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) ->
     gone = sorted(hosts - set(inventory.hosts))
     if there != commit or gone:
         what = f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}"
-        raise CannotRun(
-            f"there is a cluster {what} already", "./run.sh cluster down takes it down; then make this one."
-        )
+        raise CannotRun(f"there is a cluster {what} already", "Take it down first: ./run.sh cluster down")
 
 
 def _cluster(commit: str, own: Path, hosts: list[dict[str, Any]]) -> Cluster:

@@ -291,11 +291,11 @@ class _Making(Generic[Key, Found]):
             raise CannotRun(f"no host of the cluster is fit for this study\n{told}", "./run.sh cluster up INVENTORY")
         if self.alone_s == float("-inf"):
             self.alone_s = time.monotonic()
-            self.progress.say("  no worker is there; waiting")
+            self.progress.say("  no worker is connected; waiting")
         site = self.executor.site
         if time.monotonic() - self.alone_s > site.patience_s:
             if not site.coming():
-                raise CannotRun(f"no worker of the cluster has come for {site.patience_s:.0f} s", site.hint)
+                raise CannotRun(f"no worker of the cluster has connected for {site.patience_s:.0f} s", site.hint)
             self.alone_s = time.monotonic()
 
     def _gone(self, worker: Worker) -> None:
@@ -308,7 +308,7 @@ class _Making(Generic[Key, Found]):
                 self.tally.lost += 1
                 self._count(key, worker, "its worker was lost")
             future.cancel(force=True)
-        self.progress.say(f"  {worker.name} is lost; what it had goes to others")
+        self.progress.say(f"  {worker.name} is lost; other workers get its runs")
 
     def _count(self, key: Key, worker: Worker, why: str) -> None:
         hosts = self.lost_with.setdefault(key, [])
@@ -438,7 +438,7 @@ class _Making(Generic[Key, Found]):
             found, files = loads(answer.checked(), self.roots)
         except Damaged as error:
             self.tally.damaged += 1
-            self.progress.say(f"  {self.study.name(key)} from {worker.name} is made again: it arrived damaged, {error}")
+            self.progress.say(f"  {self.study.name(key)} from {worker.name} is repeated: it arrived damaged, {error}")
             self._count(key, worker, f"it arrived damaged: {error}")
             self.waiting.appendleft(key)
             return

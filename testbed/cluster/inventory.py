@@ -64,9 +64,7 @@ def read(file: Path) -> Inventory:
         },
     )
     if done.returncode:
-        raise BadInput(
-            f"{file}: should be an Ansible inventory, and is none that Ansible can read: {_reason(done.stderr)}"
-        )
+        raise BadInput(f"{file}: should be an Ansible inventory, but Ansible can't read it: {_reason(done.stderr)}")
     return checked(file, json.loads(done.stdout))
 
 

@@ -76,7 +76,7 @@ def read() -> Cluster:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise CannotRun(
-            f"there is no cluster: {path} is not there", "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)"
+            f"there is no cluster: {path} does not exist", "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)"
         ) from None
     try:
         return Cluster.model_validate_json(text)

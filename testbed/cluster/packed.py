@@ -115,7 +115,7 @@ def _refuse_outside(member: tarfile.TarInfo) -> None:
     """Only folders, files, and links like ``latest``."""
     is_plain = member.isdir() or member.isreg() or (member.issym() and "/" not in member.linkname)
     if not is_plain or member.name.startswith("/") or ".." in Path(member.name).parts:
-        raise Damaged(f"{member.name}: no file of a run")
+        raise Damaged(f"{member.name}: not a file of a run")
 
 
 def _merge(source: Path, target: Path) -> None:

@@ -55,9 +55,7 @@ def commit() -> str:
     """The checkout's, by its full name; raises :class:`CannotRun` where files of it are changed."""
     if changed := _git("status", "--porcelain", "--untracked-files=no"):
         names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
-        raise CannotRun(
-            f"the checkout has changes that are in no commit ({names}), and hosts get a commit", "Commit them."
-        )
+        raise CannotRun(f"the checkout has uncommitted changes ({names}), and hosts get a commit", "Commit them.")
     return _git("rev-parse", "HEAD")
 
 

@@ -178,7 +178,7 @@ def _refuse_where_slurm_does(script: str, folder: Path) -> None:
     file.write_text(script)
     done = subprocess.run(["sbatch", "--test-only", str(file)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CannotRun(f"Slurm takes no such job: {done.stderr.strip()[-300:]}", "sinfo tells what there is.")
+        raise CannotRun(f"Slurm refuses the job: {done.stderr.strip()[-300:]}", "sinfo shows what there is.")
 
 
 def _queued(jobs: SLURMCluster) -> bool:

@@ -123,7 +123,7 @@ def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) ->
             answer: Answer = ours.recv()
         except EOFError:
             process.join()
-            why = f"its process ended ({process.exitcode}) and said nothing"
+            why = f"its process ended ({process.exitcode}) without a message"
             answer = Failed(RunFailed(why), "", of_the_host=True)
         process.join()
         return answer

@@ -111,7 +111,7 @@ def _goodput(session: Session, first: Evidence, second: Evidence) -> Deviation:
     name = session["name"]
     ends = [run.end_s(name) for run in (first, second)]
     if None in ends:
-        raise CannotJudge(f"session {name} did not come to its end on both engines")
+        raise CannotJudge(f"session {name} did not finish on both engines")
     a, b = (session["transfer_bytes"] / end / 2**20 for end in ends if end)
     text = f"goodput: {a:.3f} and {b:.3f} MiB/s"
     return Deviation(name, "goodput", a, b, abs(b / a - 1), GOODPUT_TOLERANCE, text)

@@ -40,7 +40,7 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
     if row not in rows or column not in columns:
         raise BadInput(f"{name}: {table} has rows {', '.join(rows)} and columns {', '.join(columns)}")
     if columns[column].column.carrier:
-        raise BadInput(f"{name}: a column with a carrier of its own is no scenario")
+        raise BadInput(f"{name}: a column with its own carrier is not a scenario")
     return tables.scenario_of(loaded, rows[row], columns[column])
 
 

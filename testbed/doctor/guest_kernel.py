@@ -66,7 +66,7 @@ def built() -> Path | None:
     checkout's recipe; or None."""
     if named := os.environ.get("NCP_TESTBED_VKERNEL"):
         if not os.access(named, os.X_OK):
-            raise BadInput(f"NCP_TESTBED_VKERNEL={named}: should be a kernel, a program that can be run")
+            raise BadInput(f"NCP_TESTBED_VKERNEL={named}: should be a kernel, an executable file")
         return Path(named).resolve()
     digest = recipe_digest()
     for cache_folder in (own_cache(), SHARED_CACHE):

@@ -19,7 +19,7 @@ def from_mininet(file: Path, class_name: str | None) -> Network:
             classes = topo_classes(file)
             if len(classes) != 1:
                 known = ", ".join(classes) or "none"
-                raise BadInput(f"{file}: which class is the topology? Say --class; its Topo classes: {known}")
+                raise BadInput(f"{file}: which class is the topology? Name it with --class; its Topo classes: {known}")
             class_name = classes[0]
         graph = read_topo(file, class_name, {})
     except TopoError as error:

@@ -139,7 +139,7 @@ def _walk(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Edg
             raise BadInput(f"{where}: {name} is between {edge.a} and {edge.b}, and the path is at {at}: {here}")
         at = edge.b if at == edge.a else edge.a
         if at in been:
-            raise BadInput(f"{where}: {name} leads back to {at}; a path comes to each node once")
+            raise BadInput(f"{where}: {name} leads back to {at}; a path may visit each node only once")
         been.append(at)
     if at != receiver:
         raise BadInput(f"{where}: it ends at {at}, and the receiver is {receiver}")

@@ -304,7 +304,7 @@ class Telemetry(TypedDict):
 
 
 class Limits(TypedDict):
-    """What a run may deviate or take before its result is no longer trusted or it is stopped."""
+    """How far a run may be off before it is no longer trusted, and how long it may take."""
 
     rate_error: float
     delay_error_ms: float

@@ -46,7 +46,7 @@ def section_of(loaded: LoadedScenario) -> model.Program:
     if not folder.is_dir():
         raise BadInput(f"{where}: there is no folder {folder}; it is relative to the scenario's file")
     if folder.stat().st_mode & 0o5 != 0o5:
-        raise BadInput(f"{where}: {folder} is closed to other users, and the program is one; try chmod o+rx {folder}")
+        raise BadInput(f"{where}: the program's user can't read {folder}; try chmod o+rx {folder}")
     first = asked.command[0]
     if "/" in first and not (folder / first).is_file():
         raise BadInput(f"{loaded.path}: program.command: there is no {first!r} in {folder}")

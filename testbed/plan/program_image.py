@@ -33,7 +33,7 @@ def inspected(image: str, where: str) -> dict[str, Any]:
     config = attributes["Config"]
     command = [*(config.get("Entrypoint") or []), *(config.get("Cmd") or [])]
     if not command:
-        raise BadInput(f"{where}: program.image: {image!r} has no entry point, which is to be the program")
+        raise BadInput(f"{where}: program.image: {image!r} has no entry point; that is the program that is started")
     identity = str(attributes["Id"]).removeprefix("sha256:")
     return {
         "image": image,

@@ -116,7 +116,7 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
 def _traces(asked: Traces, plan: Plan) -> Traces:
     """With each link by its name, once, in the plan's order."""
     if asked["qlog"] and not traffic_of(plan).windows:
-        raise BadInput(f"--qlog: it tells what NCP's sessions do, and {plan['scenario']} sends by {plan['traffic']}")
+        raise BadInput(f"--qlog: it records NCP's sessions, and {plan['scenario']} sends by {plan['traffic']}")
     names = [link["name"] for link in plan["links"]]
     for name in asked["pcap"]:
         if name not in (*names, ALL):

@@ -86,7 +86,7 @@ def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     bottleneck = scenario.links[0]
     where = f"{resolver.file}: links.{bottleneck.name}"
     if bottleneck.name.startswith("access-"):
-        raise BadInput(f"{where}.name: names with access- are those of the links around it; use another, like core")
+        raise BadInput(f"{where}.name: access- begins the access links' names; use another, like core")
     sessions = len(scenario.sessions) or 1
     shape = dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
     core = resolver.link(queued_in_the_middle(bottleneck, where), 1, shape.edges[0])

@@ -7,7 +7,7 @@ from testbed.reference.markdown import generated, prose, table
 
 COMMON = ("name", "policy", "judge")
 INTRODUCTION = """\
-What an entry of a scenario's `checks` may ask: `judge` names the judgement, and each takes the keys of its section.
+What a scenario's `checks` may ask: `judge` names the judgement, and each judgement has the keys of its section.
 How checks are written and combined: [scenarios](scenarios.md#checks), [verdicts](verdicts.md). To add one:
 [a new check](scenarios.md#a-new-check)."""
 SHARED = """\

@@ -13,7 +13,7 @@ from testbed.cli.examples import EXAMPLES
 from testbed.reference.markdown import generated, prose, table
 
 INTRODUCTION = """\
-Every verb with all that it takes, as `./run.sh VERB --help` shows it. What they are for: [verbs](verbs.md)."""
+Every verb with its arguments and options, as `./run.sh VERB --help` shows them. [Verbs](verbs.md) says what for."""
 
 
 def page() -> str:

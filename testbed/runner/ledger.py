@@ -106,7 +106,7 @@ class Ledger:
     def will_make(self, kind: Kind, name: str) -> None:
         """Call it before a thing is made. Raises :class:`RunFailed` where somebody else has made it."""
         if (kind == "namespace" and name in leftover_namespaces()) or (kind == "folder" and os.path.lexists(name)):
-            raise RunFailed(f"there is a {kind} {name} already, and it is not this run's")
+            raise RunFailed(f"{kind} {name} exists already, and is not this run's")
         self._write({"kind": kind, "name": name})
 
     def entries(self) -> Iterator[tuple[Kind, str]]:

@@ -61,7 +61,7 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
     base.mkdir(parents=True, exist_ok=True, mode=0o755)
     with (base / "lock").open("a+") as lock:
         if not _try_lock(lock):
-            raise CannotRun(f"{_holder(lock)} is on; {BUSY}", "Wait for it, or stop it with Ctrl-C.")
+            raise CannotRun(f"{_holder(lock)} is running; {BUSY}", "Wait for it, or stop it with Ctrl-C.")
         # Held now, so whatever is left belongs to runs that are over.
         lock.truncate(0)
         lock.write(f"{scenario} {run} (pid {os.getpid()})")
@@ -129,7 +129,7 @@ def wait_for_others(told: Callable[[str], object]) -> None:
     time.sleep(2)
     while (name := holder()) is not None:
         if time.monotonic() - since_s > WAIT_FOR_OTHERS_S:
-            raise CannotRun(f"{name} is still on after {WAIT_FOR_OTHERS_S / 60:.0f} minutes; {BUSY}")
+            raise CannotRun(f"{name} is still running after {WAIT_FOR_OTHERS_S / 60:.0f} minutes; {BUSY}")
         told(name)
         time.sleep(2)
 

@@ -70,7 +70,7 @@ class Capture:
             if failure := self._process.failure():
                 raise RunFailed(failure)
             if time.monotonic() > deadline:
-                raise RunFailed(f"{self._process.name} does not begin{last_words(self._log)}")
+                raise RunFailed(f"{self._process.name} did not start{last_words(self._log)}")
             time.sleep(0.01)
 
     def stop(self) -> None:
@@ -88,5 +88,5 @@ def dropped(said: str) -> int:
     """The frames that tcpdump, by what it says at its end, never saw."""
     counts = {name: int(number) for number, name in _COUNTS.findall(said)}
     if "dropped by kernel" not in counts:
-        raise RunFailed(f"tcpdump did not tell how many frames it missed: {said.strip()[-300:]}")
+        raise RunFailed(f"tcpdump did not say how many frames it missed: {said.strip()[-300:]}")
     return counts["dropped by kernel"]

@@ -69,11 +69,11 @@ def _values(node: Any, known: dict[int, int]) -> int:
     if not isinstance(node, (dict, list, tuple, set)):
         return 1
     if known.get(id(node)) == 0:
-        raise NotYaml("an alias (*) stands for something that it is itself a part of")
+        raise NotYaml("an alias (*) refers to something that contains it")
     if id(node) not in known:
         known[id(node)] = 0
         children = node.values() if isinstance(node, dict) else node
         known[id(node)] = 1 + sum(_values(child, known) for child in children)
     if known[id(node)] > MOST_VALUES:
-        raise NotYaml(f"aliases (*) make more than {MOST_VALUES} values of it")
+        raise NotYaml(f"aliases (*) expand to more than {MOST_VALUES} values")
     return known[id(node)]

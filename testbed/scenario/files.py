@@ -95,7 +95,7 @@ def read(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, as it will be told
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not a text in UTF-8") from error
+        raise BadInput(f"{path}: not UTF-8 text") from error
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
 

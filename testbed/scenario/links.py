@@ -69,26 +69,26 @@ class Link(Section):
     name: Name
     """What checks, timeline and results call it."""
     ends: tuple[Name, Name] | None = None
-    """The two nodes that it is between, with topology ``graph``."""
+    """The two nodes that it connects, with topology ``graph``."""
     rate: LinkRate
     """Of full-size frames, in each direction."""
     delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
     """One-way; 0 if left out."""
     queue: Queue = Field(default_factory=lambda: Queue.model_validate({}))
-    """What waits for the rate: how much, and where."""
+    """How many packets may wait for the rate, and where."""
     burst_bytes: SizeBytes | None = Field(None, alias="burst", le=64 << 20)
     """What may leave at once after idling, as fast as the machine can: the rate's token bucket, where it is to hold
     more than the shaper needs anyway."""
     loss: Fraction = 0.0
-    """Of the frames, in each direction, each by itself."""
+    """The share of frames lost, in each direction independently."""
     burst_loss: BurstLoss | None = None
     """Losses that come in bursts."""
     jitter: Jitter | None = None
-    """What is added to each frame's delay; frames keep their order unless it says otherwise."""
+    """A random delay added to each frame's; frames keep their order unless it says otherwise."""
     copies: int = Field(1, ge=1, le=64)
-    """How many links like this one there are: ``name-1``, ``name-2``, …; with one, just ``name``."""
+    """How many such links there are: ``name-1``, ``name-2``, …; a single one is just ``name``."""
     trace: Path | None = None
-    """Delivery opportunities in mahimahi's format, in place of the constant rate (a queue in the middle only)."""
+    """Delivery opportunities in mahimahi's format, instead of a constant rate (only with a queue in the middle)."""
 
     @field_validator("queue", mode="before", json_schema_input_type=QueueLimit | Queue)
     @classmethod

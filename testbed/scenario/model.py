@@ -35,7 +35,7 @@ class NcpSession(Section):
     policy: Name
     """The rule by which windows grow and shrink (``ncp-agent policies``)."""
     transport: Literal["udp", "tcp"] = "udp"
-    """A datagram for each packet, or a TCP connection for each NCP connection, each packet after its length."""
+    """A datagram for each packet, or a TCP connection for each NCP connection, with each packet after its length."""
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of these TCP connections."""
     transfer_bytes: SizeBytes = Field(alias="transfer")
@@ -43,7 +43,7 @@ class NcpSession(Section):
     initial_windows: list[Annotated[int, Field(ge=1, le=MOST_WINDOW)]] | None = None
     """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""
     send_window_bytes: SizeBytes = Field(4 << 20, alias="send_window", le=MOST_WINDOW)
-    """What may be written and not yet read by the peer; 4 MiB if left out."""
+    """How much may be written and not yet read by the peer; 4 MiB if left out."""
     mtu_bytes: Annotated[int, Field(ge=64, le=1400)] = Field(1024, alias="mtu")
     """Bytes of payload in a full packet."""
     ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", ge=0.1, le=60_000)
@@ -67,7 +67,7 @@ class NcpSession(Section):
 
 
 class Limits(Section):
-    """What a run may deviate or take before its result is no longer trusted or it is stopped."""
+    """How far a run may be off before it is no longer trusted, and how long it may take."""
 
     rate_error: Fraction = 0.02
     """How far a link's measured rate may be from the one that was asked for; 2% if left out."""
@@ -77,7 +77,7 @@ class Limits(Section):
     """The 99th percentile of how late the user-space middle let frames go, on any link; 2 ms if left
     out."""
     lateness_max_ms: DelayMilliseconds = Field(100.0, alias="lateness_max")
-    """The longest that it let one wait: a machine that stops for longer is as a break of all links at once.
+    """The longest it let one wait; if a machine stops for longer, that is like a break of all links at once.
     100 ms if left out."""
     cpu_idle: Fraction = 0.05
     """The least mean share of CPU time that must have been idle; 5% if left out."""
@@ -91,7 +91,7 @@ class Scenario(Section):
     """One experiment: a topology, its links, what runs over them and what must hold."""
 
     extends: str | None = None
-    """A scenario's name, or a file beside this one, of which this one has all that it does not say itself."""
+    """A scenario's name, or a file beside this one; what this file doesn't say is taken from it."""
     name: Name
     """What runs, result folders and commands call it."""
     title: str
@@ -101,7 +101,7 @@ class Scenario(Section):
     description: str = ""
     """More about it, for the report."""
     topology: Topology = Topology(kind="parallel")
-    """The shape of the network; without it two hosts with a link for each connection."""
+    """The shape of the network; by default two hosts with a link for each connection."""
     links: list[Link] = Field(min_length=1, max_length=MOST_LINKS)
     """The emulated links, or the paths where a topology makes several links of each."""
     ncp: NcpSession | None = None
@@ -113,7 +113,7 @@ class Scenario(Section):
     program: Program | None = None
     """A transport of the user's own: two programs."""
     sessions: list[Session] = Field(default_factory=list, max_length=MOST_SESSIONS)
-    """Sessions that share the network; without it one, as ``ncp`` says."""
+    """Sessions that share the network; by default one, as ``ncp`` says."""
     access: Access | None = None
     """Of dumbbell and star: the links beside the bottleneck."""
     cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)
@@ -121,13 +121,13 @@ class Scenario(Section):
     timeline: list[TimelineEvent] = Field(default_factory=list, max_length=1000)
     """What changes while the transfer runs, in seconds since its start."""
     seed: int = Field(1, ge=0, lt=2**63)
-    """Of all that is left to chance: payload, losses, jitter."""
+    """The seed of everything random: payload, losses, jitter."""
     quick: dict[str, Any] = Field(default_factory=dict)
     """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
     checks: list[Check] = Field(min_length=1, max_length=100)
     """What must hold."""
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
-    """When a run is not to be trusted, or is given up."""
+    """When a run can't be trusted, or is given up."""
 
     @field_validator("links")
     @classmethod
@@ -212,12 +212,11 @@ class Scenario(Section):
                     raise ValueError(f"sessions.{session.name}: {name} is NCP's; leave it out")
             if self.traffic == "program" and session.connections > 1:
                 raise ValueError(
-                    f"sessions.{session.name}.connections: a program is told of addresses, and has one for each "
-                    "path; leave it out"
+                    f"sessions.{session.name}.connections: a program gets addresses, one for each path; leave it out"
                 )
         for event in self.timeline:
             if event.do == "pause_read":
-                raise ValueError("timeline: pause_read is of NCP's receiver; leave it out")
+                raise ValueError("timeline: pause_read is only for NCP's receiver; leave it out")
 
     @model_validator(mode="after")
     def _of_its_topology(self) -> Scenario:

@@ -47,7 +47,7 @@ class Marking(Section):
 
 
 class Ndn(Section):
-    """One object fetched from the last host of a chain to the first; the hosts between forward."""
+    """One object fetched by the first host of a chain from the last; those between forward."""
 
     transport: Literal["udp", "tcp"] = "udp"
     """Of every face: datagrams, or one TCP connection between neighbours."""

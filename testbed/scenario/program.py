@@ -28,20 +28,20 @@ class Program(Section):
         Annotated[list[str], BeforeValidator(_words, json_schema_input_type=str | list[str]), Field(min_length=1)]
         | None
     ) = None
-    """As it is typed in ``folder``, which is the program's working folder."""
+    """As you would type it in ``folder``, which is the program's working folder."""
     folder: str = "."
     """Relative to the scenario's file; the program sees this folder, and can't change it."""
     image: str | None = Field(None, min_length=1)
-    """In place of a command: an image that the Docker engine has, whose entry point is the program."""
+    """Instead of a command: an image that the Docker engine has, whose entry point is the program."""
     name: Name | None = None
-    """What its runs are told apart by; without it the command's or the image's own."""
+    """Its name in results; without it the command's or the image's own."""
     transport: Literal["udp", "tcp"] = "udp"
-    """What it sends by: which sockets are sampled, and how much of a full frame is payload."""
+    """What it sends over: which sockets are sampled, and how much of a full frame is payload."""
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of TCP connections for which the program asks for no other."""
     transfer_bytes: Annotated[SizeBytes, Field(ge=1, le=MOST_BYTES)] | None = Field(None, alias="transfer")
     for_s: Annotated[DurationSeconds, Field(gt=0, le=MOST_SECONDS)] | None = Field(None, alias="for")
-    """In place of a number of bytes: how long the sender sends."""
+    """Instead of a number of bytes: how long the sender sends."""
     environment: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")], str] = Field(
         default_factory=dict, max_length=64
     )

@@ -16,12 +16,12 @@ MOST_WINDOW = 1 << 30
 
 
 class Session(Section):
-    """One of several NCP sessions; what it leaves out is as in ``ncp``."""
+    """One of several NCP sessions; what it doesn't say is taken from ``ncp``."""
 
     name: Name
     """What checks, series and results call it."""
     sender: Name | None = None
-    """Hosts, where the topology does not tell them."""
+    """Hosts, if the topology does not define them."""
     receiver: Name | None = None
     """As sender."""
     start_s: DurationSeconds = Field(0.0, alias="start")
@@ -57,7 +57,7 @@ class CrossTraffic(Section):
     tool: Literal["iperf3"]
     """The program."""
     sender: Name | None = None
-    """Hosts, where the topology does not tell them."""
+    """Hosts, if the topology does not define them."""
     receiver: Name | None = None
     """As sender."""
     path: LinkNames | None = None

@@ -79,7 +79,7 @@ class TcpSection(Section):
         for settings in (sysctls.sender, sysctls.receiver):
             for name in settings:
                 if not re.fullmatch(r"net\.(core|ipv4)\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)*", name):
-                    raise ValueError(f"{name!r} is none of a network namespace; like net.ipv4.tcp_rmem")
+                    raise ValueError(f"{name!r} is not a network namespace's; write for example net.ipv4.tcp_rmem")
         return sysctls
 
     @field_validator("routes")
@@ -88,7 +88,7 @@ class TcpSection(Section):
         for options in (routes.sender, routes.receiver):
             for name in options:
                 if name not in ROUTE_OPTIONS:
-                    raise ValueError(f"{name!r} is no option here; options: {', '.join(ROUTE_OPTIONS)}")
+                    raise ValueError(f"{name!r} is not an option here; options: {', '.join(ROUTE_OPTIONS)}")
         return routes
 
     def sysctls_of(self, role: Role) -> dict[str, str]:
@@ -117,7 +117,7 @@ class Fetch(TcpSection):
     )
     """The bodies of a page's objects, in the order that they are asked for."""
     parallel: bool = False
-    """All objects at once, in place of one after the other."""
+    """Fetch all objects at once instead of one after the other."""
     header_apart: bool = False
     """Whether the response's header is sent in a segment of its own, or in one with the object's first bytes."""
     rounds: int = Field(1, ge=1, le=1000)
@@ -129,7 +129,7 @@ class Fetch(TcpSection):
     def _window_is_a_number(self) -> Fetch:
         window = self.routes.sender.get("initcwnd", "10")
         if not window.isdecimal() or not int(window):
-            raise ValueError(f"routes.sender.initcwnd: {window!r} is no number of segments; for example 10")
+            raise ValueError(f"routes.sender.initcwnd: {window!r} is not a number of segments; write for example 10")
         return self
 
     @field_validator("objects_bytes")
@@ -183,7 +183,7 @@ class Download(TcpSection):
     unlimited_window: bool = False
     """Whether the case supposes a kernel whose initial receive window may be above 64 KiB."""
     published: Literal["limited", "unlimited"] | None = None
-    """The row of ``published/initial-rwnd.csv`` that the run is to be seen beside."""
+    """The row of ``published/initial-rwnd.csv`` to compare the run with."""
     capture: Annotated[Literal["sender", "both"], BeforeValidator(which_host)] = "sender"
 
     sender_port: ClassVar[int] = 5080

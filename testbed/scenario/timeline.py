@@ -28,7 +28,7 @@ class Event(Section):
 
 @impaired(None)
 class SetLink(Event):
-    """Change properties of a link, keeping what is queued; 0 takes an impairment away."""
+    """Change properties of a link, keeping what is queued; 0 removes an impairment."""
 
     do: Literal["set"]
     link: Name

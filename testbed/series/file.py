@@ -61,7 +61,7 @@ class FromFile:
         measurement, tags, fields, time = point["measurement"], point["tags"], point["fields"], point["time"]
         for name, value in fields.items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise BadInput(f"{self.path}:{number}: {name} is {value}, which is no measured number")
+                raise BadInput(f"{self.path}:{number}: {name} is {value}, which can't be a measurement")
         key = (measurement, frozenset(tags.items()), time)
         known = by_key.get(key)
         self._lines[measurement] += 1

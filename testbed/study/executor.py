@@ -228,7 +228,7 @@ class _Made(Generic[Key, Found]):
             names = ", ".join(self.study.name(key) for key in again[:NAMED])
             more = f" and {len(again) - NAMED} more" if len(again) > NAMED else ""
             self.study.progress.say(
-                f"  {len(again)} of {len(self.keys)} not to be trusted, or broken down, so made again: {names}{more}"
+                f"  {len(again)} of {len(self.keys)} can't be trusted or broke down; made again: {names}{more}"
             )
 
     def _left(self) -> str:

@@ -41,12 +41,12 @@ def _go_on(base: Path, document: str, asked: Mapping[str, Any], resume: str) -> 
         raise BadInput(f"--resume {_short(resume)}: should be a study's id, or latest: a folder in {base}")
     folder = (base / resume).resolve()
     if not (folder / document).is_file():
-        raise BadInput(f"--resume {resume}: {folder} is no result folder of {base.name}: it has no {document}")
+        raise BadInput(f"--resume {resume}: {folder} is not a result folder of {base.name}: it has no {document}")
     before = json.loads((folder / document).read_text())
     for key, value in asked.items():
         if before.get(key) != value:
             raise BadInput(
-                f"--resume {resume}: that one was begun with another {key} ({_short(before.get(key))}, not "
+                f"--resume {resume}: that one was begun with another value of {key} ({_short(before.get(key))}, not "
                 f"{_short(value)}); give the same options, or start a new one"
             )
     return folder

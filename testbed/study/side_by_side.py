@@ -96,7 +96,7 @@ class _Child(Generic[Job, Found]):
             found, error, trace = self.pipe.recv()
         except EOFError:
             self.process.join()
-            raise RunFailed(f"{self.job}: its process ended ({self.process.exitcode}) and said nothing") from None
+            raise RunFailed(f"{self.job}: its process ended ({self.process.exitcode}) without a message") from None
         self.process.join()
         if error is not None:
             raise error from InJob(trace)

@@ -108,7 +108,7 @@ class Sweep(Section):
             if len({shown(value) for value in values}) < len(values):
                 raise ValueError(f"{key} has a value twice; give each once")
         if POLICY in parameters or "ncp.policy" in parameters:
-            raise ValueError("policies are no parameter; list them under policies")
+            raise ValueError("policies are not a parameter; list them under policies")
         return parameters
 
     @model_validator(mode="after")

@@ -57,7 +57,7 @@ def read_parquet(path: Path) -> list[Row]:
     try:
         rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{path}: not to be read: {error}") from error
+        raise BadInput(f"{path}: can't be read: {error}") from error
     return rows
 
 

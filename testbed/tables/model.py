@@ -36,9 +36,9 @@ class Row(Section):
     title: str = ""
     set: dict[str, Any] = Field(default_factory=dict)
     known_as: dict[str, str] = Field(default_factory=dict)
-    """The row's name in a file of known values, by that file's name, where it is another."""
+    """The row's name in a file of known values, by that file's name, if it differs."""
     repeat: int | None = Field(None, ge=1, le=99)
-    """How often it is run at most, where that is less than the table's: for rows that take long."""
+    """How often it is run at most, if less than the table's: for rows that take long."""
 
 
 class Column(Section):
@@ -134,9 +134,9 @@ class KnownCheck(OfFigure):
     columns: list[str] = Field(min_length=1)
     tolerance: Fraction
     cpu_time: bool = False
-    """Whether the known values contain a machine's CPU time: they are then not asked where the CPU is free."""
+    """Whether the known values contain a machine's CPU time: they are then not asked if CPU time costs nothing."""
     least_n: int = Field(1, ge=1)
-    """Medians of fewer runs leave the check open: where packets are lost by chance, one run tells little."""
+    """Medians of fewer runs leave the check open: if packets are lost by chance, one run says little."""
 
 
 class RowRatioCheck(Section):
@@ -231,14 +231,14 @@ class Table(Section):
     """A scenario without name and title; rows and columns change it."""
     rows: list[Row] = Field(min_length=1, max_length=100)
     only: list[str] | None = Field(None, min_length=1)
-    """The rows that are run where ``--rows`` names none; without it all."""
+    """The rows that are run if ``--rows`` names none; without it all."""
     columns: list[Column] = Field(min_length=1, max_length=32)
     known: list[Known] = Field(default_factory=list)
     checks: list[TableCheck] = Field(min_length=1)
     plots: list[GainPlot] = Field(default_factory=list)
-    """What is drawn in place of a bar for every row and column."""
+    """What is drawn instead of a bar for every row and column."""
     findings: list[str] = Field(default_factory=list)
-    """What the report says of the source beside the figures. ``{row.column}`` is a median, ``{row.a/b}`` a ratio;
+    """What the report says about the source, next to the figures. ``{row.column}`` is a median, ``{row.a/b}`` a ratio;
     ``{row.column:figure}`` is of another figure than the first."""
     quick: dict[str, Any] = Field(default_factory=dict)
     """Overrides that ``--quick`` applies, in the form of ``--set``."""

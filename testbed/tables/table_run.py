@@ -129,7 +129,7 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
         found = matrix.run(cells, keep)
     verdict = keep(found)
     if untrusted := sum(outcome.verdict == "untrusted" for outcome in found.values()):
-        progress.say(f"{untrusted} of {len(found)} runs not to be trusted. To make them again, {go_on}")
+        progress.say(f"{untrusted} of {len(found)} runs can't be trusted. To repeat them, {go_on}")
     if endpoint := engine.database():
         points.store(endpoint, read_json(folder / "table.json"), time.time_ns())
     write_report(folder)

@@ -102,7 +102,7 @@ def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_r
     file, matrix = folder / KEPT_AS, read_json(folder / "matrix.json")
     if not file.is_file():
         raise BadInput(
-            f"{folder}: has no {KEPT_AS}, so what was asked of the table is not known",
+            f"{folder}: has no {KEPT_AS}, which says what was asked of the table",
             f"Verify its runs: {folder}/cells/*/*/*/*-*",
         )
     loaded = table_file.load(str(file))

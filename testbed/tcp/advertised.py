@@ -45,7 +45,7 @@ def steady(connection: Connection, data_from: Sender = "client") -> Steady:
     """Of the connection's data from one end, as the other end saw it; raises :class:`NoTransfer`."""
     data = [segment for segment in connection.sent_by(data_from) if segment.payload_bytes]
     if len(data) < LEAST_SEGMENTS:
-        raise NoTransfer(f"{len(data)} segments with data were captured; {LEAST_SEGMENTS} at least tell a rate")
+        raise NoTransfer(f"{len(data)} segments with data were captured; a rate needs {LEAST_SEGMENTS}")
     middle_s, end_s = (data[0].t_s + data[-1].t_s) / 2, data[-1].t_s
     acks = connection.sent_by("server" if data_from == "client" else "client")
     return Steady(_window_bytes(acks, middle_s, end_s), _rate_bps(data, middle_s))

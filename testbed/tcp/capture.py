@@ -103,7 +103,7 @@ def _tcp_frames(path: Path) -> Iterator[tuple[float, Any, Any]]:
         for frame in frames(path):
             if (layer := _LINK_LAYERS.get(frame.link_layer)) is None:
                 raise NotACapture(
-                    f"{path} is no capture that can be read: its frames are of link type {frame.link_layer}; use "
+                    f"{path} is not a readable capture: its frames are of link type {frame.link_layer}; use "
                     "Ethernet or Linux cooked ones"
                 )
             if (packet := _tcp_packet(frame.data, *layer)) is not None:

@@ -107,7 +107,7 @@ def data_packets(path: Path) -> Counter[tuple[str, str]]:
                 if udp.data.startswith(DATA):
                     found[_end(packet.src, udp.sport), _end(packet.dst, udp.dport)] += 1
     except (ValueError, dpkt.UnpackError) as error:
-        raise BadInput(f"{path}: no capture that can be read: {error}") from error
+        raise BadInput(f"{path}: not a readable capture: {error}") from error
     return found
 
 

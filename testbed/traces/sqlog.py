@@ -39,12 +39,12 @@ def read(path: Path) -> Trace:
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     if before or not texts:
-        raise BadInput(f"{path}: no JSON text sequence: it should begin with the separator 0x1E")
+        raise BadInput(f"{path}: not a JSON text sequence: it should begin with the separator 0x1E")
     for number, text in enumerate(texts, start=1):
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise BadInput(f"{path}: record {number} is no JSON, as of a run that was cut off: {error}") from error
+            raise BadInput(f"{path}: record {number} is not JSON; perhaps the run was cut off: {error}") from error
         if not isinstance(record, dict) or (number > 1 and not {"time", "name", "data"} <= record.keys()):
             raise BadInput(f"{path}: record {number} should be an object with time, name and data: {text.strip():.80}")
         records.append(record)

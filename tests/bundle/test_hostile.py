@@ -56,7 +56,7 @@ def test_a_result_that_is_outside_is_not_looked_at(tmp_path: Path, outside: Path
     before = {path: path.stat().st_mtime_ns for path in outside.rglob("*")}
     for number, path in enumerate([str(outside), f"runs/../../{outside.name}", "..", ".", "", "/"]):
         file = bundle(tmp_path / f"{number}.zip", [{"path": path, "verdict": "pass", "kind": "run"}])
-        with unpacked(file) as place, pytest.raises(BadInput, match="is no folder of a result in the bundle"):
+        with unpacked(file) as place, pytest.raises(BadInput, match="is not a folder of a result in the bundle"):
             verify_bundle(place)
     assert {path: path.stat().st_mtime_ns for path in outside.rglob("*")} == before
 
@@ -84,7 +84,7 @@ def test_a_name_twice_is_refused(tmp_path: Path) -> None:
         archive.writestr("a", "1")
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("a", "2")
-    with pytest.raises(BadInput, match="no name of a file in a bundle"), unpacked(tmp_path / "twice.zip"):
+    with pytest.raises(BadInput, match="not a valid name for a file in a bundle"), unpacked(tmp_path / "twice.zip"):
         pass
 
 

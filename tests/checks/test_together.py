@@ -129,7 +129,7 @@ def test_only_the_sessions_named_and_flows_where_asked(tmp_path: Path) -> None:
 def test_a_session_that_is_not_there_all_the_time_can_not_be_judged(tmp_path: Path) -> None:
     result = judged(tmp_path, FAIR, {"a": 100, "b": 100}, starts_s={"b": 5.0})
     assert result.status == "error"
-    assert "session b is not there all the time from 2 s to 8 s: it has samples from 5.0 s" in result.reason
+    assert "session b does not cover 2 s to 8 s: it has samples from 5.0 s" in result.reason
 
 
 def test_a_link_is_filled_by_sessions_and_tcp_together(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_test_that_fails_once_is_told_of(checkout: Path, capfd: pytest.Capture
         *FAILS_AT_FIRST,
     )
     assert verb._run([verb.Suite("timed", COMMAND, AGAIN)]) == Exit.PASS
-    assert "passed at the second try only: tests/test_one.py::test_late" in capfd.readouterr().out
+    assert "passed only at the second try: tests/test_one.py::test_late" in capfd.readouterr().out
     assert (checkout / "good").read_text() == "x", "only what failed is run again"
 
 
@@ -107,7 +107,7 @@ def test_two_that_pass_at_the_second_try_fail_the_run(checkout: Path, capfd: pyt
     one, two = (verb.Suite(name, (*COMMAND[:-1], f"tests/test_{name}.py"), AGAIN) for name in ("one", "two"))
     assert verb._run([one, two]) == Exit.FAIL
     *_, told, last = capfd.readouterr().out.splitlines()
-    assert told == "failed: 2 tests passed at the second try only, at most 1 may"
+    assert told == "failed: 2 tests passed only at the second try, at most 1 may"
     assert last == "suites: 2 passed, 0 failed; second tries: 2"
 
 
@@ -196,7 +196,7 @@ def test_a_second_try_inside_a_test_counts(
     suite = verb.Suite("timed", (*COMMAND, *workers), AGAIN)
     write(watched, *(line.format("a") for line in TRIES_TWICE))
     assert verb._run([suite]) == Exit.PASS
-    assert "passed at the second try only: tests/test_one.py::test_a" in capfd.readouterr().out
+    assert "passed only at the second try: tests/test_one.py::test_a" in capfd.readouterr().out
     assert verb._run([suite, suite]) == Exit.FAIL
 
 

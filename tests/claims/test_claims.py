@@ -91,7 +91,7 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         (
             "kind: claim, setup",
             "kind: claim, differs: [{ours: a, theirs: b, keys: [tcp.window]}], setup",
-            "claims.ratio.differs: set-up equal says nothing of 'tcp.window'",
+            "claims.ratio.differs: set-up equal does not mention 'tcp.window'",
         ),
         ("{source: them, text: Two", "{source: us, text: Two", "setups.equal.source: there is no source 'us'"),
         ("kind: claim, setup", "kind: clam, setup", "claims.ratio.kind: 'clam' is not right"),
@@ -318,7 +318,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     assert all_run.run(load(only=asked.only), asked, Progress())[0] == "pass"
     assert {path: path.stat().st_mtime_ns for path in result.rglob("telemetry.lp")} == before
     other = all_run.Asked("sim", quick=False, only=asked.only, resume="latest")
-    with pytest.raises(BadInput, match="begun with another quick"):
+    with pytest.raises(BadInput, match="begun with another value of quick"):
         all_run.run(load(only=asked.only), other, Progress())
 
     with (result / "claims.csv").open() as table:

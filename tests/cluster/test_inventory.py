@@ -88,9 +88,7 @@ def test_a_copy_is_the_same_inventory_with_what_groups_say(tmp_path: Path) -> No
 def test_what_ansible_cannot_read_is_told(tmp_path: Path) -> None:
     file = tmp_path / "hosts.yml"
     file.write_text("all: [")
-    with pytest.raises(
-        BadInput, match=r"hosts\.yml: should be an Ansible inventory, and is none that Ansible can read"
-    ):
+    with pytest.raises(BadInput, match=r"hosts\.yml: should be an Ansible inventory, but Ansible can't read it"):
         inventory.read(file)
     with pytest.raises(BadInput, match="there is no such file"):
         inventory.read(tmp_path / "none.yml")

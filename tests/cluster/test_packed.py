@@ -62,6 +62,6 @@ def test_what_leads_out_of_the_results_is_refused(tmp_path: Path, name: str, lin
         member = tarfile.TarInfo(name)
         member.type, member.linkname = (tarfile.SYMTYPE, link) if link else (tarfile.REGTYPE, "")
         tar.addfile(member)
-    with pytest.raises(Damaged, match="no file of a run"):
+    with pytest.raises(Damaged, match="not a file of a run"):
         unpack(file.getvalue(), tmp_path / "here")
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.is_symlink()]

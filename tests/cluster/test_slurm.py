@@ -76,7 +76,7 @@ class TestOnSlurm:
         )
         said, _ = process.communicate(timeout=120)
         assert process.returncode == 4, said
-        assert "Slurm takes no such job: " in said
+        assert "Slurm refuses the job: " in said
         assert "none-such" in said or "invalid partition" in said
         assert queued() == []
 

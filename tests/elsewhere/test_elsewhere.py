@@ -112,7 +112,7 @@ def test_a_mininet_topo_comes_in_with_its_links_options(tmp_path: Path) -> None:
     assert lost == ["link 1 (h1–s1): use_htb True"]
     two = MININET + "class Other(Line):\n    pass\n"
     (tmp_path / "two.py").write_text(two)
-    with pytest.raises(BadInput, match="Say --class; its Topo classes: Line, Other"):
+    with pytest.raises(BadInput, match="Name it with --class; its Topo classes: Line, Other"):
         bring_in(tmp_path / "two.py", None, tmp_path)
 
 

@@ -134,7 +134,7 @@ def test_a_second_run_is_refused_and_the_first_goes_on(start: Start, run_sh: Cal
     first.await_transfer()
     second = run_sh("startup", NCP_TESTBED_RESULTS=str(tmp_path / "second"))
     assert second.returncode == 4
-    assert "is on; two runs at once would disturb each other's links" in second.stderr
+    assert "is running; two runs at once would disturb each other's links" in second.stderr
     assert not (tmp_path / "second").exists()
     code, out, err = first.end()
     assert code == 0, out + err

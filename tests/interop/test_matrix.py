@@ -89,7 +89,7 @@ def test_what_tcpdump_missed(frames: int) -> None:
 
 
 def test_a_tcpdump_that_says_nothing() -> None:
-    with pytest.raises(RunFailed, match="did not tell"):
+    with pytest.raises(RunFailed, match="did not say"):
         dropped("tcpdump: any: You don't have permission")
 
 

@@ -283,6 +283,6 @@ def test_clean_says_which_run_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with live.only_run(RUN, "startup", "ncp-abcd"):
         said = CliRunner().invoke(app, ["clean"]).stdout
         assert said == (
-            f"startup {RUN} (pid {os.getpid()}) is on; what it has made goes with it\nnothing else to remove\n"
+            f"startup {RUN} (pid {os.getpid()}) is running; it removes what it has made\nnothing else to remove\n"
         )
     assert CliRunner().invoke(app, ["clean"]).stdout == "nothing to remove\n"

@@ -165,7 +165,7 @@ def test_set_is_valid_or_refused(file: Path, key: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (f"{NINES}\n{STARTUP}", "aliases (*) make more than 20000 values of it"),
+        (f"{NINES}\n{STARTUP}", "aliases (*) expand to more than 20000 values"),
         ("a: " + "[" * 10_000 + "]" * 10_000, "nested deeper than 20"),
         ("a: " + "[" * 30 + "]" * 30, "nested deeper than 20"),
         (f"seed: 0x{'f' * 10_000}\n{STARTUP}", "an integer of 40000 bits"),
@@ -275,7 +275,7 @@ def test_a_name_on_the_command_line_is_only_a_name(tmp_path: Path, name: str) ->
     outside.mkdir(parents=True)
     (outside / "matrix.json").write_text("{}")
     for asked in (name, "../elsewhere", str(outside)):
-        with pytest.raises(BadInput, match="no name of a folder"):
+        with pytest.raises(BadInput, match="not a valid folder name"):
             reference.place_of(asked)
         if not asked:
             continue  # a new study, and all rows

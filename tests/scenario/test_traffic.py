@@ -112,11 +112,11 @@ def test_virtual_time_has_no_kernel(plan_of) -> None:
         ("for: 5s", "for: 1500ms", "tcp.for: 1.5 s: iperf3 counts whole seconds"),
         ("for: 5s", "fro: 5s", "tcp.fro: unknown key 'fro'; did you mean 'for'"),
         ("for: 5s", "congestion_control: CUBIC", "tcp.congestion_control"),
-        ("for: 5s", "sysctls: {sender: {kernel.pid_max: 1}}", "'kernel.pid_max' is none of a network namespace"),
-        ("for: 5s", "routes: {receiver: {initrwd: 44}}", "'initrwd' is no option here; options: .*initrwnd"),
+        ("for: 5s", "sysctls: {sender: {kernel.pid_max: 1}}", "'kernel.pid_max' is not a network namespace's"),
+        ("for: 5s", "routes: {receiver: {initrwd: 44}}", "'initrwd' is not an option here; options: .*initrwnd"),
         ("  - {name: path", "  - {name: a, rate: 1mbit}\n  - {name: path", "links has 2; tcp sends over one path"),
         ("judge: points_stored", "judge: goodput, min: 0.5", "goodput is about ncp or program, not tcp"),
-        ("checks:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nchecks:", "pause_read is of NCP"),
+        ("checks:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nchecks:", "pause_read is only"),
     ],
 )
 def test_a_mistake_is_named(plan_of, old: str, new: str, says: str) -> None:

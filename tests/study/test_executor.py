@@ -78,7 +78,7 @@ def test_what_is_kept_made_again_and_left_out(capsys: pytest.CaptureFixture[str]
     assert after_each[-1] == found
     told = capsys.readouterr().err
     assert "1 of 5 runs are finished already, and kept" in told
-    assert "2 of 5 not to be trusted, or broken down, so made again: broken, late\n" in told
+    assert "2 of 5 can't be trusted or broke down; made again: broken, late\n" in told
     assert "[1/5] kept: good (kept)" in told
     assert "[5/5] new: good\n" in told
 
@@ -96,7 +96,7 @@ def test_another_run_on_the_machine_is_waited_for_and_any_other_reason_is_raised
 ) -> None:
     waited: list[str] = []
     monkeypatch.setattr(live, "wait_for_others", lambda told: told("startup 2026"))
-    words: list[str | CannotRun] = [CannotRun(f"startup 2026 is on; {live.BUSY}"), "made", CannotRun("no root")]
+    words: list[str | CannotRun] = [CannotRun(f"startup 2026 is running; {live.BUSY}"), "made", CannotRun("no root")]
     said = iter(words)
 
     def attempt() -> str:
@@ -115,9 +115,9 @@ def test_a_folder_is_gone_on_with_only_for_the_same_question(tmp_path: Path) -> 
     folder = begin(tmp_path / "name", "asked.json", {"rows": ("a", "b"), "quick": False}, whole=True)
     assert (tmp_path / "name" / "latest").resolve() == folder
     assert begin(tmp_path / "name", "asked.json", {"rows": ["a", "b"], "quick": False}, "latest") == folder
-    with pytest.raises(BadInput, match=r"begun with another quick \(false, not true\)"):
+    with pytest.raises(BadInput, match=r"begun with another value of quick \(false, not true\)"):
         begin(tmp_path / "name", "asked.json", {"rows": ["a", "b"], "quick": True}, folder.name)
-    with pytest.raises(BadInput, match=r"no-such is no result folder of name: it has no asked\.json"):
+    with pytest.raises(BadInput, match=r"no-such is not a result folder of name: it has no asked\.json"):
         begin(tmp_path / "name", "asked.json", {}, "no-such")
     assert len(list((tmp_path / "name").iterdir())) == 2, "what is refused makes no folder"
 

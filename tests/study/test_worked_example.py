@@ -43,7 +43,7 @@ def test_it_makes_its_runs_goes_on_and_is_refused_for_another_question(
     capsys.readouterr()
     assert seeds.run("startup", SETTINGS, [3, 4], *how, resume="latest") == (word, folder)
     assert "2 of 2 runs are finished already, and kept" in capsys.readouterr().err
-    with pytest.raises(BadInput, match=r"begun with another seeds \(\[3, 4\], not \[3, 5\]\)"):
+    with pytest.raises(BadInput, match=r"begun with another value of seeds \(\[3, 4\], not \[3, 5\]\)"):
         seeds.run("startup", SETTINGS, [3, 5], *how, resume="latest")
 
 

@@ -109,7 +109,7 @@ def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
     assert len(list((tmp_path / late.folder).iterdir())) == 6
     told = capsys.readouterr().err
     names = "row near nkp24 #1, row near nkp24 #2"
-    assert f"2 of 4 not to be trusted, or broken down, so made again: {names}\n" in told
+    assert f"2 of 4 can't be trusted or broke down; made again: {names}\n" in told
     assert told.count("(kept)") == 1
 
 

@@ -28,7 +28,7 @@ def test_only_the_sending_sockets_of_the_session_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seen", "says"),
     [
-        (set(), "no sample of the sender's sockets tells that their congestion control was cubic"),
+        (set(), "no sample of the sender's sockets shows that their congestion control was cubic"),
         ({"bbr"}, "congestion control was bbr, not cubic"),
         ({"cubic", "bbr"}, "congestion control was bbr, cubic, not cubic"),
     ],

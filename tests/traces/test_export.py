@@ -248,19 +248,19 @@ def test_what_there_is_no_trace_of_is_refused_by_name() -> None:
     said = refusal(CannotRun, "startup", {"qlog": False, "pcap": ["all"]}, "ncp.transport=tcp")
     assert "--pcap fast: session s1 is over TCP, whose segments the simulator has not" in said
     said = refusal(BadInput, "ndn", {"qlog": True, "pcap": []})
-    assert "--qlog: it tells what NCP's sessions do, and ndn sends by ndn" in said
+    assert "--qlog: it records NCP's sessions, and ndn sends by ndn" in said
 
 
 def test_traces_are_of_a_single_run() -> None:
     asked = ["run", "startup", "--engine", "sim", "--repeat", "2", "--qlog"]
     refused = CliRunner().invoke(command_line("run"), asked).exception
     assert isinstance(refused, BadInput)
-    assert refused.message == "--pcap and --qlog: they are of a single run"
+    assert refused.message == "--pcap and --qlog: they trace a single run"
     assert refused.hint == "Leave --repeat out."
 
 
 def test_a_trace_that_was_cut_off_is_bad_input(traced: Path) -> None:
     file = traced / SENDER
     file.write_text(file.read_text()[:-20])
-    with pytest.raises(BadInput, match=r"s1-sender.sqlog: record \d+ is no JSON, as of a run that was cut off"):
+    with pytest.raises(BadInput, match=r"s1-sender.sqlog: record \d+ is not JSON; perhaps the run was cut off"):
         agree.disagreements(traced)

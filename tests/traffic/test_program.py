@@ -113,7 +113,7 @@ SECOND = 10**9
             "says that it had 900 bytes, packets had brought 899",
         ),
         ("captured", {"frames_not_captured": 3}, "pass", "3 frames were not captured"),
-        ("receiver", {"captured": None}, "pass", "tells nothing of captured packets"),
+        ("receiver", {"captured": None}, "pass", "has no captured packets"),
     ],
 )
 def test_its_words_are_held_against_the_packets(role: str, words: Any, status: str, says: str | None) -> None:
@@ -144,7 +144,7 @@ GOOD = {"bytes": 1, "sha256": "a" * 64, "started_unix_ns": 1, "finished_unix_ns"
         (json.dumps(GOOD | {"sha256": "abc"}), r"sha256 \('abc'\): .*pattern"),
         (json.dumps(GOOD | {"finished_unix_ns": 0}), "finished_unix_ns is before started_unix_ns"),
         (json.dumps(GOOD | {"figures": {"A": 1.0}}), "figures.A"),
-        (json.dumps(GOOD)[:-20], "result.json is no JSON"),
+        (json.dumps(GOOD)[:-20], "result.json is not JSON"),
         ("[]", "result.json: .*"),
         (" " * (2 << 20), "2,097,152 bytes; 1,048,576 at most"),
         (None, "the sender left no result.json in .OUT"),
@@ -187,7 +187,8 @@ def test_what_a_link_leads_to_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "says"), [("what", "telemetry.lp:1: 'what' is no line protocol"), ("a b=1", "telemetry.lp:1: has no time")]
+    ("line", "says"),
+    [("what", "telemetry.lp:1: 'what' is not line protocol"), ("a b=1", "telemetry.lp:1: has no time")],
 )
 def test_telemetry_that_is_none_is_told_so(tmp_path: Path, line: str, says: str) -> None:
     (tmp_path / "telemetry.lp").write_text(line + "\n")
@@ -310,7 +311,7 @@ def test_another_program_is_another_run(plan_with: Callable[..., Any]) -> None:
         ("transfer: 256KiB", "environment: {SEED: '1'}\n  transfer: 1MiB", "SEED is set by the testbed"),
         ("judge: payload_intact", "judge: follows_law, tolerance: 0.1, from: 0s, to: 1s", "is about ncp, not program"),
         ("judge: payload_intact", "judge: goodput, min: 0.1, from: 0s, to: 1s", "from and to are of NCP's"),
-        ("limits:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nlimits:", "pause_read is of NCP"),
+        ("limits:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nlimits:", "pause_read is only"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -322,7 +323,7 @@ def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, says: str) -> No
 
 def test_a_folder_that_the_program_can_not_read_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    with pytest.raises(BadInput, match=r"program\.folder: .* is closed to other users.*try chmod o\+rx"):
+    with pytest.raises(BadInput, match=r"program\.folder: .* the program's user can't read .*try chmod o\+rx"):
         planned(tmp_path)
 
 
@@ -377,5 +378,5 @@ def test_several_share_a_bottleneck(tmp_path: Path) -> None:
         (end["role"], end["local"], end["remote"]) for end in traffic.of(plan).sockets(plan) if end["session"] == "two"
     ]
     assert ends == [("sender", "198.18.4.1:0", "198.18.5.2:0"), ("receiver", "198.18.5.2:0", "198.18.4.1:0")]
-    with pytest.raises(BadInput, match=r"sessions\.two\.connections: a program is told of addresses"):
+    with pytest.raises(BadInput, match=r"sessions\.two\.connections: a program gets addresses"):
         planned(tmp_path, text=text.replace("start: 1s", "connections: 2"))

@@ -61,7 +61,7 @@ class EmulatedRun:
 
     def without_database(self, database_points: int | None) -> Verdict:
         """No run on real packets is like another."""
-        raise CannotRun("on real packets no run is made again: it would be another one")
+        raise CannotRun("a run on real packets can't be made again: it would be another run")
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""

@@ -43,7 +43,7 @@ class GuestKernel(Engine):
             raise CannotRun("--runtime docker: the guest has no container engine", "Its agents are processes.")
         if options.link == "relay":
             raise CannotRun(
-                "--link relay: its lateness is that of a CPU, which is free in the guest", "Links are netem's there."
+                "--link relay: it is late by its CPU time, and in the guest that is nothing", "Leave --link out."
             )
         if options.traces and options.traces["pcap"] and not machine.program("tcpdump")().ok:
             raise CannotRun("--pcap: the guest has this machine's programs, and tcpdump is not in PATH", "Install it.")

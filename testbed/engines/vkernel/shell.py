@@ -39,7 +39,7 @@ def open_shell(kernel: Kernel, command: str) -> int:
 def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
     """The guest's console is this terminal, and the shell's own, so that Ctrl-C ends what runs in it."""
     if not sys.stdin.isatty():
-        raise BadInput("shell: this is no terminal", "./run.sh shell -c 'COMMAND' runs a command.")
+        raise BadInput("shell: this is not a terminal", "./run.sh shell -c 'COMMAND' runs a command.")
     leaps = "; while it waits its clock leaps on" if kernel.exact else ""
     print(f"Ctrl-C ends what runs, exit the guest{leaps}", flush=True)
     size = shutil.get_terminal_size()

@@ -59,10 +59,10 @@ def read_result(out: Path, who: str) -> Result:
         value = "" if first["type"] in ("missing", "value_error") else f" ({first['input']!r:.60})"
         raise RunFailed(f"{who}: {RESULT}: {f'{key}{value}: ' if key else ''}{first['msg']}", _HINT) from error
     except ValueError as error:
-        raise RunFailed(f"{who}: {RESULT} is no JSON: {error}", _HINT) from error
+        raise RunFailed(f"{who}: {RESULT} is not JSON: {error}", _HINT) from error
 
 
-_HINT = "docs/program.md has what belongs into it; ./run.sh conform tells what a program keeps of the contract."
+_HINT = "docs/program.md says what belongs in it; ./run.sh conform checks a program against the contract."
 
 
 TICK_NS = 10_000_000
@@ -91,7 +91,7 @@ def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iter
         try:
             point = parse_line(line)
         except LineFormatError as error:
-            raise RunFailed(f"{who}: {TELEMETRY}:{number}: {line[:80]!r} is no line protocol: {error}") from error
+            raise RunFailed(f"{who}: {TELEMETRY}:{number}: {line[:80]!r} is not line protocol: {error}") from error
         if not point["time"]:
             raise RunFailed(f"{who}: {TELEMETRY}:{number}: has no time; end the line with Unix nanoseconds")
         yield {
@@ -128,7 +128,7 @@ def _text(path: Path, most_bytes: int) -> str:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         if status.st_size > most_bytes:
             raise ValueError(f"it has {status.st_size:,} bytes; {most_bytes:,} at most")
         return file.read(most_bytes).decode(errors="replace")

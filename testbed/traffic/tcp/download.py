@@ -143,7 +143,7 @@ class DownloadTransfer(Kind):
                 raise RunFailed(f"{path} has {len(connections)} connections with port {PORT}, not the download's one")
             return time_sequence(connections[0])
         except (NotACapture, Incomplete) as error:
-            raise RunFailed(f"the download's packets are not whole ({error}); see {path}") from error
+            raise RunFailed(f"the download's packets are incomplete ({error}); see {path}") from error
 
 
 def _why_limited(kernel: Mapping[str, Any]) -> str:

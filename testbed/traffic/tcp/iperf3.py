@@ -75,7 +75,7 @@ class Iperf3Transfer(Kind):
         data = self._captured()
         started_ns = round(data.start_unix_s * 1e9) if data else self.started_unix_ns()
         if started_ns is None:
-            raise RunFailed(f"no sample of the sender's socket tells when the data began; see {self._json('client')}")
+            raise RunFailed(f"no sample of the sender's socket shows when the data began; see {self._json('client')}")
         told = [interval["sum"] for interval in server["intervals"]]
         intervals = [float(interval["bits_per_second"]) / 1e6 for interval in told]
         figures = {
