@@ -340,7 +340,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     assert (small / "plots/startup-shares.svg").read_bytes() == (result / "plots/startup-shares.svg").read_bytes()
     document = json.loads((result / "claims.json").read_text())
     (result / "claims.json").write_text(json.dumps({**document, "complete": False}))
-    with pytest.raises(BadInput, match="stopped before its end"):
+    with pytest.raises(BadInput, match="stopped before it finished"):
         reference.keep(result, tmp_path / "other")
 
 

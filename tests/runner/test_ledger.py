@@ -177,7 +177,7 @@ def test_only_run_leaves_nothing_and_restores_what_it_changed(own_machine_state:
         assert (own / NAME).exists()
         assert Path(tempfile.mkdtemp()).parent.name == f"ncp-testbed-{RUN}"
         assert live.holder() == f"startup {RUN} (pid {os.getpid()})"
-        with pytest.raises(CannotRun, match="is on"), live.only_run("other", "startup", "ncp-ffff"):
+        with pytest.raises(CannotRun, match="is running"), live.only_run("other", "startup", "ncp-ffff"):
             pass
         raise ZeroDivisionError
     assert tempfile.gettempdir() == before
