@@ -83,9 +83,8 @@ class _MadeAgain:
         if not recorded:
             self._lacks("provenance.json")
         if "run" in recorded and isinstance(recorded["run"], dict):
-            self.verified.differences.extend(
-                differences("provenance.json: run", recorded["run"], provenance.of_plan(self.plan))
-            )
+            should = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
+            self.verified.differences.extend(differences("provenance.json: run", recorded["run"], should))
         origin.plan_again(self.folder, self.plan, self.verified)
         origin.check_commit(self.folder, self.plan, recorded, self.verified)
 

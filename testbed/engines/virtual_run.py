@@ -146,7 +146,7 @@ class VirtualRun(ABC):
     def _write_provenance(self, facts: dict[str, Any]) -> None:
         document = {
             **provenance.of_machine_and_code(),
-            "run": provenance.of_plan(self.plan) | provenance.of_program(self.loaded.program),
+            "run": provenance.of_plan(self.plan) | provenance.of_program(self.folder),
             **facts,
             "seconds": self.progress.seconds,
         }

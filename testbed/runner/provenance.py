@@ -11,12 +11,14 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from testbed import paths
 from testbed.doctor import kernel_facts
 from testbed.history import git
 from testbed.plan.model import Plan
+from testbed.scenario.kept import PROGRAM
 from topologies.commands import CommandFailed, in_namespace, run
 
 SCHEMA = 2
@@ -78,9 +80,10 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     }
 
 
-def of_program(program: str | None) -> dict[str, str]:
-    """Of a scenario in Python the SHA-256 of its file's text."""
-    return {} if program is None else {"scenario_py_sha256": hashlib.sha256(program.encode()).hexdigest()}
+def of_program(folder: Path) -> dict[str, str]:
+    """Of a scenario in Python the SHA-256 of its file, as a result folder keeps it."""
+    file = folder / PROGRAM
+    return {"scenario_py_sha256": hashlib.sha256(file.read_bytes()).hexdigest()} if file.is_file() else {}
 
 
 def sysctls(namespaces: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -43,6 +43,7 @@ def carry_out_without_pages(run: Run, facts: Mapping[str, Any]) -> None:
         document["simulation"] = read_json(run.folder / "sim.json")
     except RunFailed as error:
         write_broken(run.plan, run.folder, None, error.message, [])
+    document["run"] |= provenance.of_program(run.folder)
     write_json(run.folder / "provenance.json", document)
 
 

@@ -56,7 +56,7 @@ class EmulatedRun:
         self.spools = self.folder / "spools"
         self.places: list[agents.AgentPlace] = []
         self.endpoint: Endpoint | None = None
-        self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan) | provenance.of_program(loaded.program)}
+        self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan)}
         self.traffic = traffic.of(plan)(traffic.Site(plan, self.folder, binaries, progress, self.provenance))
 
     def without_database(self, database_points: int | None) -> Verdict:
@@ -105,6 +105,7 @@ class EmulatedRun:
             folder.mkdir(parents=True)
         self.plan_file.write_text(json.dumps(self.plan, indent=1, ensure_ascii=False) + "\n")
         keep(self.loaded, self.folder)
+        self.provenance["run"] |= provenance.of_program(self.folder)
         if file := self.plan["topology"].get("file"):
             shutil.copyfile(file, self.folder / "topology.py")
         latest = self.folder.parent / "latest"
