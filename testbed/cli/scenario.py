@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
         loaded = load(scenario, set_, quick=quick)
         plan = planned(loaded, quick=quick)
         print(plan_text(plan))
-        print("\nlinks, in full-size packets/s:")
+        print("\nlinks:")
         print(*(f"  {line}" for line in drawing(plan)), sep="\n")
         if loaded.scenario.description:
             print(f"\n{loaded.scenario.description.strip()}")

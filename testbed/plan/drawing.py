@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from testbed.plan.link_words import delay, impairments, rate
 from testbed.plan.model import Plan
 from topologies.link import Link
 
@@ -50,7 +51,7 @@ def _bundle(links: Sequence[Link], neighbour: str, *, last: bool) -> Iterator[st
 
 def _columns(links: Sequence[Link]) -> list[str]:
     """A text for each link, one below the other alike."""
-    rows = [[link["name"], *properties(link)] for link in links]
+    rows = [[link["name"], *_words(link)] for link in links]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True) if width)
@@ -60,16 +61,11 @@ def _columns(links: Sequence[Link]) -> list[str]:
     ]
 
 
-def properties(link: Link) -> list[str]:
-    """Rate, one-way delay, loss and queue, each short; "" for what does nothing."""
+def _words(link: Link) -> list[str]:
+    """Rate, one-way delay, what else it does and queue, each short; "" for what does nothing."""
     queue = link["queue"]
     mode = "" if queue["mode"] == "backpressure" else f" {queue['mode']}"
-    return [
-        "by its trace" if link.get("trace_file") else f"{link['rate_pps']:.4g}/s",
-        f"{link['delay_ms']:g} ms",
-        f"loss {link['loss']:.2%}" if link["loss"] else "",
-        f"queue {queue['packets']}{mode}",
-    ]
+    return [rate(link, "pps"), delay(link), ", ".join(impairments(link)), f"queue {queue['packets']}{mode}"]
 
 
 def _ends(link: Link) -> tuple[str, str]:

@@ -98,8 +98,8 @@ def test_the_seconds_of_the_list_are_those_of_the_plans() -> None:
 def test_links_between_two_hosts_are_drawn_side_by_side() -> None:
     assert drawing(plan_of("startup")) == [
         "h1",
-        "└─┬─ fast  1024/s  50 ms  queue 102 ─┬─ h2",
-        "  └─ slow  128/s   50 ms  queue 13  ─┘",
+        "└─┬─ fast  1024pps  50 ms  queue 102 ─┬─ h2",
+        "  └─ slow  128pps   50 ms  queue 13  ─┘",
     ]
 
 
@@ -115,7 +115,7 @@ def test_every_link_of_a_shipped_scenario_is_drawn_once_within_80_columns(path: 
     plan = resolve(load(str(path)), POLICIES, Choices(), "20261123-000000-abcd")
     lines = drawing(plan)
     words = " ".join(lines).split()
-    names = re.findall(r"─ (\S+) +(?:\S+/s|by its trace) ", "\n".join(lines))
+    names = re.findall(r"─ (\S+) +(?:\S+pps|\S+ \wbit/s|rate by a trace) ", "\n".join(lines))
     assert sorted(names) == sorted(link["name"] for link in plan["links"])
     assert {host["name"] for host in plan["hosts"]} <= set(words)
     assert max(map(len, lines)) <= 78

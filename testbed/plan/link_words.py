@@ -1,0 +1,40 @@
+"""What a link does, in words: for terminals and pictures alike."""
+
+from __future__ import annotations
+
+from testbed.figures import bits_per_second
+from topologies.impairments import NUMBERS
+from topologies.impairments.impairment import SHARE
+from topologies.link import Link
+
+
+def rate(link: Link, unit: str = " packets/s") -> str:
+    """As it was asked for: in full-size packets or in bits, whichever of the two is the round number."""
+    if link.get("trace_file"):
+        return "rate by a trace"
+    pps = link["rate_pps"]
+    return f"{pps:g}{unit}" if pps == round(pps, 2) else bits_per_second(link["rate_bps"])
+
+
+def delay(link: Link) -> str:
+    """One way."""
+    return f"{link['delay_ms']:g} ms"
+
+
+def impairments(link: Link) -> list[str]:
+    """What else it does to packets."""
+    found = [f"loss {_percent(link['loss'])}"] if link["loss"] else []
+    if bursts := link.get("gilbert_elliott"):
+        found.append(f"bursts of loss {_percent(bursts['enter'])}/{_percent(bursts['leave'])}")
+    if jitter_ms := link.get("jitter_ms"):
+        found.append(f"jitter {jitter_ms:g} ms")
+    elif "jitter_file" in link:
+        found.append("jitter by a file")
+    for key, impairment in NUMBERS.items():
+        if value := link.get(key):
+            found.append(f"{key} {_percent(value) if impairment.written is SHARE else value}")  # type: ignore[arg-type]
+    return found
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:g}%"
