@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from testbed import paths
+from testbed.cli.new import TEMPLATE
 from testbed.plan.resolve import Choices, resolve
 from testbed.scenario import bounded
 from testbed.scenario.files import scenarios
@@ -28,6 +29,14 @@ SHIPPED = {
     "sweep": list(paths.SCENARIOS.glob("sweeps/*.yaml")),
     "claims": [paths.CHECKOUT / "published" / "claims.yaml"],
 }
+MARK = "# yaml-language-server: $schema="
+MARKED = [
+    path
+    for folder in ("examples", "interop", "published", "scenarios", "testbed", "tests")
+    for path in sorted((paths.CHECKOUT / folder).rglob("*.yaml"))
+    if path.read_text(encoding="utf-8").startswith(MARK)
+]
+"""Files that name their schema, for editors, wherever they are."""
 
 
 def schema_of(kind: str) -> Draft202012Validator:
@@ -57,18 +66,29 @@ def test_a_schema_that_is_not_current_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path}/plan.schema.json: is not current" in done.stdout
 
 
+def named_by(path: Path) -> Path:
+    return (path.parent / path.read_text().split("\n", 1)[0].removeprefix(MARK)).resolve()
+
+
 @pytest.mark.parametrize("kind", SHIPPED)
-def test_shipped_files_name_their_schema_and_keep_to_it(kind: str) -> None:
+def test_shipped_files_name_their_schema(kind: str) -> None:
     validator = schema_of(kind)
     validator.check_schema(validator.schema)
     assert SHIPPED[kind]
-    for path in SHIPPED[kind]:
-        mark, _, named = path.read_text().split("\n", 1)[0].partition("$schema=")
-        assert mark == "# yaml-language-server: "
-        assert (path.parent / named).resolve() == FOLDER / f"{kind}.schema.json"
-        assert [
-            f"{path}: {error.json_path}: {error.message}" for error in validator.iter_errors(document_of(path))
-        ] == []
+    assert {path: named_by(path) for path in SHIPPED[kind]} == dict.fromkeys(
+        SHIPPED[kind], FOLDER / f"{kind}.schema.json"
+    )
+
+
+@pytest.mark.parametrize("path", MARKED, ids=lambda path: str(path.relative_to(paths.CHECKOUT)))
+def test_a_file_keeps_to_the_schema_that_it_names(path: Path) -> None:
+    validator = Draft202012Validator(json.loads(named_by(path).read_text()))
+    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document_of(path))] == []
+
+
+def test_what_new_writes_keeps_to_the_schema_of_scenarios() -> None:
+    document = bounded.load(TEMPLATE.read_text().format(name="mine"))
+    assert [f"{error.json_path}: {error.message}" for error in schema_of("scenario").iter_errors(document)] == []
 
 
 @pytest.mark.parametrize(
