@@ -44,6 +44,8 @@ def _refuse(name: str, file: Path) -> None:
     """Raise :class:`BadInput` for a name that is none or is taken."""
     from testbed.cli.app import VERBS
 
+    if file.suffix == files.IN_PYTHON:
+        raise BadInput(f"new {name!r}: it writes YAML", "For one in Python copy examples/ladder/ladder.py.")
     if file.suffix not in (".yaml", ".yml") or not NAME.fullmatch(file.stem):
         raise BadInput(
             f"new {name!r}: a name has lower-case letters, digits and dashes, begins with a letter and has 32 at most",

@@ -58,10 +58,12 @@ def test_runs_and_result_folders_are_offered(results: Path) -> None:
 
 
 def test_files_of_ones_own_are_offered(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").touch()
     (tmp_path / "mine.yaml").touch()
     (tmp_path / "notes.txt").touch()
     (tmp_path / "more").mkdir()
-    assert complete(["run", f"{tmp_path}/"]) == [f"{tmp_path}/mine.yaml", f"{tmp_path}/more/"]
+    assert complete(["run", f"{tmp_path}/"]) == [f"{tmp_path}/mine.py", f"{tmp_path}/mine.yaml", f"{tmp_path}/more/"]
+    assert complete(["table", f"{tmp_path}/"]) == [f"{tmp_path}/mine.yaml", f"{tmp_path}/more/"]
 
 
 IN_BASH = """

@@ -159,6 +159,7 @@ def test_a_new_scenario_passes_as_it_is_and_is_not_overwritten(tmp_path: Path) -
     [
         ("Mine", "lower-case"),
         ("a" * 33, "32 at most"),
+        ("mine.py", "it writes YAML"),
         ("/nowhere/at/all/mine.yaml", "there is no folder"),
         ("list", "something else already"),
         ("speed-table", "something else already"),
