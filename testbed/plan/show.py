@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.resolve import expected_transfer_s
 from topologies.link import Link
@@ -44,11 +45,9 @@ def _link(plan: Plan, link: Link) -> str:
     ends = f" ({link['a']['host']}–{link['b']['host']})" if plan["nodes"] else ""
     mode = link["queue"]["mode"]
     where = "at the sender" if mode == "backpressure" else f"in the middle ({mode})"
-    return (
-        f"{link['name']}{ends}: {link['rate_pps']:g} packets/s of {link['frame_bytes']} B "
-        f"({link['rate_bps'] / 1e6:.3f} Mbit/s), {link['delay_ms']:g} ms one-way, loss {link['loss']:.2%}, "
-        f"{link['queue']['packets']} packets queued {where}"
-    )
+    rate = f"{link['rate_pps']:g} packets/s of {link['frame_bytes']} B ({link['rate_bps'] / 1e6:.3f} Mbit/s)"
+    queue = f"{link['queue']['packets']} packets queued {where}"
+    return f"{link['name']}{ends}: " + ", ".join([rate, f"{delay(link)} one-way", *impairments(link), queue])
 
 
 def _transport(session: Session) -> str:
