@@ -39,6 +39,7 @@ FORMATS = {
     ".pcapng": "application/x-pcapng",
     ".qlog": "application/qlog+json",
     ".sqlog": "application/qlog+json-seq",
+    ".pdf": "application/pdf",
     ".xpl": "text/plain",
     ".py": "text/x-python",
 }
@@ -71,6 +72,7 @@ OF_SUFFIXES = {
     ".parquet": "Samples of a run, by measurement.",
     ".qlog": "What a connection does, in QUIC's words.",
     ".sqlog": "What an end of a session does, packet by packet.",
+    ".pdf": "A plot, for a paper.",
     ".xpl": "A time-sequence graph, for xplot.",
     ".lock": "Versions and checksums of packages that the testbed depends on.",
     ".in": "Packages that the testbed depends on.",

@@ -14,6 +14,7 @@ from typing import Literal
 
 from testbed.bundle import origin, page
 from testbed.bundle.made_again import verify_run
+from testbed.bundle.pages import write_page
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import NOT_RECORDED, read_verdict
 from testbed.errors import BadInput, TestbedError
@@ -169,6 +170,19 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
         elif again.has_page:
             page.check(folder, verified, recorded, needed=True)
     return _of_its_time(verified, folder)
+
+
+def drawn_again(folder: Path, place: Path) -> None:
+    """The page and plots of a folder in ``place``, from the folder's own data.
+
+    Raises BadInput where a file is missing or broken.
+    """
+    if any((folder / name).is_file() for name in ("plan.json", "table.json", "claims.json")):
+        page.beside(folder, place)
+        write_page(place)
+    else:
+        room = importlib.import_module(_ROOMS[kind_of(folder)])
+        room.verify(Asked(folder, place, False, True))
 
 
 def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:

@@ -41,22 +41,23 @@ def beside(folder: Path, place: Path) -> None:
 
 
 def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str, Any]) -> None:
-    """Plots byte by byte, and the page's text. Drawn by another matplotlib they are not compared; neither is a page
-    by other code, which would say the same in other words, nor are plots that such code did not draw."""
+    """Plots and their points byte by byte, and the page's text. Drawn by another matplotlib, only the points are
+    compared; neither is a page by other code, which would say the same in other words, nor are plots that such code did
+    not draw."""
     by = str(recorded.get("packages", {}).get("matplotlib", ""))
     other = f"drawn by matplotlib {by}, {mpl.__version__} here" if by not in ("", mpl.__version__) else ""
-    before, after = (_svgs(place) for place in (folder, again))
+    before, after = (_plots(place) for place in (folder, again))
     for name in sorted({*before, *after}):
         if before.get(name) == after.get(name):
             continue
-        if other and name in before and name in after:
+        if other and name in before and name in after and name.endswith(".svg"):
             verified.unchecked.append(f"{PLOTS}/{name}: {other}")
         elif name not in before and not origin.of_this_code(recorded):
             verified.unchecked.append(f"{PLOTS}/{name}: other code, that of {origin.told_of(recorded)}, drew none")
         else:
             verified.differences.append(f"{PLOTS}/{name}: is not what the data give")
     if not other and after:
-        verified.notes.append(f"{len(after)} plots were drawn again")
+        verified.notes.append(f"{sum(name.endswith('.svg') for name in after)} plots were drawn again")
     if not (folder / PAGE).is_file():
         verified.differences.append(f"{PAGE}: is not there")
         return
@@ -70,5 +71,5 @@ def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str
         verified.differences.extend(told)
 
 
-def _svgs(folder: Path) -> dict[str, bytes]:
+def _plots(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / PLOTS).glob("*")}

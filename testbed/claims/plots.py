@@ -12,7 +12,7 @@ from testbed.claims.judged import Judged
 from testbed.documents import read_csv, read_json
 from testbed.plan.read import read_plan
 from testbed.report import style
-from testbed.report.plots import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.report.published_shares import published_shares
 from testbed.tables import report as table_report
 from testbed.tables.repeated import first_run
@@ -37,9 +37,9 @@ def against_published(claims: Sequence[Judged]) -> Plot | None:
             colour = style.SERIES_COLOURS[0 if claim.verdict == "holds" else 1]
             if key in claim.intervals:
                 low, high = claim.intervals[key][:2]
-                axes.hlines(y, low / value, high / value, color=colour, linewidth=2)
+                axes.hlines(y, low / value, high / value, color=colour, linewidth=2, label="_interval")
             marker = "o" if claim.verdict == "holds" else "X"
-            axes.plot(measured / value, y, marker, color=colour, markersize=6)
+            axes.plot(measured / value, y, marker, color=colour, markersize=6, label="_measured / published")
         axes.axvline(1, color=style.MUTED, linewidth=1)
         axes.plot([], [], "o", color=style.SERIES_COLOURS[0], label="holds")
         axes.plot([], [], "X", color=style.SERIES_COLOURS[1], label="does not, or open")
@@ -48,7 +48,7 @@ def against_published(claims: Sequence[Judged]) -> Plot | None:
         axes.set_xlabel("measured / published")
         axes.grid(visible=False, axis="y")
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2)
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def of_run(name: str, folder: Path) -> list[Plot]:
@@ -61,7 +61,7 @@ def of_run(name: str, folder: Path) -> list[Plot]:
             spread.n for row in table_report.summaries_of(table) for s in row.cells.values() for spread in s.values()
         ):
             return []  # nothing could be measured, and what was published alone is no picture
-        return [Plot(f"{name}-{plot.name}", plot.description, plot.svg) for plot in table_report.pictures(table)]
+        return [plot.named(f"{name}-{plot.name}") for plot in table_report.pictures(table)]
     if (folder / "windows.csv").is_file() and (folder / "plan.json").is_file():
         return [plot] if (plot := _shares(name, folder)) else []
     return []
@@ -94,7 +94,7 @@ def _shares(name: str, folder: Path) -> Plot | None:
         axes.set_ylim(0, 1.05)
         axes.set_xlim(0, None)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=5, columnspacing=1, handlelength=1.5)
-        return Plot(f"{name}-shares", description, style.to_svg(figure, f"{name}-shares", description))
+        return drawn(figure, f"{name}-shares", description)
 
 
 def _read_shares(path: Path) -> dict[str, tuple[list[float], list[float]]]:

@@ -47,6 +47,7 @@ def write_report(folder: Path) -> Path:
         wide=len(engines) > 1,
         machine=_machine(read_json(provenance) if provenance.is_file() else {}),
         groups=groups,
+        kinds=list(dict.fromkeys((claim["word"], claim["status"]) for _, claim in shown)),
     )
 
 

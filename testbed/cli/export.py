@@ -24,22 +24,40 @@ def register(app: typer.Typer) -> None:
         ] = False,
         xplot: Annotated[bool, typer.Option("--xplot", help="Time-sequence graphs of connections (--qlog).")] = False,
         qvis: Annotated[bool, typer.Option("--qvis", help="Connections in QUIC's terms, for qvis (--qlog).")] = False,
+        plots: Annotated[
+            bool, typer.Option("--plots", help="Plots for a paper: PDF as wide as a column, and their points.")
+        ] = False,
     ) -> None:
         """Write results in formats that other tools open: all that the data allow, or those that are named.
 
-        Runs made with --pcap and --qlog have traces; if those disagree with the results, nothing is written.
+        Runs made with --pcap and --qlog have traces; if those disagree with the results, nothing is written. Tables,
+        sweeps and comparisons have plots alone.
         """
         from testbed.traces import agree
 
         asked = {
             name
-            for name, wanted in (("parquet", parquet), ("pcapng", pcapng), ("xplot", xplot), ("qvis", qvis))
+            for name, wanted in (
+                ("parquet", parquet),
+                ("pcapng", pcapng),
+                ("xplot", xplot),
+                ("qvis", qvis),
+                ("plots", plots),
+            )
             if wanted
         }
         for folder in folders:
-            if not (folder / "telemetry.lp").is_file():
-                raise BadInput(f"{folder}: not the result folder of a run: it has no telemetry.lp")
-        found = [f"{folder}/{said}" for folder in folders for said in agree.disagreements(folder)]
+            if asked != {"plots"} and not (folder / "telemetry.lp").is_file():
+                raise BadInput(
+                    f"{folder}: not the result folder of a run: it has no telemetry.lp",
+                    "Of tables, sweeps and comparisons there are --plots.",
+                )
+        found = [
+            f"{folder}/{said}"
+            for folder in folders
+            if (folder / "telemetry.lp").is_file()
+            for said in agree.disagreements(folder)
+        ]
         for said in found:
             print(f"differs: {said}")
         if found:
@@ -49,6 +67,8 @@ def register(app: typer.Typer) -> None:
                 if asked and name not in asked:
                     continue
                 written = write(folder)
+                if name == "plots" and name in asked and not written:
+                    raise BadInput(f"--plots: {folder} has nothing that could be drawn")
                 if name in asked and not written:
                     raise BadInput(
                         f"--{name}: {folder} has no trace for it; make the run with {MADE_WITH.get(name, name)}"
@@ -62,6 +82,13 @@ MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}
 
 
 def _forms() -> dict[str, Callable[[Path], list[Path]]]:
+    from testbed.bundle import paper
     from testbed.traces import parquet, pcapng, qvis, xplot
 
-    return {"parquet": parquet.export, "pcapng": pcapng.export, "xplot": xplot.export, "qvis": qvis.export}
+    return {
+        "parquet": parquet.export,
+        "pcapng": pcapng.export,
+        "xplot": xplot.export,
+        "qvis": qvis.export,
+        "plots": paper.export,
+    }

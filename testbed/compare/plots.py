@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.ticker import NullLocator
@@ -14,7 +15,7 @@ from testbed.compare.figures import figure_of
 from testbed.compare.groups import Group, RunOf
 from testbed.plan.model import Session
 from testbed.report import style
-from testbed.report.plot import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.series import FromFile
 
 OVER_TIME = (
@@ -49,11 +50,11 @@ def over_time(groups: Sequence[Group]) -> list[Plot]:
                 line = style.LINE_STYLES[number % len(style.LINE_STYLES)]
                 axes.plot(grid_s, values.mean(axis=0), color=colour, linestyle=line, label=group)
                 low, high = values.min(axis=0), values.max(axis=0)
-                axes.fill_between(grid_s, low, high, color=colour, alpha=0.2, linewidth=0)
+                style.band(axes, grid_s, low, high, colour, group, alpha=0.2)
             axes.set_ylim(bottom=0)
             axes.set_xlim(0, max(ends))
             axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.2)
-            plots.append(Plot(name, description, style.to_svg(figure, name, description)))
+            plots.append(drawn(figure, name, description))
     return plots
 
 
@@ -71,9 +72,10 @@ def intervals(found: Sequence[Difference], confidence: float) -> Plot | None:
             scale = 100 / abs(d.base.mean)
             low, high = (float(x) * scale for x in (d.low or 0.0, d.high or 0.0))
             colour = {"better": "#009e73", "worse": "#d55e00"}.get(d.word, style.MUTED)
-            axes.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
+            ends: Any = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
+            axes.plot([low, high], [place, place], **ends)
             marker = {"better": "^", "worse": "v"}.get(d.word, "o")
-            axes.plot([d.difference * scale], [place], marker, color=colour, markersize=6)
+            axes.plot([d.difference * scale], [place], marker, color=colour, markersize=6, label=f"_{d.word}")
         axes.set_yticks(range(len(shown)), [_label(d) for d in reversed(shown)], fontsize=8)
         axes.set_xscale("symlog", linthresh=5)
         left, right = axes.get_xlim()
@@ -81,7 +83,7 @@ def intervals(found: Sequence[Difference], confidence: float) -> Plot | None:
         axes.xaxis.set_major_formatter("{x:+g}")
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("% (logarithmic beyond ±5)")
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def share_plot(session: Session, engines: Mapping[str, Evidence]) -> Plot:
@@ -96,7 +98,7 @@ def share_plot(session: Session, engines: Mapping[str, Evidence]) -> Plot:
                     colour = style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
                     axes.plot(s.t_s, s.values, color=colour, label=f"{connection}, {engine}")
                     low, high = s.values - SHARE_TOLERANCE, s.values + SHARE_TOLERANCE
-                    axes.fill_between(s.t_s, low, high, color=colour, alpha=0.16, linewidth=0)
+                    style.band(axes, s.t_s, low, high, colour, f"{connection}, allowed")
                 else:
                     axes.plot(
                         s.t_s[::5],
@@ -105,14 +107,14 @@ def share_plot(session: Session, engines: Mapping[str, Evidence]) -> Plot:
                         markersize=4,
                         color=style.INK,
                         zorder=3,
-                        label=None if number else engine,
+                        label=f"_{connection}, {engine}" if number else engine,
                     )
         axes.set_ylim(0, 1.05)
         axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-len(axes.get_legend_handles_labels()[1]) // 3))
         axes.legend(
             loc="lower left", bbox_to_anchor=(-0.1, 0.99), ncols=3, columnspacing=0.8, handlelength=1.2, fontsize=7.5
         )
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def _label(d: Difference) -> str:

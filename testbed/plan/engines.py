@@ -67,3 +67,9 @@ def named(name: str) -> EngineFacts:
 def engine_of(plan: Mapping[str, Any]) -> EngineFacts:
     """That of a plan, a table's document or that of all claims; those of before name none."""
     return named(str(plan.get("engine", DEFAULT)))
+
+
+def is_exact(provenance: Mapping[str, Any]) -> bool:
+    """Whether a run comes out the same whenever it is made, by what its folder records: of the simulator always, of a
+    guest where it says that it is repeatable."""
+    return "simulation" in provenance or bool(provenance.get("engine", {}).get("repeatable"))

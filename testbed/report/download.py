@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from testbed import documents, paths
 from testbed.report import style
 from testbed.report.folder import ResultFolder
-from testbed.report.plots import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.tcp import receive_window
 from testbed.tcp.sequence import DATA, EDGES, Edge, TimeSequence, read_csv
 
@@ -56,7 +56,7 @@ def time_sequence_plot(folder: ResultFolder) -> Plot:
     sequence = read_csv(folder.path / EDGES, folder.path / DATA)
     with style.new_plot("Time sequence at the sender", "kB of the object") as (figure, axes):
         _draw(axes, sequence, _rtt_ms(folder), published(folder.plan["tcp"]["published"]))
-        return Plot("time-sequence", DESCRIPTION, style.to_svg(figure, "time-sequence", DESCRIPTION))
+        return drawn(figure, "time-sequence", DESCRIPTION)
 
 
 def _draw(axes: Axes, sequence: TimeSequence, rtt_ms: float, source: Published | None) -> None:

@@ -14,7 +14,7 @@ from testbed.checks.evidence import Evidence
 from testbed.plan.model import Plan
 from testbed.report import style
 from testbed.report.folder import ResultFolder
-from testbed.report.plot import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.series.ndn import SEGMENTS
 
 MOST_DOTS = 2500
@@ -64,13 +64,13 @@ def _round_trips(log: Path) -> Plot | None:
             (False, "without a mark", style.SERIES_COLOURS[0], "o"),
             (True, "with a mark", style.SERIES_COLOURS[1], "x"),
         ):
-            drawn = np.array([row[:2] for row in rows[::every] if row[2] == marked]).reshape(-1, 2)
-            if drawn.size:
-                axes.plot(drawn[:, 0], drawn[:, 1], sign, color=colour, markersize=2, linestyle="none", label=label)
+            shown = np.array([row[:2] for row in rows[::every] if row[2] == marked]).reshape(-1, 2)
+            if shown.size:
+                axes.plot(shown[:, 0], shown[:, 1], sign, color=colour, markersize=2, linestyle="none", label=label)
         axes.set_ylim(0, None)
         axes.set_xlim(0, rows[-1][0] or None)
         _legend(axes)
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def _read_log(log: Path) -> Iterator[tuple[float, float, bool]]:
@@ -106,7 +106,7 @@ def _lines(
         axes.set_ylim(0, None)
         axes.set_xlim(0, max(float(s.t_s[-1]) for s in samples.values() if s.t_s.size) or None)
         _legend(axes)
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def _backlog(plan: Plan, evidence: Evidence, session: str) -> Plot | None:
@@ -128,7 +128,7 @@ def _backlog(plan: Plan, evidence: Evidence, session: str) -> Plot | None:
         axes.set_ylim(0, None)
         axes.set_xlim(0, float(samples.t_s[-1]) or None)
         _legend(axes)
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def _look(number: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from testbed.report import style, words
 from testbed.report.plot import Plot
@@ -28,10 +28,13 @@ def page_templates(*folders: Path) -> Environment:
 
 
 def on_page(plot: Plot) -> dict[str, Any]:
-    """A plot to stand inside a page: its name, what it shows, and the SVG."""
+    """A plot to stand inside a page: its name, what it shows, that as a caption with the points beside it, and the
+    SVG."""
+    points = Markup(' <a href="plots/{}.csv">Points</a>').format(plot.name) if plot.data else ""
     return {
         "name": plot.name,
         "description": plot.description,
+        "caption": escape(plot.description) + points,
         "svg": Markup(style.for_page(plot.svg, plot.name, plot.description)),
     }
 
@@ -44,7 +47,7 @@ def write_html(
     pictures: Sequence[Plot] = (),
     **values: Any,
 ) -> Path:
-    """``plots/*.svg`` and ``report.html``, whose path is returned; the same values give the same bytes.
+    """``plots/*`` and ``report.html``, whose path is returned; the same values give the same bytes.
 
     The template gets ``values``, the ``plots`` (as :func:`on_page` has them), the filter ``figure`` and the ``words``
     of a check's status. ``pictures`` are files beside the plots, which ``values`` have where the page wants them.
@@ -52,6 +55,10 @@ def write_html(
     (folder / "plots").mkdir(exist_ok=True)
     for plot in (*plots, *pictures):
         (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+        if plot.data:
+            (folder / "plots" / f"{plot.name}.csv").write_text(plot.data, encoding="utf-8")
+        if plot.pdf is not None:
+            (folder / "plots" / f"{plot.name}.pdf").write_bytes(plot.pdf)
     environment.filters.setdefault("figure", words.figure)
     text = environment.get_template(template).render(
         **values, plots=[on_page(plot) for plot in plots], words=words.STATUS

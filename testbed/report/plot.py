@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from matplotlib.figure import Figure
+
+from testbed.report import points, style
 
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot: file name without suffix, what it shows in a sentence, and the SVG text."""
+    """One plot: file name without suffix, what it shows in a sentence, the SVG text, the points that are drawn as CSV
+    ("" of a drawing), and, where it is asked for, the plot as a paper prints it."""
 
     name: str
     description: str
     svg: str
+    data: str = ""
+    pdf: bytes | None = None
+
+    def named(self, name: str) -> Plot:
+        """The same plot under another name."""
+        return replace(self, name=name)
+
+
+def drawn(figure: Figure, name: str, description: str) -> Plot:
+    """The plot of a figure that is complete."""
+    data = points.as_csv(figure)
+    pdf = style.to_pdf(figure, description) if style.on_paper() else None
+    return Plot(name, description, style.to_svg(figure, name, description), data, pdf)

@@ -17,7 +17,7 @@ from testbed.plan.sent import traffic_of
 from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.report.ndn_plots import ndn_plots
-from testbed.report.plot import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.report.tcp_plots import tcp_plots
 from testbed.series.reader import start_of
 
@@ -56,12 +56,13 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session, p
 
     def rate_lines(axes: Axes, samples: dict[str, Timed]) -> None:
         for connection in samples:
-            axes.axhline(rates[connection], **_ASKED)
+            axes.axhline(rates[connection], label=f"_link's rate of {connection}", **_ASKED)
         axes.plot([], [], **_ASKED, label="link's rate")
 
     def rate_shares(axes: Axes, samples: dict[str, Timed]) -> None:
         for connection in samples:
-            axes.axhline(rates[connection] / sum(rates.values()), **_ASKED)
+            share = rates[connection] / sum(rates.values())
+            axes.axhline(share, label=f"_link's part of all rates of {connection}", **_ASKED)
         axes.plot([], [], **_ASKED, label="link's part of all rates")
 
     def draw(
@@ -84,7 +85,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session, p
             axes.set_xlim(0, max(float(s.t_s[-1]) for s in samples.values() if s.t_s.size) or None)
             _draw_events(axes, evidence, session["name"])
             axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.8)
-            return Plot(prefix + name, description, style.to_svg(figure, prefix + name, description))
+            return drawn(figure, prefix + name, description)
 
     return [
         draw(
@@ -142,7 +143,7 @@ def _draw_law(axes: Axes, evidence: Evidence, session: Session, check: FollowsLa
     t_s = np.linspace(0, end, 400)
     for number, connection in enumerate(samples):
         share = law.share(connection, t_s)
-        axes.plot(t_s, share, **_ASKED)
+        axes.plot(t_s, share, label=f"_law ±{check.tolerance:g} of {connection}", **_ASKED)
         axes.fill_between(
             t_s, share - check.tolerance, share + check.tolerance, color=_colour(number), alpha=0.16, linewidth=0
         )

@@ -6,10 +6,12 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -36,6 +38,10 @@ def published(marker: str, size: float = 5) -> dict[str, Any]:
 
 # Read at full width on a phone, two side by side on a desktop.
 SIZE_INCHES = (4.8, 3.2)
+LEGEND: Any = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.99), "columnspacing": 1.2, "handlelength": 1.8}
+"""Where a legend stands: between title and axes."""
+WIDE_POINTS = 500
+"""A plot from here on is scrolled on a phone, where it could not be read at the screen's width."""
 
 # Any: matplotlib types its settings by the literal names of all of them.
 SETTINGS: Any = {
@@ -66,12 +72,50 @@ SETTINGS: Any = {
     "svg.fonttype": "none",
 }
 
+COLUMN_INCHES = 3.5
+"""Of a paper in two columns, as IEEE and ACM set them; what is wide on the page takes both."""
+# No smaller than a paper's own captions. Fonts are embedded as they are, as Type 3 is refused by many.
+_ON_PAPER: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7.5,
+    "lines.linewidth": 1.3,
+    "figure.facecolor": "none",
+    "pdf.fonttype": 42,
+}
+_paper: ContextVar[bool] = ContextVar("paper", default=False)
+
+
+@contextmanager
+def for_paper() -> Iterator[None]:
+    """Plots that are drawn inside are drawn for a paper as well."""
+    before = _paper.set(True)
+    try:
+        yield
+    finally:
+        _paper.reset(before)
+
+
+def on_paper() -> bool:
+    """Whether plots are drawn for a paper."""
+    return _paper.get()
+
+
+def of_the_page(length: float) -> float:
+    """A length as it is on the page, in the form that is drawn now."""
+    return length * COLUMN_INCHES / SIZE_INCHES[0] if on_paper() else length
+
+
+def _settings() -> Any:
+    return {**SETTINGS, **_ON_PAPER} if on_paper() else SETTINGS
+
 
 @contextmanager
 def canvas(size_inches: tuple[float, float]) -> Iterator[Figure]:
     """An empty figure in the testbed's style."""
-    with mpl.rc_context(SETTINGS):
-        yield Figure(figsize=size_inches, layout="constrained")
+    width, height = map(of_the_page, size_inches)
+    with mpl.rc_context(_settings()):
+        yield Figure(figsize=(width, height), layout="constrained")
 
 
 @contextmanager
@@ -85,13 +129,49 @@ def new_plot(title: str, y_label: str) -> Iterator[tuple[Figure, Axes]]:
         yield figure, axes
 
 
+def band(axes: Axes, x: Any, low: Any, high: Any, colour: str, name: str, alpha: float = 0.16) -> None:
+    """A shade from ``low`` to ``high``, whose edges are among the plot's points by its name."""
+    axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
+    for edge, values in (("lowest", low), ("highest", high)):
+        axes.plot(x, values, visible=False, label=f"_{name}, {edge}")
+
+
 def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as SVG text; ``name`` keeps its element ids apart from other figures' on one page."""
     buffer = io.StringIO()
-    with mpl.rc_context({**SETTINGS, "svg.hashsalt": name}):
+    with mpl.rc_context({**_settings(), "svg.hashsalt": name}):
         _lay_out(figure)
         figure.savefig(buffer, format="svg", metadata={"Title": description, "Creator": "ncp-testbed", "Date": None})
     return buffer.getvalue()
+
+
+def to_pdf(figure: Figure, description: str) -> bytes:
+    """The figure as a paper takes it: without the title, which its caption says, and with legends that fit in."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(_settings()):
+        FigureCanvasPdf(figure)
+        figure.set_dpi(72)  # PDF's, by which texts are as wide as they will be
+        for axes in figure.axes:
+            if axes.get_legend() is not None:
+                axes.set_title("", loc="left")
+                _narrow_legend(axes, MOST_LEGEND * figure.bbox.width)
+        figure.savefig(buffer, format="pdf", metadata={"Title": description, "CreationDate": None})
+    return buffer.getvalue()
+
+
+MOST_LEGEND = 0.8
+"""Of a figure's width; the rest is for what stands left of the axes."""
+
+
+def _narrow_legend(axes: Axes, width: float) -> None:
+    """The axes' legend in fewer columns, until it is no wider."""
+    legend = axes.get_legend()
+    assert legend is not None
+    handles, labels = legend.legend_handles, [text.get_text() for text in legend.get_texts()]
+    columns = len(labels)
+    while columns > 1 and legend.get_window_extent().width > width:
+        columns -= 1
+        legend = axes.legend(handles, labels, ncols=columns, **LEGEND)
 
 
 def _lay_out(figure: Figure) -> None:
@@ -121,7 +201,15 @@ def for_page(svg: str, name: str, description: str) -> str:
     body = re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", body)
     for colour, variable in _PAGE_COLOURS.items():
         body = body.replace(f": {colour}", f": {variable}")
+    body = re.sub(r'style="width: ([\d.]+)px;', _as_wide_as_there_is_room, body, count=1)
+    wide = (found := re.search(r'<svg[^>]*? width="([\d.]+)pt"', body)) and float(found[1]) >= WIDE_POINTS
     # Width and height in points would fix the size; the viewBox keeps the proportions.
     body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
     body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
-    return body.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
+    kind = 'class="wide" ' if wide else ""
+    return body.replace("<svg", f'<svg {kind}role="img" aria-label="{description}"', 1)
+
+
+def _as_wide_as_there_is_room(width: re.Match[str]) -> str:
+    """A drawing with a width of its own gives way on a narrow screen, as far as it can still be read there."""
+    return f"{width[0]} max-width: 100%; min-width: {0.75 * float(width[1]):g}px;"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from testbed.checks.evidence import Evidence, Timed
 from testbed.report import style
 from testbed.report.folder import ResultFolder
-from testbed.report.plot import Plot
+from testbed.report.plot import Plot, drawn
 
 
 def tcp_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
@@ -72,11 +72,11 @@ def _lines(
 ) -> Plot | None:
     """Series by label."""
     samples = {label: _of_the_sender(evidence, series, session) for label, series in lines.items()}
-    drawn = {label: timed for label, timed in samples.items() if timed is not None and timed.t_s.size}
-    if not drawn:
+    shown = {label: timed for label, timed in samples.items() if timed is not None and timed.t_s.size}
+    if not shown:
         return None
     with style.new_plot(title, unit) as (figure, axes):
-        for number, (label, timed) in enumerate(drawn.items()):
+        for number, (label, timed) in enumerate(shown.items()):
             axes.plot(
                 timed.t_s,
                 timed.values * scale,
@@ -86,9 +86,9 @@ def _lines(
                 marker="." if timed.t_s.size == 1 else None,
             )
         axes.set_ylim(0, None)
-        axes.set_xlim(0, max(float(timed.t_s[-1]) for timed in drawn.values()) or None)
+        axes.set_xlim(0, max(float(timed.t_s[-1]) for timed in shown.values()) or None)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4)
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def _of_the_sender(evidence: Evidence, series: str, session: str) -> Timed | None:

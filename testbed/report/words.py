@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.checks import asked
+from testbed.checks.result import Verdict
 from testbed.figures import bits_per_second
 from testbed.judge.algebra import Part
+from testbed.plan.engines import is_exact
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by, traffic_of
 
@@ -23,6 +25,15 @@ STATUS: Mapping[Part, str] = {
     "not-asked": "not asked",
 }
 """What came of a check, as every page and table says it."""
+
+
+def how_sure(verdict: Verdict, provenance: Mapping[str, Any]) -> str:
+    """How far a run's verdict goes, in a sentence; "" where the verdict itself says that it proves nothing."""
+    if verdict.broken or not verdict.trust.trusted:
+        return ""
+    if is_exact(provenance):
+        return "One run in virtual time: made again with its seed, it comes out the same."
+    return "One run, with links and machine within their limits; it can't tell how far others would differ."
 
 
 def the_links(plan: Plan) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from testbed.report import style
-from testbed.report.plot import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.sweep.figures import FIGURES
 from testbed.sweep.law import Fit
 from testbed.sweep.model import PlotOf
@@ -42,7 +42,7 @@ def plot(rows: Sequence[Row], asked: PlotOf, number: int) -> Plot:
         canvas.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         handles, labels = grid[0].get_legend_handles_labels()
         canvas.legend(handles, labels, loc="outside lower left", ncols=4, title=asked.lines, alignment="left")
-        return Plot(name, description, style.to_svg(canvas, name, description))
+        return drawn(canvas, name, description)
 
 
 def _draw(axes: Axes, rows: Sequence[Row], asked: PlotOf) -> None:
@@ -63,7 +63,7 @@ def _draw(axes: Axes, rows: Sequence[Row], asked: PlotOf) -> None:
             markersize=4,
             label=str(value),
         )
-        axes.fill_between(places, low, high, color=colour, alpha=0.16, linewidth=0)
+        style.band(axes, places, low, high, colour, str(value))
     axes.set_xticks(range(len(ticks)), [str(tick) for tick in ticks], fontsize=8)
     axes.set_xlabel(asked.x)
 
@@ -85,4 +85,4 @@ def law_plot(found: Fit, policy: str) -> Plot:
         axes.set_xlim(0, None)
         axes.set_ylim(0, None)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.2, handlelength=1.8)
-        return Plot(name, description, style.to_svg(canvas, name, description))
+        return drawn(canvas, name, description)

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from testbed.figures import unit_of
 from testbed.report import style
-from testbed.report.plots import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.tables.summary import RowSummary
 
 _IN_MS = {"s": 1000.0, "ms": 1.0}
@@ -71,7 +71,7 @@ def _picture(asked: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
                 axes.tick_params(axis="x", rotation=45)
             axes.grid(visible=False, axis="x")
             axes.set_xlim(-0.6, len(rows) - 0.4)
-        return Plot(asked["name"], description, style.to_svg(figure, asked["name"], description))
+        return drawn(figure, asked["name"], description)
 
 
 def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain | None], unit: str) -> None:
@@ -80,12 +80,12 @@ def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain |
     for place, (gain, known) in enumerate(zip(ours, theirs, strict=True)):
         if gain is not None:
             if gain.absolute > _LEAST_MS:
-                axes.bar(place - _WIDTH / 2, gain.absolute, _WIDTH, color=_GAIN)
-            percent.bar(place + _WIDTH / 2, gain.percent, _WIDTH, color=_PERCENT)
+                axes.bar(place - _WIDTH / 2, gain.absolute, _WIDTH, color=_GAIN, label=f"_improvement, {unit}")
+            percent.bar(place + _WIDTH / 2, gain.percent, _WIDTH, color=_PERCENT, label="_improvement, %")
         if known is not None:
             if known.absolute > _LEAST_MS:
-                axes.plot(place - _WIDTH / 2, known.absolute, **style.published("D"))
-            percent.plot(place + _WIDTH / 2, known.percent, **style.published("o"))
+                axes.plot(place - _WIDTH / 2, known.absolute, label=f"_published, {unit}", **style.published("D"))
+            percent.plot(place + _WIDTH / 2, known.percent, label="_published, %", **style.published("o"))
     axes.set_yscale("log")
     highest_absolute = max((g.absolute for g in (*ours, *theirs) if g is not None), default=0.0)
     axes.set_ylim(_LEAST_MS, max(_MOST_MS, 2 * highest_absolute))
@@ -117,7 +117,8 @@ def _draw_values(axes: Axes, rows: Sequence[RowSummary], columns: Sequence[str],
         )
         known = [(place, _known(row, column, measured)) for place, row in enumerate(rows)]
         marks = [(place, value * factor) for place, value in known if value is not None]
-        axes.plot([x for x, _ in marks], [y for _, y in marks], **style.published("Do"[number]))
+        name = f"_{column}, published"
+        axes.plot([x for x, _ in marks], [y for _, y in marks], label=name, **style.published("Do"[number]))
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:,.0f}")

@@ -7,7 +7,7 @@ import numpy as np
 from testbed.checks.result import CheckResult, Verdict
 from testbed.figures import with_unit
 from testbed.report import style
-from testbed.report.plots import Plot
+from testbed.report.plot import Plot, drawn
 
 
 def plots(verdict: Verdict) -> list[Plot]:
@@ -37,4 +37,4 @@ def _plot(name: str, check: CheckResult) -> Plot:
         axes.set_xlim(0, None)
         axes.set_ylim(0, None)
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2)
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)

@@ -15,6 +15,7 @@ from testbed.checks.verify import read_verdict
 from testbed.documents import read_json
 from testbed.intervals import Interval
 from testbed.judge.algebra import Standing
+from testbed.plan.engines import is_exact
 from testbed.study import kept
 
 Word = Literal["pass", "fail", "untrusted", "unsupported", "missing"]
@@ -149,7 +150,7 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
         return unsupported(row, column, repetition, str(verdict.broken), run.name, attempts)
     path = run / "provenance.json"
     provenance = read_json(path) if path.is_file() else {}
-    exact = _is_exact(provenance)
+    exact = is_exact(provenance)
     return Outcome(
         row,
         column,
@@ -164,11 +165,6 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
         exact,
         "" if exact else provenance.get("worker", ""),
     )
-
-
-def _is_exact(provenance: Mapping[str, Any]) -> bool:
-    """By what the run's folder records: the simulator always is, a guest where it says that it is repeatable."""
-    return "simulation" in provenance or bool(provenance.get("engine", {}).get("repeatable"))
 
 
 def unsupported(row: str, column: str, repetition: int, why: str, run: str = "", attempts: int = 0) -> Outcome:

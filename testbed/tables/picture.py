@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter
 from testbed import intervals
 from testbed.figures import title_of, unit_of
 from testbed.report import style
-from testbed.report.plots import Plot
+from testbed.report.plot import Plot, drawn
 from testbed.tables.summary import RowSummary
 
 MOST_RATIO = 50
@@ -45,17 +45,20 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
                 x = place - 0.42 + (number + 0.5) * width
                 spread = summary.spread(column, measured)
                 if spread.median is not None and spread.low is not None and spread.high is not None:
-                    axes.bar(x, spread.median, 0.9 * width, color=colour)
+                    axes.bar(x, spread.median, 0.9 * width, color=colour, label=f"_{column}")
                     low, high = spread.interval[:2] if spread.interval else (spread.low, spread.high)
-                    axes.vlines(x, low, high, color=style.INK, linewidth=1)
+                    whisker = f"_{column}, {'interval' if spread.interval else 'range'}"
+                    axes.vlines(x, low, high, color=style.INK, linewidth=1, label=whisker)
                 for known in summary.known:
                     if (known.column, known.figure) == (column, measured):
                         marker = _MARKERS[sources.index(known.by) % len(_MARKERS)]
-                        axes.plot(x, known.value, **style.published(marker, 4.5))
+                        theirs = f"_{column}, {known.by}"
+                        axes.plot(x, known.value, label=theirs, **style.published(marker, 4.5))
         for place, summary in enumerate(summaries):
             if measured in summary.bounds:
                 bound = summary.bounds[measured]
-                axes.hlines(bound, place - 0.46, place + 0.46, color=style.MUTED, linewidth=1.2)
+                ends = (place - 0.46, place + 0.46)
+                axes.hlines(bound, *ends, color=style.MUTED, linewidth=1.2, label="_what the links carry")
         if bounded:
             axes.plot([], [], color=style.MUTED, linewidth=1.2, label="what the links carry")
         for number, source in enumerate(sources):
@@ -69,7 +72,7 @@ def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns:
         shown = [s.median(c, measured) for s in summaries for c in columns] + [k.value for k in known_there]
         _set_scale(axes, [value for value in shown if value is not None])
         axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=8, columnspacing=1.2, handlelength=1.4)
-        return Plot(name, description, style.to_svg(figure, name, description))
+        return drawn(figure, name, description)
 
 
 def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
@@ -93,4 +96,4 @@ def _set_scale(axes: Axes, shown: Sequence[float]) -> None:
 
 
 def _tick(summary: RowSummary) -> str:
-    return "\n".join([summary.label, *textwrap.wrap(summary.title, 17)])
+    return "\n".join([summary.label, *textwrap.wrap(summary.title, round(style.of_the_page(17)))])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import intervals
+from testbed.checks.result import Verdict
 from testbed.checks.verify import read_verdict
 from testbed.documents import read_json
 from testbed.figures import with_unit
@@ -43,6 +44,7 @@ def write_report(folder: Path) -> Path:
         ],
         gains=[plot["name"] for plot in document.get("plots", [])],
         ratios=[f"{a} / {b}" for a, b in document["ratios"]],
+        sure=_how_sure(summaries, verdict),
         hosts=hosts.told(document["outcomes"], document["figures"]),
         findings=[filled_in(text, summaries) for text in document["findings"]],
     )
@@ -94,6 +96,22 @@ def _shown(summary: RowSummary, columns: Sequence[str], ratios: Sequence[Sequenc
         "cells": cells,
         "ratios": [ratio_text(summary, a, b, figure) for a, b in ratios],
     }
+
+
+def _how_sure(summaries: Sequence[RowSummary], verdict: Verdict) -> str:
+    """How far a table's verdict goes, in a sentence; "" where the verdict itself says that it proves nothing."""
+    if not verdict.trust.trusted:
+        return ""
+    spreads = [spread for s in summaries for by_column in s.cells.values() for spread in by_column.values() if spread.n]
+    said = []
+    if levels := [spread.interval.level for spread in spreads if spread.interval]:
+        said.append(f"Medians have intervals of {intervals.told(levels)}.")
+    if alike := [spread.n for spread in spreads if spread.is_one]:
+        said.append(f"{max(alike)} runs of a cell in virtual time came out alike: chance has no part in them.")
+    if any(spread.interval is None and not spread.is_one for spread in spreads):
+        which = "Some cells" if said else "Cells"
+        said.append(f"{which} have fewer than {intervals.LEAST_N} runs, which say nothing of the spread.")
+    return " ".join(said)
 
 
 def _range(spread: Spread) -> str:

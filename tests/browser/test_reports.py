@@ -1,4 +1,4 @@
-"""Every kind of report in a real browser, at the widths of a phone and of a desktop."""
+"""Every kind of report in a real browser, at the widths of a phone, a tablet and a desktop."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from testbed.bundle.pages import write_page
 from testbed.bundle.verify import unpacked
 from testbed.cli.app import main
 
-WIDTHS = (390, 1280)
+WIDTHS = (390, 820, 1280)
 OLD = Path(__file__).parent.parent / "bundle" / "old" / "schema-1.zip"
 pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium or Chrome")
 

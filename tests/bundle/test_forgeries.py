@@ -174,6 +174,8 @@ FORGERIES = (
     Forgery("derived.lp", of_text("derived.lp", 'verdict="[a-z]+"', 'verdict="untrusted"'), "derived.lp, line "),
     Forgery("history.lp", of_text("history.lp", r"passed=\d", "passed=9"), "history.lp, line "),
     Forgery("a plot", of_text("plots/rtt.svg", "path", "poth"), "plots/rtt.svg: is not what the data give"),
+    Forgery("a plot's points", of_text("plots/rtt.csv", ",1", ",2"), "plots/rtt.csv: is not what the data give"),
+    Forgery("a plot's points less", without("plots/rtt.csv"), "plots/rtt.csv: is not what the data give"),
     Forgery("a plot less", without("plots/rtt.svg"), "plots/rtt.svg: is not what the data give"),
     Forgery("the page", of_text("report.html", "Two links, one", "Two links, none"), "report.html, line "),
     Forgery(

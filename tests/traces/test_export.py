@@ -143,7 +143,14 @@ def test_export_writes_all_that_there_is(traced: Path) -> None:
     assert code == 0
     written = [Path(line) for line in said.splitlines()]
     assert all(path.is_file() for path in written)
-    assert Counter(path.suffix for path in written) == {".parquet": 4, ".pcapng": 2, ".xpl": 2, ".qlog": 4}
+    assert Counter(path.suffix for path in written) == {
+        ".parquet": 4,
+        ".pcapng": 2,
+        ".xpl": 2,
+        ".qlog": 4,
+        ".pdf": 6,
+        ".csv": 6,
+    }
     assert export(traced, "--xplot")[1].splitlines() == [str(path) for path in written if path.suffix == ".xpl"]
 
 

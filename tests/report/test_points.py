@@ -1,0 +1,139 @@
+"""The points beside each plot: all that is drawn, as it was measured; and the plots as a paper prints them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import defaultdict
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from testbed.bundle import paper
+from testbed.checks.evidence import Evidence, agent_results
+from testbed.plan.read import read_plan
+from testbed.report import style, write_report
+from testbed.report.plot import drawn
+from testbed.series import FromFile
+from testbed.tables.outcome import Spread
+from testbed.tables.picture import pictures
+from testbed.tables.summary import KnownValue, RowSummary
+from tests.report.test_report import PLOTS, make_folder
+
+SERIES = {
+    "window-share": "window_share",
+    "delivered-share": "delivered_share",
+    "windows": "window_packets",
+    "delivery-rate": "delivered_pps",
+    "rtt": "rtt_ms",
+    "in-flight": "in_flight_packets",
+}
+Points = dict[str, list[tuple[float, float]]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = make_folder(tmp_path_factory.mktemp("results") / "run")
+    write_report(path)
+    return path
+
+
+def points_of(text: str) -> Points:
+    found: Points = defaultdict(list)
+    for row in csv.DictReader(text.splitlines()):
+        found[row["line"]].append((float(row["x"] or 0), float(row["y"])))
+    return dict(found)
+
+
+def test_each_plot_has_its_points_beside_it_and_the_page_says_where(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    assert {path.stem for path in (folder / "plots").glob("*.csv")} == PLOTS
+    assert re.findall(r'<a href="plots/([^"]+)\.csv">', page) == [
+        path.stem for name in SERIES for path in (folder / "plots").glob(f"{name}.csv")
+    ]
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_the_points_of_a_run_are_its_samples(folder: Path, name: str) -> None:
+    plan = read_plan(folder / "plan.json")
+    evidence = Evidence(plan, FromFile(folder / "telemetry.lp"), agent_results(folder / "agents"))
+    there = points_of((folder / "plots" / f"{name}.csv").read_text())
+    for connection, samples in evidence.samples(SERIES[name], "s1").items():
+        line = next(line for line in there if line.startswith(f"{connection} ("))
+        assert [x for x, _ in there[line]] == pytest.approx(samples.t_s.tolist())
+        assert [y for _, y in there[line]] == pytest.approx(samples.values.tolist())
+
+
+def test_what_is_asked_for_is_among_the_points(folder: Path) -> None:
+    shares = points_of((folder / "plots" / "window-share.csv").read_text())
+    assert [a + b for (_, a), (_, b) in zip(shares["law ±0.03 of 1"], shares["law ±0.03 of 2"], strict=True)] == (
+        pytest.approx([1.0] * len(shares["law ±0.03 of 1"]))
+    )
+    assert shares["law ±0.03 of 1"][0] == (0, pytest.approx(0.5))
+    rates = points_of((folder / "plots" / "delivery-rate.csv").read_text())
+    assert [y for _, y in rates["link's rate of 1"] + rates["link's rate of 2"]] == [1024, 128]
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_whatever_the_legend_names_is_among_the_points(folder: Path, name: str) -> None:
+    lines = points_of((folder / "plots" / f"{name}.csv").read_text())
+    svg = ElementTree.parse(folder / "plots" / f"{name}.svg")
+    (legend,) = (group for group in svg.iter() if group.get("id") == "legend_1")
+    texts = [text for element in legend.iter() if element.tag.endswith("text") and (text := element.text)]
+    assert len(texts) >= 2
+    assert [text for text in texts if not any(line.startswith(text) for line in lines)] == []
+
+
+def test_the_points_of_a_table_are_its_figures() -> None:
+    cells = {"rate_mbps": {"a": Spread.of([1.0, 2.0, 3.0]), "b": Spread.of([5.0])}}
+    rows = [
+        RowSummary(name, name, "wide", {"rate_mbps": 7.0}, cells, {}, [KnownValue("them", "a", 4.0, "rate_mbps")])
+        for name in ("near", "far")
+    ]
+    (plot,) = pictures(rows, ["a", "b"])
+    found = defaultdict(list)
+    for row in csv.DictReader(plot.data.splitlines()):
+        found[row["line"], row["at"]].append(float(row["y"]))
+    interval = cells["rate_mbps"]["a"].interval
+    assert interval is not None
+    for row in ("near wide", "far wide"):
+        assert found["a", row] == [2.0]
+        assert found["b", row] == [5.0]
+        assert found["a, them", row] == [4.0]
+        assert found["a, interval", row] == list(interval[:2])
+        assert found["what the links carry", row] == [7.0, 7.0]
+
+
+def test_what_has_no_name_is_no_point() -> None:
+    with style.new_plot("x", "y") as (figure, axes):
+        axes.axvline(3)
+        axes.plot([1, 2], [3, 4])
+        axes.plot([1, 2, 3], [5, float("nan"), 6], label="_named")
+        axes.plot([], [], label="for the legend")
+        plot = drawn(figure, "x", "")
+    assert plot.data == "panel,line,at,x,y\n,named,,1,5\n,named,,3,6\n"
+
+
+def test_a_paper_gets_what_the_page_has_as_wide_as_a_column(folder: Path) -> None:
+    made = {path.name: path.read_bytes() for path in paper.export(folder)}
+    assert {name.removesuffix(".pdf") for name in made if name.endswith(".pdf")} == PLOTS
+    for name in PLOTS:
+        assert made[f"{name}.csv"] == (folder / "plots" / f"{name}.csv").read_bytes()
+        width, _ = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", made[f"{name}.pdf"]).groups()
+        assert float(width) == pytest.approx(72 * style.COLUMN_INCHES)
+    assert {path.name: path.read_bytes() for path in paper.export(folder)} == made
+    assert not style.on_paper()
+    assert not list((folder / "plots").glob("*.pdf"))
+
+
+def test_a_legend_of_many_fits_into_a_column() -> None:
+    with style.for_paper(), style.new_plot("x", "y") as (figure, axes):
+        for number in range(8):
+            axes.plot([0, 1], [0, number], label=f"connection {number}")
+        axes.legend(ncols=8, **style.LEGEND)
+        assert axes.get_legend().get_window_extent().width > figure.bbox.width
+        drawn(figure, "x", "")
+        assert axes.get_legend().get_window_extent().width <= style.MOST_LEGEND * figure.bbox.width
+        assert len(axes.get_legend().get_texts()) == 8
+        assert axes.get_window_extent().height > figure.bbox.height / 4
