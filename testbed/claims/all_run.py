@@ -73,6 +73,7 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word,
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
     runs = Runs(claims.runs, folder, engine, asked.quick, progress, asked.link, asked.cluster)
     minutes = sum(spec.expected_minutes(asked.engine, quick=asked.quick) for spec in claims.runs.values())
+    progress.begun(NAME, run_id, asked.engine, folder, len(claims.runs), 60 * minutes)
     progress.say(
         f"{NAME} {run_id}: {len(claims.claims)} claims by {len(claims.runs)} runs, about {minutes:.0f} min, "
         f"results in {folder}"

@@ -142,13 +142,16 @@ class Runs(Study[str, Made]):
         """By the claims' file."""
         return 60 * self.specs[key].expected_minutes(self.engine.name, quick=self.quick)
 
-    def told(self, key: str, found: Made) -> str:
+    def word(self, key: str, found: Made) -> str:
         """How its command ended."""
         if found.state != "judged":
-            open_ = found.state in ("not carried", "left out")
-            return f"{'not covered' if open_ else found.state}: {found.why[:160]}"
-        word = {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(Exit(found.exit_code), "ended")
-        return f"{word}, {found.seconds:.0f} s"
+            return "not covered" if found.state in ("not carried", "left out") else found.state
+        return {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(Exit(found.exit_code), "ended")
+
+    def told(self, key: str, found: Made) -> str:
+        """And why, or how long it took."""
+        more = f", {found.seconds:.0f} s" if found.state == "judged" else f": {found.why[:160]}"
+        return self.word(key, found) + more
 
     def _home(self, name: str) -> Path:
         return self.folder / "runs" / name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from testbed.cli import events
 from testbed.cli.options import LinkOption, ResumeOption
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
@@ -50,12 +51,14 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         dry_run: bool = typer.Option(False, "--dry-run", help="List runs, claims and minutes, and do nothing."),
+        as_json: events.JsonOption = False,
     ) -> None:
         """Decide every claim of the sources (published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.claims import all_run
         from testbed.claims.load import load
         from testbed.engines import named
 
+        events.refuse_with(as_json, dry_run)
         claims = load(only=only or ())  # bad input ends here, before anything is set up
         engines = _engines(engine)
         if resume and len(engines) > 1:
@@ -72,7 +75,9 @@ def register(app: typer.Typer) -> None:
         for one in asked:
             named(one.engine).refuse_user("all")
         with runs_made(cluster):
-            raise typer.Exit(_run(claims, asked, beside or []))
+            if as_json:
+                raise typer.Exit(events.in_events(lambda progress: _run(claims, asked, beside or [], progress)))
+            raise typer.Exit(_run(claims, asked, beside or [], Progress()))
 
     @app.command("reference")
     def reference(
@@ -101,7 +106,7 @@ def _engines(text: str) -> list[str]:
     return found
 
 
-def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
+def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progress: Progress) -> int:
     """The runs of each engine, to one table; returns the exit code."""
     from testbed.claims import all_run
     from testbed.claims import beside as sides
@@ -109,11 +114,11 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
     from testbed.claims.judged import decided_of, summary_of
     from testbed.claims.report import write_report
     from testbed.cli.outcome import EXIT_OF_VERDICT, shown
+    from testbed.runner.events import EventProgress
 
     given = [sides.Result.read(folder) for folder in beside]
     for one in asked:
         sides.check(one.engine, given)
-    progress = Progress()
     words: list[Word] = []
     folders = []
     for one in asked:
@@ -137,7 +142,11 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path]) -> int:
         for one, folder in zip(asked, folders, strict=True)
     )
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {decided}")
-    return EXIT_OF_VERDICT[verdict]
+    code = EXIT_OF_VERDICT[verdict]
+    if isinstance(progress, EventProgress):
+        checks = [{"name": claim.id, "status": claim.part, "reason": claim.reason} for claim in found]
+        events.tell_verdict(progress, verdict, decided, checks, folders[-1], int(code))
+    return code
 
 
 def _print(found: Sequence[Judged], engine: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from testbed.cli import events
 from testbed.cli.options import (
     LinkOption,
     OwnEngineOption,
@@ -19,7 +19,7 @@ from testbed.cli.options import (
     SetOption,
 )
 from testbed.cli.where import ClusterOption, runs_made
-from testbed.errors import BadInput, Exit, TestbedError
+from testbed.errors import BadInput, Exit
 
 if TYPE_CHECKING:
     from testbed.engines import Engine, Options, Run
@@ -57,9 +57,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--qlog", help="Trace what NCP's sessions do, packet by packet, to traces/ as well.")
         ] = False,
         dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
-        as_json: Annotated[
-            bool, typer.Option("--json", help="Report what happens as JSON, one object per line, for programs.")
-        ] = False,
+        as_json: events.JsonOption = False,
     ) -> None:
         """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
         or UNTRUSTED; results/ has the rest."""
@@ -67,8 +65,7 @@ def register(app: typer.Typer) -> None:
         from testbed.engines import Options
         from testbed.scenario.load import load
 
-        if as_json and (repeat > 1 or dry_run):
-            raise BadInput("--json: reports on a single run", "Leave out --repeat and --dry-run, or --json.")
+        events.refuse_with(as_json, dry_run)
         loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
@@ -87,7 +84,7 @@ def register(app: typer.Typer) -> None:
                 raise typer.Exit(0)
             chosen.refuse_user(loaded.scenario.name)
             with runs_made(cluster):
-                raise typer.Exit(tell_run(table, several))
+                raise typer.Exit(tell_run(table, several, as_json))
         if resume:
             raise BadInput("--resume: only a repetition can be resumed", "Give the same --repeat again.")
         if cluster:
@@ -156,18 +153,8 @@ def _ready(engine: Engine, loaded: LoadedScenario, options: Options, progress: P
 
 
 def _in_events(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
-    """The same, told in events on stdout; the lines for people go to stderr."""
-    from testbed.runner.events import EventProgress
-
-    progress = EventProgress(sys.stdout)
-    with redirect_stdout(sys.stderr):
-        try:
-            return _told(engine, _ready(engine, loaded, options, progress), progress)
-        except TestbedError as error:
-            progress.write(
-                {"event": "error", "message": error.message, "hint": error.hint, "exit_code": int(error.code)}
-            )
-            raise
+    """The same, told in events."""
+    return events.in_events(lambda progress: _told(engine, _ready(engine, loaded, options, progress), progress))
 
 
 def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
@@ -177,16 +164,7 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
     from testbed.cli.outcome import to_verdict
     from testbed.plan.resolve import expected_transfer_s
 
-    progress.write(
-        {
-            "event": "begun",
-            "scenario": run.plan["scenario"],
-            "run": run.plan["run"],
-            "engine": engine.name,
-            "folder": str(run.folder),
-            "expected_s": round(expected_transfer_s(run.plan), 3),
-        }
-    )
+    progress.begun(run.plan["scenario"], run.plan["run"], engine.name, run.folder, 1, expected_transfer_s(run.plan))
     code = to_verdict(run)
     try:
         found = json.loads((run.folder / "verdict.json").read_text())
@@ -196,19 +174,7 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
         hint = f"Data and logs so far: {run.folder}"
         progress.write({"event": "error", "message": found["broken"], "hint": hint, "exit_code": code})
         return code
-    progress.write(
-        {
-            "event": "verdict",
-            "verdict": found["verdict"],
-            "summary": found["summary"],
-            "checks": [
-                {"name": check["name"], "status": check["status"], "reason": check["reason"]}
-                for check in found["checks"]
-            ],
-            "report": str(run.folder / "report.html"),
-            "exit_code": code,
-        }
-    )
+    events.tell_verdict(progress, found["verdict"], found["summary"], found["checks"], run.folder, code)
     return code
 
 

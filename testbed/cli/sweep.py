@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from testbed.cli import events
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
 
@@ -20,17 +21,16 @@ def register(app: typer.Typer) -> None:
         quick: QuickOption = False,
         cluster: ClusterOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="List the runs and do nothing."),
+        as_json: events.JsonOption = False,
     ) -> None:
         """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
         from testbed.sweep import sweep_run
         from testbed.sweep.load import load
 
+        events.refuse_with(as_json, dry_run)
         loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
         if dry_run:
             sweep_run.tell(loaded)
             raise typer.Exit(0)
-        from testbed.cli.outcome import tell
-
         with runs_made(cluster, parts=True):
-            verdict, folder = sweep_run.run(loaded)
-        raise typer.Exit(tell(verdict, folder))
+            raise typer.Exit(events.tell(as_json, lambda progress: sweep_run.run(loaded, progress)))

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed import paths
+from testbed.cli import events
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from testbed.checks.result import Verdict
+    from testbed.runner.progress import Progress
     from testbed.tables.load import LoadedTable
     from testbed.tables.table_run import Asked
 
@@ -32,24 +37,28 @@ def register(app: typer.Typer) -> None:
         resume: ResumeOption = "",
         cluster: ClusterOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="List the cells and do nothing."),
+        as_json: events.JsonOption = False,
     ) -> None:
         """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.tables import table_run
         from testbed.tables.load import load
 
+        events.refuse_with(as_json, dry_run)
         loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
         asked = table_run.Asked(repeat, rows, columns, runtime, link, engine, quick, resume)
         if dry_run:
             table_run.tell(loaded, asked)
             raise typer.Exit(0)
         with runs_made(cluster):
-            raise typer.Exit(tell_run(loaded, asked))
+            raise typer.Exit(tell_run(loaded, asked, as_json))
 
 
-def tell_run(loaded: LoadedTable, asked: Asked) -> int:
-    """Run it and print its checks and its verdict; returns the exit code."""
-    from testbed.cli.outcome import tell
+def tell_run(loaded: LoadedTable, asked: Asked, as_json: bool) -> int:
+    """Run it and tell its checks and its verdict; returns the exit code."""
     from testbed.tables import table_run
 
-    verdict = table_run.run(loaded, asked)
-    return tell(verdict, paths.results() / verdict.scenario / verdict.run)
+    def run(progress: Progress) -> tuple[Verdict, Path]:
+        verdict = table_run.run(loaded, asked, progress)
+        return verdict, paths.results() / verdict.scenario / verdict.run
+
+    return events.tell(as_json, run)

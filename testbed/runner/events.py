@@ -1,10 +1,10 @@
-"""A run's events for programs, a JSON object a line (``--json``); their schema is ``schemas/events.schema.json``."""
+"""Events of a run, or of many, for programs: a JSON object a line (``--json``), by ``schemas/events.schema.json``."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
@@ -13,21 +13,49 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from testbed.plan.model import Plan
-from testbed.runner.progress import QuietProgress, Step
-from testbed.runner.sampled import RateUnit, Sampled
+from testbed.runner.progress import Ended, QuietProgress, SoFar, Step
+from testbed.runner.sampled import RateUnit, Sampled, followed
 
 SAMPLE_S = 1.0
 
 
 class Begun(TypedDict):
-    """The first: what will be run, where its results go, and about how long its transfer takes."""
+    """The first: what will be run, where its results go, and about how long its transfers take."""
 
     event: Literal["begun"]
     scenario: str
+    """Or the table, the sweep, or ``all``."""
     run: str
     engine: str
     folder: str
+    runs: int
+    """How many there are to be: 1 of a scenario."""
     expected_s: float
+
+
+class RunBegun(TypedDict):
+    """One of many runs is on."""
+
+    event: Literal["run_begun"]
+    name: str
+    ended: int
+    of: int
+    left_s: float
+
+
+class RunEnded(TypedDict):
+    """One of many runs has ended, or is known from before (``kept``), as one of so many; the others take about
+    ``left_s``."""
+
+    event: Literal["run_ended"]
+    name: str
+    verdict: str
+    """In a word: its verdict, or what kept it from one."""
+    text: str
+    kept: bool
+    ended: int
+    of: int
+    left_s: float
 
 
 class StepBegun(TypedDict):
@@ -108,7 +136,7 @@ class ErrorEvent(TypedDict):
 
 
 Event = Annotated[
-    Begun | StepBegun | StepEnded | Sample | HappenedEvent | Said | VerdictEvent | ErrorEvent,
+    Begun | RunBegun | RunEnded | StepBegun | StepEnded | Sample | HappenedEvent | Said | VerdictEvent | ErrorEvent,
     Field(discriminator="event"),
 ]
 
@@ -120,11 +148,55 @@ class EventProgress(QuietProgress):
         super().__init__()
         self._to = to
         self._lock = threading.Lock()
+        self._on: set[str] = set()
 
     def write(self, event: Event) -> None:
         """A line, at once."""
         with self._lock:
             print(json.dumps(event, ensure_ascii=False), file=self._to, flush=True)
+
+    def begun(self, name: str, run: str, engine: str, folder: Path, runs: int, expected_s: float) -> None:
+        """The first event."""
+        self.write(
+            {
+                "event": "begun",
+                "scenario": name,
+                "run": run,
+                "engine": engine,
+                "folder": str(folder),
+                "runs": runs,
+                "expected_s": round(expected_s, 3),
+            }
+        )
+
+    def runs_on(self, step: Step, on: Mapping[str, float], where: str, so_far: SoFar) -> None:
+        """An event for each that is new."""
+        for name in on:
+            self._begun(name, so_far)
+
+    def run_ended(self, ended: Ended, so_far: SoFar) -> None:
+        """Its end, after its beginning where that was not seen."""
+        if not ended.kept:
+            self._begun(ended.name, so_far._replace(ended=so_far.ended - 1))
+        self._on.discard(ended.name)
+        self.write(
+            {
+                "event": "run_ended",
+                "name": ended.name,
+                "verdict": ended.verdict,
+                "text": ended.told,
+                "kept": ended.kept,
+                "ended": so_far.ended,
+                "of": so_far.of,
+                "left_s": round(so_far.left_s, 1),
+            }
+        )
+
+    def _begun(self, name: str, so_far: SoFar) -> None:
+        if name not in self._on:
+            self._on.add(name)
+            left_s = round(so_far.left_s, 1)
+            self.write({"event": "run_begun", "name": name, "ended": so_far.ended, "of": so_far.of, "left_s": left_s})
 
     def say(self, text: str) -> None:
         """As an event."""
@@ -149,20 +221,10 @@ class EventProgress(QuietProgress):
     @contextmanager
     def watching(self, plan: Plan, telemetry: Path) -> Iterator[None]:
         """A sample of every connection each second, and what happens as it happens; the last at the end."""
-        sampled, over = Sampled(plan, telemetry), threading.Event()
-
-        def follow() -> None:
-            while not over.wait(SAMPLE_S):
-                self._tell(sampled)
-
-        thread = threading.Thread(target=follow, name="events", daemon=True)
-        thread.start()
-        try:
+        sampled = Sampled(plan, telemetry)
+        with followed(SAMPLE_S, lambda: self._tell(sampled)):
             yield
-        finally:
-            over.set()
-            thread.join()
-            self._tell(sampled)
+        self._tell(sampled)
 
     def _tell(self, sampled: Sampled) -> None:
         before = len(sampled.happened)

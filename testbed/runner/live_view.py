@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -16,13 +14,11 @@ from rich.text import Text
 
 from testbed.plan.model import Plan
 from testbed.runner.progress import Progress, Step
-from testbed.runner.sampled import EVERY_S, Flow, Sampled
+from testbed.runner.sampled import EVERY_S, Flow, Sampled, followed
 
 SPARKS = "▁▂▃▄▅▆▇█"
 EVENTS = 4
 """The latest that are shown."""
-NICE = 10
-"""The view's thread goes behind whatever the run itself does."""
 _RATE = {"packets/s": "{:.0f}/s", "Mbit/s": "{:.2f} Mbit/s"}
 AROUND = 8
 """Lines of the terminal that connections leave to the rest."""
@@ -60,25 +56,18 @@ class LiveProgress(Progress):
         """Draw twice a second what was sampled meanwhile."""
         sampled = Sampled(plan, telemetry)
         console = Console(file=sys.stderr, highlight=False, emoji=False)
-        over = threading.Event()
         sys.stderr.write("\r\033[K")  # the line of the step that is on
 
-        def follow() -> None:
-            with suppress(OSError):  # of this thread alone, as Linux has it
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
-            while not over.wait(EVERY_S):
-                sampled.look()
-                live.update(picture(sampled, console.width, console.height), refresh=True)
+        def draw() -> None:
+            sampled.look()
+            live.update(picture(sampled, console.width, console.height), refresh=True)
 
         with Live(console=console, auto_refresh=False, transient=True) as live:
             self._view = live
-            thread = threading.Thread(target=follow, name="live-view", daemon=True)
-            thread.start()
             try:
-                yield
+                with followed(EVERY_S, draw):
+                    yield
             finally:
-                over.set()
-                thread.join(timeout=2 * EVERY_S)
                 self._view = None
 
 

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from testbed.plan.model import Plan
+
+
+class SoFar(NamedTuple):
+    """How far many runs are: how many of them have ended, and about how many seconds the others take."""
+
+    ended: int
+    of: int
+    left_s: float
+
+    def left(self) -> str:
+        """The time left in words; "" of less than a second."""
+        if self.left_s < 1:
+            return ""
+        return f"  about {self.left_s / 60:.0f} min left" if self.left_s >= 90 else f"  about {self.left_s:.0f} s left"
+
+
+class Ended(NamedTuple):
+    """What came of one of many runs."""
+
+    name: str
+    verdict: str
+    """In a word: a verdict, or what kept it from one; "" where runs have none."""
+    told: str
+    """A line for people; "" for none."""
+    kept: bool
+    """Whether it was made before."""
 
 
 @dataclass
@@ -38,6 +65,8 @@ class Progress:
         self.seconds: dict[str, float] = {}
         """Seconds of each finished step, for provenance."""
         self._last_plain_s = 0.0
+        self._below = 0
+        """Lines of the terminal that stand below the one of the step that is on."""
 
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:
@@ -56,11 +85,35 @@ class Progress:
     def update(self, step: Step, text: str) -> None:
         """Say how a long step goes: in place on a terminal, else as a line every 10 s."""
         if self.live:
-            sys.stderr.write(f"\r\033[K  {step.name:<{self.WIDTH}} {text}")
+            sys.stderr.write(f"{self._cleared()}  {step.name:<{self.WIDTH}} {text}")
             sys.stderr.flush()
         elif text and step.elapsed_s - self._last_plain_s >= 10:
             self._last_plain_s = step.elapsed_s
             print(f"  {step.name:<{self.WIDTH}} … {text}", file=sys.stderr, flush=True)
+
+    def begun(self, name: str, run: str, engine: str, folder: Path, runs: int, expected_s: float) -> None:
+        """Many runs begin, of a table or sweep; ``expected_s`` is what their transfers take. People are told in other
+        words."""
+
+    def runs_on(self, step: Step, on: Mapping[str, float], where: str, so_far: SoFar) -> None:
+        """Which of many runs are on, by their seconds, and if not here, ``where``: on a terminal a line for each."""
+        head = f"[{so_far.ended}/{so_far.of}]"
+        if where or not self.live or len(on) < 2:
+            self.update(step, f"{head} {where or ', '.join(on)}{so_far.left()}")
+            return
+        self.update(step, f"{head}{so_far.left()}")
+        size = shutil.get_terminal_size()
+        shown = list(on.items())[: max(1, size.lines // 2)]
+        lines = [f"    {seconds:5.0f} s  {name}"[: size.columns - 1] for name, seconds in shown]
+        sys.stderr.write("".join(f"\n{line}" for line in lines))
+        sys.stderr.flush()
+        self._below = len(lines)
+
+    def run_ended(self, ended: Ended, so_far: SoFar) -> None:
+        """One of many runs has ended, or is known from before."""
+        if ended.told:
+            kept = " (kept)" if ended.kept else ""
+            self.say(f"  [{so_far.ended}/{so_far.of}] {ended.name}: {ended.told}{kept}{so_far.left()}")
 
     def watching(self, plan: Plan, telemetry: Path) -> AbstractContextManager[object]:
         """While the transfer of ``plan`` is on and its telemetry grows, in a file or a folder of files."""
@@ -72,8 +125,13 @@ class Progress:
 
     def say(self, text: str) -> None:
         """A line of its own."""
-        clear = "\r\033[K" if self.live else ""
+        clear = self._cleared() if self.live else ""
         print(f"{clear}{text}", file=sys.stderr, flush=True)
+
+    def _cleared(self) -> str:
+        """What takes away the line of the step that is on, and those below it."""
+        up, self._below = self._below, 0
+        return "\r\033[K" + "\033[A\033[K" * up
 
     def _line(self, step: Step, text: str) -> None:
         self._last_plain_s = 0.0
@@ -84,6 +142,9 @@ class QuietProgress(Progress):
     """For one of several runs: its steps are timed, not told."""
 
     def update(self, step: Step, text: str) -> None:
+        """Nothing."""
+
+    def runs_on(self, step: Step, on: Mapping[str, float], where: str, so_far: SoFar) -> None:
         """Nothing."""
 
     def say(self, text: str) -> None:

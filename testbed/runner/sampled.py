@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -105,6 +108,30 @@ class Sampled:
                 if at_s - flow.noted_s >= EVERY_S * 0.9:
                     flow.noted_s = at_s
                     flow.rates.append(flow.rate or 0.0)
+
+
+NICE = 10
+"""The thread that follows goes behind whatever the run itself does."""
+
+
+@contextmanager
+def followed(every_s: float, seen: Callable[[], object]) -> Iterator[None]:
+    """Call ``seen`` again and again while the transfer is on, in a thread of low priority."""
+    over = threading.Event()
+
+    def follow() -> None:
+        with suppress(OSError):  # of this thread alone, as Linux has it
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        while not over.wait(every_s):
+            seen()
+
+    thread = threading.Thread(target=follow, name="follows-a-transfer", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(timeout=2 * every_s)  # a terminal may have been halted
 
 
 _Names = Mapping[str, tuple[str, float]]

@@ -14,7 +14,8 @@ from typing_extensions import Self
 
 from testbed.engines import Engine
 from testbed.runner.interrupts import interruptible
-from testbed.runner.progress import Progress, QuietProgress, Step
+from testbed.runner.progress import Ended as EndedRun
+from testbed.runner.progress import Progress, QuietProgress, SoFar, Step
 from testbed.study.attempts import attempts_of, until_trusted
 from testbed.study.side_by_side import side_by_side
 
@@ -76,6 +77,10 @@ class Study(ABC, Generic[Key, Found]):
     def name(self, key: Key) -> str:
         """A cell's name in lines of progress."""
         return str(key)
+
+    def word(self, key: Key, found: Found) -> str:
+        """What came of a cell, for programs: its verdict, or what kept it from one; "" where cells have none."""
+        return ""
 
     def told(self, key: Key, found: Found) -> str:
         """What is said of a cell when it is made; "" of cells that are too many for a line each, or of good ones."""
@@ -176,6 +181,8 @@ class _Made(Generic[Key, Found]):
         self.paces: list[tuple[float, float]] = []
         """Seconds taken and expected."""
         self.step = Step("runs")
+        self.begun_s: dict[Key, float] = {}
+        """When each that is on was first seen to be, in seconds since the step began."""
 
     def all(self) -> dict[Key, Found]:
         """Those first of which most go at once: in virtual time, as many as there are cores; then the others."""
@@ -207,9 +214,8 @@ class _Made(Generic[Key, Found]):
 
     def _settle(self, key: Key, found: Found, *, kept: bool = False) -> None:
         self.found[key] = found
-        if told := self.study.told(key, found):
-            place = f"[{len(self.found)}/{len(self.keys)}] {self.study.name(key)}"
-            self.study.progress.say(f"  {place}: {told}{' (kept)' if kept else ''}{self._left()}")
+        ended = EndedRun(self.study.name(key), self.study.word(key, found), self.study.told(key, found), kept)
+        self.study.progress.run_ended(ended, self._so_far())
         if self.done and not kept:
             so_far = self.earlier | self.found
             self.done({each: so_far[each] for each in self.keys if each in so_far})
@@ -218,8 +224,10 @@ class _Made(Generic[Key, Found]):
         return self.study.expected_s(key) / self.widths[key]
 
     def _on(self, running: Sequence[Key], where: str) -> None:
-        names = where or ", ".join(self.study.name(key) for key in running)
-        self.study.progress.update(self.step, f"[{len(self.found)}/{len(self.keys)}] {names}{self._left()}")
+        now_s = self.step.elapsed_s
+        self.begun_s = {key: self.begun_s.get(key, now_s) for key in running}
+        on = {self.study.name(key): now_s - begun_s for key, begun_s in self.begun_s.items()}
+        self.study.progress.runs_on(self.step, on, where, self._so_far())
 
     def _tell_earlier(self, again: Sequence[Key]) -> None:
         if kept := len(self.earlier) - len(again):
@@ -231,11 +239,8 @@ class _Made(Generic[Key, Found]):
                 f"  {len(again)} of {len(self.keys)} can't be trusted or broke down; made again: {names}{more}"
             )
 
-    def _left(self) -> str:
-        """The time left, by what the last cells took."""
+    def _so_far(self) -> SoFar:
+        """With the time left, by what the last cells took."""
         taken, expected = (sum(pace[i] for pace in self.paces[-RECENT:]) for i in (0, 1))
         pace = taken / expected if expected else 1.0
-        left_s = pace * self.left_s
-        if left_s < 1:
-            return ""
-        return f"  about {left_s / 60:.0f} min left" if left_s >= 90 else f"  about {left_s:.0f} s left"
+        return SoFar(len(self.found), len(self.keys), pace * self.left_s)

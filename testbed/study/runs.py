@@ -87,9 +87,18 @@ class Runs(Study[Cell, Found]):
         """Its place in the study."""
         return " ".join(key.key)
 
+    def word(self, key: Cell, found: Found) -> str:
+        """The verdict of the run that it is judged by."""
+        run = self._standing(key)
+        return "unsupported" if run is None else read_verdict(run).verdict
+
     def expected_s(self, key: Cell) -> float:
         """In virtual time what a run transfers says little of how long it takes."""
-        return USUAL_S + (0.0 if key.engine.exact() else self._of(key)[1])
+        return USUAL_S + (0.0 if key.engine.exact() else self.transfer_s(key))
+
+    def transfer_s(self, key: Cell) -> float:
+        """What its transfer takes at its links' full rate."""
+        return self._of(key)[1]
 
     def why_unsupported(self, key: Cell) -> str:
         """Why a cell can't be made here, as far as that is known before it is tried; "" where nothing is. Raises

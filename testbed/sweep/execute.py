@@ -41,10 +41,12 @@ class Runs(Study[Cell, Outcome]):
     simulator: Path
     file: Path
     finished: Mapping[str, Outcome]
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What is set in each run, by its id."""
 
     def __getstate__(self) -> dict[str, object]:
         """For other processes, which make one run and need to know nothing of the others."""
-        return {**self.__dict__, "finished": {}}
+        return {**self.__dict__, "finished": {}, "names": {}}
 
     def engine_of(self, key: Cell) -> Engine:
         """One for all."""
@@ -64,8 +66,12 @@ class Runs(Study[Cell, Outcome]):
             out.write(json.dumps({"run": key.run, "rules": rules(), "outcome": found}) + "\n")
 
     def name(self, key: Cell) -> str:
-        """Its id."""
-        return key.run
+        """What is set in it; else its id."""
+        return self.names.get(key.run, key.run)
+
+    def word(self, key: Cell, found: Outcome) -> str:
+        """Whether it has figures: a run of a sweep is not judged alone."""
+        return "ok" if found["state"] == "ok" else "failed"
 
 
 def kept(file: Path) -> dict[str, Outcome]:
@@ -83,12 +89,15 @@ def kept(file: Path) -> dict[str, Outcome]:
     return found
 
 
-def execute(plans: Sequence[Plan], simulator: Path, file: Path, progress: Progress) -> dict[str, Outcome]:
-    """The outcome of every plan by its run's id; those that ``file`` has are not run again."""
+def execute(
+    plans: Sequence[Plan], simulator: Path, file: Path, progress: Progress, names: Mapping[str, str] | None = None
+) -> dict[str, Outcome]:
+    """The outcome of every plan by its run's id; those that ``file`` has are not run again. ``names``: what progress
+    calls a run, by its id."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as out:
         out.write("\n" if file.stat().st_size else "")  # what a stop has cut off ends here
-    study = Runs(engines.named("sim"), progress, simulator, file, kept(file))
+    study = Runs(engines.named("sim"), progress, simulator, file, kept(file), names or {})
     cells = list(dict.fromkeys(Cell(plan["run"], plan) for plan in plans))
     return {cell.run: found for cell, found in study.run(cells).items()}
 

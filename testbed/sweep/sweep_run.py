@@ -40,14 +40,18 @@ def tell(loaded: LoadedSweep) -> None:
     """Print the runs, with the virtual time that the transfer of each takes at least."""
     found = planned(loaded, engines.named(ENGINE).prepare_plans(Progress()).policies)
     for point, plan in found:
-        values = "  ".join(f"{key}={value}" for key, value in point.values.items())
-        print(f"{plan['run']}  {values}  {point.policy} seed {point.seed}  {expected_transfer_s(plan):.0f} virtual s")
+        print(f"{plan['run']}  {_name(point)}  {expected_transfer_s(plan):.0f} virtual s")
     print(f"{len(found)} runs")
 
 
-def run(loaded: LoadedSweep) -> tuple[Verdict, Path]:
+def _name(point: Point) -> str:
+    values = "".join(f"{key}={value}  " for key, value in point.values.items())
+    return f"{values}{point.policy} seed {point.seed}"
+
+
+def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict, Path]:
     """Everything; returns the verdict and the result folder."""
-    progress = Progress()
+    progress = progress or Progress()
     programs = ready(engines.named(ENGINE), Options(), progress, loaded.sweep.name)
     with progress.step("plan") as step:
         found = planned(loaded, programs.policies)
@@ -56,9 +60,12 @@ def run(loaded: LoadedSweep) -> tuple[Verdict, Path]:
     base = paths.results() / loaded.sweep.name
     runs = [str(plan["run"]) for plan in plans]
     folder = base / sweep_id(loaded, runs)
+    expected_s = sum(map(expected_transfer_s, plans))
+    progress.begun(loaded.sweep.name, folder.name, ENGINE, folder, len(plans), expected_s)
     progress.say(f"{loaded.sweep.name} {folder.name}: {len(plans)} runs in virtual time, results in {folder}")
     with kept_when_stopped(progress, "To go on, give the same command."):
-        outcomes = execute(plans, programs.binaries["ncp-sim"], base / "runs.jsonl", progress)
+        names = {str(plan["run"]): _name(point) for point, plan in found}
+        outcomes = execute(plans, programs.binaries["ncp-sim"], base / "runs.jsonl", progress, names)
     with progress.step("table and report"):
         verdict = write(loaded, folder, rows_of([point for point, _ in found], runs, outcomes))
     make_latest(folder)

@@ -57,6 +57,10 @@ class TableCells(Runs[Outcome]):
         """Its place in the table."""
         return "row {} {} #{}".format(*key.key)
 
+    def word(self, key: Cell, found: Outcome) -> str:
+        """Its verdict, or why it has none."""
+        return found.verdict
+
     def told(self, key: Cell, found: Outcome) -> str:
         """The headline figure and the verdict."""
         figure = self.loaded.table.figures[0]

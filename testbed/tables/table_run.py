@@ -88,11 +88,11 @@ def select(loaded: LoadedTable, asked: Asked, policies: PolicyFacts) -> Selectio
     )
 
 
-def plans_of(loaded: LoadedTable, asked: Asked) -> list[tuple[Cell, Plan]]:
-    """Every cell that would be run with its plan; all is validated on the way."""
+def plans_of(loaded: LoadedTable, asked: Asked, programs: Programs | None = None) -> list[tuple[Cell, Plan]]:
+    """Every cell that would be run with its plan; all is validated on the way. ``programs``: where they are there
+    already."""
     progress = Progress()
-    engine = engines.named(asked.engine)
-    programs = engine.prepare_plans(progress)
+    programs = programs or engines.named(asked.engine).prepare_plans(progress)
     selection = select(loaded, asked, programs.policies)
     matrix = _cells(loaded, asked, selection, programs, progress)
     places = selection.cells()
@@ -107,9 +107,9 @@ def tell(loaded: LoadedTable, asked: Asked) -> None:
     print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer")
 
 
-def run(loaded: LoadedTable, asked: Asked) -> Verdict:
+def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> Verdict:
     """Everything; the table's verdict is in its result folder, too."""
-    progress = Progress()
+    progress = progress or Progress()
     engine = engines.named(asked.engine)
     programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
     selection = select(loaded, asked, programs.policies)
@@ -119,6 +119,8 @@ def run(loaded: LoadedTable, asked: Asked) -> Verdict:
     bounds = _bounds(matrix, selection)
     matrix.folder = folder = folder_of(loaded, asked, selection)
     how = engine.told(cells[0].plan(), asked.options)[0]
+    expected_s = sum(map(matrix.transfer_s, cells))
+    progress.begun(loaded.table.name, folder.name, engine.name, folder, len(cells), expected_s)
     progress.say(f"{loaded.table.name} {folder.name}: {len(cells)} runs, {how}, results in {folder}")
 
     def keep(found: Mapping[study.Cell, Outcome]) -> Verdict:

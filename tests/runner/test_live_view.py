@@ -16,7 +16,7 @@ from testbed.plan.resolve import Choices, resolve
 from testbed.runner import events, live_view
 from testbed.runner.events import EventProgress
 from testbed.runner.live_view import LiveProgress, picture, sparkline
-from testbed.runner.progress import Progress, Step
+from testbed.runner.progress import Ended, Progress, SoFar, Step
 from testbed.runner.sampled import Sampled
 from testbed.runner.spools import Spools
 from testbed.scenario.load import load
@@ -218,6 +218,47 @@ def test_events_are_those_of_the_schema(plan: Plan, tmp_path: Path, monkeypatch:
     assert (sample["connection"], sample["share"], sample["t_s"], sample["rate"]) == ("1", 0.75, 1.0, 750.0)
     ends = [(e["step"], e["failed"], e["note"]) for e in found if e["event"] == "step_ended"]
     assert ends == [("transfer", False, "noted"), ("judge", True, "")]
+
+
+def test_many_runs_are_told_of_each_as_it_begins_and_ends(tmp_path: Path) -> None:
+    told = io.StringIO()
+    progress = EventProgress(told)
+    progress.begun("table", "run-1", "sim", tmp_path, 3, 12.0)
+    progress.run_ended(Ended("a", "pass", "1 MiB/s, pass", kept=True), SoFar(1, 3, 9.0))
+    for _ in range(2):
+        progress.runs_on(Step("runs"), {"b": 0.5}, "", SoFar(1, 3, 9.0))
+    progress.run_ended(Ended("b", "fail", "", kept=False), SoFar(2, 3, 4.0))
+    progress.run_ended(Ended("c", "pass", "", kept=False), SoFar(3, 3, 0.0))  # over before anybody looked
+    found = [json.loads(one) for one in told.getvalue().splitlines()]
+    for event in found:
+        SCHEMA.validate(event)
+    assert [(e["event"], e.get("name"), e.get("ended"), e.get("verdict")) for e in found] == [
+        ("begun", None, None, None),
+        ("run_ended", "a", 1, "pass"),
+        ("run_begun", "b", 1, None),
+        ("run_ended", "b", 2, "fail"),
+        ("run_begun", "c", 2, None),
+        ("run_ended", "c", 3, "pass"),
+    ]
+
+
+def test_a_terminal_has_a_line_for_each_run_that_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("COLUMNS", "20")
+    progress = Progress()
+    on = {"row 1 nkp24 #1": 1.0, "row 2 with a long name": 2.0}
+    progress.runs_on(Step("runs"), on, "", SoFar(1, 9, 30.0))
+    progress.runs_on(Step("runs"), on, "", SoFar(1, 9, 30.0))
+    progress.say("next")
+    head, *below = shown.getvalue().split("\n    ")
+    assert "[1/9]  about 30 s left" in head
+    assert below[0] == "    1 s  row 1 "
+    assert shown.getvalue().count("\033[A\033[K") == 4  # each line is taken away again, twice
+    assert shown.getvalue().endswith("next\n")
+    progress.runs_on(Step("runs"), {"one": 1.0}, "", SoFar(8, 9, 3.0))
+    assert shown.getvalue().splitlines()[-1].endswith("[8/9] one  about 3 s left")
 
 
 def test_a_wrong_event_is_none_of_the_schema() -> None:
