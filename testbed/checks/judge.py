@@ -34,7 +34,14 @@ def judge(
     """
     evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
     trust = _with(trust, reasons_not_to(evidence))
-    results = [judge_one(parameters, evidence) for parameters in parameters_in_plan(plan["checks"])]
+    checks = parameters_in_plan(plan["checks"])
+    results = [judge_one(parameters, evidence) for parameters in checks]
+    told = {
+        name: float(value)
+        for parameters, result in zip(checks, results, strict=True)
+        if parameters.tells_figures
+        for name, value in result.figures.items()
+    }
     return Verdict(
         scenario=plan["scenario"],
         run=plan["run"],
@@ -44,7 +51,7 @@ def judge(
         trust=trust,
         duration_s=_duration_s(evidence),
         policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
-        figures=figures_of(evidence.results),
+        figures=figures_of(evidence.results) | told,
     )
 
 

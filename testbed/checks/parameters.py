@@ -32,6 +32,9 @@ class CheckParameters(BaseModel):
     fact: ClassVar[bool] = False
     """Whether it is about a fact, not a number: it then has to hold in every run, whatever an interval says."""
 
+    tells_figures: ClassVar[bool] = False
+    """Whether its result's figures, numbers each, are the run's (``verdict.json``), for tables to be about."""
+
     name: CheckName
     policy: Annotated[list[str], BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])] = []
     judge: str

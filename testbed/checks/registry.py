@@ -23,6 +23,7 @@ NAMES = (
     "fair_share",
     "link_filled",
     "mptcp_carried",
+    "multipath",
     "payload_captured",
     "payload_intact",
     "points_stored",

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from testbed.runner.events import EventProgress
     from testbed.runner.progress import Progress
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Tell what happens as a JSON object a line, for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Report what happens as JSON, one object per line, for programs.")]
 
 
 def refuse_with(as_json: bool, dry_run: bool) -> None:
     """BadInput for events of nothing."""
     if as_json and dry_run:
-        raise BadInput("--json: tells of runs that are made", "Leave out --dry-run, or --json.")
+        raise BadInput("--json: reports on runs that are made", "Leave out --dry-run, or --json.")
 
 
 def in_events(do: Callable[[EventProgress], int]) -> int:

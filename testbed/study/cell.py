@@ -51,6 +51,13 @@ class Cell:
         """Its next run, not yet made, with its result folder in ``results``."""
         return self.engine.run(self.plan(), self.loaded, self.programs, QuietProgress(), results)
 
+    def refuses(self) -> list[str]:
+        """A line for each thing that can't be made of it, whatever the engine."""
+        sessions = len(self.loaded.scenario.sessions)
+        if self.carrier is None or sessions <= 1:
+            return []
+        return [f"carrier {self.carrier}: it takes the place of one session, and the scenario has {sessions}"]
+
     def with_seed(self, seed: int) -> Cell:
         """Another run of it."""
         return replace(self, choices=replace(self.choices, seed=seed))

@@ -1,4 +1,5 @@
-"""The picture of a table: a bar for each row and column, with the bound and what others measured drawn in."""
+"""The picture of a table: a bar for each row and column, with the bound and what others measured drawn in; of a large
+one a line for each row, with a mark for each column."""
 
 from __future__ import annotations
 
@@ -9,26 +10,58 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
 from testbed import intervals
-from testbed.figures import title_of, unit_of
+from testbed.figures import title_of, unit_of, with_unit
 from testbed.report import style
 from testbed.report.plot import Plot, drawn
 from testbed.tables.summary import RowSummary
 
 MOST_RATIO = 50
 """Of the largest value to the smallest, on an axis that is not logarithmic."""
+MOST_BARS = 60
+"""Beyond, bars are too narrow to be read."""
 _MARKERS = ("D", "o", "s", "^")
+_OF_COLUMNS = ("o", "s", "D", "^", "v", "P", "X", "*")
 
 
 def pictures(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Plot]:
     """One per figure: ``table``, ``table-2``, …"""
     figures = list(summaries[0].cells) if summaries else []
+    draw = _bars if len(summaries) * len(columns) <= MOST_BARS else _marks
     return [
-        _picture("table" if number == 1 else f"table-{number}", figure, summaries, columns)
+        draw("table" if number == 1 else f"table-{number}", figure, summaries, columns)
         for number, figure in enumerate(figures, start=1)
     ]
 
 
-def _picture(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
+def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
+    """Rows from top to bottom; columns differ in colour and in shape, so that it can be read in grey."""
+    rows = [s for s in summaries if any(s.median(c, measured) is not None for c in columns)] or list(summaries)
+    description = f"{title_of(measured)} by row, a mark for each column: medians{_whiskers(rows, measured)}."
+    with style.canvas((7.2, 1.3 + 0.42 * len(rows))) as figure:
+        axes = figure.subplots()
+        for number, column in enumerate(columns):
+            colour = style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
+            marker = _OF_COLUMNS[number % len(_OF_COLUMNS)]
+            axes.plot([], [], marker, markersize=5, color=colour, label=column)
+            for place, summary in enumerate(rows):
+                y = place - 0.33 + 0.66 * number / max(len(columns) - 1, 1)
+                spread = summary.spread(column, measured)
+                if spread.median is not None and spread.low is not None and spread.high is not None:
+                    low, high = spread.interval[:2] if spread.interval else (spread.low, spread.high)
+                    axes.hlines(y, low, high, color=colour, linewidth=1.2)
+                    axes.plot(spread.median, y, marker, markersize=5, color=colour)
+        for place in range(1, len(rows)):
+            axes.axhline(place - 0.5, color=style.GRID, linewidth=0.7)
+        axes.set_xlabel(with_unit(measured))
+        axes.set_yticks(range(len(rows)), [f"{s.title} ({s.label})" if s.title else s.label for s in rows], fontsize=8)
+        axes.grid(visible=False, axis="y")
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(0, None)
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.2)
+        return Plot(name, description, style.to_svg(figure, name, description))
+
+
+def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
     bounded = any(measured in s.bounds for s in summaries)
     known_there = [k for s in summaries for k in s.known if k.figure == measured]
     description = f"{title_of(measured)} by row and column: bars are medians{_whiskers(summaries, measured)}"

@@ -66,7 +66,7 @@ class Mptcp(Traffic):
 
     @classmethod
     def in_place_of_ncp(cls, plan: Plan, congestion_control: str | None) -> Plan:
-        """The same links and bytes, checks of its own."""
+        """The same links and bytes, checks of its own but what is asked of any sender over several paths."""
         own = plan["sessions"][0]
         # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
         connections: list[Connection] = [
@@ -84,6 +84,7 @@ class Mptcp(Traffic):
         }
         checks = [
             {"name": "every link carried a part", "judge": "mptcp_carried"},
+            *(check for check in plan["checks"] if check["judge"] == "multipath"),
             {"name": "database", "judge": "points_stored"},
         ]
         return {**plan, "runtime": "process", "sessions": [session], "checks": checks}

@@ -69,4 +69,4 @@ def test_of_nothing_there_are_no_events(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert typed(monkeypatch, verb, "--json", "--dry-run") == 2
-    assert "--json: tells of runs that are made" in capsys.readouterr().err
+    assert "--json: reports on runs that are made" in capsys.readouterr().err

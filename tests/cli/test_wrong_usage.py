@@ -25,7 +25,7 @@ from testbed.errors import BadInput
         ("run startup --repeat 100", "--repeat 100: should be a whole number from 1 to 99"),
         ("run startup extra", "run: 'extra' is one too many"),
         ("run startup --resume latest", "--resume: only a repetition can be resumed"),
-        ("run startup --json --dry-run", "--json: reports on a single run"),
+        ("run startup --json --dry-run", "--json: reports on runs that are made"),
         ("table speed-table --repeat 0", "--repeat 0: should be a whole number from 1 to 99"),
         ("table", "table: TABLE is missing"),
         ("sweep", "sweep: SWEEP is missing"),

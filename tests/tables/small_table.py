@@ -14,7 +14,8 @@ from testbed.tables.execute import TableCells
 from testbed.tables.load import contenders, load
 
 POLICIES: Any = {
-    name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("previous", "nkp24", "another")
+    name: {"name": name, "cap_packets": None, "initial": "W/n"}
+    for name in ("previous", "nkp24", "delivery-rate", "minrtt", "another")
 }
 PROGRAMS = Programs({}, POLICIES)
 

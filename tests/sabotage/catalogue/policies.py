@@ -113,4 +113,18 @@ ENTRIES = (
         (Swap(_PREVIOUS, "previousCap   = 256", "previousCap   = 512"),),
         scenario="previous",
     ),
+    Entry(
+        "starved-path",
+        "policies",
+        "a scheduler that never takes its second path, and calls it the slower one",
+        (Swap("ncp-agent/policy/minrtt.go", "return p.first(c, m)", "return c == 0"),),
+        scenario="two-paths",
+    ),
+    Entry(
+        "told-more-than-delivered",
+        "policies",
+        "a receiver that tells twice the goodput that it had",
+        (Swap("ncp-agent/record/result.go", "float64(bytes) * 8 / d", "2 * float64(bytes) * 8 / d"),),
+        scenario="two-paths",
+    ),
 )

@@ -1,0 +1,58 @@
+"""How fast a transfer could be at most: by a sender that knows the links' rates, losses and breaks beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from testbed.plan.model import Action
+from topologies.link import Link
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a link brings, bits/s of payload, from each time on (s), and after which delay it is there."""
+
+    steps: Sequence[tuple[float, float]]
+    """In the order of time, the first at 0."""
+    delay_s: float
+
+    @classmethod
+    def of(cls, link: Link, timeline: Sequence[Action], bits_per_packet: float, delay_s: float) -> Capacity:
+        """A link that loses, is unplugged or changes its rate, as the timeline has it from its sender's end."""
+        rate_pps, loss, up = float(link["rate_pps"]), float(link["loss"]), True
+        steps = [(0.0, rate_pps * (1 - loss) * bits_per_packet)]
+        for action in timeline:
+            if action["kind"] == "pause_read" or action["link"] != link["name"]:
+                continue
+            if action["kind"] == "carrier":
+                up = action["up"]
+            elif action["direction"] != "ba":
+                loss = float(action["properties"].get("loss", loss))
+                if "rate_bps" in action["properties"]:
+                    rate_pps = float(action["properties"]["rate_bps"]) / 8 / float(link["frame_bytes"])
+            steps.append((float(action["at_s"]), up * rate_pps * (1 - loss) * bits_per_packet))
+        return cls(steps, delay_s)
+
+    def arrived_bits(self, by_s: float) -> float:
+        """What has arrived by then of a link that was never idle."""
+        until = by_s - self.delay_s
+        ends = [*(at_s for at_s, _ in self.steps[1:]), float("inf")]
+        return sum(
+            bps * max(0.0, min(end_s, until) - from_s) for (from_s, bps), end_s in zip(self.steps, ends, strict=True)
+        )
+
+
+def optimum_s(capacities: Sequence[Capacity], transfer_bytes: float) -> float:
+    """The least seconds in which so many bytes of payload can arrive: every link busy from the start, and nothing on
+    one of them that arrives after the last byte of the others."""
+    low, high = 0.0, 1.0
+    while sum(capacity.arrived_bits(high) for capacity in capacities) < transfer_bytes * 8:
+        low, high = high, 2 * high
+        if high > 1e6:
+            raise ValueError("the links never carry it")
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = sum(capacity.arrived_bits(middle) for capacity in capacities) >= transfer_bytes * 8
+        low, high = (low, middle) if enough else (middle, high)
+    return high
