@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from testbed.runner.events import EventProgress
     from testbed.runner.progress import Progress
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Report what happens as JSON, one object per line, for programs.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Report what happens as JSON, one object per line, for programs.")
+]
 
 
 def refuse_with(as_json: bool, dry_run: bool) -> None:
