@@ -100,7 +100,7 @@ def _tell(both: Repetition, run: Run, recorded: dict[str, Any], verified: Verifi
                 f"rerun: the guest kernel is another build: {before[:12]} there, {run.kernel.identity()[:12]} here"
             )
         if not run.exact:
-            verified.differences.append("rerun: a program span: so this run does not count as repeatable")
+            verified.differences.append("rerun: a program span: this run does not count as repeatable")
     if both.differing and origin.told_of(recorded) != here:
         verified.differences.append(
             f"rerun: refused as a proof: the result was made by {origin.told_of(recorded)}, this checkout is {here}; "

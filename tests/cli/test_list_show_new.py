@@ -147,7 +147,7 @@ def test_a_new_scenario_passes_as_it_is_and_is_not_overwritten(tmp_path: Path) -
     verdict = simulated(load(str(file)), QuietProgress(), seed=None, quick=False).without_database(None)
     assert isinstance(verdict, Verdict)
     assert {check.status for check in verdict.checks} == {"pass"}
-    with pytest.raises(BadInput, match="there already"):
+    with pytest.raises(BadInput, match="exists already"):
         typed("new", str(file))
     assert file.read_text() == before
     quick = simulated(load(str(file), quick=True), QuietProgress(), seed=None, quick=True).without_database(None)
@@ -161,9 +161,9 @@ def test_a_new_scenario_passes_as_it_is_and_is_not_overwritten(tmp_path: Path) -
         ("a" * 33, "32 at most"),
         ("mine.py", "it writes YAML"),
         ("/nowhere/at/all/mine.yaml", "there is no folder"),
-        ("list", "something else already"),
+        ("list", "means something else"),
         ("speed-table", "something else already"),
-        ("startup", "there already"),
+        ("startup", "exists already"),
     ],
 )
 def test_a_name_that_can_t_be_is_refused(name: str, why: str) -> None:

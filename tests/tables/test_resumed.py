@@ -127,5 +127,5 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
     stricter = SMALL.replace("min: 1}", "min: 2}")
     assert folder_of(stricter, "latest") == begun
     assert load(str(begun / KEPT_AS)).table.checks == load(small).table.checks
-    with pytest.raises(BadInput, match="another cells"):
+    with pytest.raises(BadInput, match="another value of cells"):
         folder_of(stricter.replace("transfer: 1MiB}", "transfer: 3MiB}", 1), "latest")
