@@ -87,7 +87,7 @@ class GuestRun(VirtualRun):
         self.exact = self.kernel.exact and not ended.spins
         if ended.spins:
             self.progress.say(
-                f"  a program span without system calls {ended.spins} times: so this run does not count as repeatable"
+                f"  a program span without system calls {ended.spins} times, so this run does not count as repeatable"
             )
         facts = {
             "engine": {
