@@ -29,10 +29,11 @@ class Multipath(CheckParameters):
     keeps an even share of a link that others cross. More than the links carry alone fails as well.
 
     What it measures is among the run's figures, for tables: ``of_optimum``; ``reorder_bytes``, the most that waited at
-    the receiver for earlier data; ``rtt_of_base``, the largest of the connections' mean RTTs, in parts of that without
-    a queue; ``reused_s``, with ``returned`` and ``at`` the time from when that connection's path came back until it
-    delivers half of its link's rate over a second (to the transfer's end where it never does); ``rival_share``, with
-    ``rival`` the goodput of that session, in parts of an even share of its link, between ``from`` and ``to``.
+    the receiver for earlier data; ``rtt_of_base``, the largest of the connections' mean RTTs over that without a queue.
+
+    With ``returned`` and ``at``: ``reused_s``, the time from when that connection's path came back until it delivers
+    half of its link's rate over a second (to the transfer's end if it never does). With ``rival``: ``rival_share``, the
+    goodput of that session over an even share of its link, between ``from`` and ``to``.
     """
 
     of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
