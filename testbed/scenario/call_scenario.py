@@ -30,7 +30,7 @@ def main(file: str, most_cpu_s: int) -> None:
         _, most = resource.getrlimit(of)
         resource.setrlimit(of, (bound if most == resource.RLIM_INFINITY else min(bound, most), most))
     try:
-        said = {"returned": _returned(file, sys.stdin.read())}
+        said: dict[str, Any] = {"returned": _returned(file, sys.stdin.read())}
     except Wrong as error:
         said = {"wrong": str(error)}
     sys.stdout.flush()
