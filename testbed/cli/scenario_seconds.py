@@ -1,10 +1,13 @@
-"""``python -m testbed.cli.scenario_seconds`` makes ``scenarios/seconds.json`` for ``list``."""
+"""``python -m testbed.cli.scenario_seconds`` makes ``scenarios/seconds.json`` for ``list``: a minute's work, mostly for
+tables and sweeps."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from testbed import engines
+from testbed.engines import Programs
 from testbed.plan.engines import DEFAULT
 from testbed.plan.resolve import Choices, expected_transfer_s, resolve
 from testbed.plan.sessions import PolicyFacts
@@ -12,6 +15,10 @@ from testbed.runner.progress import Progress
 from testbed.scenario import files
 from testbed.scenario.load import load
 from testbed.scenario.seconds import FILE
+from testbed.sweep import load as sweeps
+from testbed.sweep import sweep_run
+from testbed.tables import load as tables
+from testbed.tables import table_run
 
 
 def seconds(policies: PolicyFacts) -> dict[str, float]:
@@ -21,10 +28,27 @@ def seconds(policies: PolicyFacts) -> dict[str, float]:
     return {plan["scenario"]: round(expected_transfer_s(plan), 1) for plan in plans}
 
 
+def of_table(path: Path, policies: PolicyFacts) -> float:
+    """Of all its runs, one after the other; repetitions take what the first of them does."""
+    loaded = tables.load(str(path))
+    programs = Programs({}, policies)
+    once = table_run.plans_of(loaded, table_run.Asked(repeat=1), programs)
+    rows = {row.name: row.repeat or loaded.table.repeat for row in loaded.table.rows}
+    return round(sum(rows[cell.row] * expected_transfer_s(plan) for cell, plan in once), 1)
+
+
+def of_sweep(path: Path, policies: PolicyFacts) -> float:
+    """Of all its runs, one after the other, in virtual time."""
+    return round(sum(expected_transfer_s(plan) for _, plan in sweep_run.planned(sweeps.load(str(path)), policies)), 1)
+
+
 def main() -> None:
     """Write the file."""
     policies = engines.named(DEFAULT).prepare_plans(Progress()).policies
-    FILE.write_text(json.dumps(seconds(policies), indent=1) + "\n")
+    found = seconds(policies)
+    found |= {path.stem: of_table(path, policies) for path in files.tables()}
+    found |= {path.stem: of_sweep(path, policies) for path in files.sweeps()}
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

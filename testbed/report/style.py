@@ -167,7 +167,8 @@ def _narrow_legend(axes: Axes, width: float) -> None:
     """The axes' legend in fewer columns, until it is no wider."""
     legend = axes.get_legend()
     assert legend is not None
-    handles, labels = legend.legend_handles, [text.get_text() for text in legend.get_texts()]
+    handles = [handle for handle in legend.legend_handles if handle is not None]
+    labels = [text.get_text() for text in legend.get_texts()]
     columns = len(labels)
     while columns > 1 and legend.get_window_extent().width > width:
         columns -= 1

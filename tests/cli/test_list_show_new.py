@@ -12,6 +12,7 @@ from testbed import paths
 from testbed.checks.result import Verdict
 from testbed.cli.app import command_line
 from testbed.cli.last_verdict import ago
+from testbed.cli.scenario_seconds import of_sweep, of_table
 from testbed.cli.scenario_seconds import seconds as seconds_by_plans
 from testbed.cli.terminal import in_ascii, speaks_unicode
 from testbed.errors import BadInput
@@ -92,7 +93,19 @@ def test_how_long_ago(at: str, told: str) -> None:
 
 
 def test_the_seconds_of_the_list_are_those_of_the_plans() -> None:
-    assert seconds.read() == seconds_by_plans(POLICIES), "make it anew: python -m testbed.cli.scenario_seconds"
+    known, anew = seconds.read(), "make it anew: python -m testbed.cli.scenario_seconds"
+    by_plans = seconds_by_plans(POLICIES)
+    assert {name: known.get(name) for name in by_plans} == by_plans, anew
+    assert known.keys() == by_plans.keys() | {path.stem for path in (*files.tables(), *files.sweeps())}, anew
+    assert known["bdp-buffer"] == of_table(files.TABLES / "bdp-buffer.yaml", POLICIES), anew
+
+
+@pytest.mark.nightly
+def test_the_seconds_of_tables_and_sweeps_are_those_of_all_plans() -> None:
+    known = seconds.read()
+    made = {path.stem: of_table(path, POLICIES) for path in files.tables()}
+    made |= {path.stem: of_sweep(path, POLICIES) for path in files.sweeps()}
+    assert {name: known.get(name) for name in made} == made
 
 
 def test_links_between_two_hosts_are_drawn_side_by_side() -> None:

@@ -70,7 +70,7 @@ def test_what_is_asked_for_is_among_the_points(folder: Path) -> None:
     assert [a + b for (_, a), (_, b) in zip(shares["law ±0.03 of 1"], shares["law ±0.03 of 2"], strict=True)] == (
         pytest.approx([1.0] * len(shares["law ±0.03 of 1"]))
     )
-    assert shares["law ±0.03 of 1"][0] == (0, pytest.approx(0.5))
+    assert shares["law ±0.03 of 1"][0] == pytest.approx((0, 0.5))
     rates = points_of((folder / "plots" / "delivery-rate.csv").read_text())
     assert [y for _, y in rates["link's rate of 1"] + rates["link's rate of 2"]] == [1024, 128]
 
@@ -97,12 +97,12 @@ def test_the_points_of_a_table_are_its_figures() -> None:
         found[row["line"], row["at"]].append(float(row["y"]))
     interval = cells["rate_mbps"]["a"].interval
     assert interval is not None
-    for row in ("near wide", "far wide"):
-        assert found["a", row] == [2.0]
-        assert found["b", row] == [5.0]
-        assert found["a, them", row] == [4.0]
-        assert found["a, interval", row] == list(interval[:2])
-        assert found["what the links carry", row] == [7.0, 7.0]
+    for at in ("near wide", "far wide"):
+        assert found["a", at] == [2.0]
+        assert found["b", at] == [5.0]
+        assert found["a, them", at] == [4.0]
+        assert found["a, interval", at] == list(interval[:2])
+        assert found["what the links carry", at] == [7.0, 7.0]
 
 
 def test_what_has_no_name_is_no_point() -> None:
@@ -120,8 +120,9 @@ def test_a_paper_gets_what_the_page_has_as_wide_as_a_column(folder: Path) -> Non
     assert {name.removesuffix(".pdf") for name in made if name.endswith(".pdf")} == PLOTS
     for name in PLOTS:
         assert made[f"{name}.csv"] == (folder / "plots" / f"{name}.csv").read_bytes()
-        width, _ = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", made[f"{name}.pdf"]).groups()
-        assert float(width) == pytest.approx(72 * style.COLUMN_INCHES)
+        box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) [\d.]+ \]", made[f"{name}.pdf"])
+        assert box
+        assert float(box[1]) == pytest.approx(72 * style.COLUMN_INCHES)
     assert {path.name: path.read_bytes() for path in paper.export(folder)} == made
     assert not style.on_paper()
     assert not list((folder / "plots").glob("*.pdf"))
@@ -131,9 +132,10 @@ def test_a_legend_of_many_fits_into_a_column() -> None:
     with style.for_paper(), style.new_plot("x", "y") as (figure, axes):
         for number in range(8):
             axes.plot([0, 1], [0, number], label=f"connection {number}")
-        axes.legend(ncols=8, **style.LEGEND)
-        assert axes.get_legend().get_window_extent().width > figure.bbox.width
+        assert axes.legend(ncols=8, **style.LEGEND).get_window_extent().width > figure.bbox.width
         drawn(figure, "x", "")
-        assert axes.get_legend().get_window_extent().width <= style.MOST_LEGEND * figure.bbox.width
-        assert len(axes.get_legend().get_texts()) == 8
+        legend = axes.get_legend()
+        assert legend
+        assert legend.get_window_extent().width <= style.MOST_LEGEND * figure.bbox.width
+        assert len(legend.get_texts()) == 8
         assert axes.get_window_extent().height > figure.bbox.height / 4
