@@ -37,7 +37,9 @@ def collected(file: Path) -> dict[str, tuple[str, str]]:
     """Of each test of a file when it is carried out, and what its decorators say."""
     tree = ast.parse((paths.CHECKOUT / file).read_text())
     marks = [
-        node.value for node in tree.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node.targets)
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
     ]
     return {
         node.name: (
