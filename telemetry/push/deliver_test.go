@@ -92,7 +92,7 @@ func TestRefusalOfEverythingIsBounded(t *testing.T) {
 	}
 }
 
-// What InfluxDB 1.6.7 says, and how many of the points it did not take.
+// What InfluxDB 1.6.7 says, and 1.13.2 with where it is from, and how many of the points it did not take.
 func TestRejected(t *testing.T) {
 	const lines = "m x=1 1\nnonsense\nm x=\"t\" 2\nm x= 3\n# comment\nm,=a x=1 4\n"
 	for _, c := range []struct {
@@ -105,11 +105,14 @@ func TestRejected(t *testing.T) {
 		{"unable to parse 'a': missing fields\nunable to parse 'b': missing fields", 5, true},
 		{"partial write: unable to parse 'm s=\"a 1\nm x=1 2\n# no point\nm x=2 3': unbalanced quotes dropped=0", 3, true},
 		{"partial write: unable to parse 'm x=1 dropped=7': bad timestamp dropped=0", 1, false},
+		{"partial write: unable to parse 'm x=1 dropped=7 for database: a': bad timestamp dropped=0", 1, false},
 		{"partial write: points beyond retention policy dropped=9", 5, false},
 		{"something else", 5, true},
 	} {
-		if got := rejected(c.why, []byte(lines), 5); got.points != c.points || got.coarse != c.coarse {
-			t.Errorf("%s: %d points, coarse %v; want %d, %v", c.why, got.points, got.coarse, c.points, c.coarse)
+		for _, why := range []string{c.why, c.why + " for database: ncp_testbed for retention policy: autogen"} {
+			if got := rejected(why, []byte(lines), 5); got.points != c.points || got.coarse != c.coarse {
+				t.Errorf("%s: %d points, coarse %v; want %d, %v", why, got.points, got.coarse, c.points, c.coarse)
+			}
 		}
 	}
 }

@@ -24,7 +24,8 @@ func (r *rejection) Error() string {
 	return fmt.Sprintf("InfluxDB rejected %d points: %s", r.points, r.reason)
 }
 
-var dropped = regexp.MustCompile(` dropped=(\d+)$`)
+// dropped is how an answer ends; 1.13 adds where.
+var dropped = regexp.MustCompile(`^((?s:.*)) dropped=(\d+)(?: for database: .*)?$`)
 
 const unreadable = "unable to parse '"
 
@@ -39,9 +40,9 @@ const unreadable = "unable to parse '"
 func rejected(why string, lines []byte, points int) *rejection {
 	body, partial := strings.CutPrefix(why, "partial write: ")
 	unstored := 0
-	if m := dropped.FindStringSubmatchIndex(body); m != nil {
-		unstored, _ = strconv.Atoi(body[m[2]:m[3]])
-		body = body[:m[0]]
+	if m := dropped.FindStringSubmatch(body); m != nil {
+		body = m[1]
+		unstored, _ = strconv.Atoi(m[2])
 	}
 	switch {
 	case strings.HasPrefix(body, unreadable):
