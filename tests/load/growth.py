@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -11,11 +12,15 @@ MAY_GROW = {"memory_mib": 12.0, "descriptors": 4.0, "threads": 4.0}
 """By how much the last third of a time may be above the second."""
 
 
-def least_of_thirds(values: Sequence[float]) -> tuple[float, float, float]:
-    """The least of the first, the second and the last third of the time: what is held under all that comes and goes,
-    as garbage does and a cache that is emptied when it is full."""
-    third = len(values) // 3
-    return min(values[:third]), min(values[third : 2 * third]), min(values[2 * third :])
+def after_emptying(heap: Sequence[float], cached: Sequence[float]) -> list[float]:
+    """The least of a server's heap between each time that its cache was emptied and when it was half full again: what
+    it holds beside the cache. Garbage comes and goes above that."""
+    emptied = [i for i in range(1, len(cached)) if cached[i] < cached[i - 1] / 2]
+    half = max(cached) / 2
+    return [
+        min(h for h, c in zip(heap[begin:end], cached[begin:end], strict=True) if c <= half)
+        for begin, end in pairwise([*emptied, len(cached)])
+    ]
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.load.growth import Held, least_of_thirds
+from tests.load.growth import Held, after_emptying
 
 SAMPLES = 180
 KEEPS = {"memory_mib": 0.3, "descriptors": 0.1, "threads": 0.1}
@@ -32,18 +32,22 @@ def test_what_is_kept_is_found(kind: str) -> None:
     assert held(kind, KEEPS[kind]).grown(**{kind: 20.0}) == []
 
 
-def heap_mib(each: float) -> list[float]:
-    """Of a server that keeps that much more at each sample, with a cache of 25 MiB that is filled and emptied every 20
-    samples, and garbage that doubles it until it is collected every 3."""
-    return [(each * i + 20 + 25 * (i % 20) / 20) * (1 + (i % 3) / 3) for i in range(SAMPLES)]
+def server(each: float, period: int) -> tuple[list[float], list[float]]:
+    """Heap and cache of a server that keeps that much more at each sample, with a cache that is emptied after so many
+    of them and has four bytes of the heap for each; garbage doubles all until it is collected, every third sample."""
+    cached = [25 * (i % period) / period for i in range(SAMPLES)]
+    return [(each * i + 20 + 4 * c) * (1 + (i % 3) / 3) for i, c in enumerate(cached)], cached
 
 
-def test_what_is_kept_under_a_cache_and_garbage_is_found() -> None:
-    _, second, last = least_of_thirds(heap_mib(0))
-    assert abs(last - second) < 1, "what comes and goes is no growth"
-    assert max(heap_mib(0)) > 3 * second
-    _, second, last = least_of_thirds(heap_mib(0.3))
-    assert 17 < last - second < 19, "18 MiB in a third of the time"
+@pytest.mark.parametrize(("period", "times"), [(75, 2), (59, 3), (20, 8), (300, 0)])
+def test_what_is_kept_beside_a_cache_and_garbage_is_found(period: int, times: int) -> None:
+    heap, cached = server(0, period)
+    found = after_emptying(heap, cached)
+    assert len(found) == times
+    assert max(found, default=0) - min(found, default=0) < 10, "what comes and goes is no growth"
+    if times > 1:
+        found = after_emptying(*server(0.3, period))
+        assert found[-1] - found[0] > 0.2 * period * (times - 1)
 
 
 def test_a_descriptor_that_stays_open_is_counted(tmp_path: Path) -> None:
