@@ -103,7 +103,7 @@ def test_nothing_grows_but_what_is_written(
     checks = {check["judge"]: check["status"] for check in verdict["checks"]}
     print(verdict["verdict"], verdict["summary"], checks)
 
-    assert code in (0, 1), out + err
+    assert code in (0, 1, 3), out + err  # of a busy machine it is told as well what it held
     assert (checks["payload_intact"], checks["points_stored"]) == ("pass", "pass")
     said = " ".join(whole)
     for part in (
