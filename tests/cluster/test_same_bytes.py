@@ -17,11 +17,8 @@ OF_A_RUN = ("plan.json", "telemetry.lp", "derived.lp", "verdict.json", "windows.
 def runs_of(results: Path, study: str = "compare") -> dict[Path, list[bytes]]:
     """What a study's runs have left, by their places."""
     cells = (results / study / "latest").resolve() / "cells"
-    return {
-        run.relative_to(cells): [(run / name).read_bytes() for name in OF_A_RUN]
-        for run in cells.glob("*/*/*")
-        if not run.is_symlink()
-    }
+    made = [plan.parent for plan in cells.rglob("plan.json")]
+    return {run.relative_to(cells): [(run / name).read_bytes() for name in OF_A_RUN] for run in made}
 
 
 def test_a_sweep_and_a_comparison_are_the_same_bytes(place: Place, cluster_of: Callable[..., Loopback]) -> None:
