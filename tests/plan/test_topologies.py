@@ -189,7 +189,7 @@ def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
     [
         ("dumbbell", ["links.core.queue={mode: backpressure}"], "use droptail, drophead or codel"),
         ("dumbbell", ["access.rate=1mbit"], "access.rate: 1 Mbit/s is below the bottleneck's"),
-        ("dumbbell", ["links.core.name=access-x"], "links.access-x.name: names with access-"),
+        ("dumbbell", ["links.core.name=access-x"], "links.access-x.name: access- begins"),
         ("dumbbell", ["sessions.second.name=first"], "two sessions are named 'first'"),
         ("dumbbell", ["sessions.second.policy=reno"], "sessions.second.policy: there is no policy 'reno'"),
         ("dumbbell", ["ncp.initial_windows=[1]"], "1 values for the 2 connections of session second"),
