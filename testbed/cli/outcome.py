@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.checks.result import Verdict
+from testbed.cli.terminal import fitted
 from testbed.errors import CannotRun, Exit, TestbedError, of_the_machine
 from testbed.runner.interrupts import Interrupted
 
@@ -20,9 +21,9 @@ EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRU
 def tell(verdict: Verdict, folder: Path) -> int:
     """Print the checks, the report's place and the verdict; returns the exit code."""
     for check in verdict.checks:
-        print(f"  {check.status:<11} {check.name}: {check.reason}")
+        print(fitted(f"  {check.status:<11} {check.name}: {check.reason}"))
     for reason in verdict.trust.reasons:
-        print(f"  {'untrusted':<11} {reason}")
+        print(fitted(f"  {'untrusted':<11} {reason}"))
     print(f"  report      {shown(folder / 'report.html')}")
     print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}")
     return EXIT_OF_VERDICT[verdict.verdict]

@@ -187,10 +187,11 @@ def _headline(plan: Plan, told: list[str]) -> list[str]:
 
 
 def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
+    from testbed.cli.terminal import fitted
     from testbed.plan.show import plan_text
     from testbed.runner.progress import Progress
 
     plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(options))
     engine.refuse(plan)
-    print(plan_text(plan))
+    print(fitted(plan_text(plan)))
     return Exit.PASS

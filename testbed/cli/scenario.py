@@ -9,6 +9,7 @@ import typer
 from testbed import engines
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
 from testbed.cli.planned import planned
+from testbed.cli.terminal import fitted
 from testbed.plan.drawing import drawing
 from testbed.plan.show import plan_text
 from testbed.runner.progress import Progress
@@ -35,11 +36,11 @@ def register(app: typer.Typer) -> None:
 
         loaded = load(scenario, set_, quick=quick)
         plan = planned(loaded, quick=quick)
-        print(plan_text(plan))
+        print(fitted(plan_text(plan)))
         print("\nlinks:")
         print(*(f"  {line}" for line in drawing(plan)), sep="\n")
         if loaded.scenario.description:
-            print(f"\n{loaded.scenario.description.strip()}")
+            print(f"\n{fitted(loaded.scenario.description.strip())}")
         print(f"\nfile: {loaded.path}")
 
     @app.command("validate")

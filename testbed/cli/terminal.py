@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
+import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
@@ -66,6 +69,24 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream.isatty() and not speaks_unicode() and hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="ascii", errors="ncp-testbed")
+
+
+def fitted(text: str) -> str:
+    """Lines as they are, but on a terminal wrapped between words, under what stands behind a line's label."""
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns - 1
+    return "\n".join(one for line in text.splitlines() for one in _folded(line, width))
+
+
+def _folded(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    label = re.match(r" +\S+( \S+)? {2,}", line)
+    indent = " " * (len(label[0]) if label else len(line) - len(line.lstrip()))
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+    )
 
 
 def console(file: TextIO | None = None) -> Console:

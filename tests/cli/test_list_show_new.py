@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from testbed import paths
+from testbed import engines, paths
 from testbed.checks.result import Verdict
 from testbed.cli.app import command_line
 from testbed.cli.last_verdict import ago
 from testbed.cli.scenario_seconds import of_sweep, of_table
 from testbed.cli.scenario_seconds import seconds as seconds_by_plans
-from testbed.cli.terminal import in_ascii, speaks_unicode
+from testbed.cli.terminal import fitted, in_ascii, speaks_unicode
 from testbed.errors import BadInput
 from testbed.plan.drawing import drawing
+from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.plan.resolve import Choices, resolve
 from testbed.runner.progress import QuietProgress
@@ -102,9 +103,9 @@ def test_the_seconds_of_the_list_are_those_of_the_plans() -> None:
 
 @pytest.mark.nightly
 def test_the_seconds_of_tables_and_sweeps_are_those_of_all_plans() -> None:
-    known = seconds.read()
-    made = {path.stem: of_table(path, POLICIES) for path in files.tables()}
-    made |= {path.stem: of_sweep(path, POLICIES) for path in files.sweeps()}
+    known, policies = seconds.read(), engines.named(DEFAULT).prepare_plans(QuietProgress()).policies
+    made = {path.stem: of_table(path, policies) for path in files.tables()}
+    made |= {path.stem: of_sweep(path, policies) for path in files.sweeps()}
     assert {name: known.get(name) for name in made} == made
 
 
@@ -188,3 +189,18 @@ def test_a_name_without_a_folder_goes_to_the_shipped_ones(tmp_path: Path, monkey
     monkeypatch.setattr(paths, "SCENARIOS", tmp_path)
     typed("new", "mine")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
+
+
+def test_lines_are_folded_between_words_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "  check      windows follow: from 1 s\n  link 1     fast: 1024 packets/s\nshort"
+    monkeypatch.setenv("COLUMNS", "27")
+    assert fitted(text) == text
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert fitted(text).splitlines() == [
+        "  check      windows",
+        "             follow: from",
+        "             1 s",
+        "  link 1     fast: 1024",
+        "             packets/s",
+        "short",
+    ]
