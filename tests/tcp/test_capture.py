@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from testbed.tcp.capture import HEADER_BYTES, NotACapture, read_connections
+from testbed.pcap import NotACapture
+from testbed.tcp.capture import HEADER_BYTES, read_connections
 from tests.tcp.write_capture import CLIENT, LINK_TYPES, SERVER, Ends, link_layer, write
 
 START_S = 1_700_000_000.0

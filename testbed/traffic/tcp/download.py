@@ -12,7 +12,8 @@ from typing import Any
 from testbed.errors import RunFailed, Unsupported
 from testbed.runner.processes import Supervised
 from testbed.scenario.tcp import KERNELS_INITIAL_WINDOW, Download
-from testbed.tcp.capture import NotACapture, read_connections
+from testbed.pcap import NotACapture
+from testbed.tcp.capture import read_connections
 from testbed.tcp.receive_window import expected_rtts
 from testbed.tcp.sequence import DATA, EDGES, Incomplete, TimeSequence, time_sequence, write_csv
 from testbed.traffic.tcp.kind import Kind, Measured
