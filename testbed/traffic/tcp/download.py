@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed, Unsupported
+from testbed.pcap import NotACapture
 from testbed.runner.processes import Supervised
 from testbed.scenario.tcp import KERNELS_INITIAL_WINDOW, Download
-from testbed.pcap import NotACapture
 from testbed.tcp.capture import read_connections
 from testbed.tcp.receive_window import expected_rtts
 from testbed.tcp.sequence import DATA, EDGES, Incomplete, TimeSequence, time_sequence, write_csv
