@@ -26,6 +26,9 @@ PROGRAMS = {
     "ndn-agent": "./ndn-agent/cmd/ndn-agent",
     "tcp-download": "./tcp/cmd/tcp-download",
 }
+FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-d=fmahash=n")
+"""Of the compiler. The last: it fuses no multiplication with an addition, as it would for ARM, where the sum is then
+rounded once instead of twice, and a simulation's bytes would be others than on x86-64."""
 IMAGES = "ncp-testbed"
 """What the images' names begin with; the program's name follows."""
 
@@ -61,7 +64,7 @@ def build_programs(*names: str, source: Path = paths.CHECKOUT, into: Path = path
     # Go renames what it linked if that lies on the same file system, else copies it in place.
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOTMPDIR": str(into.parent)}
     done = subprocess.run(
-        [go_tool(), "build", "-trimpath", "-buildvcs=false", "-o", f"{into}/", *(PROGRAMS[name] for name in chosen)],
+        [go_tool(), "build", *FLAGS, "-o", f"{into}/", *(PROGRAMS[name] for name in chosen)],
         cwd=source,
         env=environment,
         capture_output=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,7 +20,7 @@ QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
 def built_for(system: str, processor: str, into: Path) -> Path:
     program = into / f"ncp-sim-{system}-{processor}"
     environment = {**os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
-    command = [build.go_tool(), "build", "-trimpath", "-o", str(program), build.PROGRAMS["ncp-sim"]]
+    command = [build.go_tool(), "build", *build.FLAGS, "-o", str(program), build.PROGRAMS["ncp-sim"]]
     subprocess.run(command, cwd=paths.CHECKOUT, env=environment, check=True)
     return program
 
@@ -28,9 +29,23 @@ def test_builds_for_macos(tmp_path: Path) -> None:
     assert built_for("darwin", "arm64", tmp_path).stat().st_size > 1 << 20
 
 
+def test_no_sum_is_fused_for_arm64(tmp_path: Path) -> None:
+    """That would round once instead of twice."""
+    command = [
+        build.go_tool(),
+        "tool",
+        "objdump",
+        "-s",
+        "^(ncp-testbed/|math\\.)",
+        str(built_for("linux", "arm64", tmp_path)),
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "FMULD" in said
+    assert {line.split()[3] for line in said.splitlines() if re.search(r"\bFN?M(ADD|SUB)[DS]\b", line)} == set()
+
+
 @pytest.mark.skipif(QEMU is None, reason="qemu-aarch64 is not installed")
 def test_arm64_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Also where an ARM compiler fuses a multiplication with an addition, which rounds once instead of twice."""
     here = build.build_programs("ncp-sim")["ncp-sim"]
     arm = [str(QEMU), str(built_for("linux", "arm64", tmp_path))]
     for policy in build.policy_facts(here):
