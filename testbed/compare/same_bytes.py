@@ -13,7 +13,9 @@ from typing import Any
 from testbed.judge.algebra import Word, verdict_of
 
 DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap", ".sqlog")
-"""What is measured, sampled, captured, traced and judged. Logs, plots and pages are no data."""
+"""What is measured, sampled, captured, traced and judged."""
+NO_DATA = ("logs/", "plots/")
+"""Folders of what is said of it, and of what is drawn of it."""
 OF_THE_MACHINE = ("provenance.json",)
 """Data that tells of the machine and of the time of day."""
 OF_THE_COMPUTER = {"sim.json": ("cpu_s", "peak_bytes")}
@@ -31,7 +33,7 @@ def digests(folder: Path) -> dict[str, str]:
     return {
         name: hashlib.sha256(_data(path)).hexdigest()
         for name, path in sorted(found.items())
-        if name not in OF_THE_MACHINE and not name.startswith("logs/")
+        if name not in OF_THE_MACHINE and not name.startswith(NO_DATA)
     }
 
 
