@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tarfile
@@ -191,20 +192,30 @@ RULE_OF_NAMES = (
     ("testbed/engines/sim/run.py", "testbed/simulator/run.py"),
 )
 """Files that hold it: where each is now, and where it was before."""
+PARTS_OF_THE_RULE = {"NOT_OF_THE_QUESTION", "SOURCES", "run_id", "texts", "_files", "is_source"}
+"""What of these files it is."""
 
 
 def _names_as_here(commit: str) -> bool:
-    """Whether a commit names runs by this checkout's rule: by the same files, whatever they import."""
+    """Whether a commit names runs by this checkout's rule."""
     for places in RULE_OF_NAMES:
         here = (paths.CHECKOUT / places[0]).read_bytes()
         there = next((text for place in places if (text := _git("show", f"{commit}:{place}")) is not None), b"")
-        if _without_imports(here) != _without_imports(there):
+        if _rule_in(here) != _rule_in(there):
             return False
     return True
 
 
-def _without_imports(text: bytes) -> list[bytes]:
-    return [line for line in text.splitlines() if not line.startswith((b"from ", b"import "))]
+def _rule_in(source: bytes) -> dict[str, str]:
+    """By its parts' names, without comments and docstrings."""
+    found: dict[str, str] = {}
+    for part in ast.parse(source).body:
+        if isinstance(part, ast.FunctionDef) and part.name in PARTS_OF_THE_RULE:
+            steps = part.body[1:] if ast.get_docstring(part) else part.body
+            found[part.name] = "\n".join(ast.unparse(step) for step in (part.args, *steps))
+        elif isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) in PARTS_OF_THE_RULE:
+            found[ast.unparse(part.targets[0])] = ast.unparse(part.value)
+    return found
 
 
 def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> str | None:
