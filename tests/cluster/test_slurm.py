@@ -137,5 +137,5 @@ def test_where_there_is_no_slurm_it_says_where_to_go(
 
 
 def test_another_value_is_refused() -> None:
-    with pytest.raises(BadInput, match="'pbs': should stand alone, or have slurm"), where.runs_made("pbs"):
+    with pytest.raises(BadInput, match="'pbs': should stand alone, or be followed by slurm"), where.runs_made("pbs"):
         pass

@@ -30,7 +30,7 @@ Start = Callable[..., Started]
         (("startup", "--set", "links.fast.delay=-50ms"), "negative"),
         (
             ("startup", "--set", "policy=previus"),
-            "there is no policy 'previus'; policies: delivery-rate, nkp24, previous",
+            "there is no policy 'previus'; policies: blest, delivery-rate, ecf, minrtt, nkp24, previous",
         ),
         (("startup", "--runtime", "podman"), "--runtime podman: should be docker or process"),
         (("startup", "--seed", "x"), "--seed"),

@@ -74,4 +74,4 @@ def test_a_table_is_run_resumed_and_judged(
     assert len(kept) == (3 if expected == "ok" else 1)
     other = run_sh(str(path), "--runtime", "docker", "--resume", folder.name, *ON_ANY_MACHINE)
     assert other.returncode == 2
-    assert "another runtime" in other.stderr
+    assert "another value of runtime" in other.stderr
