@@ -26,7 +26,7 @@ PROGRAMS = {
     "ndn-agent": "./ndn-agent/cmd/ndn-agent",
     "tcp-download": "./tcp/cmd/tcp-download",
 }
-FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-d=fmahash=n")
+FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-d=fmahash=qn")
 """Of the compiler. The last: it fuses no multiplication with an addition, as it would for ARM, where the sum is then
 rounded once instead of twice, and a simulation's bytes would be others than on x86-64."""
 IMAGES = "ncp-testbed"
