@@ -63,7 +63,7 @@ def test_what_is_marked_nightly_is_called_at_night() -> None:
 def test_tests_of_a_night(checkout: Path, verb: str) -> None:
     code, said, out = run(checkout, verb)
     assert code == 0, out
-    faults = "tests/load tests/dashboards tests/emulation tests/cluster tests/vkernel"
+    faults = "tests/load tests/dashboards tests/emulation tests/cluster tests/vkernel tests/cli"
     folders = {"breakage": faults, "saboteurs": "tests/sabotage"}[verb]
     assert (said[0], said[-1]) == ("run.sh doctor --fix ()", f"python -m pytest -m nightly {folders} ()")
     assert run(checkout, verb, CODE="1")[0] == 1
