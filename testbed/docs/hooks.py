@@ -4,6 +4,7 @@
 - Pages from outside of docs/ become pages of the site.
 - A link to any other file of the repository leads to it where ``repo_url`` says where that is; else it is the file's
   name.
+- GitHub wants a bar in code to be escaped inside a table; Python-Markdown shows the backslash.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def relinked(markdown: str, folder: str, repository: str) -> str:
 
     def of(match: re.Match[str]) -> str:
         whole, link = match.group(0), match.group("link")
-        if match.group("code") is not None or re.match(r"[a-z]+:|#", link):
+        if match.group("code") is not None:
+            return whole if whole.startswith("```") else whole.replace(r"\|", "|")
+        if re.match(r"[a-z]+:|#", link):
             return whole
         place, mark, anchor = link.partition("#")
         page = within(place, folder)

@@ -47,6 +47,8 @@ def test_the_navigation_goes_by_the_headings() -> None:
         ("[`a`](../b/a)", "docs", "[`a`](https://e.org/r/blob/main/b/a)", "`a`"),
         ("[a](../b/c)", "docs", "[a](https://e.org/r/blob/main/b/c)", "a (`b/c`)"),
         ("`[a](../b)`", "docs", "`[a](../b)`", None),
+        (r"| `a\|b` |", "docs", "| `a|b` |", None),
+        ("```\na\\|b\n```\n", "docs", "```\na\\|b\n```\n", None),
         ("```\n[a](../b)\n```\n", "docs", "```\n[a](../b)\n```\n", None),
     ],
 )
