@@ -20,6 +20,7 @@ NAMES = (
     "settles",
     "level",
     "goodput",
+    "bottleneck",
     "fair_share",
     "link_filled",
     "mptcp_carried",

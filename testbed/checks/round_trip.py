@@ -80,4 +80,4 @@ def base_rtt_ms(plan: Plan, session: Session, connection: str) -> float:
     """A connection's mean RTT without a queue, in ms."""
     delays_ms = {link["name"]: float(link["delay_ms"]) for link in plan["links"]}
     path = next(asked.path_of(c) for c in session["connections"] if str(c["index"]) == connection)
-    return 2 * sum(delays_ms[link] for link in path) + float(session["ack_interval_ms"]) / 2
+    return 2 * sum(delays_ms[link] for link in path) + float(session.get("ack_interval_ms", 0.0)) / 2

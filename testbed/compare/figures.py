@@ -42,6 +42,11 @@ FIGURES: Mapping[str, Figure] = {
     "throughput_mbps": Figure("Throughput", "Mbit/s", "higher", 0.005),
     "goodput_mbps": Figure("Goodput", "Mbit/s", "higher", 0.005),
     "retransmissions": Figure("Retransmissions", "", "lower", 0.05, 1.0),
+    "utilization": Figure("Use of the bottleneck", "share", "higher", 0.005),
+    "queue_ms": Figure("Queueing delay", "ms", "lower", 0.02, 1.0),
+    "jain": Figure("Jain's index", "", "higher", 0.005),
+    "rival_share": Figure("What a rival keeps of an even share", "", None, 0.02),
+    "converged_s": Figure("A late comer converged after", "s", "lower", 0.02, 0.2),
     "checks_held": Figure("Checks that hold", "share", "higher", 0.0, 0.001),
     "completed": Figure("Came to its end, payload intact", "share of runs", "higher", 0.0, 0.001),
 }

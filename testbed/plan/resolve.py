@@ -150,12 +150,14 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], l
         for key, names, known in (
             ("session", [asked.get("session")], sessions),
             ("sessions", asked.get("sessions") or [], sessions),
+            ("late", [asked.get("late")], sessions),
             ("link", [asked.get("link")], links),
         ):
+            kind = "link" if known is links else "session"
             for name in names:
                 if name is not None and name not in known:
                     raise BadInput(
-                        f"{loaded.path}: checks.{check.name}.{key}: there is no {key.removesuffix('s')} {name!r}; "
+                        f"{loaded.path}: checks.{check.name}.{key}: there is no {kind} {name!r}; "
                         f"there are {', '.join(known)}"
                     )
 

@@ -3,6 +3,7 @@
 from tests.sabotage.entry import Entry, Swap
 
 _NKP24, _PREVIOUS = "ncp-agent/policy/nkp24.go", "ncp-agent/policy/previous.go"
+_CONTROL = "ncp-agent/policy/control.go"
 
 ENTRIES = (
     Entry(
@@ -126,5 +127,19 @@ ENTRIES = (
         "a receiver that tells twice the goodput that it had",
         (Swap("ncp-agent/record/result.go", "float64(bytes) * 8 / d", "2 * float64(bytes) * 8 / d"),),
         scenario="two-paths",
+    ),
+    Entry(
+        "never-more-than-eight",
+        "policies",
+        "a sender that never has more than eight packets under way",
+        (Swap("ncp-agent/policy/path.go", "if inFlight >= p.cap() {", "if inFlight >= min(p.cap(), 8) {"),),
+        scenario="late-comer",
+    ),
+    Entry(
+        "never-less",
+        "policies",
+        "a sender that keeps a queue for itself whoever comes",
+        (Swap(_CONTROL, "return 0.004 + 4/p.rates.value() + base/16", "return 0.5 + base/16"),),
+        scenario="late-comer",
     ),
 )
