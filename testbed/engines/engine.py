@@ -18,6 +18,7 @@ from testbed.influx.endpoint import Endpoint
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
 from testbed.plan.model import Plan, Traces
+from testbed.plan.program import not_built
 from testbed.plan.resolve import Choices, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.plan.traffic import runtime_of
@@ -162,7 +163,9 @@ class Engine(ABC):
         """A line for each thing that it can't carry, known before it is tried; none if it carries the whole plan."""
 
     def refuse(self, plan: Plan) -> None:
-        """Raise :class:`CannotRun` with all that it refuses."""
+        """Raise :class:`CannotRun` with all that it refuses, and for what is not built yet."""
+        if missing := not_built(plan):
+            raise CannotRun(missing)
         if refused := self.refuses(plan):
             raise CannotRun("\n".join(refused), self.instead())
 

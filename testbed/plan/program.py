@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import BadInput
+from testbed.paths import CHECKOUT
 from testbed.plan import model
-from testbed.plan.model import Session
+from testbed.plan.model import Plan, Session
 from testbed.plan.resolved import Topology
 from testbed.plan.sessions import connection_of
 from testbed.scenario.load import LoadedScenario
@@ -24,6 +25,10 @@ PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
 START_UP_S = 2.0
 """What both ends may take before the first byte, about."""
 MOST_FILES, MOST_FOLDER_BYTES = 20_000, 512 << 20
+PEERS = CHECKOUT / ".build" / "peers"
+"""Where transports of others are built; what is not there yet is nobody's mistake."""
+NOT_BUILT = ""
+"""In the place of a digest."""
 PASSED_OVER = frozenset({"__pycache__", ".git"})
 
 
@@ -43,20 +48,33 @@ def section_of(loaded: LoadedScenario) -> model.Program:
     assert asked.command is not None
     where = f"{loaded.path}: program.folder"
     folder = (loaded.path.parent / asked.folder).resolve()
-    if not folder.is_dir():
+    awaited = not folder.is_dir() and PEERS in folder.parents
+    if not folder.is_dir() and not awaited:
         raise BadInput(f"{where}: there is no folder {folder}; it is relative to the scenario's file")
-    if folder.stat().st_mode & 0o5 != 0o5:
+    if not awaited and folder.stat().st_mode & 0o5 != 0o5:
         raise BadInput(f"{where}: the program's user can't read {folder}; try chmod o+rx {folder}")
     first = asked.command[0]
-    if "/" in first and not (folder / first).is_file():
+    if not awaited and "/" in first and not (folder / first).is_file():
         raise BadInput(f"{loaded.path}: program.command: there is no {first!r} in {folder}")
     return {
         "name": name_of(asked),
         "command": asked.command,
         "folder": str(folder),
-        "sha256": _digest(folder, where),
+        "sha256": NOT_BUILT if awaited else _digest(folder, where),
         "environment": asked.environment,
     }
+
+
+def not_built(plan: Plan) -> str:
+    """What to do before a plan's program is there to be run; "" where it is."""
+    section = plan.get("program")
+    if section is None or section["sha256"] != NOT_BUILT:
+        return ""
+    folder = Path(section["folder"])
+    return (
+        f"{folder.name} is not built: there is no {folder}; see docs/program.md, or try .venv/bin/ansible-playbook "
+        f"playbooks/peers.yml --tags {folder.name}"
+    )
 
 
 def name_of(program: Program) -> str:

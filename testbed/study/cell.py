@@ -8,6 +8,7 @@ from pathlib import Path
 from testbed import engines, traffic
 from testbed.engines import Engine, Programs, Run
 from testbed.plan.model import Plan
+from testbed.plan.program import not_built
 from testbed.plan.resolve import Choices
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario
@@ -51,8 +52,10 @@ class Cell:
         """Its next run, not yet made, with its result folder in ``results``."""
         return self.engine.run(self.plan(), self.loaded, self.programs, QuietProgress(), results)
 
-    def refuses(self) -> list[str]:
-        """A line for each thing that can't be made of it, whatever the engine."""
+    def refuses(self, plan: Plan) -> list[str]:
+        """A line for each thing that can't be made of its plan, whatever the engine."""
+        if missing := not_built(plan):
+            return [missing]
         sessions = len(self.loaded.scenario.sessions)
         if self.carrier is None or sessions <= 1:
             return []

@@ -119,7 +119,7 @@ class Runs(Study[Cell, Found]):
     def _of(self, key: Cell) -> tuple[str, float]:
         if key not in self._known:
             plan = key.plan()
-            self._known[key] = ("; ".join([*key.refuses(), *key.engine.refuses(plan)]), expected_transfer_s(plan))
+            self._known[key] = ("; ".join([*key.refuses(plan), *key.engine.refuses(plan)]), expected_transfer_s(plan))
         return self._known[key]
 
 

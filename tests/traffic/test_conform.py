@@ -47,6 +47,13 @@ def test_the_example_keeps_all_of_it(ask: Callable[..., tuple[int, str]], tmp_pa
 
 
 @pytest.mark.emulation
+def test_the_kernels_tcp_keeps_all_of_it_and_sends_for_a_time(ask: Callable[..., tuple[int, str]]) -> None:
+    code, said = ask(paths.CHECKOUT / "peers" / "kernel-tcp", "conform", "python3 kernel_tcp.py")
+    assert code == 0, said
+    assert "not supported" not in said
+
+
+@pytest.mark.emulation
 def test_one_that_keeps_little_is_told_what(
     ask: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

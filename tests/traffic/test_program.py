@@ -14,7 +14,12 @@ from testbed.bundle.verified import Verified
 from testbed.checks.as_captured import words_and_packets
 from testbed.checks.evidence import Evidence
 from testbed.checks.payload_intact import PayloadIntact, payload_intact
-from testbed.errors import BadInput, RunFailed, TestbedError, Unsupported
+from testbed.engines import Programs
+from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
+from testbed.plan import program as program_plan
+from testbed.plan.resolve import Choices
+from testbed.scenario.load import load
+from testbed.study.cell import Cell
 from testbed.tables.load import contenders, scenario_of
 from testbed.tables.load import load as load_table
 from testbed.traffic import program
@@ -325,6 +330,24 @@ def test_a_folder_that_the_program_can_not_read_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with pytest.raises(BadInput, match=r"program\.folder: the program's user can't read .*try chmod o\+rx"):
         planned(tmp_path)
+
+
+def test_what_is_not_built_yet_is_no_mistake_and_can_not_be_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(program_plan, "PEERS", tmp_path / "peers")
+    text = SCENARIO.replace("python3 mine.py", "./mine").replace("transport:", "folder: peers/mine\n  transport:")
+    plan = planned(tmp_path, text=text)
+    with pytest.raises(CannotRun, match=r"mine is not built: .*--tags mine"):
+        engines.named("vkernel").refuse(plan)
+    cell = Cell(("mine",), load(str(tmp_path / "mine.yaml")), Choices(engine="vkernel"), Programs({}, {}))
+    assert cell.refuses(plan)[0].startswith("mine is not built")
+    (tmp_path / "peers" / "mine").mkdir(parents=True)
+    with pytest.raises(BadInput, match=r"there is no '\./mine'"):
+        planned(tmp_path, text=text)
+    (tmp_path / "peers" / "mine" / "mine").touch()
+    assert not cell.refuses(planned(tmp_path, text=text))
 
 
 def test_the_pages_scenario_is_one(tmp_path: Path) -> None:
