@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/influxdata/line-protocol/v2/lineprotocol"
@@ -12,7 +13,7 @@ import (
 
 // Points encodes points as line protocol with nanosecond timestamps.
 type Points struct {
-	encoder lineprotocol.Encoder
+	lines   []byte
 	count   int
 	skipped int   // points that could not be encoded
 	err     error // why the first of them
@@ -43,45 +44,87 @@ func Text(name, v string) Field {
 	return Field{name, value, ok}
 }
 
-// Tags are a point's tags in the order that line protocol wants.
-type Tags [][2]string
+// Tags are a point's tags. They are checked and encoded once: most points have
+// those of an earlier one.
+type Tags struct {
+	text string // as it follows the measurement
+	err  error  // why line protocol can't carry them
+}
 
 // MakeTags sorts tags by name; empty values, which line protocol can't carry,
 // are left out.
 func MakeTags(tags map[string]string) Tags {
-	var sorted Tags
+	const measurement = "m"
+	var e lineprotocol.Encoder
+	e.StartLine(measurement)
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		if tags[name] != "" {
-			sorted = append(sorted, [2]string{name, tags[name]})
+			e.AddTag(name, tags[name])
 		}
 	}
-	return sorted
+	if err := e.Err(); err != nil {
+		return Tags{err: err}
+	}
+	return Tags{text: string(e.Bytes()[len(measurement):])}
 }
 
-// Add encodes one point. One that has no field left, or that line protocol
-// can't carry, is left out; Take tells.
+// Add encodes one point. Its measurement and the names of its fields are words:
+// letters, digits, underscores. A point that has no field left, or that line
+// protocol can't carry, is left out; Take tells.
 func (p *Points) Add(measurement string, tags Tags, at time.Time, fields ...Field) {
-	if !slices.ContainsFunc(fields, func(f Field) bool { return f.ok }) {
-		p.skip(measurement, errors.New("no field has a value"))
-		return
-	}
-	p.encoder.SetPrecision(lineprotocol.Nanosecond)
-	p.encoder.StartLine(measurement)
-	for _, tag := range tags {
-		p.encoder.AddTag(tag[0], tag[1])
-	}
-	for _, f := range fields {
-		if f.ok {
-			p.encoder.AddField(f.Name, f.value)
-		}
-	}
-	p.encoder.EndLine(at)
-	if err := p.encoder.Err(); err != nil {
-		p.encoder.ClearErr() // the encoder has taken the line back
+	line, err := appendPoint(p.lines, measurement, tags, at, fields)
+	if err != nil {
 		p.skip(measurement, err)
 		return
 	}
+	p.lines = line
 	p.count++
+}
+
+func appendPoint(to []byte, measurement string, tags Tags, at time.Time, fields []Field) ([]byte, error) {
+	if !isWord(measurement) {
+		return nil, errors.New("the measurement is no word")
+	}
+	if tags.err != nil {
+		return nil, tags.err
+	}
+	to = append(to, measurement...)
+	to = append(to, tags.text...)
+	separator := byte(' ')
+	for i := range fields {
+		f := &fields[i]
+		if !f.ok {
+			continue
+		}
+		if !isWord(f.Name) {
+			return nil, fmt.Errorf("the field name %q is no word", f.Name)
+		}
+		to = append(to, separator)
+		to = append(to, f.Name...)
+		to = append(to, '=')
+		to = f.value.AppendBytes(to)
+		separator = ','
+	}
+	if separator == ' ' {
+		return nil, errors.New("no field has a value")
+	}
+	ns := at.UnixNano()
+	if !time.Unix(0, ns).Equal(at) {
+		return nil, fmt.Errorf("the time %s: %w", at.Format(time.RFC3339), lineprotocol.ErrValueOutOfRange)
+	}
+	to = append(to, ' ')
+	to = strconv.AppendInt(to, ns, 10)
+	return append(to, '\n'), nil
+}
+
+// isWord tells a name that line protocol takes as it is, without escapes.
+func isWord(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return name != ""
 }
 
 func (p *Points) skip(measurement string, err error) {
@@ -95,11 +138,11 @@ func (p *Points) skip(measurement string, err error) {
 // are good until the next Add. An error tells of points that were left out;
 // the lines are good all the same.
 func (p *Points) Take() (lines []byte, count int, err error) {
-	lines, count = p.encoder.Bytes(), p.count
+	lines, count = p.lines, p.count
 	if p.skipped > 0 {
 		err = &SkippedError{p.skipped, p.err}
 	}
-	p.encoder.Reset()
+	p.lines = p.lines[:0]
 	p.count, p.skipped, p.err = 0, 0, nil
 	return lines, count, err
 }

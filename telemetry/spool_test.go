@@ -20,12 +20,12 @@ import (
 func TestFaultyPointIsSkippedAlone(t *testing.T) {
 	at := time.Unix(1, 0)
 	faults := map[string]func(p *Points){
-		"no field":    func(p *Points) { p.Add("bad", nil, at, Float("x", math.NaN())) },
-		"measurement": func(p *Points) { p.Add("", nil, at, Int("x", 1)) },
-		"tag":         func(p *Points) { p.Add("bad", Tags{{"a", "b\nc"}}, at, Int("x", 1)) },
-		"tag order":   func(p *Points) { p.Add("bad", Tags{{"b", "1"}, {"a", "1"}}, at, Int("x", 1)) },
-		"field name":  func(p *Points) { p.Add("bad", nil, at, Int("", 1), Int("x", 1)) },
-		"time":        func(p *Points) { p.Add("bad", nil, time.Unix(1<<40, 0), Int("x", 1)) },
+		"no field":    func(p *Points) { p.Add("bad", Tags{}, at, Float("x", math.NaN())) },
+		"measurement": func(p *Points) { p.Add("", Tags{}, at, Int("x", 1)) },
+		"tag":         func(p *Points) { p.Add("bad", MakeTags(map[string]string{"a": "b\nc"}), at, Int("x", 1)) },
+		"word":        func(p *Points) { p.Add("bad", Tags{}, at, Int("x", 1), Int("a b", 1)) },
+		"field name":  func(p *Points) { p.Add("bad", Tags{}, at, Int("", 1), Int("x", 1)) },
+		"time":        func(p *Points) { p.Add("bad", Tags{}, time.Unix(1<<40, 0), Int("x", 1)) },
 	}
 	for name, fault := range faults {
 		for position := range 3 {
@@ -41,7 +41,7 @@ func TestFaultyPointIsSkippedAlone(t *testing.T) {
 					if i == position {
 						fault(&p)
 					}
-					p.Add("good", nil, at, Int("n", i))
+					p.Add("good", Tags{}, at, Int("n", i))
 				}
 				err = s.Append(&p)
 				if skipped, ok := errors.AsType[*SkippedError](err); !ok || skipped.Points != 1 {
@@ -51,7 +51,7 @@ func TestFaultyPointIsSkippedAlone(t *testing.T) {
 				if text, _ := os.ReadFile(path); string(text) != want || s.Points() != 3 || s.Lost() != 1 {
 					t.Errorf("%d points, %d lost, spool %q", s.Points(), s.Lost(), text)
 				}
-				p.Add("good", nil, at, Int("n", 3))
+				p.Add("good", Tags{}, at, Int("n", 3))
 				if err := s.Append(&p); err != nil || s.Points() != 4 {
 					t.Errorf("afterwards %v, %d points", err, s.Points())
 				}
@@ -79,7 +79,7 @@ func TestSpoolCutsAnUnfinishedEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			var p Points
-			p.Add("m", Tags{{"run", "r"}}, time.Unix(0, 1), Int("i", 1))
+			p.Add("m", MakeTags(map[string]string{"run": "r"}), time.Unix(0, 1), Int("i", 1))
 			if err := s.Append(&p); err != nil {
 				t.Error(err)
 			}
@@ -105,7 +105,7 @@ func TestDiskStaysFull(t *testing.T) {
 		for range batches {
 			var p Points
 			for range 500 {
-				p.Add("m", nil, time.Unix(0, 1), Text("filler", strings.Repeat("x", 100)))
+				p.Add("m", Tags{}, time.Unix(0, 1), Text("filler", strings.Repeat("x", 100)))
 			}
 			err = s.Append(&p)
 		}

@@ -42,7 +42,7 @@ func TestDiskFull(t *testing.T) {
 		for batch := range batches {
 			var p telemetry.Points
 			for i := range size {
-				p.Add("m", nil, time.Unix(0, int64(batch*size+i)), telemetry.Int("i", i), telemetry.Text("filler", "some text"))
+				p.Add("m", telemetry.Tags{}, time.Unix(0, int64(batch*size+i)), telemetry.Int("i", i), telemetry.Text("filler", "some text"))
 			}
 			err := s.Append(&p)
 			if err != nil && failures == 0 {
