@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.claims.report import write_report as write_claims
-from testbed.report import write_report
-from testbed.tables.report import write_report as write_table
-
 
 def write_page(folder: Path) -> Path:
     """Plots and ``report.html`` anew, from the folder's own files; returns the page's path.
 
     Raises BadInput where a file is missing or broken.
     """
+    # What writes the pages of claims takes as long to load as a run's page to be written.
     if (folder / "claims.json").is_file():
+        from testbed.claims.report import write_report as write_claims
+
         return write_claims(folder)
     if (folder / "table.json").is_file():
+        from testbed.tables.report import write_report as write_table
+
         return write_table(folder)
+    from testbed.report import write_report
+
     return write_report(folder)

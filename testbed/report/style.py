@@ -11,7 +11,6 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -140,13 +139,17 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as SVG text; ``name`` keeps its element ids apart from other figures' on one page."""
     buffer = io.StringIO()
     with mpl.rc_context({**_settings(), "svg.hashsalt": name}):
+        drawing: Any = FigureCanvasSVG(figure)  # Any: its methods have no types
         _lay_out(figure)
-        figure.savefig(buffer, format="svg", metadata={"Title": description, "Creator": "ncp-testbed", "Date": None})
+        # `savefig` would draw it once more, to lay it out again.
+        drawing.print_svg(buffer, metadata={"Title": description, "Creator": "ncp-testbed", "Date": None})
     return buffer.getvalue()
 
 
 def to_pdf(figure: Figure, description: str) -> bytes:
     """The figure as a paper takes it: without the title, which its caption says, and with legends that fit in."""
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf  # of no use to any other run
+
     buffer = io.BytesIO()
     with mpl.rc_context(_settings()):
         FigureCanvasPdf(figure)
@@ -176,10 +179,9 @@ def _narrow_legend(axes: Axes, width: float) -> None:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Place the parts once and for all: where that is left to ``savefig``, it draws the whole figure twice."""
+    """Place the parts once and for all, by the texts' sizes in an SVG."""
     engine = figure.get_layout_engine()
     if engine is not None:
-        FigureCanvasSVG(figure)
         figure.set_dpi(FigureCanvasSVG.fixed_dpi)
         engine.execute(figure)
         figure.set_layout_engine("none")
