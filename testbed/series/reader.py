@@ -16,7 +16,8 @@ NANOSECONDS = 1_000_000_000
 class Samples(NamedTuple):
     """Samples in time order: ``t_ns`` (int64, Unix nanoseconds) and ``values`` (float64), of one length.
 
-    Samples of the same time (of two sessions, say) are in the order of their values.
+    Samples of the same time (of two sessions, say) are in the order of their values. Both are read-only: a reader may
+    give them again.
     """
 
     t_ns: NDArray[np.int64]
@@ -28,8 +29,22 @@ class Samples(NamedTuple):
         times = np.array(t_ns, dtype=np.int64)
         # float() one by one: every reader then rounds large integers alike.
         numbers = np.array([float(value) for value in values], dtype=np.float64)
+        return cls._sorted(times, numbers)
+
+    @classmethod
+    def together(cls, parts: Sequence[Samples]) -> Samples:
+        """All samples of at least one part."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls._sorted(np.concatenate([p.t_ns for p in parts]), np.concatenate([p.values for p in parts]))
+
+    @classmethod
+    def _sorted(cls, times: NDArray[np.int64], numbers: NDArray[np.float64]) -> Samples:
         order = np.lexsort((numbers, times))
-        return cls(times[order], numbers[order])
+        sorted_out = cls(times[order], numbers[order])
+        for column in sorted_out:
+            column.flags.writeable = False
+        return sorted_out
 
     def since(self, start_ns: int) -> NDArray[np.float64]:
         """Sample times in seconds since ``start_ns``."""

@@ -152,6 +152,30 @@ def test_times_keep_their_nanoseconds(tmp_path):
     assert math.isclose(samples.since(START_NS)[1], 1e-9, rel_tol=1e-12)
 
 
+def test_a_line_that_begins_as_an_earlier_one_may_have_other_tags(tmp_path):
+    path = tmp_path / "t.lp"
+    text = r"""
+m,g=a\ b v=1 1
+m,g=a\ c v=2 2
+m,g=a\ b v=3 3
+m,g=a v=4 4
+m,g=a v=5 5
+m,g="a v=6 6
+# m,g=a v=7 7
+m,h=x,g=a v=8 8
+m,g=a,h=x v=9 9
+m,g=a v=10,w=1 5
+"""
+    path.write_text(text)
+    reader = FromFile(path)
+    found = {group: s.values.tolist() for group, s in reader.read(Series("x", "m", "v", "g", "", "")).items()}
+    assert found == {'"a': [6.0], "a": [4.0, 10.0, 8.0, 9.0], "a b": [1.0, 3.0], "a c": [2.0]}
+    assert reader.count_points() == 9
+    assert [time for time, _, _ in reader.points()["m"]] == [1, 2, 3, 4, 5, 6, 8, 9]
+    with pytest.raises(ValueError, match="read-only"):
+        reader.read(Series("x", "m", "v", "g", "", ""))["a"].values[0] = 0
+
+
 @pytest.mark.parametrize(
     ("text", "says"), [("m v=1 5\nm v= 6\n", ":2: not line protocol"), ("m v=1\n", ":1: the point has no timestamp")]
 )
