@@ -32,7 +32,7 @@ SHIPPED = {
 MARK = "# yaml-language-server: $schema="
 MARKED = [
     path
-    for folder in ("examples", "interop", "published", "scenarios", "testbed", "tests")
+    for folder in ("examples", "interop", "peers", "published", "scenarios", "testbed", "tests")
     for path in sorted((paths.CHECKOUT / folder).rglob("*.yaml"))
     if path.read_text(encoding="utf-8").startswith(MARK)
 ]
