@@ -34,8 +34,8 @@ def write_windows_csv(reader: Reader, sessions: list[str], path: Path) -> int:
             continue
         for column, series in _SERIES.items():
             for connection, samples in reader.read(named(series), {"session": session}).items():
-                for t_ns, value in zip(samples.t_ns, samples.values, strict=True):
-                    elapsed = int(t_ns) - start
+                for t_ns, value in zip(samples.t_ns.tolist(), samples.values.tolist(), strict=True):
+                    elapsed = t_ns - start
                     if elapsed >= 0:
                         row = rows.setdefault((session, elapsed, connection), {})
                         row[column] = f"{value:.{_DECIMALS[column]}f}"

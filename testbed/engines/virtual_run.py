@@ -139,7 +139,7 @@ class VirtualRun(ABC):
             reader = FromFile(self.folder / "telemetry.lp")
             judged = judge_from(self.plan, self.folder, reader, trust, reader.count_points(), points)
             database.store_judged(judged)
-            judging.leave_report(self.folder)
+            judging.leave_report(self.folder, reader)
             step.note = judged.verdict.summary
         return judged.verdict
 

@@ -37,13 +37,14 @@ class ResultFolder:
         return self.plan["sessions"]
 
 
-def read_folder(path: Path) -> ResultFolder:
-    """The folder's contents; BadInput names the file that is missing or broken."""
+def read_folder(path: Path, reader: FromFile | None = None) -> ResultFolder:
+    """The folder's contents; BadInput names the file that is missing or broken. ``reader``: of its telemetry, where
+    that was read already."""
     plan = read_plan(path / "plan.json")
     telemetry, provenance = path / "telemetry.lp", path / "provenance.json"
     evidence = None
     if telemetry.exists():
-        evidence = Evidence(plan, FromFile(telemetry), agent_results(path / "agents"))
+        evidence = Evidence(plan, reader or FromFile(telemetry), agent_results(path / "agents"))
     return ResultFolder(
         path=path,
         plan=plan,

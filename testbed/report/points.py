@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -37,7 +38,7 @@ def as_csv(figure: Figure) -> str:
         across = not _names(axes.xaxis)
         for name, points in _drawn(axes):
             for x, y in points:
-                if x is None or np.isfinite((x, y)).all():
+                if x is None or (math.isfinite(x) and math.isfinite(y)):
                     at = _nearest(names, y if across else x)
                     writer.writerow((panel, name, at, "" if x is None else f"{x:.9g}", f"{y:.9g}"))
     return buffer.getvalue()

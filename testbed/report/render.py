@@ -17,14 +17,16 @@ from testbed.report.page_templates import on_page, page_templates, write_html
 from testbed.report.plot import Plot
 from testbed.report.plots import all_plots
 from testbed.report.shares import share_tables
+from testbed.series import FromFile
 
 
-def write_report(result_dir: Path) -> Path:
-    """Plots and page from the folder's own files; returns the page's path.
+def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
+    """Plots and page from the folder's own files; returns the page's path. ``reader``: of its telemetry, where that was
+    read already.
 
     The same folder gives the same bytes. Raises BadInput where a file is missing or broken.
     """
-    folder = read_folder(result_dir)
+    folder = read_folder(result_dir, reader)
     plots = all_plots(folder) + ([download.time_sequence_plot(folder)] if download.is_download(folder) else [])
     environment = page_templates()
     environment.filters.update(pretty=pretty, seconds=_seconds, signed=_signed)

@@ -24,7 +24,7 @@ from testbed.plan.sent import traffic_of
 from testbed.runner.calibrated import not_calibrated
 from testbed.runner.telemetry import Counts
 from testbed.runner.trust import lateness_lines
-from testbed.series import FromInflux, Reader
+from testbed.series import FromFile, FromInflux, Reader
 from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of
 
@@ -137,11 +137,12 @@ def write_broken(
             run_list.finish(writer, plan, run_list.BROKE_DOWN, None, now_ns, verdict.summary)
 
 
-def leave_report(folder: Path) -> None:
-    """Write a run's plots and page; see :func:`load_report`."""
+def leave_report(folder: Path, reader: FromFile | None = None) -> None:
+    """Write a run's plots and page; see :func:`load_report`. ``reader``: of its telemetry, where that was read
+    already."""
     from testbed.report import write_report
 
-    write_report(folder)
+    write_report(folder, reader)
 
 
 def load_report() -> None:

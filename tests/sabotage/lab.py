@@ -104,7 +104,7 @@ class Lab:
         """Pages and plots decide nothing, and take most of the time."""
         self.patch.setattr("testbed.bundle.page.check", lambda *_, **__: None)
         for page in PAGES:
-            self.patch.setattr(page, lambda folder: folder)
+            self.patch.setattr(page, lambda folder, *_: folder)
         self.patch.setattr("testbed.runner.judging._on_one_clock", lambda *_: [])  # for the database only
         self.patch.setattr("testbed.compare.plots.over_time", lambda _groups: [])
         self.patch.setattr("testbed.compare.plots.intervals", lambda *_: None)
