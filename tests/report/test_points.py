@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 
 from testbed.bundle import paper
 from testbed.checks.evidence import Evidence, agent_results
@@ -139,3 +140,13 @@ def test_a_legend_of_many_fits_into_a_column() -> None:
         assert legend.get_window_extent().width <= style.MOST_LEGEND * figure.bbox.width
         assert len(legend.get_texts()) == 8
         assert axes.get_window_extent().height > figure.bbox.height / 4
+
+
+def test_a_plot_is_drawn_once(monkeypatch):
+    times = []
+    draw = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda *arguments: (times.append(1), draw(*arguments)))
+    with style.new_plot("title", "unit") as (figure, axes):
+        axes.plot([0, 1], [2, 3], label="one")
+        drawn(figure, "name", "what it shows")
+    assert len(times) == 1
