@@ -13,12 +13,11 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed import build, paths, traffic
+from testbed import build, engines, paths, traffic
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences
 from testbed.documents import read_json
-from testbed.engines import virtual_run
-from testbed.engines.sim import run as simulator
+from testbed.engines import Programs, virtual_run
 from testbed.errors import BadInput, TestbedError
 from testbed.history import git
 from testbed.plan.engines import engine_of
@@ -178,13 +177,20 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
         return
     _check_scenario(folder, plan, commit, verified)
     if not engine_of(plan).kernel and not recorded.get("of_commit"):
-        sources = _sources_at(commit)
+        sources = _sources_at(commit, engines.of(plan).sources)
         if sources is None or not _names_as_here(commit):
             verified.unchecked.append(f"commit: {_short(commit)} names runs by another rule than this checkout")
-        elif (name := virtual_run.run_id("sim", plan, sources)) != plan["run"]:
+        elif (name := name_by(Programs({}, {}, sources), plan)) != plan["run"]:
             verified.differences.append(
                 f"commit: run {plan['run']} is recorded, {name} by the plan and the sources of {_short(commit)}"
             )
+
+
+def name_by(programs: Programs, plan: Plan) -> str:
+    """What a plan's run is called if these programs make it."""
+    named = plan.copy()
+    engines.of(plan).name_run(named, programs)
+    return named["run"]
 
 
 RULE_OF_NAMES = (
@@ -293,7 +299,7 @@ def is_cell(folder: Path) -> bool:
 def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:
     """Whether the recorded commit may have the same ``sources`` as this checkout."""
     commit = str(recorded.get("commit") or "")
-    if not sources or not commit or recorded.get("uncommitted_changes"):
+    if not commit or recorded.get("uncommitted_changes"):
         return True
     return commit.isalnum() and _git("diff", "--quiet", commit, "--", *sources) is not None
 
@@ -325,9 +331,9 @@ def _schema_at(commit: str) -> int:
 
 
 @cache
-def _sources_at(commit: str) -> bytes | None:
+def _sources_at(commit: str, sources: tuple[str, ...]) -> bytes | None:
     """As :func:`testbed.engines.virtual_run.texts` gives them of the checkout; None where the commit lacks some."""
-    archive = _git("archive", "--format=tar", commit, "--", *simulator.SOURCES)
+    archive = _git("archive", "--format=tar", commit, "--", *sources)
     if archive is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
@@ -335,7 +341,7 @@ def _sources_at(commit: str) -> bytes | None:
         return b"".join(
             str(path).encode() + b"\0" + (found[path].read() if found[path] else b"")  # type: ignore[union-attr]
             for path in sorted(found)
-            if virtual_run.is_source(path, simulator.SOURCES)
+            if virtual_run.is_source(path, sources)
         )
 
 

@@ -13,21 +13,13 @@ from testbed.bundle import origin
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import read_verdict, recorded_database_points
 from testbed.compare.same_bytes import Repetition, digests
-from testbed.engines import Run
-from testbed.engines.sim.run import run_id as simulated_run_id
-from testbed.engines.vkernel import checkout
-from testbed.engines.vkernel import run as guest_run
-from testbed.engines.vkernel.run import GuestRun
-from testbed.engines.vkernel.run import run_id as guest_run_id
+from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.runner.progress import Progress, QuietProgress
-from testbed.scenario.load import LoadedScenario
 
-SOURCES = (*guest_run.SOURCES, *checkout.SOURCES)
-"""What of the checkout gives a guest's run its name."""
 PLAN = "plan.json"
 
 
@@ -49,15 +41,19 @@ def rerun(folder: Path, verified: Verified) -> None:
         verified.unchecked.append("rerun: there is no plan to run")
         return
     again, loaded = made
+    engine, quiet = engines.of(again), QuietProgress()
+    programs = engine.build(quiet)
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
-        run = _run_of(again, loaded, Path(place))
+        run = engine.run(again, loaded, programs, quiet, Path(place))
         try:
             run.without_database(recorded_database_points(read_verdict(folder)))
         except TestbedError as error:
             verified.differences.append(f"rerun: the run broke down: {error.message}")
             return
         both = Repetition(folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)])
-    _tell(both, run, recorded, verified)
+    _tell(both, run, engine, recorded, verified)
+    if not both.differing:
+        _tell_commit(run.plan, engine, programs, recorded, verified)
 
 
 def _why_not(plan: Plan, recorded: dict[str, Any]) -> str | None:
@@ -73,11 +69,6 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> str | None:
     return None
 
 
-def _run_of(plan: Plan, loaded: LoadedScenario, results: Path) -> Run:
-    engine, quiet = engines.of(plan), QuietProgress()
-    return engine.run(plan, loaded, engine.build(quiet), quiet, results)
-
-
 def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, str]:
     """Without the plan where it names files of the machine: its fields have been compared."""
     return {
@@ -87,20 +78,15 @@ def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, 
     }
 
 
-def _tell(both: Repetition, run: Run, recorded: dict[str, Any], verified: Verified) -> None:
+def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verified) -> None:
     here = origin.here()
     for name in both.differing:
         before, after = (digested.get(name) for digested in both.runs)
         what = "is not there" if before is None else "is not made" if after is None else "is not the same bytes"
         verified.differences.append(f"rerun: {name}: {what}")
-    if isinstance(run, GuestRun):
-        before = str(recorded["engine"].get("kernel_sha256", ""))
-        if before != run.kernel.identity():
-            verified.notes.append(
-                f"rerun: the guest kernel is another build: {before[:12]} there, {run.kernel.identity()[:12]} here"
-            )
-        if not run.exact:
-            verified.differences.append("rerun: a program span: this run does not count as repeatable")
+    verified.notes.extend(f"rerun: {text}" for text in engine.unlike(recorded))
+    if not run.repeatable:
+        verified.differences.append("rerun: a program span: this run does not count as repeatable")
     if both.differing and origin.told_of(recorded) != here:
         verified.differences.append(
             f"rerun: refused as a proof: the result was made by {origin.told_of(recorded)}, this checkout is {here}; "
@@ -110,15 +96,14 @@ def _tell(both: Repetition, run: Run, recorded: dict[str, Any], verified: Verifi
         verified.notes.append(
             f"made again by {here}: all {len(both.runs[0])} files of data are the same bytes ({both.digest()[:16]})"
         )
-        _tell_commit(run, recorded, verified)
 
 
-def _tell_commit(run: Run, recorded: dict[str, Any], verified: Verified) -> None:
+def _tell_commit(plan: Plan, engine: Engine, programs: Programs, recorded: dict[str, Any], verified: Verified) -> None:
     """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
     verified.unchecked[:] = [text for text in verified.unchecked if not text.startswith("commit: ")]
-    plan = run.plan
-    name = guest_run_id(plan, run.kernel) if isinstance(run, GuestRun) else simulated_run_id(plan)
-    if name == plan["run"] and not origin.may_be_ours(recorded, SOURCES if isinstance(run, GuestRun) else ()):
+    name = origin.name_by(programs, plan)
+    by_name = not engine.facts.kernel  # a simulation's commit has been judged by the name that it gives
+    if name == plan["run"] and not by_name and not origin.may_be_ours(recorded, engine.sources):
         verified.differences.append(
             f"commit: {origin.told_of(recorded)} is recorded, and the run was made by this checkout's sources"
         )

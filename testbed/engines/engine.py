@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from testbed import build
 from testbed.checks.result import Verdict
@@ -60,6 +60,11 @@ class Run(Protocol):
         """Its result folder."""
         ...
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether it comes out the same each time; of some it is known when it has been made."""
+        ...
+
     def execute(self) -> Verdict:
         """Make it, to its verdict; raises :class:`TestbedError` where that could not be reached."""
         ...
@@ -79,6 +84,8 @@ class Engine(ABC):
     """The program with the end points of sessions, which knows their policies."""
     programs: tuple[str, ...] = tuple(build.PROGRAMS)
     """What is built for its runs."""
+    sources: tuple[str, ...] = ()
+    """Files and folders of the checkout that its runs' names follow from."""
 
     @property
     def facts(self) -> EngineFacts:
@@ -157,6 +164,11 @@ class Engine(ABC):
 
     def name_run(self, plan: Plan, programs: Programs) -> None:  # noqa: B027 (where time is real any name will do)
         """Give a plan the name of its run, where that follows from the plan: a run that is the same has one name."""
+
+    def unlike(self, recorded: Mapping[str, Any]) -> list[str]:
+        """A line for each thing of this machine, beside the checkout, that its runs' bytes follow from and that is not
+        as a run's provenance has it."""
+        return []
 
     @abstractmethod
     def refuses(self, plan: Plan) -> list[str]:

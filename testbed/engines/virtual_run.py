@@ -75,6 +75,7 @@ class VirtualRun(ABC):
         """``results``: where its result folder goes, without it that of the scenario's results."""
         self.plan, self.loaded, self.progress = plan, loaded, progress
         self.folder: Path = (results or paths.results() / plan["scenario"]) / plan["run"]
+        self.repeatable = True
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""

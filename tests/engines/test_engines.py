@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed import build, engines
+from testbed.doctor.guest_kernel import Kernel
 from testbed.engines import Engine, Options, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.plan import engines as facts
@@ -37,6 +38,15 @@ def test_one_in_real_time_goes_alone(engine: Engine) -> None:
     assert engine.width() == (len(os.sched_getaffinity(0)) if engine.exact() else 1)
     if not engine.facts.virtual_time:
         assert not engine.exact()
+
+
+def test_another_build_of_the_guests_kernel_is_told(exact_kernel: Kernel) -> None:
+    guest = engines.named("vkernel")
+    here = exact_kernel.identity()
+    assert guest.unlike({"engine": {"kernel_sha256": here}}) == []
+    (said,) = guest.unlike({"engine": {"kernel_sha256": "0" * 64}})
+    assert said == f"the guest kernel is another build: {'0' * 12} there, {here[:12]} here"
+    assert engines.named("sim").unlike({}) == []
 
 
 def programs_of(engine: Engine) -> Programs:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 class EmulatedRun:
     """One run of a plan on this machine."""
 
+    repeatable = False
+
     def __init__(
         self, plan: Plan, loaded: Kept, binaries: dict[str, Path], progress: Progress, results: Path | None = None
     ) -> None:

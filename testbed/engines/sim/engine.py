@@ -7,7 +7,7 @@ from pathlib import Path
 from testbed.doctor import Need
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.sim.refusals import refusals
-from testbed.engines.sim.run import SimulatedRun, run_id
+from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
@@ -23,6 +23,7 @@ class Simulator(Engine):
     name = "sim"
     agent = "ncp-sim"
     programs = ("ncp-sim",)
+    sources = SOURCES
 
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
         """Python and Go."""

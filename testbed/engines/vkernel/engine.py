@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from testbed.doctor import Need, machine
 from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.guest_kernel import WHAT_STOCK_COSTS
 from testbed.engines.engine import Engine, Options, Programs
+from testbed.engines.vkernel import checkout
 from testbed.engines.vkernel.build import ready_kernel
 from testbed.engines.vkernel.refusals import refusals
-from testbed.engines.vkernel.run import GuestRun, run_id
+from testbed.engines.vkernel.run import SOURCES, GuestRun, run_id
 from testbed.errors import CannotRun
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
@@ -24,6 +27,7 @@ class GuestKernel(Engine):
     """A User-Mode Linux guest a run; the same bytes each time if its kernel is the one with virtual time."""
 
     name = "vkernel"
+    sources = (*SOURCES, *checkout.SOURCES)
 
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
         """A kernel, and what a run finds on its hosts."""
@@ -61,6 +65,11 @@ class GuestKernel(Engine):
         """By the plan, the sources and the kernel."""
         plan["run"] = run_id(plan, kernel.chosen())
         plan["namespace"] = "ncp-" + plan["run"].rsplit("-", 1)[-1]
+
+    def unlike(self, recorded: Mapping[str, Any]) -> list[str]:
+        """Another build of the kernel."""
+        there, here = str(recorded.get("engine", {}).get("kernel_sha256", "")), kernel.chosen().identity()
+        return [] if there == here else [f"the guest kernel is another build: {there[:12]} there, {here[:12]} here"]
 
     def refuses(self, plan: Plan) -> list[str]:
         """What has no end where the CPU is free."""

@@ -61,8 +61,7 @@ class GuestRun(VirtualRun):
         """``results``: where its result folder goes, without it that of the scenario's results."""
         super().__init__(plan, loaded, progress, results)
         self.kernel = kernel
-        self.exact = kernel.exact
-        """Whether it is repeatable; known after the run."""
+        self.repeatable = kernel.exact
 
     def carry_out(self) -> tuple[Trust, dict[str, Any]]:
         """Boot, run, take what came out. In virtual time nothing is late, and the CPU is never busy."""
@@ -84,7 +83,7 @@ class GuestRun(VirtualRun):
             )
             step.note = f"{ended.uptime_s:.1f} {'virtual' if self.kernel.exact else 'real'} s"
             said = self._said(job, ended)
-        self.exact = self.kernel.exact and not ended.spins
+        self.repeatable = self.kernel.exact and not ended.spins
         if ended.spins:
             self.progress.say(
                 f"  a program span without system calls {ended.spins} times, so this run does not count as repeatable"
@@ -95,7 +94,7 @@ class GuestRun(VirtualRun):
                 "kernel": str(self.kernel.program),
                 "kernel_sha256": self.kernel.identity(),
                 "virtual_time": self.kernel.exact,
-                "repeatable": self.exact,
+                "repeatable": self.repeatable,
                 "spins": ended.spins,
                 "guest_s": ended.uptime_s,
                 "wall_s": round(ended.wall_s, 2),
