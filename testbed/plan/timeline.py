@@ -21,7 +21,7 @@ _AS_ASKED = ("delay_ms", "jitter_ms", "loss", *NUMBERS)
 
 
 class NoSuchTarget(ValueError):
-    """An event names a link or connection that there is none of."""
+    """An event names a link or connection that there is none of, or what its link can't change."""
 
 
 def unfold(
@@ -47,6 +47,11 @@ def unfold(
             if event.link not in by_name:
                 raise NoSuchTarget(f"{where}.link: there is no link {event.link!r}; links: {', '.join(by_name)}")
             link = by_name[event.link]
+            if isinstance(event, SetLink) and event.jitter_ms is not None and link.get("jitter") == "samples":
+                raise NoSuchTarget(
+                    f"{where}.jitter: link {event.link!r} has its jitter from a file, which no event changes; "
+                    "give the link jitter: {uniform: 5ms} or {normal: 5ms} instead"
+                )
         elif event.connection > connections:
             raise NoSuchTarget(
                 f"{where}.connection: there is no connection {event.connection}; there are 1 to {connections}"

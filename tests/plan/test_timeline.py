@@ -104,3 +104,12 @@ def test_mistakes_are_named(actions_of, event: str, says: str) -> None:
     with pytest.raises(BadInput) as raised:
         actions_of(event)
     assert says in raised.value.message
+
+
+def test_jitter_from_a_file_is_not_an_events(actions_of, tmp_path: Path) -> None:
+    (tmp_path / "samples.txt").write_text("1\n5\n")
+    event = "at: 5s, do: set, link: slow, jitter: 5ms"
+    with pytest.raises(BadInput, match=r"timeline\.1 \(set\)\.jitter: link 'slow' has its jitter from a file"):
+        actions_of(event, link=", jitter: {file: samples.txt}")
+    (action,) = actions_of(event, link=", jitter: {normal: 1ms}")
+    assert action["properties"] == {"jitter_ms": 5.0}
