@@ -47,7 +47,7 @@ def against_published(claims: Sequence[Judged]) -> Plot | None:
         axes.set_ylim(-0.6, len(shown) - 0.4)
         axes.set_xlabel("measured / published")
         axes.grid(visible=False, axis="y")
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2)
+        axes.legend(ncols=2, **style.LEGEND)
         return drawn(figure, name, description)
 
 
@@ -93,7 +93,7 @@ def _shares(name: str, folder: Path) -> Plot | None:
             axes.plot(*zip(*theirs, strict=True), label=label, **style.published(_MARKERS[number % len(_MARKERS)]))
         axes.set_ylim(0, 1.05)
         axes.set_xlim(0, None)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=5, columnspacing=1, handlelength=1.5)
+        axes.legend(ncols=5, **{**style.LEGEND, "columnspacing": 1, "handlelength": 1.5})
         return drawn(figure, f"{name}-shares", description)
 
 

@@ -53,7 +53,7 @@ def over_time(groups: Sequence[Group]) -> list[Plot]:
                 style.band(axes, grid_s, low, high, colour, group, alpha=0.2)
             axes.set_ylim(bottom=0)
             axes.set_xlim(0, max(ends))
-            axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.2)
+            axes.legend(ncols=3, **style.LEGEND)
             plots.append(drawn(figure, name, description))
     return plots
 

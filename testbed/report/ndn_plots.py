@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
-from testbed.checks.evidence import Evidence
+from testbed.checks.evidence import Evidence, Timed
 from testbed.plan.model import Plan
 from testbed.report import style
 from testbed.report.folder import ResultFolder
+from testbed.report.over_time import over_time
 from testbed.report.plot import Plot, drawn
 from testbed.series.ndn import SEGMENTS
 
@@ -69,7 +68,7 @@ def _round_trips(log: Path) -> Plot | None:
                 axes.plot(shown[:, 0], shown[:, 1], sign, color=colour, markersize=2, linestyle="none", label=label)
         axes.set_ylim(0, None)
         axes.set_xlim(0, rows[-1][0] or None)
-        _legend(axes)
+        axes.legend(ncols=4, **style.LEGEND)
         return drawn(figure, name, description)
 
 
@@ -94,19 +93,11 @@ def _lines(
 ) -> Plot | None:
     """Series by label, each with the group of it that is drawn, in units of ``per``."""
     samples = {
-        label: found[group]
+        label: Timed(found[group].t_s, found[group].values / per)
         for label, (series, group) in lines.items()
         if group in (found := evidence.samples(series, session))
     }
-    if not any(s.t_s.size for s in samples.values()):
-        return None
-    with style.new_plot(title, unit) as (figure, axes):
-        for number, (label, s) in enumerate(samples.items()):
-            axes.plot(s.t_s, s.values / per, **_look(number), label=label)
-        axes.set_ylim(0, None)
-        axes.set_xlim(0, max(float(s.t_s[-1]) for s in samples.values() if s.t_s.size) or None)
-        _legend(axes)
-        return drawn(figure, name, description)
+    return over_time(name, title, unit, description, samples)
 
 
 def _backlog(plan: Plan, evidence: Evidence, session: str) -> Plot | None:
@@ -120,20 +111,12 @@ def _backlog(plan: Plan, evidence: Evidence, session: str) -> Plot | None:
     description = f"Largest backlog of the socket of face {face} in each interval, with the threshold for marks."
     threshold_bytes = forwarder["marking"].get("threshold_bytes")
     with style.new_plot("Backlog of the forwarder's socket", "kB") as (figure, axes):
-        axes.plot(samples.t_s, samples.values / 1000, **_look(0), label=face)
+        axes.plot(samples.t_s, samples.values / 1000, **style.line(0), label=face)
         if threshold_bytes:
             axes.axhline(
                 threshold_bytes / 1000, color=style.INK, linewidth=0.9, linestyle=(0, (2, 2)), label="threshold"
             )
         axes.set_ylim(0, None)
         axes.set_xlim(0, float(samples.t_s[-1]) or None)
-        _legend(axes)
+        axes.legend(ncols=4, **style.LEGEND)
         return drawn(figure, name, description)
-
-
-def _look(number: int) -> dict[str, Any]:
-    return {"color": style.SERIES_COLOURS[number], "linestyle": style.LINE_STYLES[number]}
-
-
-def _legend(axes: Axes) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.8)

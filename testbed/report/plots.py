@@ -84,7 +84,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session, p
             axes.set_ylim(0, top)
             axes.set_xlim(0, max(float(s.t_s[-1]) for s in samples.values() if s.t_s.size) or None)
             _draw_events(axes, evidence, session["name"])
-            axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.8)
+            axes.legend(ncols=4, **style.LEGEND)
             return drawn(figure, prefix + name, description)
 
     return [

@@ -23,6 +23,11 @@ LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 
 """Used beside the colours, so that a plot can be read in grey."""
 
 
+def line(number: int) -> dict[str, Any]:
+    """How the line of a series looks, by its place among the others, from 0."""
+    return {"color": SERIES_COLOURS[number], "linestyle": LINE_STYLES[number]}
+
+
 def published(marker: str, size: float = 5) -> dict[str, Any]:
     """How a point looks that others measured: hollow, whatever its series."""
     return {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testbed.checks.evidence import Evidence, Timed
-from testbed.report import style
 from testbed.report.folder import ResultFolder
-from testbed.report.plot import Plot, drawn
+from testbed.report.over_time import over_time
+from testbed.report.plot import Plot
 
 
 def tcp_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
@@ -70,25 +70,10 @@ def _lines(
     lines: Mapping[str, str],
     scale: float = 1.0,
 ) -> Plot | None:
-    """Series by label."""
+    """Series by label, in units of 1/``scale``."""
     samples = {label: _of_the_sender(evidence, series, session) for label, series in lines.items()}
-    shown = {label: timed for label, timed in samples.items() if timed is not None and timed.t_s.size}
-    if not shown:
-        return None
-    with style.new_plot(title, unit) as (figure, axes):
-        for number, (label, timed) in enumerate(shown.items()):
-            axes.plot(
-                timed.t_s,
-                timed.values * scale,
-                label=label,
-                color=style.SERIES_COLOURS[number],
-                linestyle=style.LINE_STYLES[number],
-                marker="." if timed.t_s.size == 1 else None,
-            )
-        axes.set_ylim(0, None)
-        axes.set_xlim(0, max(float(timed.t_s[-1]) for timed in shown.values()) or None)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4)
-        return drawn(figure, name, description)
+    scaled = {label: Timed(found.t_s, found.values * scale) for label, found in samples.items() if found is not None}
+    return over_time(name, title, unit, description, scaled)
 
 
 def _of_the_sender(evidence: Evidence, series: str, session: str) -> Timed | None:

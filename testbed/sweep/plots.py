@@ -84,5 +84,5 @@ def law_plot(found: Fit, policy: str) -> Plot:
         axes.set_xlabel("τ = W / Σ rate, s")
         axes.set_xlim(0, None)
         axes.set_ylim(0, None)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.2, handlelength=1.8)
+        axes.legend(ncols=3, **style.LEGEND)
         return drawn(canvas, name, description)

@@ -100,7 +100,7 @@ def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain |
     if any(known is not None for known in theirs):
         axes.plot([], [], label=f"published, {unit}", **style.published("D"))
         axes.plot([], [], label="published, %", **style.published("o"))
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.4)
+    axes.legend(ncols=4, **style.LEGEND)
 
 
 def _draw_values(axes: Axes, rows: Sequence[RowSummary], columns: Sequence[str], measured: str, factor: float) -> None:
@@ -123,7 +123,7 @@ def _draw_values(axes: Axes, rows: Sequence[RowSummary], columns: Sequence[str],
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2)
+    axes.legend(ncols=2, **style.LEGEND)
 
 
 def _known(row: RowSummary, column: str, figure: str) -> float | None:

@@ -36,5 +36,5 @@ def _plot(name: str, check: CheckResult) -> Plot:
         axes.set_xlabel(x_name)
         axes.set_xlim(0, None)
         axes.set_ylim(0, None)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=2)
+        axes.legend(ncols=2, **style.LEGEND)
         return drawn(figure, name, description)

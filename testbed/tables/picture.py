@@ -57,7 +57,7 @@ def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: S
         axes.grid(visible=False, axis="y")
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(0, None)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.2, handlelength=1.2)
+        axes.legend(ncols=4, **{**style.LEGEND, "handlelength": 1.2})
         return Plot(name, description, style.to_svg(figure, name, description))
 
 
@@ -104,7 +104,7 @@ def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Se
         axes.set_xlim(-0.5, len(summaries) - 0.5)
         shown = [s.median(c, measured) for s in summaries for c in columns] + [k.value for k in known_there]
         _set_scale(axes, [value for value in shown if value is not None])
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=8, columnspacing=1.2, handlelength=1.4)
+        axes.legend(ncols=8, **{**style.LEGEND, "handlelength": 1.4})
         return drawn(figure, name, description)
 
 
