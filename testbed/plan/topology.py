@@ -91,15 +91,7 @@ def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     shape = dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
     core = resolver.link(queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
     links = [core, *_access(scenario, resolver, core, shape)]
-    connections = [session.connections for session in scenario.sessions] or [1]
-    return Topology(
-        shape,
-        links,
-        links,
-        {},
-        sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
-        cross_traffic=list(shape.paths[sessions:]),
-    )
+    return _of_paths(scenario, shape, links)
 
 
 def _access(scenario: Scenario, resolver: Resolver, core: Link, shape: Layout) -> list[Link]:
@@ -133,6 +125,11 @@ def _star(scenario: Scenario, resolver: Resolver) -> Topology:
     shape = star([link.name for link in scenario.links], [*sessions, *others])
     asked = [queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
     links = resolver.links(asked, shape.edges)
+    return _of_paths(scenario, shape, links)
+
+
+def _of_paths(scenario: Scenario, shape: Layout, links: list[Link]) -> Topology:
+    """Each session has a path for all of its connections, the first ones; what crosses them has the others."""
     connections = [session.connections for session in scenario.sessions] or [1]
     return Topology(
         shape,
@@ -140,7 +137,7 @@ def _star(scenario: Scenario, resolver: Resolver) -> Topology:
         links,
         {},
         sessions=[[path] * count for path, count in zip(shape.paths, connections, strict=False)],
-        cross_traffic=list(shape.paths[len(sessions) :]),
+        cross_traffic=list(shape.paths[len(connections) :]),
     )
 
 
