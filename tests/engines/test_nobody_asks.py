@@ -58,3 +58,18 @@ def test_nobody_compares_a_name(names: set[str]) -> None:
         for line in compared(path.read_text(), names)
     ]
     assert found == []
+
+
+CLASSES = {"EmulatedRun", "GuestRun", "SimulatedRun", "VirtualRun"}
+"""Of the engines' runs."""
+
+
+def test_nobody_asks_for_an_engines_own_class_of_runs() -> None:
+    found = [
+        f"{path.relative_to(paths.CHECKOUT)}:{node.lineno}"
+        for path in files()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        if {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)} & CLASSES
+    ]
+    assert found == []
