@@ -145,7 +145,12 @@ def test_a_legend_of_many_fits_into_a_column() -> None:
 def test_a_plot_is_drawn_once(monkeypatch):
     times = []
     draw = Figure.draw
-    monkeypatch.setattr(Figure, "draw", lambda *arguments: (times.append(1), draw(*arguments)))
+
+    def counted(figure, renderer):
+        times.append(1)
+        draw(figure, renderer)
+
+    monkeypatch.setattr(Figure, "draw", counted)
     with style.new_plot("title", "unit") as (figure, axes):
         axes.plot([0, 1], [2, 3], label="one")
         drawn(figure, "name", "what it shows")
