@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
+import os
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from testbed.checks.law_ahead import law_ahead
@@ -37,13 +41,14 @@ class Database:
                 return None
             lines = self._telemetry.read_text(encoding="utf-8").splitlines()
             self._later_ns = time.time_ns() - max((_time_ns(line) for line in lines), default=0)
-            with Client(endpoint, "admin") as admin:
-                admin.delete_run(self._plan["run"])
-                run_list.begin(admin, self._plan, self._telemetry.parent, time.time_ns())
-                admin.write(self._moved(lines))
-                admin.write(law_ahead(self._plan), RETENTION)
-            with Client(endpoint, "reader") as reader:
-                count = FromInflux(reader, self._plan["run"]).count_points()
+            with _alone():
+                with Client(endpoint, "admin") as admin:
+                    admin.delete_run(self._plan["run"])
+                    run_list.begin(admin, self._plan, self._telemetry.parent, time.time_ns())
+                    admin.write(self._moved(lines))
+                    admin.write(law_ahead(self._plan), RETENTION)
+                with Client(endpoint, "reader") as reader:
+                    count = FromInflux(reader, self._plan["run"]).count_points()
         except (TestbedError, OSError) as error:
             self.note = f"not stored: {error}"
             return None
@@ -63,6 +68,14 @@ class Database:
     def _moved(self, lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
             yield f"{line.rsplit(' ', 1)[0]} {_time_ns(line) + self._later_ns}"
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Repetitions of a run have its name: of two that store at once, each would count the other's points."""
+    with (Path(tempfile.gettempdir()) / f"ncp-database-{os.getuid()}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _time_ns(line: str) -> int:

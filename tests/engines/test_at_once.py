@@ -2,11 +2,17 @@
 
 import fcntl
 import os
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from testbed import build
+from testbed.engines import virtual_database
 from testbed.errors import CannotRun
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
@@ -39,3 +45,40 @@ def test_the_same_run_twice_at_once_in_one_folder(tmp_path: Path, monkeypatch: p
     os.close(held)
     run.without_database(None)
     assert "kind=transfer_end" in (run.folder / "telemetry.lp").read_text()
+
+
+def test_repetitions_that_store_at_once_count_their_own_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = prepare(load("startup", ["ncp.transfer=1MiB"]), Progress(), seed=None, quick=False).plan
+    stored: list[str] = []
+
+    class Slow:
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        def __enter__(self) -> "Slow":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def delete_run(self, _: str) -> None:
+            stored.clear()
+
+        def write(self, lines: Iterable[str], *_: str) -> None:
+            for line in lines:
+                stored.append(line)
+                time.sleep(0.01)
+
+    telemetry = tmp_path / "telemetry.lp"
+    telemetry.write_text("".join(f"m v=1 {at}\n" for at in range(20)))
+    for name, stand_in in {
+        "Client": Slow,
+        "running": lambda: SimpleNamespace(url="here"),
+        "run_list": SimpleNamespace(begin=lambda *_: None),
+        "law_ahead": lambda _: [],
+        "FromInflux": lambda *_: SimpleNamespace(count_points=lambda: len(stored)),
+    }.items():
+        monkeypatch.setattr(virtual_database, name, stand_in)
+    with ThreadPoolExecutor(2) as both:
+        counts = list(both.map(lambda _: virtual_database.Database(plan, telemetry).store(), range(2)))
+    assert counts == [20, 20]
