@@ -60,6 +60,22 @@ def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any
     assert why in told
 
 
+@pytest.mark.parametrize(("changed", "same"), [("agent/a_test.go", True), ("agent/a.go", False), ("other.go", True)])
+def test_tests_of_the_sources_are_no_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, same: bool
+) -> None:
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    (tmp_path / "agent").mkdir()
+    for name in ("agent/a.go", "agent/a_test.go", "other.go"):
+        (tmp_path / name).write_text("before")
+    git("init", "-q")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "All")
+    recorded = {"commit": git("rev-parse", "HEAD").stdout.decode().strip(), "uncommitted_changes": False}
+    (tmp_path / changed).write_text("after")
+    assert origin.may_be_ours(recorded, ["agent"]) is same
+
+
 def test_a_folder_can_not_pretend_to_be_older_than_its_commit() -> None:
     written = git("show", "HEAD:testbed/runner/provenance.py").stdout
     least = 2 if b"SCHEMA = 2" in written else 1
