@@ -176,8 +176,21 @@ def test_a_queue_further_on_may_be_empty_between_two_samples() -> None:
     assert off(slow) != []
     behind = small_session(connections=[{"index": 1, "link": "fast", "path": ["slow", "fast"]}])
     assert off(slow, sessions=[small_session(), behind | {"name": "s2"}]) == []
+
+
+def test_a_queue_before_a_slower_link_may_be_empty_too_unless_it_lasts_until_the_next_sample() -> None:
     ahead = small_session(connections=[{"index": 1, "link": "fast", "path": ["fast", "slow"]}])
-    assert off(slow, sessions=[ahead]) != []
+    links = [link | {"queue": {"mode": "backpressure", "packets": 500}} for link in small_plan()["links"]]
+    asked: dict[str, Any] = {"sessions": [ahead], "interval_ms": 125, "links": links}
+    # 50,000 bytes on the line, 2,500 of doubt, four packets, and 125 ms of 1000 packets a second.
+    assert off({"rate": 2e6, "backlog": 181_500.0}, **asked) == []
+    assert off({"rate": 2e6, "backlog": 181_501.0}, **asked) == [
+        "link fast ab: rate 2.000 Mbit/s, though packets wait, is less than the asked 8.000"
+    ]
+    equal = [links[0], links[1] | {"rate_pps": 1000, "rate_bps": 8_000_000}]
+    assert off({"rate": 2e6}, **asked | {"links": equal}) != [], "windows may wait here as well as there"
+    slowed = {"kind": "set", "at_s": 9.0, "link": "slow", "direction": "both", "properties": {"rate_bps": 1_000_000}}
+    assert off({"rate": 2e6}, timeline=[slowed], **asked | {"links": equal}) == []
 
 
 @pytest.mark.parametrize(
