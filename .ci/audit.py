@@ -44,6 +44,12 @@ def of_npm(_code: int, out: str) -> str:
     return NOT_ASKED if total is None else KNOWN if total else NONE_KNOWN
 
 
+def of_cargo(_code: int, out: str) -> str:
+    """Without an answer of the database it prints no JSON."""
+    found = _json(out).get("vulnerabilities", {}).get("found")
+    return {True: KNOWN, False: NONE_KNOWN}.get(found, NOT_ASKED)
+
+
 def _json(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
@@ -58,7 +64,14 @@ def audits(programs: Path) -> list[Audit]:
     npm = ("npm", "audit", "--package-lock-only", "--json")
     return [
         *(Audit(str(lock), (*pip, str(lock)), of_pip) for lock in sorted(Path().glob("requirements*.lock"))),
-        Audit("go.sum", ("go", "tool", "govulncheck", "./..."), of_go),
+        *(
+            Audit(str(lock), ("go", "tool", "govulncheck", "-C", str(lock.parent), "./..."), of_go)
+            for lock in (Path("go.sum"), *sorted(Path().glob("peers/*/go.sum")))
+        ),
+        *(
+            Audit(str(lock), (str(programs / "cargo-audit"), "audit", "--json", "--file", str(lock)), of_cargo)
+            for lock in sorted(Path().glob("peers/*/Cargo.lock"))
+        ),
         *(Audit(f"{name}/package-lock.json", npm, of_npm, name) for name in ("interop", "ndn-peers")),
     ]
 

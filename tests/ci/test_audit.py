@@ -13,11 +13,13 @@ ANSWERED = {
     "pip-audit": json.dumps({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}),
     "npm": json.dumps({"auditReportVersion": 2, "metadata": {"vulnerabilities": {"total": 0}}}),
     "go": "No vulnerabilities found.",
+    "cargo-audit": json.dumps({"vulnerabilities": {"found": False, "count": 0, "list": []}}),
 }
 KNOWN = {
     "pip-audit": json.dumps({"dependencies": [{"name": "a", "vulns": [{"id": "PYSEC-1"}]}]}),
     "npm": json.dumps({"auditReportVersion": 2, "metadata": {"vulnerabilities": {"total": 1}}}),
     "go": "Vulnerability #1: GO-2026-0001",
+    "cargo-audit": json.dumps({"vulnerabilities": {"found": True, "count": 1, "list": [{}]}}),
 }
 SKIPPED = json.dumps({"dependencies": [{"name": "a", "vulns": []}, {"name": "b", "skip_reason": "no answer"}]})
 
@@ -32,6 +34,9 @@ def audit(folder: Path, *, said: dict[str, str], codes: dict[str, int]) -> tuple
     for name in ("interop", "ndn-peers"):
         (folder / name).mkdir()
     (folder / "requirements.lock").touch()
+    for lock in ("quic/go.sum", "rust/Cargo.lock"):
+        (folder / "peers" / lock).parent.mkdir(parents=True)
+        (folder / "peers" / lock).touch()
     done = subprocess.run(
         [sys.executable, str(paths.CHECKOUT / ".ci" / "audit.py"), str(programs)],
         cwd=folder,
@@ -45,10 +50,10 @@ def audit(folder: Path, *, said: dict[str, str], codes: dict[str, int]) -> tuple
 
 def test_none_known(tmp_path: Path) -> None:
     code, out = audit(tmp_path, said=ANSWERED, codes={})
-    assert (code, out.count("none known")) == (0, 4), out
+    assert (code, out.count("none known")) == (0, 6), out
 
 
-@pytest.mark.parametrize(("tool", "ended"), [("pip-audit", 1), ("npm", 1), ("go", 3)])
+@pytest.mark.parametrize(("tool", "ended"), [("pip-audit", 1), ("npm", 1), ("go", 3), ("cargo-audit", 1)])
 def test_a_known_one_fails(tmp_path: Path, tool: str, ended: int) -> None:
     code, out = audit(tmp_path, said={**ANSWERED, tool: KNOWN[tool]}, codes={tool: ended})
     assert (code, "VULNERABLE" in out) == (1, True), out
@@ -64,7 +69,7 @@ def test_no_answer_is_no_success(tmp_path: Path, tool: str, ended: int) -> None:
 @pytest.mark.parametrize("text", [SKIPPED, '{"dependencies": []}', "[]", ""])
 def test_a_package_that_nobody_was_asked_about_is_no_success(tmp_path: Path, text: str) -> None:
     code, out = audit(tmp_path, said={**ANSWERED, "pip-audit": text}, codes={})
-    assert (code, "::error::audit: 1 of 4 lock files could not be asked about" in out) == (4, True), out
+    assert (code, "::error::audit: 1 of 6 lock files could not be asked about" in out) == (4, True), out
 
 
 def test_a_tool_that_is_not_there_is_no_success(tmp_path: Path) -> None:
