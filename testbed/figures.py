@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 UNITS = {
     "_mib_s": "MiB/s",
     "_mbps": "Mbit/s",
@@ -23,6 +26,41 @@ GOODPUT = "goodput_mib_s"
 _WORDS = {"rtt": "RTT", "rtts": "round trips", "ncp": "NCP", "tcp": "TCP"}
 """What part of a name is written otherwise."""
 
+_TITLES = {
+    "of_optimum": "Goodput in parts of the optimum",
+    "reused": "A path that came back is in use after",
+    "reorder": "Waited at the receiver for earlier data, at most",
+    "rtt_of_base": "RTT in parts of that without a queue",
+    "rival_share": "What a rival keeps of an even share",
+}
+"""What a name without its unit says too little about."""
+
+Better = Literal["higher", "lower"] | None
+
+BETTER: Mapping[str, Better] = {
+    "goodput_mib_s": "higher",
+    "settled_s": "lower",
+    "law_error": "lower",
+    "rtt_ms": "lower",
+    "resent_share": "lower",
+    "completion_ms": "lower",
+    "throughput_mbps": "higher",
+    "goodput_mbps": "higher",
+    "retransmissions": "lower",
+    "utilization": "higher",
+    "queue_ms": "lower",
+    "jain": "higher",
+    "rival_share": None,
+    "converged_s": "lower",
+    "checks_held": "higher",
+    "completed": "higher",
+    "of_optimum": "higher",
+    "reused_s": "lower",
+    "reorder_bytes": "lower",
+    "rtt_of_base": "lower",
+}
+"""Which way a figure of a run is better, where that is known; None: neither."""
+
 
 def unit_of(figure: str) -> str:
     """The unit in a figure's name; "" for counts and shares."""
@@ -33,8 +71,9 @@ def title_of(figure: str) -> str:
     """The name in words, without the unit: ``Goodput``; of a session with a name, ``bulk: Goodput``."""
     session, _, name = figure.rpartition(".")
     end = next((end for end in UNITS if name.endswith(end)), "")
-    words = " ".join(_WORDS.get(word, word) for word in name.removesuffix(end).split("_"))
-    title = words[:1].upper() + words[1:]
+    bare = name.removesuffix(end)
+    words = " ".join(_WORDS.get(word, word) for word in bare.split("_"))
+    title = _TITLES.get(bare) or words[:1].upper() + words[1:]
     return f"{session}: {title}" if session else title
 
 

@@ -6,18 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from testbed.checks.evidence import CannotJudge
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_verdict
-from testbed.figures import title_of, unit_of
+from testbed.figures import BETTER, Better, title_of, unit_of
 from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
 from testbed.sweep.figures import FIGURES as OF_SWEEPS
 from testbed.sweep.figures import JUDGED_PART, measure
-
-Better = Literal["higher", "lower"] | None
 
 
 @dataclass(frozen=True)
@@ -33,22 +31,22 @@ class Figure:
 
 
 FIGURES: Mapping[str, Figure] = {
-    "goodput_mib_s": Figure("Goodput", "MiB/s", "higher", 0.005),
-    "settled_s": Figure(OF_SWEEPS["settled_s"].title, "s", "lower", 0.02, 0.2),
-    "law_error": Figure("Largest error against the law", "share", "lower", 0.0, 0.002),
-    "rtt_ms": Figure("Median RTT, largest of the connections", "ms", "lower", 0.02, 0.2),
-    "resent_share": Figure("Resent", "share of what was sent", "lower", 0.05, 0.001),
-    "completion_ms": Figure("Completion", "ms", "lower", 0.005),
-    "throughput_mbps": Figure("Throughput", "Mbit/s", "higher", 0.005),
-    "goodput_mbps": Figure("Goodput", "Mbit/s", "higher", 0.005),
-    "retransmissions": Figure("Retransmissions", "", "lower", 0.05, 1.0),
-    "utilization": Figure("Use of the bottleneck", "share", "higher", 0.005),
-    "queue_ms": Figure("Queueing delay", "ms", "lower", 0.02, 1.0),
-    "jain": Figure("Jain's index", "", "higher", 0.005),
-    "rival_share": Figure("What a rival keeps of an even share", "", None, 0.02),
-    "converged_s": Figure("A late comer converged after", "s", "lower", 0.02, 0.2),
-    "checks_held": Figure("Checks that hold", "share", "higher", 0.0, 0.001),
-    "completed": Figure("Came to its end, payload intact", "share of runs", "higher", 0.0, 0.001),
+    "goodput_mib_s": Figure("Goodput", "MiB/s", BETTER["goodput_mib_s"], 0.005),
+    "settled_s": Figure(OF_SWEEPS["settled_s"].title, "s", BETTER["settled_s"], 0.02, 0.2),
+    "law_error": Figure("Largest error against the law", "share", BETTER["law_error"], 0.0, 0.002),
+    "rtt_ms": Figure("Median RTT, largest of the connections", "ms", BETTER["rtt_ms"], 0.02, 0.2),
+    "resent_share": Figure("Resent", "share of what was sent", BETTER["resent_share"], 0.05, 0.001),
+    "completion_ms": Figure("Completion", "ms", BETTER["completion_ms"], 0.005),
+    "throughput_mbps": Figure("Throughput", "Mbit/s", BETTER["throughput_mbps"], 0.005),
+    "goodput_mbps": Figure("Goodput", "Mbit/s", BETTER["goodput_mbps"], 0.005),
+    "retransmissions": Figure("Retransmissions", "", BETTER["retransmissions"], 0.05, 1.0),
+    "utilization": Figure("Use of the bottleneck", "share", BETTER["utilization"], 0.005),
+    "queue_ms": Figure("Queueing delay", "ms", BETTER["queue_ms"], 0.02, 1.0),
+    "jain": Figure("Jain's index", "", BETTER["jain"], 0.005),
+    "rival_share": Figure(title_of("rival_share"), "", BETTER["rival_share"], 0.02),
+    "converged_s": Figure("A late comer converged after", "s", BETTER["converged_s"], 0.02, 0.2),
+    "checks_held": Figure("Checks that hold", "share", BETTER["checks_held"], 0.0, 0.001),
+    "completed": Figure("Came to its end, payload intact", "share of runs", BETTER["completed"], 0.0, 0.001),
 }
 """In the order that they are shown in; what a verdict brings beyond these follows, without a direction."""
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
 from testbed import intervals
-from testbed.figures import title_of, unit_of, with_unit
+from testbed.figures import BETTER, title_of, unit_of, with_unit
 from testbed.report import style
 from testbed.report.plot import Plot, drawn
+from testbed.tables.outcome import Spread
 from testbed.tables.summary import RowSummary
 
 MOST_RATIO = 50
@@ -21,6 +23,8 @@ MOST_BARS = 60
 """Beyond, bars are too narrow to be read."""
 _MARKERS = ("D", "o", "s", "^")
 _OF_COLUMNS = ("o", "s", "D", "^", "v", "P", "X", "*")
+_A_LINE = 4
+"""How many columns' names stand side by side over a large table's picture."""
 
 
 def pictures(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Plot]:
@@ -36,29 +40,54 @@ def pictures(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Pl
 def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
     """Rows from top to bottom; columns differ in colour and in shape, so that it can be read in grey."""
     rows = [s for s in summaries if any(s.median(c, measured) is not None for c in columns)] or list(summaries)
+    shown = [c for c in columns if any(s.median(c, measured) is not None for s in rows)]
     description = f"{title_of(measured)} by row, a mark for each column: medians{_whiskers(rows, measured)}."
-    with style.canvas((7.2, 1.3 + 0.42 * len(rows))) as figure:
+    if BETTER.get(measured):
+        description += " Hollow: another column of the row is better by more than chance explains."
+    with style.canvas((7.2, 1.3 + (0.1 + 0.06 * len(shown)) * len(rows))) as figure:
         axes = figure.subplots()
         for number, column in enumerate(columns):
+            if column not in shown:
+                continue
             colour = style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
             marker = _OF_COLUMNS[number % len(_OF_COLUMNS)]
-            axes.plot([], [], marker, markersize=5, color=colour, label=column)
+            axes.plot([], [], marker, markersize=4, color=colour, label=column)
             for place, summary in enumerate(rows):
-                y = place - 0.33 + 0.66 * number / max(len(columns) - 1, 1)
+                y = place - 0.38 + 0.76 * shown.index(column) / max(len(shown) - 1, 1)
                 spread = summary.spread(column, measured)
                 if spread.median is not None and spread.low is not None and spread.high is not None:
                     low, high = spread.interval[:2] if spread.interval else (spread.low, spread.high)
-                    axes.hlines(y, low, high, color=colour, linewidth=1.2)
-                    axes.plot(spread.median, y, marker, markersize=5, color=colour)
+                    whisker = f"_{column}, {'interval' if spread.interval else 'range'}"
+                    axes.hlines(y, low, high, color=colour, linewidth=1.2, label=whisker)
+                    fill = style.PAPER if is_beaten(summary, column, measured) else colour
+                    axes.plot(spread.median, y, marker, markersize=4, color=colour, mfc=fill, label=f"_{column}")
         for place in range(1, len(rows)):
             axes.axhline(place - 0.5, color=style.GRID, linewidth=0.7)
         axes.set_xlabel(with_unit(measured))
         axes.set_yticks(range(len(rows)), [f"{s.title} ({s.label})" if s.title else s.label for s in rows], fontsize=8)
         axes.grid(visible=False, axis="y")
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlim(0, None)
-        axes.legend(ncols=4, **{**style.LEGEND, "handlelength": 1.2})
-        return Plot(name, description, style.to_svg(figure, name, description))
+        medians = [s.median(c, measured) for s in rows for c in shown]
+        _set_scale(axes, [value for value in medians if value is not None], "x")
+        if shown:
+            axes.legend(ncols=_A_LINE, **{**style.LEGEND, "handlelength": 1.2})
+        return drawn(figure, name, description)
+
+
+def is_beaten(summary: RowSummary, column: str, measured: str) -> bool:
+    """Whether another column of the row is better, with the interval of the difference clear of 0, or by its value
+    where chance has no part in either. Never where nobody says which way is better, or where there are too few runs."""
+    way = {"higher": 1, "lower": -1, None: 0}[BETTER.get(measured)]
+    own = summary.spread(column, measured)
+    return any(_least_lead(way, other, own) > 0 for other in summary.cells[measured].values() if other.n and own.n)
+
+
+def _least_lead(way: int, other: Spread, own: Spread) -> float:
+    """By how much the other one is better at least; 0 where it can't be said."""
+    if other.is_one and own.is_one:
+        return way * (other.values[0] - own.values[0])
+    difference = other.less(own)
+    return 0.0 if difference is None else min(way * difference.low, way * difference.high)
 
 
 def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
@@ -103,7 +132,7 @@ def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Se
         axes.grid(visible=False, axis="x")
         axes.set_xlim(-0.5, len(summaries) - 0.5)
         shown = [s.median(c, measured) for s in summaries for c in columns] + [k.value for k in known_there]
-        _set_scale(axes, [value for value in shown if value is not None])
+        _set_scale(axes, [value for value in shown if value is not None], "y")
         axes.legend(ncols=8, **{**style.LEGEND, "handlelength": 1.4})
         return drawn(figure, name, description)
 
@@ -117,15 +146,15 @@ def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
     return " with the range" if any(len(spread.values) > 1 for spread in spreads) else ""
 
 
-def _set_scale(axes: Axes, shown: Sequence[float]) -> None:
+def _set_scale(axes: Axes, shown: Sequence[float], along: Literal["x", "y"]) -> None:
     """From 0; logarithmic where the smallest could not be seen beside the largest, and says so."""
     if not shown or min(shown) <= 0 or max(shown) / min(shown) < MOST_RATIO:
-        axes.set_ylim(0, None)
+        axes.set(**{f"{along}lim": (0, None)})
         return
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.set_ylim(min(shown) / 2, None)
-    axes.set_ylabel(f"{axes.get_ylabel()}, logarithmic".lstrip(", "))
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    axes.set(**{f"{along}scale": "log", f"{along}lim": (min(shown) / 2, None)})
+    axis.set_major_formatter(EngFormatter(sep=""))
+    axis.set_label_text(f"{axis.get_label_text()}, logarithmic".lstrip(", "))
 
 
 def _tick(summary: RowSummary) -> str:
