@@ -28,6 +28,9 @@ type Hooks[T any] struct {
 	Drop func(T, Cause)
 	// Copy makes the second of a duplicated frame; false if it cannot.
 	Copy func(T) (T, bool)
+	// Enter, unless nil, sees each frame as it enters the line, where nothing changes any more what becomes of it.
+	// It may put another handle into its place, which Pop then gives.
+	Enter func(*Delivery[T])
 }
 
 // Counts are cumulative. In + Duplicated = Out + Lost + QueueFull + QueueDelayed + Held.
@@ -265,13 +268,20 @@ func (d *Direction[T]) enterLine(w waiting[T], at Time) {
 		}
 		d.lastDue = max(d.lastDue, f.Due)
 	}
-	d.line.push(&f)
+	d.sendOff(&f)
 	for range p.copies {
-		if second, ok := d.hooks.Copy(f.Frame); ok {
+		if second, ok := d.hooks.Copy(w.frame); ok {
 			d.counts.Duplicated++
 			f.Frame = second
-			d.line.push(&f)
+			d.sendOff(&f)
 		}
+	}
+}
+
+func (d *Direction[T]) sendOff(f *Delivery[T]) {
+	on := d.line.push(f)
+	if d.hooks.Enter != nil {
+		d.hooks.Enter(on)
 	}
 }
 

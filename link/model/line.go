@@ -32,15 +32,15 @@ func (l *line[T]) first() *onLine[T] {
 	return &l.heap[0]
 }
 
-// push puts a frame on the line.
-func (l *line[T]) push(d *Delivery[T]) {
+// push puts a frame on the line, and tells where it is until the next push or pop.
+func (l *line[T]) push(d *Delivery[T]) *Delivery[T] {
 	order := l.order
 	l.order++
 	l.bytes += d.Bytes
 	if l.row.count == 0 || d.Due >= l.row.back().Due {
 		slot := l.row.push()
 		slot.Delivery, slot.order = *d, order
-		return
+		return &slot.Delivery
 	}
 	f := onLine[T]{*d, order}
 	l.heap = append(l.heap, f)
@@ -55,6 +55,7 @@ func (l *line[T]) push(d *Delivery[T]) {
 		i = parent
 	}
 	h[i] = f
+	return &h[i].Delivery
 }
 
 // pop removes the first frame.

@@ -385,3 +385,41 @@ func TestNoFrameIsFasterThanTheLeastDelay(t *testing.T) {
 		}
 	}
 }
+
+// Who looks at what enters the line sees all that arrives later, as it will be,
+// copies too, and may keep the frames.
+func TestFramesAreSeenAsTheyEnterTheLine(t *testing.T) {
+	const kept = -1
+	var seen, lost []int
+	var dues []Time
+	d := NewDirection(asked(`"frames_pps": 100, "delay_ms": 20, "duplicate": 0.5, "loss": 0.2`), 1, "k", "ab", 0, Hooks[int]{
+		Drop: func(frame int, _ Cause) { lost = append(lost, frame) },
+		Copy: func(frame int) (int, bool) { return frame, true },
+		Enter: func(on *Delivery[int]) {
+			seen, dues = append(seen, on.Frame), append(dues, on.Due)
+			on.Frame = kept
+		},
+	})
+	for frame := range 50 {
+		d.Push(frame, 100, 0)
+	}
+	if len(dues) > 0 {
+		t.Fatalf("%d entered the line before anything left the queue", len(dues))
+	}
+	for at, more := d.Next(); more; at, more = d.Next() {
+		for found, ok := d.Pop(at); ok; found, ok = d.Pop(at) {
+			if found.Frame != kept || found.Due != dues[0] {
+				t.Fatalf("frame %d comes at %d, want %d at %d", found.Frame, found.Due, kept, dues[0])
+			}
+			dues = dues[1:]
+		}
+	}
+	if len(dues) != 0 || len(lost) == 0 || uint64(len(seen)) != d.Counts().Out || d.Counts().Duplicated == 0 {
+		t.Errorf("%d were seen of %+v, %d never came", len(seen), d.Counts(), len(dues))
+	}
+	for _, frame := range lost {
+		if slices.Contains(seen, frame) {
+			t.Errorf("frame %d was lost and entered the line", frame)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"ncp-testbed/ncp-agent/sim"
 )
 
 func small(seed uint64) Parameters {
@@ -32,6 +34,28 @@ func TestSameSeedSameReport(t *testing.T) {
 	}
 	if _, err := json.Marshal(first); err != nil {
 		t.Error(err) // a number that is none
+	}
+}
+
+// What comes of an overlay does not depend on how many cores simulate it.
+func TestOneOverlayOnAnyNumberOfCores(t *testing.T) {
+	p := small(4)
+	p.Seconds, p.StartsWithinS = 5, 1
+	var results []*sim.Result
+	for _, workers := range []int{1, 2, 4} {
+		run := p.generate().run
+		run.Workers = workers
+		result, err := sim.Simulate(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, result)
+	}
+	if !reflect.DeepEqual(results[0], results[1]) || !reflect.DeepEqual(results[0], results[2]) {
+		t.Error("the results differ")
+	}
+	if results[0].Transfers[0].Received == 0 {
+		t.Error("nothing arrived")
 	}
 }
 

@@ -6,10 +6,17 @@ package session
 type Buffers struct {
 	size int // bytes of each
 	free [][]byte
+	zero []byte // unless nil: the storage of all, as all data is zeros
 }
 
 // NewBuffers makes storage for packets of at most so many bytes of data.
 func NewBuffers(mtuBytes uint32) *Buffers { return &Buffers{size: int(mtuBytes)} }
+
+// NewZeroBuffers is for sessions whose data is all zeros: each packet of theirs
+// has the same storage.
+func NewZeroBuffers(mtuBytes uint32) *Buffers {
+	return &Buffers{size: int(mtuBytes), zero: make([]byte, 0, mtuBytes)}
+}
 
 // Free is how many wait to be used again.
 func (b *Buffers) Free() int { return len(b.free) }
@@ -18,6 +25,9 @@ func (b *Buffers) Free() int { return len(b.free) }
 // worth a whole buffer: many small packets would then hold far more memory
 // than the window allows.
 func (b *Buffers) get(n int) []byte {
+	if b.zero != nil {
+		return b.zero
+	}
 	if n < b.size/4 {
 		return make([]byte, 0, n)
 	}
@@ -31,7 +41,7 @@ func (b *Buffers) get(n int) []byte {
 
 // put takes a buffer back.
 func (b *Buffers) put(buf []byte) {
-	if cap(buf) == b.size && b.size > 0 {
+	if cap(buf) == b.size && b.size > 0 && b.zero == nil {
 		b.free = append(b.free, buf)
 	}
 }

@@ -27,6 +27,8 @@ func TestLongerRunsNeedNoMoreMemory(t *testing.T) {
 func allocated(t *testing.T, policy string, bytes int64) uint64 {
 	run := transferOver([]path{{4096, 20, .001}, {1024, 80, 0}}, dropTail, policy, bytes)
 	run.Until = time.Hour
+	data := make([]byte, 1<<10) // zeros take no storage
+	run.Transfers[0].Source = func() []byte { return data }
 	run.Observer.Sample = func(time.Duration, int, *session.Stats, *session.Stats) {}
 	run.Links[0].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
 	var before, after runtime.MemStats
@@ -52,6 +54,8 @@ func buffersOfSessionsInTurn(t *testing.T, sessions int) int {
 	for i := range run.Links {
 		run.Links[i].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
 	}
+	data := make([]byte, 1<<10)
+	run.Transfers[0].Source = func() []byte { return data }
 	for i := 1; i < sessions; i++ {
 		next := run.Transfers[0]
 		next.Name, next.Start = fmt.Sprint("s", i), time.Duration(i)*20*time.Second
@@ -68,5 +72,5 @@ func buffersOfSessionsInTurn(t *testing.T, sessions int) int {
 	if !w.result().Done() {
 		t.Fatal("not done")
 	}
-	return w.buffersOf(run.Transfers[0].Sender.MTUBytes).Free()
+	return w.parts[0].buffersOf(run.Transfers[0].Sender.MTUBytes, false).Free()
 }

@@ -18,13 +18,14 @@ func TestFullQueuesLeaveTransfersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sender, d := w.transfers[0].ends[0], w.network.directions[0]
+	p := w.parts[0]
+	sender, d := w.transfers[0].ends[0], p.network.directions[0]
 	for range 100 {
-		d.Push(w.network.packet(w.network.storage(), sender.peer, 0, nil), 1000, 0)
+		d.Push(p.network.packet(p.network.storage(), sender.peer, 0, nil), 1000, 0)
 	}
 	touched := func() bool {
-		w.network.moved(d)
-		_, ok := w.touched.take()
+		p.network.moved(d)
+		_, ok := p.touched.take()
 		return ok
 	}
 	sender.stopped[0] = true

@@ -2,11 +2,9 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"ncp-testbed/link/model"
-	"ncp-testbed/link/record"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -20,80 +18,86 @@ type packet struct {
 	corrupt bool // a bit of it was flipped on the way
 }
 
-// direction is one direction of one link.
+// direction is one direction of one link, in the part that sends into it. In
+// each other part that packets come to out of it another direction stands for
+// its far end; that has no model.
 type direction struct {
 	*model.Direction[*packet]
-	index           int
+	number          int         // in the run
+	place           int         // in the part; there in the same order
 	senders         []*transfer // who sends into it first
 	unplugged       bool
 	lost            uint64 // while it was
 	sent, sentBytes uint64
 	delaySum        int64 // of those sent, from the queue to the far end, in nanoseconds
+
+	part   *part
+	ends   map[*part]*direction // its far ends in other parts; nil: it has none
+	coming []crossing           // of a far end: what comes out of it, in the order of time
+	came   int                  // of these
 }
 
-// network is all links, and the packets' storage.
+// crossing is a packet on its way from one part to another.
+type crossing struct {
+	packet *packet
+	to     *direction // the far end
+	due    time.Duration
+}
+
+// come adds a packet to those that come out of a far end.
+func (d *direction) come(c crossing) {
+	if 2*d.came > len(d.coming) {
+		d.coming, d.came = append(d.coming[:0], d.coming[d.came:]...), 0
+	}
+	d.coming = append(d.coming, c)
+}
+
+// network is the links of a part, and the packets' storage.
 type network struct {
-	directions []*direction // of link i: 2i leads away from the senders
-	names      []string
-	byName     map[string]int
-	agenda     *agenda // of directions: when something next happens in them
-	due, again *list   // directions, while packets move
-	touched    *list   // transfers that something has happened to
+	directions []*direction       // in the order of their numbers
+	byNumber   map[int]*direction // the same
+	agenda     *agenda            // of directions: when something next happens in them
+	due, again *list              // directions, while packets move
+	touched    *list              // transfers that something has happened to
 	free       []*packet
+	leaving    []crossing // into other parts
 	overhead   int
 	frame      func(time.Duration, *Frame) // the observer's
 }
 
-func newNetwork(run *Run) (*network, error) {
-	n := &network{
-		overhead: run.FrameBytes, frame: run.Observer.Frame, byName: map[string]int{}, agenda: newAgenda(2*len(run.Links), session.Never),
-		due: newList(2 * len(run.Links)), again: newList(2 * len(run.Links)), touched: newList(len(run.Transfers)),
-	}
-	for _, l := range run.Links {
-		for i, p := range []model.Properties{l.AB, l.BA} {
-			hooks := model.Hooks[*packet]{
-				Drop: func(p *packet, _ model.Cause) { n.recycle(p) },
-				Copy: func(p *packet) (*packet, bool) {
-					return n.packet(append(n.storage(), p.bytes...), p.to, p.conn, p.route), true
-				},
+// newDirection makes one direction of a link, which sends into a part's network.
+func (n *network) newDirection(run *Run, number int) *direction {
+	d := &direction{number: number}
+	hooks := model.Hooks[*packet]{
+		Drop: func(p *packet, _ model.Cause) { n.recycle(p) },
+		Copy: func(p *packet) (*packet, bool) {
+			return n.packet(append(n.storage(), p.bytes...), p.to, p.conn, p.route), true
+		},
+		Enter: func(on *model.Delivery[*packet]) {
+			if d.ends != nil {
+				n.handOver(d, on)
 			}
-			d := model.NewDirection(p, cmp.Or(l.Seed, run.Seed), l.Name, []string{"ab", "ba"}[i], 0, hooks)
-			n.directions = append(n.directions, &direction{Direction: d, index: len(n.directions)})
-		}
-		n.byName[l.Name] = len(n.names)
-		n.names = append(n.names, l.Name)
+		},
 	}
-	return n, nil
+	l := &run.Links[number/2]
+	d.Direction = model.NewDirection(run.properties(number), cmp.Or(l.Seed, run.Seed), l.Name, []string{"ab", "ba"}[number%2], 0, hooks)
+	return d
 }
 
-// route gives the directions that a connection crosses, forward and back.
-func (n *network) route(path []string) (forward, back []*direction, err error) {
-	if len(path) == 0 {
-		return nil, nil, fmt.Errorf("sim: a connection without a link")
+// handOver lets a packet that comes out of a direction into another part go
+// there. The direction still counts it when it is due.
+func (n *network) handOver(d *direction, on *model.Delivery[*packet]) {
+	p := on.Frame
+	to := p.to.part
+	if len(p.route) > 0 {
+		to = p.route[0].part
 	}
-	for _, name := range path {
-		i := n.link(name)
-		if i < 0 {
-			return nil, nil, unknown("link", name)
-		}
-		forward = append(forward, n.directions[2*i])
-		back = append([]*direction{n.directions[2*i+1]}, back...)
+	if to == d.part {
+		return
 	}
-	for _, route := range [][]*direction{forward, back} {
-		for _, d := range route[1:] {
-			if d.Properties().Queue.Mode == model.QueueBackPressure {
-				return nil, nil, fmt.Errorf("sim: path %v: only its first link can have a queue in back-pressure mode", path)
-			}
-		}
-	}
-	return forward, back, nil
-}
-
-func (n *network) link(name string) int {
-	if i, ok := n.byName[name]; ok {
-		return i
-	}
-	return -1
+	p.corrupt = p.corrupt || on.FlipBit >= 0
+	n.leaving = append(n.leaving, crossing{p, d.ends[to], time.Duration(on.Due)})
+	on.Frame = nil
 }
 
 // storage gives room for the bytes of the packet that is made next.
@@ -113,7 +117,12 @@ func (n *network) packet(bytes []byte, to *end, conn int, route []*direction) *p
 	return p
 }
 
-func (n *network) recycle(p *packet) { n.free = append(n.free, p) }
+// recycle takes a packet back; nil: it has left for another part.
+func (n *network) recycle(p *packet) {
+	if p != nil {
+		n.free = append(n.free, p)
+	}
+}
 
 // push sends a packet into the next direction of its route.
 func (n *network) push(now time.Duration, p *packet) {
@@ -134,17 +143,21 @@ func (n *network) push(now time.Duration, p *packet) {
 // tell shows the observer a packet at an end of a direction.
 func (n *network) tell(now time.Duration, d *direction, p *packet, arrived bool) {
 	if n.frame != nil {
-		n.frame(now, &Frame{d.index / 2, d.index%2 == 1, arrived, p.to.transfer, 1 - p.to.which, p.conn, p.bytes})
+		n.frame(now, &Frame{d.number / 2, d.number%2 == 1, arrived, p.to.transfer.number, 1 - p.to.which, p.conn, p.bytes})
 	}
 }
 
 // schedule notes when something next happens in a direction.
 func (n *network) schedule(d *direction) {
-	if at, ok := d.Next(); ok {
-		n.agenda.set(d.index, time.Duration(at))
-	} else {
-		n.agenda.set(d.index, session.Never)
+	next := session.Never
+	if d.Direction == nil {
+		if d.came < len(d.coming) {
+			next = d.coming[d.came].due
+		}
+	} else if at, ok := d.Next(); ok {
+		next = time.Duration(at)
 	}
+	n.agenda.set(d.place, next)
 }
 
 // deliver moves all packets that are due, hop by hop: through the directions
@@ -153,7 +166,11 @@ func (n *network) deliver(now time.Duration) {
 	n.agenda.due(now, n.due)
 	for len(n.due.numbers) > 0 {
 		for i, ok := n.due.take(); ok; i, ok = n.due.take() {
-			n.deliverFrom(n.directions[i], now)
+			if d := n.directions[i]; d.Direction == nil {
+				n.deliverFromAfar(d, now)
+			} else {
+				n.deliverFrom(d, now)
+			}
 		}
 		n.due, n.again = n.again, n.due
 	}
@@ -174,30 +191,51 @@ func (n *network) deliverFrom(d *direction, now time.Duration) {
 		d.sent++
 		d.sentBytes += uint64(delivery.Bytes)
 		d.delaySum += int64(delivery.Due - delivery.Left)
-		p.corrupt = p.corrupt || delivery.FlipBit >= 0
-		if !p.corrupt {
-			n.tell(now, d, p, true)
-		}
-		if len(p.route) == 0 {
-			if p.corrupt {
-				n.recycle(p) // as a host does by IP's or UDP's checksum, which tells every single bit
-			} else {
-				p.to.arrive(now, p)
-			}
-			continue
-		}
-		onward := p.route[0].index
-		n.push(now, p)
-		switch {
-		case n.agenda.at[onward] > now:
-		case onward > d.index:
-			n.due.add(onward)
-		case onward < d.index:
-			n.again.add(onward)
+		if p != nil {
+			p.corrupt = p.corrupt || delivery.FlipBit >= 0
+			n.pass(now, d, p)
 		}
 	}
 	n.schedule(d)
 	n.moved(d)
+}
+
+// deliverFromAfar does the same for what comes out of another part's direction.
+func (n *network) deliverFromAfar(d *direction, now time.Duration) {
+	for d.came < len(d.coming) && d.coming[d.came].due <= now {
+		p := d.coming[d.came].packet
+		d.came++
+		if d.unplugged {
+			n.recycle(p)
+			continue
+		}
+		n.pass(now, d, p)
+	}
+	n.schedule(d)
+}
+
+// pass takes a packet that comes out of a direction to where it goes.
+func (n *network) pass(now time.Duration, d *direction, p *packet) {
+	if !p.corrupt {
+		n.tell(now, d, p, true)
+	}
+	if len(p.route) == 0 {
+		if p.corrupt {
+			n.recycle(p) // as a host does by IP's or UDP's checksum, which tells every single bit
+		} else {
+			p.to.arrive(now, p)
+		}
+		return
+	}
+	onward := p.route[0].place
+	n.push(now, p)
+	switch {
+	case n.agenda.at[onward] > now:
+	case onward > d.place:
+		n.due.add(onward)
+	case onward < d.place:
+		n.again.add(onward)
+	}
 }
 
 // moved says that a packet has left a direction. Transfers that wait for their
@@ -206,7 +244,7 @@ func (n *network) moved(d *direction) {
 	wakes := d.wakes()
 	for _, t := range d.senders {
 		if wakes || !t.stopped() {
-			n.touched.add(t.index)
+			n.touched.add(t.place)
 		}
 	}
 }
@@ -214,7 +252,7 @@ func (n *network) moved(d *direction) {
 // touch says that a direction has changed, for whoever sends into it.
 func (n *network) touch(d *direction) {
 	for _, t := range d.senders {
-		n.touched.add(t.index)
+		n.touched.add(t.place)
 	}
 }
 
@@ -225,35 +263,23 @@ func (d *direction) room() bool { return d.unplugged || d.Room() }
 // wakes reports whether a sender that found no room goes on.
 func (d *direction) wakes() bool { return d.unplugged || d.Wakes() }
 
-// apply carries an event out on the directions of its link.
-func (n *network) apply(now time.Duration, e *Event) {
-	i := 2 * n.link(e.Link)
-	for side, other := range [2]string{"ba", "ab"} {
-		if e.Direction == other {
+// apply carries an event out on the directions that are here.
+func (n *network) apply(now time.Duration, e *event) {
+	for _, i := range e.directions {
+		d := n.byNumber[i]
+		if d == nil {
 			continue
-		}
-		d := n.directions[i+side]
-		if e.Set != nil {
-			d.Set(model.Time(now), e.Set)
 		}
 		if e.Plug != nil {
 			d.unplugged = !*e.Plug
 		}
+		if d.Direction == nil {
+			continue
+		}
+		if e.Set != nil {
+			d.Set(model.Time(now), e.Set)
+		}
 		n.schedule(d)
 		n.touch(d)
 	}
-}
-
-// states gives the state of every direction.
-func (n *network) states(into []record.State) []record.State {
-	into = into[:0]
-	for _, d := range n.directions {
-		counts := d.Counts()
-		_, held := d.Held()
-		into = append(into, record.State{
-			Properties: d.Properties(), Counts: counts, Sent: d.sent, SentBytes: d.sentBytes, DelaySumNS: d.delaySum,
-			HeldBytes: held, Drops: counts.QueueFull + counts.QueueDelayed + d.lost,
-		})
-	}
-	return into
 }

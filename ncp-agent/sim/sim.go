@@ -1,7 +1,7 @@
 // Package sim runs NCP sessions over modelled links in virtual time. The
 // sessions and the links are those that sockets and the relay drive; only the
-// clock differs. There is no goroutine, no wall clock and no map order: the
-// same run gives the same result.
+// clock differs. There is no wall clock and no map order, and goroutines meet
+// before anything passes between them: the same run gives the same result.
 package sim
 
 import (
@@ -65,6 +65,9 @@ type Run struct {
 	SampleInterval time.Duration
 	// Until ends the run if the transfers have not. 0 is an hour.
 	Until time.Duration
+	// Workers is how many cores it may use: 0 is all. The result is the same.
+	// Of several transfers sources and sinks are called side by side.
+	Workers int
 	// Observer is told what happens.
 	Observer Observer
 }

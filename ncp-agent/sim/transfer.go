@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,8 +9,8 @@ import (
 
 // end is one end of a transfer: its session and the sockets' side of it.
 type end struct {
-	world    *world
-	transfer int
+	part     *part
+	transfer *transfer
 	which    int // 0 sends
 	session  *session.Session
 	peer     *end
@@ -21,11 +20,15 @@ type end struct {
 	paused   time.Duration // the latest of these
 	waiting  int           // packets in held
 	stopped  []bool        // per connection: by a full queue, and not yet woken
+	deadline time.Duration // the session's, unless it is stale
+	stale    bool          // something was done with the session since then
+	stirred  bool          // something was, since no connection had anything to send
 }
 
 // transfer is one session and its application.
 type transfer struct {
-	index   int // its number
+	number  int // in the run
+	place   int // in its part; there in the same order
 	config  *Transfer
 	sink    func([]byte)
 	ends    [2]*end
@@ -37,104 +40,126 @@ type transfer struct {
 	over    bool // all is received and acknowledged
 }
 
-func (w *world) newTransfer(index int) (*transfer, error) {
-	c := &w.run.Transfers[index]
-	t := &transfer{index: index, config: c, sink: c.Sink}
+// newTransfer makes a transfer of a part, whose directions are there.
+func (p *part) newTransfer(number int, routes []route, directions []*direction) (*transfer, error) {
+	c := &p.run.Transfers[number]
+	t := &transfer{number: number, place: len(p.transfers), config: c, sink: c.Sink}
 	if t.sink == nil {
 		t.sink = func([]byte) {}
 	}
-	if len(c.Paths) != len(c.Sender.ClientIDs) || len(c.Paths) != len(c.Receiver.ClientIDs) {
-		return nil, fmt.Errorf("sim: %d paths for %d and %d connections", len(c.Paths), len(c.Sender.ClientIDs), len(c.Receiver.ClientIDs))
-	}
 	for i, cfg := range []session.Config{c.Sender, c.Receiver} {
-		cfg.Buffers = w.buffersOf(cfg.MTUBytes)
+		cfg.Buffers = p.buffersOf(cfg.MTUBytes, c.Source == nil)
 		s, err := session.New(cfg)
 		if err != nil {
 			return nil, err
 		}
 		t.ends[i] = &end{
-			world: w, transfer: index, which: i, session: s,
-			held: make([][]*packet, len(c.Paths)), pausedTo: make([]time.Duration, len(c.Paths)),
-			stopped: make([]bool, len(c.Paths)),
+			part: p, transfer: t, which: i, session: s,
+			held: make([][]*packet, len(routes)), pausedTo: make([]time.Duration, len(routes)),
+			stopped: make([]bool, len(routes)), deadline: session.Never,
 		}
 	}
 	t.ends[0].peer, t.ends[1].peer = t.ends[1], t.ends[0]
-	for _, path := range c.Paths {
-		forward, back, err := w.network.route(path)
-		if err != nil {
-			return nil, err
+	for _, r := range routes {
+		for i, way := range [][]int{r.forward, r.back} {
+			var crossed []*direction
+			for _, d := range way {
+				crossed = append(crossed, directions[d])
+			}
+			crossed[0].senders = append(crossed[0].senders, t)
+			t.ends[i].routes = append(t.ends[i].routes, crossed)
 		}
-		forward[0].senders = append(forward[0].senders, t)
-		back[0].senders = append(back[0].senders, t)
-		t.ends[0].routes = append(t.ends[0].routes, forward)
-		t.ends[1].routes = append(t.ends[1].routes, back)
 	}
 	return t, nil
 }
 
-// buffersOf gives the storage that all sessions of an MTU share.
-func (w *world) buffersOf(mtuBytes uint32) *session.Buffers {
-	if w.buffers[mtuBytes] == nil {
-		w.buffers[mtuBytes] = session.NewBuffers(mtuBytes)
+// storage is what sessions can share: that of packets of an MTU, of a payload
+// that is zeros or not.
+type storage struct {
+	mtuBytes uint32
+	zeros    bool
+}
+
+// buffersOf gives the storage that such sessions of a part share.
+func (p *part) buffersOf(mtuBytes uint32, zeros bool) *session.Buffers {
+	of := storage{mtuBytes, zeros}
+	if p.buffers[of] == nil {
+		p.buffers[of] = session.NewBuffers(mtuBytes)
+		if zeros {
+			p.buffers[of] = session.NewZeroBuffers(mtuBytes)
+		}
 	}
-	return w.buffers[mtuBytes]
+	return p.buffers[of]
 }
 
 // advance lets readers whose pause is over go on, and sessions do what is due.
 func (t *transfer) advance(now time.Duration) {
 	for _, e := range t.ends {
 		e.resume(now)
-		if e.session.Deadline() <= now {
+		if e.due() <= now {
 			e.session.Advance(now)
+			e.stir()
 		}
 	}
 }
 
+// stir says that something was done with an end's session. Without that it has
+// the same deadline as before and, if it only receives, nothing to send.
+func (e *end) stir() { e.stale, e.stirred = true, true }
+
+// due is the session's deadline.
+func (e *end) due() time.Duration {
+	if e.stale {
+		e.deadline, e.stale = e.session.Deadline(), false
+	}
+	return e.deadline
+}
+
 // step lets the applications write and read, and the sockets send.
-func (t *transfer) step(w *world) {
+func (t *transfer) step(p *part, now time.Duration) {
 	if !t.started {
-		if w.now < t.config.Start {
+		if now < t.config.Start {
 			return
 		}
 		t.started = true
-		t.ends[0].session.Dial(w.now)
+		t.ends[0].session.Dial(now)
 	}
 	from, to := t.ends[0].session, t.ends[1].session
 	if !t.told && from.State() >= session.Established {
 		t.told = true
-		if w.run.Observer.Established != nil {
-			w.run.Observer.Established(w.now, t.ends[0].transfer)
-		}
+		p.notices = append(p.notices, notice{now, established, t.number})
 	}
 	for t.written < t.config.Bytes && from.Writable() {
 		if len(t.part) == 0 {
-			t.part = t.nextPart(w)
+			t.part = t.nextPart(p)
 		}
-		n := from.Write(w.now, t.part)
+		n := from.Write(now, t.part)
 		t.part = t.part[n:]
 		t.written += int64(n)
 	}
-	if to.Readable() {
-		n, _ := to.ReadTo(w.now, t.sink)
+	if t.ends[1].stirred && to.Readable() {
+		n, _ := to.ReadTo(now, t.sink)
 		t.result.Received += int64(n)
+		t.ends[1].stir()
 	}
 	if t.result.ReceivedAt == 0 && t.result.Received == t.config.Bytes {
-		t.result.ReceivedAt = w.now
+		t.result.ReceivedAt = now
 	}
 	if t.result.AckedAt == 0 && t.written == t.config.Bytes && from.Unacknowledged() == 0 {
-		t.result.AckedAt = w.now
+		t.result.AckedAt = now
 	}
+	t.ends[0].stir() // it may have something to send now for no other reason than the time
 	for _, e := range t.ends {
-		e.pump(w)
+		e.pump(p, now)
 	}
 }
 
 // nextPart gives payload, at least a byte of it.
-func (t *transfer) nextPart(w *world) []byte {
+func (t *transfer) nextPart(p *part) []byte {
 	if t.config.Source != nil {
 		return t.config.Source()
 	}
-	return w.zeros[:min(int64(len(w.zeros)), t.config.Bytes-t.written)]
+	return p.zeros[:min(int64(len(p.zeros)), t.config.Bytes-t.written)]
 }
 
 // stopped reports whether the sending end waits for full queues on all its
@@ -150,7 +175,7 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 	}
 	next := session.Never
 	for _, e := range t.ends {
-		next = min(next, e.session.Deadline())
+		next = min(next, e.due())
 		if e.paused <= now {
 			continue
 		}
@@ -164,37 +189,44 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 }
 
 // pump lets every connection send while its first link takes packets.
-func (e *end) pump(w *world) {
+func (e *end) pump(p *part, now time.Duration) {
+	asked := e.stirred
+	e.stale, e.stirred = e.stale || asked, false
 	for conn, route := range e.routes {
 		if e.stopped[conn] && !route[0].wakes() {
+			e.stirred = asked
 			continue
 		}
 		e.stopped[conn] = false
 		for {
 			if !route[0].room() {
 				e.stopped[conn] = true
+				e.stirred = asked
 				break
 			}
-			buf, ok := e.session.NextPacket(w.now, conn, w.network.storage())
+			if !asked {
+				break
+			}
+			buf, ok := e.session.NextPacket(now, conn, p.network.storage())
 			if !ok {
 				break
 			}
-			e.session.Sent(w.now, conn, 1)
-			if w.run.Observer.Packet != nil {
-				w.run.Observer.Packet(w.now, e.transfer, e.which, conn, buf)
+			e.session.Sent(now, conn, 1)
+			if p.run.Observer.Packet != nil {
+				p.run.Observer.Packet(now, e.transfer.number, e.which, conn, buf)
 			}
-			w.network.push(w.now, w.network.packet(buf, e.peer, conn, route))
+			p.network.push(now, p.network.packet(buf, e.peer, conn, route))
 		}
 	}
 }
 
 // arrive takes a packet from the network.
 func (e *end) arrive(now time.Duration, p *packet) {
-	e.world.touched.add(e.transfer)
+	e.part.touched.add(e.transfer.place)
 	if now < e.paused && now < e.pausedTo[p.conn] {
-		limit := e.world.run.Transfers[e.transfer].ReceiveBufferPackets
+		limit := e.transfer.config.ReceiveBufferPackets
 		if limit > 0 && len(e.held[p.conn]) >= limit {
-			e.world.network.recycle(p)
+			e.part.network.recycle(p)
 			return
 		}
 		e.held[p.conn] = append(e.held[p.conn], p)
@@ -208,7 +240,8 @@ func (e *end) arrive(now time.Duration, p *packet) {
 // counts tell.
 func (e *end) receive(now time.Duration, p *packet) {
 	_ = e.session.Receive(now, p.conn, p.bytes)
-	e.world.network.recycle(p)
+	e.stir()
+	e.part.network.recycle(p)
 }
 
 // pause stops the reader of a connection.

@@ -1,169 +1,271 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"ncp-testbed/link/record"
 	"ncp-testbed/ncp-agent/session"
 )
 
+// world is a simulation in parts, which run side by side from one barrier to
+// the next. What leaves one part for another is on its way for at least
+// ahead; so a part can go so far beyond the earliest thing that happens anywhere
+// without knowing what the others do meanwhile (conservative windows). What
+// comes out does not depend on how many parts there are.
 type world struct {
-	run       *Run
-	now       time.Duration
-	network   *network
-	transfers []*transfer
-	byName    map[string]int // of transfers
-	agenda    *agenda        // of transfers: when they next act by themselves
-	touched   *list          // transfers that have something to do now
-	going     int            // transfers that have not come to their end
-	events    []Event        // in the order of time
-	happened  int            // of these
-	sampleAt  time.Duration
-	samples   []Sample
-	stats     Sample // reused
-	states    []record.State
-	buffers   map[uint32]*session.Buffers // of all sessions, by MTU
-	zeros     [8192]byte
+	run        *Run
+	parts      []*part
+	ahead      time.Duration
+	transfers  []*transfer  // of all parts, by number
+	directions []*direction // where they are sent into, by number
+	workers    int
+	now        time.Duration
+	sampleAt   time.Duration
+	samples    []Sample
+	stats      Sample // reused
+	states     []record.State
+	worthwhile int  // how many moments in a window make it busy
+	moments    int  // of all parts, up to the last window
+	busy       bool // so many in that, that it is worth while to wake other cores for the next
 }
 
+// partsPerWorker is more than one, so that who is done with a part early takes
+// another.
+const partsPerWorker = 8
+
 func newWorld(run *Run) (*world, error) {
-	n, err := newNetwork(run)
+	w := &world{run: run, workers: cmp.Or(run.Workers, runtime.GOMAXPROCS(0)), worthwhile: 100}
+	if run.Observer.Frame != nil || run.Observer.Packet != nil {
+		w.workers = 1 // these are told as it happens
+	}
+	known := newNames(run)
+	var routes [][]route
+	for i := range run.Transfers {
+		r, err := known.routes(&run.Transfers[i])
+		if err != nil {
+			return nil, inTransfer(run, i, err)
+		}
+		routes = append(routes, r)
+	}
+	events, err := known.events()
 	if err != nil {
 		return nil, err
 	}
-	w := &world{
-		run: run, network: n, events: slices.Clone(run.Events), byName: map[string]int{}, buffers: map[uint32]*session.Buffers{},
-		agenda: newAgenda(len(run.Transfers), 0), touched: n.touched, going: len(run.Transfers),
+	most := 1
+	if w.workers > 1 {
+		most = w.workers * partsPerWorker
 	}
-	slices.SortStableFunc(w.events, func(a, b Event) int { return int(a.At - b.At) })
-	for i := range run.Transfers {
-		t, err := w.newTransfer(i)
+	division := divide(run, routes, events, most)
+	w.ahead = division.ahead
+	for range division.parts {
+		w.parts = append(w.parts, newPart(run, events))
+	}
+	w.addDirections(division, routes)
+	for i, r := range routes {
+		p := w.parts[division.transfers[i]]
+		t, err := p.newTransfer(i, r, w.directions)
 		if err != nil {
-			return nil, fmt.Errorf("transfer %q: %w", run.Transfers[i].Name, err)
+			return nil, inTransfer(run, i, err)
 		}
-		w.transfers = append(w.transfers, t)
-		w.byName[t.config.Name] = i
+		p.transfers, w.transfers = append(p.transfers, t), append(w.transfers, t)
 	}
-	for _, e := range w.events {
-		if (e.Set != nil || e.Plug != nil) && n.link(e.Link) < 0 {
-			return nil, unknown("link", e.Link)
+	for i := range events {
+		if events[i].PauseRead > 0 {
+			events[i].paused = w.transfers[events[i].transfer].ends[1]
 		}
-		if e.PauseRead > 0 {
-			t := w.transfer(e.Transfer)
-			if t == nil {
-				return nil, unknown("transfer", e.Transfer)
-			}
-			if e.Connection < 0 || e.Connection >= len(t.config.Paths) {
-				return nil, fmt.Errorf("sim: transfer %q has no connection %d", e.Transfer, e.Connection)
-			}
-		}
+	}
+	for _, p := range w.parts {
+		p.ready()
+	}
+	if len(w.transfers) > 0 {
+		w.parts[0].first = w.transfers[0]
 	}
 	return w, nil
 }
 
-func (w *world) transfer(name string) *transfer {
-	if i, ok := w.byName[name]; ok {
-		return w.transfers[i]
-	}
-	return nil
+func inTransfer(run *Run, i int, err error) error {
+	return fmt.Errorf("transfer %q: %w", run.Transfers[i].Name, err)
 }
 
-// simulate goes from one time at which something happens to the next. At each,
-// sessions whose deadlines have come are first, then packets that are due
-// move, then come events, and what the applications and sockets of touched
-// transfers do. A packet that arrives as a session looks what to acknowledge
-// is too late for that, as on every host: a socket takes time to read, and a
-// round trip of just two ACK intervals would else wait for no ACK at all.
-func (w *world) simulate() error {
-	for w.going > 0 && w.now < w.run.Until {
-		w.applyEvents()
-		if w.now >= w.sampleAt {
-			w.touchAll()
+// addDirections makes all directions, and their far ends in other parts.
+func (w *world) addDirections(division *division, routes [][]route) {
+	for i, p := range division.directions {
+		d := w.parts[p].network.newDirection(w.run, i)
+		w.parts[p].addDirection(d)
+		w.directions = append(w.directions, d)
+	}
+	for t := range routes {
+		for _, r := range routes[t] {
+			r.hops(func(from, to int) {
+				d, p := w.directions[from], w.parts[division.behind(t, to)]
+				if p == d.part || d.ends[p] != nil {
+					return
+				}
+				if d.ends == nil {
+					d.ends = map[*part]*direction{}
+				}
+				d.ends[p] = &direction{number: from}
+				p.addDirection(d.ends[p])
+			})
 		}
-		for i, ok := w.touched.take(); ok; i, ok = w.touched.take() {
-			if err := w.step(i); err != nil {
-				return err
+	}
+}
+
+// simulate goes from window to window, until all transfers have come to their
+// end or the time is up.
+func (w *world) simulate() error {
+	for {
+		next := w.run.Until
+		for _, p := range w.parts {
+			next = min(next, p.next().at)
+		}
+		if w.going() == 0 || next >= w.run.Until {
+			w.now = next
+			for _, p := range w.parts {
+				p.arrive(next)
+			}
+			return nil
+		}
+		end := w.window(w.end(next))
+		for _, p := range w.parts {
+			if p.err != nil {
+				return p.err
 			}
 		}
-		w.takeSamples()
-		next := min(w.run.Until, w.sampleAt, w.network.agenda.first(session.Never), w.agenda.first(session.Never))
-		if at, ok := w.nextEvent(); ok {
-			next = min(next, at)
+		if err := w.exchange(end.at); err != nil {
+			return err
 		}
-		w.now = max(w.now, next)
-		w.agenda.due(w.now, w.touched)
-		w.advance()
-		w.network.deliver(w.now)
-		w.advance() // what has arrived may have made something due
+		w.tell()
+		if end == (moment{w.sampleAt, 1}) {
+			w.takeSamples()
+		}
+	}
+}
+
+// end gives the end of the window that begins at a time.
+func (w *world) end(begin time.Duration) moment {
+	last := min(w.sampleAt, w.run.Until-1)
+	if w.ahead < session.Never {
+		last = min(last, begin+w.ahead-1)
+	}
+	return moment{last, 1}
+}
+
+// window has every part go to the end of a window, or to the moment at which
+// the last transfer of all came to its end, if that is earlier. It gives that.
+func (w *world) window(end moment) moment {
+	moments := 0
+	for _, p := range w.parts {
+		moments += p.moments
+	}
+	w.busy, w.moments = moments-w.moments >= w.worthwhile, moments
+	if first := w.parts[0]; first.origin == session.Never {
+		first.runTo(end, true) // before the others, which have to know when events are
+		for _, p := range w.parts {
+			p.origin = first.origin
+		}
+	}
+	going := w.which(func(p *part) bool { return p.going > 0 })
+	w.each(going, func(p *part) { p.runTo(end, true) })
+	if w.going() == 0 {
+		end = moment{}
+		for _, p := range w.parts {
+			if p.now.compare(end) > 0 {
+				end = p.now
+			}
+		}
+	}
+	w.each(w.which(func(p *part) bool { return p.next().compare(end) <= 0 }), func(p *part) { p.runTo(end, false) })
+	return end
+}
+
+func (w *world) going() (sum int) {
+	for _, p := range w.parts {
+		sum += p.going
+	}
+	return sum
+}
+
+func (w *world) which(has func(*part) bool) (list []*part) {
+	for _, p := range w.parts {
+		if has(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// each does something with parts, side by side if there is enough to do.
+func (w *world) each(parts []*part, do func(*part)) {
+	workers := min(w.workers, len(parts))
+	if workers < 2 || !w.busy {
+		for _, p := range parts {
+			do(p)
+		}
+		return
+	}
+	var all sync.WaitGroup
+	var taken atomic.Int64
+	for range workers {
+		all.Go(func() {
+			for i := taken.Add(1) - 1; int(i) < len(parts); i = taken.Add(1) - 1 {
+				do(parts[i])
+			}
+		})
+	}
+	all.Wait()
+}
+
+// exchange gives every part what has left others for it. For each packet that
+// comes a free one goes back: what many lose others would have to make anew.
+func (w *world) exchange(end time.Duration) error {
+	for _, from := range w.parts {
+		for _, c := range from.network.leaving {
+			if c.due <= end {
+				return fmt.Errorf("sim: a packet that is due at %v comes to a part that is at %v: its delay was to be at least %v", c.due, end, w.ahead)
+			}
+			to := c.to.part.network
+			c.to.come(c)
+			to.schedule(c.to)
+			if last := len(to.free) - 1; last >= 0 {
+				from.network.free = append(from.network.free, to.free[last])
+				to.free = to.free[:last]
+			}
+		}
+		clear(from.network.leaving)
+		from.network.leaving = from.network.leaving[:0]
 	}
 	return nil
 }
 
-// advance does what is due in the transfers that something has happened to.
-func (w *world) advance() {
-	for _, i := range w.touched.numbers {
-		w.transfers[i].advance(w.now)
+// tell gives the observer what the parts have noticed, in the order of time.
+func (w *world) tell() {
+	var all []notice
+	for _, p := range w.parts {
+		all = append(all, p.notices...)
+		p.notices = p.notices[:0]
 	}
-}
-
-func (w *world) touchAll() {
-	for i := range w.transfers {
-		w.touched.add(i)
-	}
-}
-
-// step lets a transfer act, and notes when it wants to again.
-func (w *world) step(i int) error {
-	t := w.transfers[i]
-	t.step(w)
-	if !t.over && t.result.ReceivedAt > 0 && t.result.AckedAt > 0 {
-		t.over = true
-		w.going--
-	}
-	at, ok := t.next(w.now)
-	if !ok {
-		return errStill
-	}
-	w.agenda.set(i, at)
-	return nil
-}
-
-func (w *world) applyEvents() {
-	for {
-		at, ok := w.nextEvent()
-		if !ok || at > w.now {
-			return
+	slices.SortFunc(all, func(a, b notice) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.number, b.number))
+	})
+	for _, n := range all {
+		switch o := &w.run.Observer; {
+		case n.kind == happened && o.Event != nil:
+			o.Event(n.at, n.number)
+		case n.kind == established && o.Established != nil:
+			o.Established(n.at, n.number)
 		}
-		e := &w.events[w.happened]
-		if e.Set != nil || e.Plug != nil {
-			w.network.apply(w.now, e)
-		}
-		if e.PauseRead > 0 {
-			w.transfer(e.Transfer).ends[1].pause(e.Connection, w.now+e.PauseRead)
-			w.touched.add(w.byName[e.Transfer])
-		}
-		if w.run.Observer.Event != nil {
-			w.run.Observer.Event(w.now, w.happened)
-		}
-		w.happened++
 	}
-}
-
-// nextEvent gives the time of the next event; there is none before the first
-// transfer is established.
-func (w *world) nextEvent() (at time.Duration, ok bool) {
-	if w.happened == len(w.events) || w.transfers[0].ends[0].session.State() < session.Established {
-		return 0, false
-	}
-	return w.transfers[0].ends[0].session.EstablishedAt() + w.events[w.happened].At, true
 }
 
 func (w *world) takeSamples() {
-	if w.now < w.sampleAt {
-		return
-	}
+	now := w.sampleAt
 	w.sampleAt += w.run.SampleInterval
 	observer := &w.run.Observer
 	for i, t := range w.transfers {
@@ -171,19 +273,33 @@ func (w *world) takeSamples() {
 			w.stats = Sample{} // what it holds is kept
 		}
 		s := &w.stats
-		s.At, s.Transfer = w.now, i
+		s.At, s.Transfer = now, i
 		t.ends[0].session.ReadStats(&s.Sender)
 		t.ends[1].session.ReadStats(&s.Receiver)
 		if observer.Sample != nil {
-			observer.Sample(w.now, i, &s.Sender, &s.Receiver)
+			observer.Sample(now, i, &s.Sender, &s.Receiver)
 		} else {
 			w.samples = append(w.samples, *s)
 		}
 	}
 	if observer.Links != nil {
-		w.states = w.network.states(w.states)
-		observer.Links(w.now, w.states)
+		w.states = w.linkStates(w.states)
+		observer.Links(now, w.states)
 	}
+}
+
+// linkStates gives the state of every direction.
+func (w *world) linkStates(into []record.State) []record.State {
+	into = into[:0]
+	for _, d := range w.directions {
+		counts := d.Counts()
+		_, held := d.Held()
+		into = append(into, record.State{
+			Properties: d.Properties(), Counts: counts, Sent: d.sent, SentBytes: d.sentBytes, DelaySumNS: d.delaySum,
+			HeldBytes: held, Drops: counts.QueueFull + counts.QueueDelayed + d.lost,
+		})
+	}
+	return into
 }
 
 func (w *world) result() *Result {
@@ -194,8 +310,8 @@ func (w *world) result() *Result {
 		t.result.EstablishedAt = t.result.Sender.EstablishedAt
 		r.Transfers = append(r.Transfers, t.result)
 	}
-	for i, name := range w.network.names {
-		r.Links = append(r.Links, LinkResult{name, w.network.directions[2*i].Counts(), w.network.directions[2*i+1].Counts()})
+	for i := range w.run.Links {
+		r.Links = append(r.Links, LinkResult{w.run.Links[i].Name, w.directions[2*i].Counts(), w.directions[2*i+1].Counts()})
 	}
 	return r
 }
