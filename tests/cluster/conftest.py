@@ -68,7 +68,7 @@ class Place:
         self.processes.append(process)
         return process
 
-    def run(self, results: str, *arguments: str, within_s: float | None = 280) -> str:
+    def run(self, results: str, *arguments: str, within_s: float | None = 600) -> str:
         """What it says, to its end."""
         process = self.start(results, *arguments)
         said, _ = process.communicate(timeout=within_s)

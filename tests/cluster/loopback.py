@@ -141,7 +141,7 @@ def loopback(place: Path, names: Sequence[str]) -> Iterator[Loopback]:
         cluster.end()
 
 
-def until(what: Callable[[], object], seconds: float = 120.0) -> None:
+def until(what: Callable[[], object], seconds: float = 600.0) -> None:
     """Wait for a condition."""
     end_s = time.monotonic() + seconds
     while not what():

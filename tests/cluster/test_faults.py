@@ -12,10 +12,10 @@ import pytest
 from testbed.cluster import model
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback, until
-from tests.cluster.through_all import HELD, Submitter, Trial, through_all
+from tests.cluster.through_all import HELD, WITHIN_S, Submitter, Trial, through_all
 from tests.cluster.wired import Wired, wired
 
-pytestmark = [pytest.mark.emulation, pytest.mark.nightly]
+pytestmark = [pytest.mark.emulation, pytest.mark.nightly, pytest.mark.timeout(2 * WITHIN_S)]
 RUNS = 60
 Clusters = Callable[..., Loopback]
 
@@ -54,7 +54,7 @@ def test_a_worker_is_killed_and_another_comes(place: Place, by_one: Place, sweep
     cluster.kill("two")
     until(lambda: len(place.made("there")) >= 20)
     cluster.start_worker("four")
-    said, _ = process.communicate(timeout=250)
+    said, _ = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, said
     assert "two is lost" in said
     assert_whole(place, by_one)
@@ -74,7 +74,7 @@ def test_the_scheduler_is_killed_and_comes_back(place: Place, by_one: Place, swe
     until(lambda: len(place.made("there")) >= 8)
     cluster.kill("scheduler")
     cluster.start_scheduler()
-    said, _ = process.communicate(timeout=280)
+    said, _ = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, said
     assert_whole(place, by_one)
     cluster.end()
@@ -120,7 +120,7 @@ def test_where_no_host_is_fit_it_is_refused(place: Place, cluster_of: Clusters) 
     cluster = cluster_of()
     cluster.start_worker("two", program=[str(UNSOUND / "of_another_commit.py")])
     process = place.start("there", "sweep", str(place.sweep(seconds=1, seeds=1)), "--cluster")
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 4, said
     assert "no host of the cluster is fit for this study" in said
     assert "two: commit 0123456789abcdef there, " in said
@@ -136,7 +136,7 @@ def test_a_run_that_ends_its_workers_ends_the_study(place: Place, sweep: str, cl
                 cluster.start_worker(name, program=[str(UNSOUND / "ends.py")])
         return process.poll() is not None
 
-    until(has_ended, 250)
+    until(has_ended, WITHIN_S)
     said, _ = process.communicate()
     assert process.returncode == 1, said
     assert "tried 3 times, on " in said
@@ -146,7 +146,7 @@ def test_a_run_that_ends_its_workers_ends_the_study(place: Place, sweep: str, cl
 def test_an_error_of_the_program_ends_the_study(place: Place, sweep: str, cluster_of: Clusters) -> None:
     cluster_of().start_worker("one", program=[str(UNSOUND / "errs.py")])
     process = place.start("there", "sweep", sweep, "--cluster")
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=WITHIN_S)
     assert process.returncode not in (0, None), said
     assert "ZeroDivisionError: in a rule" in said
     assert "line 7 of the rule" in said
@@ -157,7 +157,7 @@ def test_ctrl_c_ends_what_is_on(place: Place, by_one: Place, sweep: str, cluster
     process = place.start("there", "sweep", sweep, "--cluster")
     until(lambda: len(place.made("there")) >= 8)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 130, said
     until(lambda: not list((model.file().parent / "scratch").glob("*/run-*")))
     place.run("there", "sweep", sweep, "--cluster")
@@ -176,7 +176,6 @@ def wires(place: Place) -> Iterator[Wired]:
         yield made
 
 
-@pytest.mark.timeout(1800)
 def test_one_sweep_through_everything(place: Place, by_one: Place, sweep: str, wires: Wired) -> None:
     submitters = through_all(place, wires, sweep, RUNS, beside=sweep)
     wires.stop_all()
@@ -187,7 +186,6 @@ def test_one_sweep_through_everything(place: Place, by_one: Place, sweep: str, w
     assert wires.left() == []
 
 
-@pytest.mark.timeout(900)
 def test_a_host_is_cut_off_for_long_and_comes_back(place: Place, by_one: Place, sweep: str, wires: Wired) -> None:
     for name in ("one", "two"):
         wires.start_worker(name, program=HELD)
@@ -199,7 +197,7 @@ def test_a_host_is_cut_off_for_long_and_comes_back(place: Place, by_one: Place, 
     until(lambda: wires.begun("two"))
     wires.unplug("two")
     trial.said("two is lost")
-    until(lambda: not wires.begun("two"), 300)  # it has seen it as well
+    until(lambda: not wires.begun("two"), WITHIN_S)  # it has seen it as well
     hold_of.unlink()
     wires.unplug("two", out=False)
     until(lambda: wires.log("two").count("worker two at") == 2)
@@ -213,7 +211,7 @@ def test_two_submitters_at_once(place: Place, by_one: Place, sweep: str, cluster
     cluster_of("one", "two", "three")
     processes = [place.start(results, "sweep", sweep, "--cluster") for results in ("there", "elsewhere")]
     for process in processes:
-        said, _ = process.communicate(timeout=280)
+        said, _ = process.communicate(timeout=WITHIN_S)
         assert process.returncode == 0, said
     assert_whole(place, by_one, "there")
     assert_whole(place, by_one, "elsewhere")
