@@ -125,9 +125,9 @@ ACCEPTED = (
         lambda: not _root(),
     ),
     Accepted(
-        r"not here: .*/usr/sbin/sshd.* \(Debian: openssh-server, .*\)",
-        "there is no SSH daemon, and set-up installs none: it would be open from then on",
-        lambda: shutil.which("/usr/sbin/sshd") is None,
+        r"not here: .* \(Debian: openssh-server, .*\)",
+        "there is no SSH daemon or no systemd, and set-up installs neither: the daemon would be open from then on",
+        lambda: any(shutil.which(program) is None for program in ("/usr/sbin/sshd", "/lib/systemd/systemd")),
     ),
     Accepted(
         r"not here: .*slurmctld.* \(Debian: slurmctld, .*\)",

@@ -3,7 +3,8 @@ daemon of its own.
 
 A machine is an init in namespaces of its own. Its file system is this machine's, copied on write (an overlay), without
 what the testbed has kept here. All of it is gone when the init is. Outside there is the folder that was given, a
-namespace with the switch that joins the machines, and this machine's cable to it.
+namespace with the switch that joins the machines, and this machine's cable to it. One whose init is systemd has a
+control group, too.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ import psutil
 
 MOST = 8
 """So many machines at once."""
-START_S = 20.0
+START_S = 60.0
+OWN = ("sshd", "/usr/sbin/sshd", "sleep", "/lib/systemd/systemd", "(sd-pam)")
+"""How the command lines of a machine's own processes begin."""
 
 INIT = r"""
 set -euo pipefail
-folder=$1 name=$2 address=$3
+folder=$1 name=$2 address=$3 systemd=$4
 mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
 cd "$folder/root"
 rm -rf opt/ncp-testbed var/lib/ncp-testbed
@@ -39,6 +42,14 @@ mount -t tmpfs -o mode=1777 tmpfs dev/shm
 mount -t tmpfs -o mode=1777 tmpfs tmp
 mount -t tmpfs -o mode=755 tmpfs run
 mkdir run/before run/sshd
+if [[ $systemd ]]; then
+    mount -t cgroup2 cgroup2 sys/fs/cgroup
+    mount --bind /dev/null dev/console
+    # None of this machine's services, and nothing that sets up a kernel that is not its own.
+    rm -rf etc/systemd/system usr/lib/systemd/system/{sysinit,multi-user}.target.wants
+    mkdir -p etc/systemd/system/multi-user.target.wants
+    echo "$name" >etc/hostname
+fi
 cp "$folder/host" run/sshd/host_key
 cp "$folder/authorized" run/sshd/authorized
 pivot_root . run/before
@@ -48,8 +59,14 @@ read -r _ # the interface is there
 ip link set lo up
 ip link set eth0 up
 ip address add "$address/24" dev eth0
-/usr/sbin/sshd -D -e -f /dev/null -o HostKey=/run/sshd/host_key -o AuthorizedKeysFile=/run/sshd/authorized \
-    -o UsePAM=no -o PasswordAuthentication=no -o PidFile=none -o Subsystem="sftp internal-sftp" -o MaxStartups=50 &
+sshd=(/usr/sbin/sshd -D -e -f /dev/null -o HostKey=/run/sshd/host_key -o AuthorizedKeysFile=/run/sshd/authorized
+    -o UsePAM=no -o PasswordAuthentication=no -o PidFile=none -o "Subsystem=sftp internal-sftp" -o MaxStartups=50)
+if [[ $systemd ]]; then
+    printf '[Service]\nExecStart=%s\n' "${sshd[*]@Q}" >/etc/systemd/system/test-sshd.service
+    ln -s ../test-sshd.service /etc/systemd/system/multi-user.target.wants/
+    exec env -i container=test PATH="$PATH" /lib/systemd/systemd --system --unit=multi-user.target --show-status=no
+fi
+"${sshd[@]}" &
 while true; do wait -n || sleep 0.2; done # reaps what lost its parent, too
 """
 
@@ -58,10 +75,10 @@ def why_not() -> str:
     """What this machine lacks for it; "" where nothing."""
     lacking = [
         name
-        for name in ("unshare", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", "pivot_root")
+        for name in ("unshare", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", "pivot_root", "/lib/systemd/systemd")
         if shutil.which(name) is None
     ]
-    packages = "openssh-server, openssh-client, iproute2, util-linux"
+    packages = "openssh-server, openssh-client, iproute2, util-linux, systemd"
     return f"not here: {', '.join(lacking)} (Debian: {packages})" if lacking else ""
 
 
@@ -77,6 +94,8 @@ class Machine:
     """The namespace where its cable ends."""
     process: subprocess.Popen[str]
     init: psutil.Process
+    group: Path | None
+    """The control group of one whose init is systemd."""
 
     def off(self) -> None:
         """Turn it off as a power cut does."""
@@ -84,20 +103,24 @@ class Machine:
         self.process.kill()  # and its init with it
         self.process.communicate(timeout=START_S)
         psutil.wait_procs([self.init, *with_it], timeout=START_S)
+        if self.group:
+            for folder in sorted(self.group.rglob("*/"), reverse=True):
+                folder.rmdir()
+            self.group.rmdir()
 
     def unplug(self, *, out: bool = True) -> None:
         """Take its cable out, or put it in again."""
         do("ip", "-n", self.switch, "link", "set", self.name, "down" if out else "up")
 
     def processes(self) -> list[str]:
-        """Command lines of all that runs on it, besides its init and its SSH daemon."""
+        """Command lines of all that runs on it, besides its init, the journal and its SSH daemon."""
         found = []
         for process in self.init.children(recursive=True):
             try:
                 found.append(" ".join(process.cmdline()))
             except psutil.NoSuchProcess:
                 continue
-        return [line for line in found if line and not line.startswith(("sshd", "/usr/sbin/sshd", "sleep"))]
+        return [line for line in found if line and not line.startswith(OWN)]
 
 
 @dataclass
@@ -113,18 +136,19 @@ class Machines:
         """Options of ssh by which they are known and no others."""
         return f"-o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes -o ConnectTimeout=5"
 
-    def ssh(self, machine: Machine, command: str) -> subprocess.CompletedProcess[str]:
-        """A command on one of them."""
+    def ssh(self, machine: Machine, command: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        """A command on one of them, with ``given`` as its input."""
         options = ["-i", str(self.key), "-o", "BatchMode=yes", *self.ssh_options().split()]
         called = ["ssh", *options, f"root@{machine.address}", command]
-        return subprocess.run(called, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(called, input=given, capture_output=True, text=True, timeout=60, check=False)
 
 
 @contextmanager
-def machines(number: int, folder: Path) -> Iterator[Machines]:
+def machines(number: int, folder: Path, *, systemd: int = 0) -> Iterator[Machines]:
     """So many machines, m1, m2, …, at a switch of their own at which this machine is, too; all of it is removed again.
 
-    ``folder`` has to be on a file system that an overlay can be kept on (no overlay itself).
+    The last ``systemd`` of them have systemd as init, the others a shell. ``folder`` has to be on a file system that an
+    overlay can be kept on (no overlay itself).
     """
     assert 1 <= number <= MOST
     switch, network = f"ncpt-{secrets.token_hex(2)}", free_network()
@@ -134,7 +158,7 @@ def machines(number: int, folder: Path) -> Iterator[Machines]:
     try:
         join(switch, f"{network}.254")
         for i in range(1, number + 1):
-            made.each.append(_started(f"m{i}", f"{network}.{i}", switch, folder))
+            made.each.append(_started(f"m{i}", f"{network}.{i}", switch, folder, systemd=i > number - systemd))
         keys = (f"{one.address} {(folder / f'{one.name}-host.pub').read_text()}" for one in made.each)
         made.known_hosts.write_text("".join(keys))
         for one in made.each:
@@ -160,16 +184,21 @@ def join(switch: str, address: str) -> None:
     do("ip", "link", "set", switch, "up")
 
 
-def _started(name: str, address: str, switch: str, folder: Path) -> Machine:
+def _started(name: str, address: str, switch: str, folder: Path, *, systemd: bool) -> Machine:
     own = folder / name
+    group = _control_groups() / f"{switch}-{name}" if systemd else None
+    if group:
+        group.mkdir()
     for part in ("upper", "work", "root"):
         (own / part).mkdir(parents=True)
     shutil.copy(folder / f"{name}-host", own / "host")
     shutil.copy(folder / "login.pub", own / "authorized")
-    apart = ["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
+    apart = ["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child"]
+    if group:
+        apart = ["bash", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', str(group), *apart]
     with (own / "log").open("w") as log:
         process = subprocess.Popen(
-            [*apart, "bash", "-c", INIT, "init", str(own), name, address],
+            [*apart, "bash", "-c", INIT, "init", str(own), name, address, "systemd" if systemd else ""],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
@@ -188,7 +217,12 @@ def _started(name: str, address: str, switch: str, folder: Path) -> Machine:
         process.kill()
         process.wait()
         raise
-    return Machine(name, address, own, switch, process, init)
+    return Machine(name, address, own, switch, process, init, group)
+
+
+def _control_groups() -> Path:
+    """Where this machine has those of version 2."""
+    return next(Path(one.mountpoint) for one in psutil.disk_partitions(all=True) if one.fstype == "cgroup2")
 
 
 def _init_of(process: subprocess.Popen[str]) -> psutil.Process:

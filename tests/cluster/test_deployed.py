@@ -73,7 +73,7 @@ def site() -> Iterator[Site]:
     try:
         clone = folder / "clone"
         subprocess.run(["git", "clone", "--quiet", str(paths.CHECKOUT), str(clone)], check=True)
-        with machines(3, folder) as made:
+        with machines(3, folder, systemd=1) as made:
             yield Site(made, clone, folder / "hosts.json", folder / "state")
     finally:
         shutil.rmtree(folder)
