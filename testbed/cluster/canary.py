@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import platform
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from packaging.utils import canonicalize_name
-
-from testbed import engines, paths
+from testbed import engines
+from testbed.cluster import alike
 from testbed.engines import Options
 from testbed.errors import TestbedError
-from testbed.runner import provenance
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import load
 
@@ -27,13 +24,8 @@ SIMULATOR = "sim"
 class Fingerprint:
     """What must be the same on all hosts of a study."""
 
-    commit: str
-    code: str
-    """Changes with what plans, judges and reports."""
-    python: str
-    machine: str
-    packages: Mapping[str, str]
-    """Of those that the testbed imports, name → version."""
+    common: Mapping[str, Any]
+    """As :func:`alike.common` has it."""
     hashes: Mapping[str, str]
     """Engine → SHA-256 of the telemetry of the small run; none of engines that are not exact."""
     cannot: Mapping[str, str]
@@ -43,8 +35,6 @@ class Fingerprint:
 def fingerprint(names: Sequence[str], results: Path) -> Fingerprint:
     """This machine's, for the engines of a study; its runs are made in ``results``. What killed runs left is removed
     on the way, and programs are built."""
-    facts = provenance.of_machine_and_code()
-    packages = {canonicalize_name(name): version for name, version in facts["packages"].items()}
     hashes, cannot = {}, {}
     for name in dict.fromkeys((SIMULATOR, *names)):
         try:
@@ -52,15 +42,7 @@ def fingerprint(names: Sequence[str], results: Path) -> Fingerprint:
                 hashes[name] = found
         except TestbedError as error:
             cannot[name] = error.message
-    return Fingerprint(
-        facts["commit"],
-        facts["code"],
-        ".".join(map(str, sys.version_info[:3])),
-        platform.machine(),
-        {name: packages[name] for name in packages.keys() & _imported()},
-        hashes,
-        cannot,
-    )
+    return Fingerprint(alike.common(), hashes, cannot)
 
 
 def _telemetry(name: str, results: Path) -> str:
@@ -80,24 +62,9 @@ def _telemetry(name: str, results: Path) -> str:
     return hashlib.sha256((run.folder / "telemetry.lp").read_bytes()).hexdigest()
 
 
-def _imported() -> frozenset[str]:
-    """Names of the packages that ``requirements.lock`` pins."""
-    lines = (paths.CHECKOUT / "requirements.lock").read_text().splitlines()
-    return frozenset(canonicalize_name(line.split("==")[0]) for line in lines if line[:1].isalnum())
-
-
 def differences(ours: Fingerprint, theirs: Fingerprint) -> list[str]:
     """A line for each thing by which a host is not fit for the study; none if it is."""
-    found = [
-        f"{name} {getattr(theirs, key)[:16]} there, {getattr(ours, key)[:16]} here"
-        for key, name in (("commit", "commit"), ("code", "sources"), ("python", "Python"), ("machine", "machine"))
-        if getattr(ours, key) != getattr(theirs, key)
-    ]
-    found += [
-        f"package {name} {theirs.packages.get(name, 'missing')} there, {ours.packages.get(name, 'missing')} here"
-        for name in sorted({*ours.packages, *theirs.packages})
-        if ours.packages.get(name) != theirs.packages.get(name)
-    ]
+    found = alike.differences(ours.common, theirs.common)
     found += [
         f"its small run on {engine} is not the same bytes ({theirs.hashes[engine][:12]} there, {digest[:12]} here)"
         if engine in theirs.hashes

@@ -9,44 +9,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import sys
 from pathlib import Path
 from typing import Any
 
 from testbed import engines, paths
 from testbed.build import PROGRAMS
+from testbed.cluster import alike
 from testbed.doctor import guest_kernel, missing
-from testbed.doctor.machine import pinned
-from testbed.history import git
 from testbed.plan.engines import named
 
-LOCKS = ("requirements-setup.lock", "requirements.lock", "requirements-cluster.lock")
-"""The packages of a host."""
-SAME = ("commit", "python", "architecture", "packages", "programs", "kernel")
-"""What all hosts of a cluster have in common, and the submitter."""
 
-
-def versions() -> dict[str, str]:
-    """What decides what a run gives, by the names in :data:`SAME`; digests are SHA-256, "" where there is none."""
+def versions() -> dict[str, Any]:
+    """What decides what a run gives: what :mod:`alike` compares, and SHA-256 of the Go ``programs`` and the guest
+    ``kernel``, "" where there is none."""
     kernel = guest_kernel.built()
     return {
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "architecture": platform.machine(),
-        "packages": _packages(),
+        **alike.common(),
         "programs": _digest(*(paths.BINARIES / name for name in sorted(PROGRAMS))),
         "kernel": _digest(kernel) if kernel else "",
     }
-
-
-def differing(there: dict[str, Any], expected: dict[str, str]) -> list[str]:
-    """What of a host is not as expected, in words."""
-    return [
-        f"{key} ({there.get(key) or 'none'} there, {expected[key] or 'none'} here)"
-        for key in SAME
-        if there.get(key) != expected[key]
-    ]
 
 
 def carries() -> dict[str, Any]:
@@ -61,17 +43,6 @@ def carries() -> dict[str, Any]:
             why_not[engine.name] = f"missing: {', '.join(lacks)}"
     can = {engine.name: engine.name not in why_not for engine in engines.every()}
     return {"cores": len(os.sched_getaffinity(0)), "can": can, "why_not": why_not}
-
-
-def _commit() -> str:
-    """40 hexadecimal digits, and ``-dirty`` behind them where a file of it was changed."""
-    return git("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty").stdout.decode().strip()
-
-
-def _packages() -> str:
-    """A digest of the locks where all that they pin is installed, else what is not."""
-    probed = pinned(*LOCKS)()
-    return _digest(*(paths.CHECKOUT / lock for lock in LOCKS)) if probed.ok else probed.detail
 
 
 def _digest(*files: Path) -> str:
@@ -95,8 +66,8 @@ def main(arguments: list[str]) -> int:
     if kernel.exists():
         os.environ["NCP_TESTBED_VKERNEL"] = str(kernel)
     found = versions()
-    if len(arguments) > 1 and (differs := differing(found, json.loads(arguments[1]))):
-        print(f"differs from the machine that makes the cluster in {'; '.join(differs)}", file=sys.stderr)
+    if len(arguments) > 1 and (differs := alike.differences(json.loads(arguments[1]), found)):
+        print(f"differs from the machine that makes the cluster: {'; '.join(differs)}", file=sys.stderr)
         return 1
     print(json.dumps({**found, **carries()}))
     return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.build import build_programs
-from testbed.cluster.here import LOCKS
+from testbed.cluster.alike import LOCKS
 from testbed.doctor import guest_kernel
 from testbed.errors import CannotRun
 from testbed.history import git

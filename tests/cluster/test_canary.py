@@ -1,42 +1,67 @@
 """By what a host is left out: each difference is named, and no other."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from testbed.cluster import alike
 from testbed.cluster.canary import Fingerprint, differences
 
-OURS: dict[str, Any] = {
+COMMON: dict[str, Any] = {
     "commit": "a" * 40,
     "code": "c0de",
     "python": "3.11.2",
     "machine": "x86_64",
     "packages": {"numpy": "2.0"},
-    "hashes": {"sim": "5" * 64},
-    "cannot": {},
+    "kernel": "",
 }
+HASHES = {"sim": "5" * 64}
 
 
 @pytest.mark.parametrize(
     ("theirs", "named"),
     [
         ({}, []),
+        ({"cores": 8}, []),
         ({"commit": "b" * 40}, ["commit bbbbbbbbbbbbbbbb there, aaaaaaaaaaaaaaaa here"]),
         ({"code": "other"}, ["sources other there, c0de here"]),
         ({"python": "3.12.1"}, ["Python 3.12.1 there, 3.11.2 here"]),
         ({"machine": "aarch64"}, ["machine aarch64 there, x86_64 here"]),
+        ({"kernel": "1234"}, ["guest kernel 1234 there, none here"]),
         ({"packages": {"numpy": "1.9"}}, ["package numpy 1.9 there, 2.0 here"]),
         ({"packages": {}}, ["package numpy missing there, 2.0 here"]),
-        (
-            {"hashes": {"sim": "6" * 64}},
-            ["its small run on sim is not the same bytes (666666666666 there, 555555555555 here)"],
-        ),
-        ({"hashes": {}, "cannot": {"sim": "no Go"}}, ["sim: no Go"]),
-        ({"hashes": {}}, ["it made no small run on sim"]),
+        ({"packages": {"numpy": "2.0", "more": "1"}}, ["package more 1 there, missing here"]),
     ],
 )
-def test_differences(theirs: dict[str, Any], named: list[str]) -> None:
+def test_of_the_testbed(theirs: dict[str, Any], named: list[str]) -> None:
+    assert alike.differences(COMMON, {**COMMON, **theirs}) == named
+    assert differences(Fingerprint(COMMON, HASHES, {}), Fingerprint({**COMMON, **theirs}, HASHES, {})) == named
 
-    ours = Fingerprint(**OURS)
-    assert differences(ours, replace(ours, **theirs)) == named
+
+@pytest.mark.parametrize(
+    ("hashes", "cannot", "named"),
+    [
+        ({"sim": "6" * 64}, {}, ["its small run on sim is not the same bytes (666666666666 there, 555555555555 here)"]),
+        ({}, {"sim": "no Go"}, ["sim: no Go"]),
+        ({}, {}, ["it made no small run on sim"]),
+    ],
+)
+def test_of_the_small_runs(hashes: dict[str, str], cannot: dict[str, str], named: list[str]) -> None:
+    assert differences(Fingerprint(COMMON, HASHES, {}), Fingerprint(COMMON, hashes, cannot)) == named
+
+
+def test_what_is_lacking_differs() -> None:
+    assert alike.differences(COMMON, {}) == [
+        "commit none there, aaaaaaaaaaaaaaaa here",
+        "sources none there, c0de here",
+        "Python none there, 3.11.2 here",
+        "machine none there, x86_64 here",
+        "package numpy missing there, 2.0 here",
+    ]
+
+
+def test_packages_are_those_that_the_locks_pin() -> None:
+    here = alike.common()
+    assert set(here) == set(COMMON) - {"kernel"}
+    assert {"numpy", "ansible-core"} <= here["packages"].keys()
+    assert "pytest" not in here["packages"]

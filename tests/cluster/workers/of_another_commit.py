@@ -16,8 +16,9 @@ def canary(engines: Sequence[str], submitter: str) -> Answer:
     if isinstance(answer, Failed):
         return answer
     found = pickle.loads(answer.checked())
-    packages = {**found.packages, "numpy": "0.0.1"}
-    return Packed.of(pickle.dumps(replace(found, commit="0123456789abcdef0123", packages=packages)))
+    packages = {**found.common["packages"], "numpy": "0.0.1"}
+    common = {**found.common, "commit": "0123456789abcdef0123", "packages": packages}
+    return Packed.of(pickle.dumps(replace(found, common=common)))
 
 
 if __name__ == "__main__":
