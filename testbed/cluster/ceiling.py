@@ -56,7 +56,11 @@ def main(runs: int) -> None:
 
 def _clocks_s(executor: OnCluster, progress: Progress) -> tuple[float, float, float]:
     """Wall time, and the CPU time of submitter and scheduler."""
-    return time.monotonic(), time.process_time(), executor.client(progress).run_on_scheduler(time.process_time)
+    return (
+        time.monotonic(),
+        time.process_time(),
+        executor.connection.client(progress).run_on_scheduler(time.process_time),
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from distributed import Security
 from testbed import paths
 from testbed.build import build_programs
 from testbed.cluster import settings
-from testbed.cluster.executor import OnCluster, Site, on_cluster
+from testbed.cluster.connection import Site
+from testbed.cluster.executor import OnCluster, on_cluster
 from testbed.cluster.model import Can, Cluster, Host
 from testbed.cluster.tls import security
 from testbed.doctor import guest_kernel

@@ -1,44 +1,63 @@
 """Which cells a worker gets."""
 
-from typing import cast
-
 import pytest
 
-pytest.importorskip("distributed", reason="distributed is not installed: requirements-cluster.lock has it")
+from testbed.cluster.waiting import AHEAD, Waiting
+from testbed.errors import RunFailed
 
-from testbed.cluster.ceiling import Stubs
-from testbed.cluster.executor import OnCluster, Worker, _Making
+ONE, BOTH = {"one": 1}, {"one": 1, "two": 1}
 
 
-def making(cells: int, *names: str) -> tuple["_Making[int, int]", list[Worker]]:
-    """With workers that are fit."""
-    nowhere = cast(OnCluster, None)  # nobody is asked for anything
-    made = _Making(nowhere, Stubs(), range(cells), lambda *_: None, lambda *_: None)
-    workers = [Worker(name, f"tls://{name}", 1, False, "fit") for name in names]
-    made.workers = {worker.address: worker for worker in workers}
-    return made, workers
+def waiting(cells: int, *, exact: bool = True) -> Waiting[int]:
+    return Waiting(range(cells), str, exact=exact)
 
 
 def test_what_came_to_nothing_on_a_host_goes_to_another() -> None:
-    made, (one, two) = making(3, "one", "two")
-    made.lost_with = {0: ["one"]}
-    assert made._chunk(one) == [1]
-    assert made._chunk(two) == [0]
-    assert made._chunk(one) == [2]
-    assert made._chunk(one) == []
+    cells = waiting(3)
+    cells.came_to_nothing(0, "one", "")
+    assert cells.chunk("one", BOTH) == [1]
+    assert cells.chunk("two", BOTH) == [0]
+    assert cells.chunk("one", BOTH) == [2]
+    assert cells.chunk("one", BOTH) == []
+    assert not cells
 
 
 def test_where_there_is_no_other_it_is_tried_there_again() -> None:
-    made, (one, two) = making(1, "one", "two")
-    made.lost_with = {0: ["one"]}
-    two.state = "refused"
-    assert made._chunk(one) == [0]
+    cells = waiting(1)
+    cells.came_to_nothing(0, "one", "")
+    assert cells.chunk("one", ONE) == [0]
 
 
-def test_one_that_was_lost_goes_alone() -> None:
-    made, (one,) = making(12, "one")
-    made.run_s, made.lost_with = 0.25, {0: ["another"], 3: ["another"]}
-    assert made._chunk(one) == [0]
-    assert made._chunk(one) == [1, 2]
-    assert made._chunk(one) == [3]
-    assert made._chunk(one) == [4, 5, 6, 7]
+def test_one_that_came_to_nothing_goes_alone() -> None:
+    cells = waiting(12)
+    cells.took(0.25)
+    for key in (0, 3):
+        cells.came_to_nothing(key, "another", "")
+    assert cells.chunk("one", ONE) == [0]
+    assert cells.chunk("one", ONE) == [1, 2]
+    assert cells.chunk("one", ONE) == [3]
+    assert cells.chunk("one", ONE) == [4, 5, 6, 7]
+
+
+def test_what_has_come_to_nothing_three_times_ends_the_study() -> None:
+    cells = waiting(2)
+    cells.came_to_nothing(1, "one", "")
+    cells.came_to_nothing(1, "two", "")
+    with pytest.raises(RunFailed, match="1: tried 3 times, on one, two, one; its worker was lost"):
+        cells.came_to_nothing(1, "one", "its worker was lost")
+
+
+def test_what_is_lost_is_made_first_and_in_order() -> None:
+    cells = waiting(6)
+    cells.took(0.5)
+    assert cells.chunk("one", ONE) == [0, 1]
+    cells.again([0, 1])
+    assert [cells.chunk("two", BOTH) for _ in range(6)] == [[0], [1], [2], [3], [4], [5]]
+
+
+def test_short_runs_are_at_hand_before_they_are_needed() -> None:
+    cells = waiting(9)
+    assert cells.window(4) == 4  # nothing is known of them
+    cells.took(0.5)
+    assert cells.window(4) == 4 * AHEAD
+    assert waiting(9, exact=False).window(4) == 1
