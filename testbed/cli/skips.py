@@ -126,8 +126,8 @@ ACCEPTED = (
     ),
     Accepted(
         r"not here: .* \(Debian: openssh-server, .*\)",
-        "there is no SSH daemon or no systemd, and set-up installs neither: the daemon would be open from then on",
-        lambda: any(shutil.which(program) is None for program in ("/usr/sbin/sshd", "/lib/systemd/systemd")),
+        "there is no SSH daemon, sudo or systemd, and set-up installs none: the daemon would be open from then on",
+        lambda: any(shutil.which(name) is None for name in ("/usr/sbin/sshd", "sudo", "/lib/systemd/systemd")),
     ),
     Accepted(
         r"not here: .*slurmctld.* \(Debian: slurmctld, .*\)",

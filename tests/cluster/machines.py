@@ -1,10 +1,10 @@
 """Machines on this one, for tests of what is done to many: each has an address, a file system, processes and an SSH
 daemon of its own.
 
-A machine is an init in namespaces of its own. Its file system is this machine's, copied on write (an overlay), without
-what the testbed has kept here. All of it is gone when the init is. Outside there is the folder that was given, a
-namespace with the switch that joins the machines, and this machine's cable to it. One whose init is systemd has a
-control group, too.
+A machine is an init, a shell or systemd, in namespaces of its own. Its file system is this machine's, copied on write
+(an overlay), without what the testbed has kept here. Root may log in, and ``someone``, who may do all by sudo. All of
+it is gone when the init is. Outside there is the folder that was given, a namespace with the switch that joins the
+machines, and this machine's cable to it; and of one with systemd a control group.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ if [[ $systemd ]]; then
     mkdir -p etc/systemd/system/multi-user.target.wants
     echo "$name" >etc/hostname
 fi
+useradd --root "$PWD" --create-home --password '*' someone
+echo 'someone ALL=(ALL) NOPASSWD: ALL' >etc/sudoers.d/someone
 cp "$folder/host" run/sshd/host_key
 cp "$folder/authorized" run/sshd/authorized
 pivot_root . run/before
@@ -75,10 +77,19 @@ def why_not() -> str:
     """What this machine lacks for it; "" where nothing."""
     lacking = [
         name
-        for name in ("unshare", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", "pivot_root", "/lib/systemd/systemd")
+        for name in (
+            "unshare",
+            "ip",
+            "ssh",
+            "ssh-keygen",
+            "/usr/sbin/sshd",
+            "pivot_root",
+            "sudo",
+            "/lib/systemd/systemd",
+        )
         if shutil.which(name) is None
     ]
-    packages = "openssh-server, openssh-client, iproute2, util-linux, systemd"
+    packages = "openssh-server, openssh-client, iproute2, util-linux, sudo, systemd"
     return f"not here: {', '.join(lacking)} (Debian: {packages})" if lacking else ""
 
 
@@ -136,10 +147,12 @@ class Machines:
         """Options of ssh by which they are known and no others."""
         return f"-o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes -o ConnectTimeout=5"
 
-    def ssh(self, machine: Machine, command: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    def ssh(
+        self, machine: Machine, command: str, given: str = "", *, user: str = "root"
+    ) -> subprocess.CompletedProcess[str]:
         """A command on one of them, with ``given`` as its input."""
         options = ["-i", str(self.key), "-o", "BatchMode=yes", *self.ssh_options().split()]
-        called = ["ssh", *options, f"root@{machine.address}", command]
+        called = ["ssh", *options, f"{user}@{machine.address}", command]
         return subprocess.run(called, input=given, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -1,4 +1,5 @@
-"""A cluster from nothing: three machines with a bare account for SSH, made a cluster, looked at, taken down again."""
+"""A cluster from nothing: three machines with an account for SSH, on one of them not root's and one with systemd,
+made a cluster, looked at, taken down again."""
 
 import json
 import os
@@ -19,7 +20,7 @@ from tests.cluster.machines import Machine, Machines, machines, why_not
 pytestmark = [
     pytest.mark.emulation,
     pytest.mark.nightly,
-    pytest.mark.timeout(1800),
+    pytest.mark.timeout(7200),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),
     pytest.mark.skipif(bool(why_not()), reason=why_not()),
 ]
@@ -46,13 +47,14 @@ class Site:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=1500,
+            timeout=3600,
             check=False,
         )
 
     def write_inventory(self, **more: str) -> None:
         """The machines, and hosts that there are not."""
         hosts = {one.name: {"ansible_host": one.address} for one in self.machines.each}
+        hosts["m2"]["ansible_user"] = "someone"
         every = {
             "ansible_user": "root",
             "ansible_ssh_private_key_file": str(self.machines.key),

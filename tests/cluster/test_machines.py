@@ -42,6 +42,7 @@ def test_each_has_its_own_address_files_and_processes(folder: Path) -> None:
         assert not Path("/etc/of-the-first").exists()
         assert int(made.ssh(second, "ls -d /proc/[0-9]* | wc -l").stdout) < 20
         assert made.ssh(first, "ls /opt/ncp-testbed /var/lib/ncp-testbed").returncode != 0
+        assert made.ssh(second, "id -un; sudo -n id -un", user="someone").stdout == "someone\nroot\n"
         first.unplug()
         assert made.ssh(second, f"ping -c 1 -W 1 {first.address}").returncode != 0
         first.unplug(out=False)
