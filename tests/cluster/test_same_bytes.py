@@ -41,13 +41,14 @@ def test_a_sweep_and_a_comparison_are_the_same_bytes(place: Place, cluster_of: C
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)  # guests take turns with all others on this machine
 def test_runs_in_the_guest_are_the_same_bytes(
     place: Place, cluster_of: Callable[..., Loopback], exact_kernel: Kernel
 ) -> None:
     asked = ("run", "startup", "--repeat", "4", "--quick", "--engine", "vkernel")
-    place.run("here", *asked, within_s=900)
+    place.run("here", *asked, within_s=None)
     cluster_of("one", "two")
-    assert "by host: one " in place.run("there", *asked, "--cluster", within_s=900)
+    assert "by host: one " in place.run("there", *asked, "--cluster", within_s=None)
     here, there = (runs_of(place.path / results, "startup") for results in ("here", "there"))
     assert len(there) == 4
     assert there == here
