@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,12 +34,14 @@ class Wired(Loopback):
         self.switch, self.network = f"ncpt-{secrets.token_hex(2)}", free_network()
         self.address = f"{self.network}.253"
         self.parts: list[str] = []
+        self.disks = Path(tempfile.mkdtemp(prefix="ncp-", dir="/var/tmp"))
+        """Short enough for the names of sockets below it, which a test's own folder need not be."""
         self.further: dict[str, str] = {}
         """What else is set for parts."""
 
     def disk(self, name: str) -> Path:
         """A worker's."""
-        return self.place / "disks" / name
+        return self.disks / name
 
     def apart(self, name: str) -> tuple[list[str], dict[str, str]]:
         """A part that is started again is where it was."""
@@ -96,6 +99,7 @@ class Wired(Loopback):
             subprocess.run(["ip", "netns", "delete", f"{self.switch}-{name}"], capture_output=True, check=False)
         subprocess.run(["ip", "link", "delete", self.switch], capture_output=True, check=False)
         subprocess.run(["ip", "netns", "delete", self.switch], capture_output=True, check=False)
+        shutil.rmtree(self.disks, ignore_errors=True)
 
     def _plug_in(self, name: str) -> None:
         if not self.parts:
@@ -108,7 +112,7 @@ class Wired(Loopback):
         do("ip", "-n", space, "link", "set", "lo", "up")
         do("ip", "-n", space, "address", "add", f"{self.network}.{number}/24", "dev", "eth0")
         do("ip", "-n", space, "link", "set", "eth0", "up")
-        self.disk(name).mkdir(parents=True)
+        self.disk(name).mkdir()
         do("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(self.disk(name)))
 
     def _size(self, name: str, size_bytes: int) -> None:
@@ -129,4 +133,3 @@ def wired(place: Path) -> Iterator[Wired]:
         yield cluster
     finally:
         cluster.end()
-        shutil.rmtree(place / "disks", ignore_errors=True)
