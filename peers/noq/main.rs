@@ -3,7 +3,6 @@
 //! that was opened first before the next one.
 
 use std::error::Error;
-use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
@@ -16,7 +15,7 @@ use std::{env, fs, process};
 
 use noq::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq::udp::{EcnCodepoint, RecvMeta, Transmit};
+use noq::udp::{RecvMeta, Transmit};
 use noq::{
     AsyncUdpSocket, ClientConfig, Connection, Endpoint, EndpointConfig, FourTuple, PathError, PathStatus, RecvStream,
     Runtime, SendStream, ServerConfig, TokioRuntime, TransportConfig, UdpSender,
@@ -27,7 +26,6 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime
 use rustls::{DigitallySignedStruct, SignatureScheme};
 use serde::Deserialize;
 use serde_json::{json, Value};
-use tokio::sync::mpsc::{unbounded_channel, UnboundedSender};
 use tokio::time::{sleep, timeout};
 
 const PROTOCOL: &[u8] = b"ncp-testbed-program/1";
@@ -73,52 +71,26 @@ impl Task {
     }
 }
 
-/// A socket for each link, taken for one by noq.
+/// A socket for each link, by its local address, taken for one by noq.
 #[derive(Debug)]
-struct Sockets {
-    sockets: Vec<Box<dyn AsyncUdpSocket>>,
-    queues: Queues,
-}
-
-/// What the sockets can't take yet, by local address: a link that is full is not to hold up the others.
-#[derive(Clone, Debug)]
-struct Queues(Vec<(IpAddr, UnboundedSender<Packet>)>);
+struct Sockets(Vec<(IpAddr, Box<dyn AsyncUdpSocket>)>);
 
 #[derive(Debug)]
-struct Packet {
-    contents: Vec<u8>,
-    destination: SocketAddr,
-    ecn: Option<EcnCodepoint>,
-}
+struct Senders(Vec<(IpAddr, Pin<Box<dyn UdpSender>>)>);
 
 impl Sockets {
     fn bind(task: &Task) -> io::Result<Self> {
-        let mut made = Self { sockets: vec![], queues: Queues(vec![]) };
-        for link in &task.links {
+        let bound = task.links.iter().map(|link| {
             let port = if task.sends() { 0 } else { link.port };
-            let socket = TokioRuntime.wrap_udp_socket(UdpSocket::bind((link.local, port))?)?;
-            made.queues.0.push((link.local, queue(socket.create_sender())));
-            made.sockets.push(socket);
-        }
-        Ok(made)
+            Ok((link.local, TokioRuntime.wrap_udp_socket(UdpSocket::bind((link.local, port))?)?))
+        });
+        Ok(Self(bound.collect::<io::Result<_>>()?))
     }
-}
-
-fn queue(mut socket: Pin<Box<dyn UdpSender>>) -> UnboundedSender<Packet> {
-    let (queue, mut waiting) = unbounded_channel::<Packet>();
-    tokio::spawn(async move {
-        while let Some(Packet { contents, destination, ecn }) = waiting.recv().await {
-            let packet = Transmit { destination, ecn, contents: &contents, segment_size: None, src_ip: None };
-            // What a link without a carrier refuses is lost, as on its way.
-            let _ = poll_fn(|wake| socket.as_mut().poll_send(&packet, wake)).await;
-        }
-    });
-    queue
 }
 
 impl AsyncUdpSocket for Sockets {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(self.queues.clone())
+        Box::pin(Senders(self.0.iter().map(|(local, socket)| (*local, socket.create_sender())).collect()))
     }
 
     fn poll_recv(
@@ -127,29 +99,30 @@ impl AsyncUdpSocket for Sockets {
         packets: &mut [IoSliceMut<'_>],
         about: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let mut polled = self.sockets.iter_mut().map(|socket| socket.poll_recv(wake, packets, about));
+        let mut polled = self.0.iter_mut().map(|(_, socket)| socket.poll_recv(wake, packets, about));
         polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.sockets[0].local_addr()
+        self.0[0].1.local_addr()
     }
 
     fn max_receive_segments(&self) -> NonZeroUsize {
-        self.sockets[0].max_receive_segments()
+        self.0[0].1.max_receive_segments()
     }
 
     fn may_fragment(&self) -> bool {
-        self.sockets[0].may_fragment()
+        self.0[0].1.may_fragment()
     }
 }
 
-impl UdpSender for Queues {
-    fn poll_send(self: Pin<&mut Self>, packet: &Transmit<'_>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Transmit { destination, ecn, contents, src_ip, .. } = *packet;
+impl UdpSender for Senders {
+    fn poll_send(mut self: Pin<&mut Self>, packet: &Transmit<'_>, wake: &mut Context<'_>) -> Poll<io::Result<()>> {
         // The handshake's path is the first link's, and knows no local address yet.
-        let queue = self.0.iter().find(|(local, _)| Some(*local) == src_ip).unwrap_or(&self.0[0]);
-        let _ = queue.1.send(Packet { contents: contents.into(), destination, ecn });
+        let index = self.0.iter().position(|(local, _)| Some(*local) == packet.src_ip).unwrap_or(0);
+        // What a socket can't take is lost, as in a queue on its way: a link that is full is not to hold up the others,
+        // and congestion control is to learn of it.
+        let _ = self.0[index].1.as_mut().poll_send(packet, wake);
         Poll::Ready(Ok(()))
     }
 }
