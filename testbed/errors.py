@@ -51,12 +51,16 @@ class RunFailed(TestbedError):
     code = Exit.FAIL
 
 
+_NO_ROOM_FOR_TEMPORARY = "No usable temporary directory found"
+"""As Python's ``tempfile`` says of disks that are full, with the number of a file that does not exist."""
 _OF_THE_MACHINE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 
 def of_the_machine(error: BaseException) -> str:
     """What a full disk or a folder that can't be written says; "" for errors that are the program's own."""
-    if not isinstance(error, OSError) or error.errno not in _OF_THE_MACHINE:
+    if not isinstance(error, OSError):
+        return ""
+    if error.errno not in _OF_THE_MACHINE and not f"{error.strerror}".startswith(_NO_ROOM_FOR_TEMPORARY):
         return ""
     return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
 

@@ -1,5 +1,6 @@
 """What a worker says where it could make no run."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,12 @@ def test_a_disk_on_which_nothing_can_be_made_is_the_hosts(tmp_path: Path, monkey
     [(made, _)] = work.runs(b"", [b""], "somebody")
     assert isinstance(made, Failed)
     assert made.of_the_host
+
+
+def test_where_every_disk_is_full_the_host_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/dev/full"])
+    with pytest.raises(FileNotFoundError) as raised:
+        tempfile.mkdtemp()
+    assert work._failed(raised.value).of_the_host
+    assert not work._failed(FileNotFoundError(2, "No such file or directory", "/none")).of_the_host
