@@ -101,7 +101,8 @@ def on_cluster(site: Site = OWN) -> Iterator[OnCluster]:
         BadInput: its file is not one.
     """
     settings.apply()
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it is told by the study
+    for name in ("distributed", "distributed.client"):  # the second has a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is told by the study
     executor = OnCluster(site)
     try:
         yield executor
