@@ -18,6 +18,7 @@ from testbed.plan.model import Policy
 PROGRAMS = {
     "ncp-collect": "./collectors/cmd/ncp-collect",
     "ncp-agent": "./ncp-agent/cmd/ncp-agent",
+    "ncp-far": "./far/cmd/ncp-far",
     "ncp-link": "./link/cmd/ncp-link",
     "ncp-push": "./telemetry/cmd/ncp-push",
     "ncp-sim": "./ncp-agent/cmd/ncp-sim",

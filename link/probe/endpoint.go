@@ -124,10 +124,76 @@ func (e *endpoint) receivedCount(step byte) int {
 	return len(e.arrivals[step])
 }
 
-func (e *endpoint) send(to netip.AddrPort, payload []byte, step byte, sequence uint64) error {
-	encode(payload, step, sequence)
-	_, err := e.conn.WriteToUDPAddrPort(payload, to)
-	return err
+// Batch is packets of one step that an end sends, each at its time, or as fast as the socket takes them; those that are
+// to be stamped each so long after the one before.
+type Batch struct {
+	To              netip.AddrPort
+	Step            byte
+	Packets         int
+	PayloadBytes    int
+	Spacing         time.Duration
+	SendBufferBytes int // 0: as it is
+	Stamped         bool
+}
+
+// Sent is what became of a batch: how many packets left, and the kernel's timestamps of those that were to be stamped,
+// by their order.
+type Sent struct {
+	Packets int
+	Stamps  map[uint32]int64
+}
+
+// send sends a batch, and returns when nothing of it waits in the host any more; a hello need not be waited for.
+func (e *endpoint) send(ctx context.Context, b Batch) (sent Sent, err error) {
+	if b.SendBufferBytes > 0 {
+		if err := e.conn.SetWriteBuffer(b.SendBufferBytes); err != nil {
+			return sent, err
+		}
+	}
+	if b.Stamped {
+		if err := e.stampSends(true); err != nil {
+			return sent, err
+		}
+	}
+	payload := make([]byte, b.PayloadBytes)
+	// Where nothing is due at a time, the clock isn't looked at: in virtual time that takes some.
+	scheduled := b.Packets > 1 && !b.Stamped
+	var begun time.Time
+	if scheduled {
+		begun = time.Now()
+	}
+	for i := range b.Packets {
+		if ctx.Err() != nil {
+			return sent, ctx.Err()
+		}
+		if scheduled {
+			if ahead := time.Until(begun.Add(time.Duration(i) * b.Spacing)); ahead > 0 {
+				if err := sleep(ctx, ahead); err != nil {
+					return sent, err
+				}
+			}
+		}
+		encode(payload, b.Step, uint64(i))
+		if _, err := e.conn.WriteToUDPAddrPort(payload, b.To); err != nil {
+			return sent, err
+		}
+		sent.Packets++
+		if b.Stamped { // however late one is, the next is that far from it
+			if err := sleep(ctx, b.Spacing); err != nil {
+				return sent, err
+			}
+		}
+	}
+	for b.Step != stepHello && e.queued() > 0 {
+		if err := sleep(ctx, time.Millisecond); err != nil {
+			return sent, err
+		}
+	}
+	if b.Stamped {
+		sent.Stamps = e.sent()
+		return sent, e.stampSends(false)
+	}
+	return sent, nil
 }
 
 // queued is how many bytes, as the kernel counts them, wait in the host for the link.

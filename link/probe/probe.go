@@ -35,24 +35,44 @@ type direction struct {
 	link        *plan.Link
 	name        string
 	middle      *model.Properties
-	from, to    *endpoint
+	from        sender
+	to          receiver
 	destination netip.AddrPort
 	frameBytes  int
 	sent        [steps]int
 	stamps      map[uint32]int64
 }
 
+// sender and receiver are what an end of a link does, on this machine or on another one.
+type sender interface {
+	send(context.Context, Batch) (Sent, error)
+}
+
+type receiver interface {
+	received(step byte) []arrival
+	receivedCount(step byte) int
+}
+
+// end is both.
+type end interface {
+	sender
+	receiver
+	close()
+}
+
 // Options bound the measurement.
 type Options struct {
 	// Namespaces are the paths of the hosts' network namespaces.
 	Namespaces map[string]string
+	// Far are the hosts on other machines.
+	Far map[string]Machine
 	// Seconds is how long rate and loss are measured, each.
 	Seconds float64
 }
 
 // Run measures all links of a plan. When it returns, no packet of it is under way any more.
 func Run(ctx context.Context, p *plan.Plan, o Options) ([]Measurement, error) {
-	directions, closeAll, err := open(p, o.Namespaces)
+	directions, closeAll, err := open(p, o)
 	defer closeAll()
 	if err != nil {
 		return nil, err
@@ -76,8 +96,8 @@ func Run(ctx context.Context, p *plan.Plan, o Options) ([]Measurement, error) {
 }
 
 // open makes the sockets of all links.
-func open(p *plan.Plan, namespaces map[string]string) (all []*direction, closeAll func(), err error) {
-	var endpoints []*endpoint
+func open(p *plan.Plan, o Options) (all []*direction, closeAll func(), err error) {
+	var endpoints []end
 	closeAll = func() {
 		for _, e := range endpoints {
 			e.close()
@@ -86,13 +106,9 @@ func open(p *plan.Plan, namespaces map[string]string) (all []*direction, closeAl
 	for i := range p.Links {
 		link := &p.Links[i]
 		ends := [2]plan.End{link.A, link.B}
-		var pair [2]*endpoint
+		var pair [2]end
 		for e, end := range ends {
-			path, ok := namespaces[end.Host]
-			if !ok {
-				return nil, closeAll, fmt.Errorf("link %s: --netns %s=PATH: not given", link.Name, end.Host)
-			}
-			if pair[e], err = openEndpoint(end, path); err != nil {
+			if pair[e], err = o.openEnd(end); err != nil {
 				return nil, closeAll, fmt.Errorf("link %s: %w", link.Name, err)
 			}
 			endpoints = append(endpoints, pair[e])
@@ -110,6 +126,17 @@ func open(p *plan.Plan, namespaces map[string]string) (all []*direction, closeAl
 		}
 	}
 	return all, closeAll, nil
+}
+
+func (o Options) openEnd(at plan.End) (end, error) {
+	if machine, ok := o.Far[at.Host]; ok {
+		return machine.open(at)
+	}
+	path, ok := o.Namespaces[at.Host]
+	if !ok {
+		return nil, fmt.Errorf("--netns %s=PATH: not given", at.Host)
+	}
+	return openEndpoint(at, path)
 }
 
 // together runs a step for all directions at once and waits for the last.
@@ -147,13 +174,11 @@ func (d *direction) sentFrame(bytes int) time.Duration {
 // hello sends until a packet has come through, so that addresses are resolved, or until it is clear that none
 // will. A link that loses everything is a finding, not an error.
 func (d *direction) hello(ctx context.Context) error {
-	payload := make([]byte, packetBytes)
 	deadline := time.Now().Add(2*time.Second + 4*d.longestDelay())
 	for time.Now().Before(deadline) && d.to.receivedCount(stepHello) == 0 {
-		if err := d.from.send(d.destination, payload, stepHello, 0); err != nil {
+		if _, err := d.send(ctx, Batch{Step: stepHello, Packets: 1, PayloadBytes: packetBytes}); err != nil {
 			return err
 		}
-		d.sent[stepHello]++
 		if err := sleep(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
@@ -163,11 +188,6 @@ func (d *direction) hello(ctx context.Context) error {
 
 // settle waits until nothing of a step is under way.
 func (d *direction) settle(ctx context.Context, step byte) error {
-	for d.from.queued() > 0 {
-		if err := sleep(ctx, time.Millisecond); err != nil {
-			return err
-		}
-	}
 	deadline := time.Now().Add(d.longestDelay() + d.middleQueue())
 	for time.Now().Before(deadline) && d.to.receivedCount(step) < d.sent[step] {
 		if err := sleep(ctx, time.Millisecond); err != nil {

@@ -39,6 +39,13 @@ func shapedArrivals(frames int, lossy bool) []arrival {
 	return all
 }
 
+// arrived is an end at which packets of a step have arrived.
+func arrived(step byte, all []arrival) *endpoint {
+	e := &endpoint{}
+	e.arrivals[step] = all
+	return e
+}
+
 func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 	for _, lossy := range []bool{false, true} {
 		middle := &model.Properties{}
@@ -49,9 +56,8 @@ func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 			link:       &plan.Link{RateBPS: 1024 * 1073 * 8, BurstBytes: 3 * 1073},
 			middle:     middle,
 			frameBytes: 1073,
-			to:         &endpoint{},
+			to:         arrived(stepRate, shapedArrivals(1000, lossy)),
 		}
-		d.to.arrivals[stepRate] = shapedArrivals(1000, lossy)
 		rate, frames := d.rateBPS()
 		if rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS || frames < 800 {
 			t.Errorf("lossy %v: rate %v by %d frames, want %v", lossy, rate, frames, d.link.RateBPS)
@@ -61,23 +67,23 @@ func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 
 // A sender that the machine held up for a third of the time leaves the link idle, but its rate is what it is.
 func TestRateIsNotThatOfAnIdleLink(t *testing.T) {
-	d := &direction{
-		link: &plan.Link{RateBPS: 1024 * 1073 * 8}, middle: &model.Properties{}, frameBytes: 1073, to: &endpoint{},
-	}
 	all := shapedArrivals(1000, false)
 	for i := 600; i < len(all); i++ {
 		all[i].atNS += 5e8
 	}
-	d.to.arrivals[stepRate] = all
+	d := &direction{
+		link: &plan.Link{RateBPS: 1024 * 1073 * 8}, middle: &model.Properties{}, frameBytes: 1073,
+		to: arrived(stepRate, all),
+	}
 	if rate, _ := d.rateBPS(); rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS {
 		t.Errorf("rate %v, want %v", *rate, d.link.RateBPS)
 	}
 }
 
 func TestRateOfTooFewFramesIsNone(t *testing.T) {
-	d := &direction{link: &plan.Link{RateBPS: 1e6}, middle: &model.Properties{}, frameBytes: 1073, to: &endpoint{}}
+	d := &direction{link: &plan.Link{RateBPS: 1e6}, middle: &model.Properties{}, frameBytes: 1073}
 	for frames := range 2 {
-		d.to.arrivals[stepRate] = shapedArrivals(frames, false)
+		d.to = arrived(stepRate, shapedArrivals(frames, false))
 		if rate, _ := d.rateBPS(); rate != nil {
 			t.Errorf("rate %v of %d frames", *rate, frames)
 		}
@@ -85,8 +91,10 @@ func TestRateOfTooFewFramesIsNone(t *testing.T) {
 }
 
 func TestDelayIsByTheKernelsStamps(t *testing.T) {
-	d := &direction{to: &endpoint{}, stamps: map[uint32]int64{0: 1e9, 1: 2e9, 2: 3e9}}
-	d.to.arrivals[stepDelay] = []arrival{{1, 2e9 + 60e6}, {0, 1e9 + 50e6}, {9, 5e9}}
+	d := &direction{
+		to:     arrived(stepDelay, []arrival{{1, 2e9 + 60e6}, {0, 1e9 + 50e6}, {9, 5e9}}),
+		stamps: map[uint32]int64{0: 1e9, 1: 2e9, 2: 3e9},
+	}
 	delays := d.delaysMS()
 	if len(delays) != 2 || delays[0] != 50 || delays[1] != 60 {
 		t.Errorf("delays %v, want 50 and 60, and none of a packet that has no stamp", delays)

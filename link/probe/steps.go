@@ -26,25 +26,15 @@ func (d *direction) delays(ctx context.Context) error {
 	if d.to.receivedCount(stepHello) == 0 {
 		return nil
 	}
-	payload := make([]byte, packetBytes)
 	spacing := max(delaySpacing, 4*d.sentFrame(headerBytes+packetBytes))
-	if err := d.from.stampSends(true); err != nil {
+	sent, err := d.send(ctx, Batch{
+		Step: stepDelay, Packets: delayPackets, PayloadBytes: packetBytes, Spacing: spacing, Stamped: true,
+	})
+	d.stamps = sent.Stamps
+	if err != nil {
 		return err
 	}
-	for i := range delayPackets {
-		if err := d.from.send(d.destination, payload, stepDelay, uint64(i)); err != nil {
-			return err
-		}
-		d.sent[stepDelay]++
-		if err := sleep(ctx, spacing); err != nil {
-			return err
-		}
-	}
-	if err := d.settle(ctx, stepDelay); err != nil {
-		return err
-	}
-	d.stamps = d.from.sent()
-	return d.from.stampSends(false)
+	return d.settle(ctx, stepDelay)
 }
 
 // blast sends full frames as fast as the host's shaper takes them. Where the link is shaped in the middle
@@ -55,16 +45,16 @@ func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 		return nil
 	}
 	ahead := max(sendBufferPackets, int(sendBufferTime/frame))
-	if err := d.from.conn.SetWriteBuffer(min(maxSendBufferBytes, ahead*(d.frameBytes+packetMemoryBytes))); err != nil {
-		return err
-	}
 	spacing := frame * 2 / 3
 	if d.link.ShapedAtHosts() {
 		spacing = 0
 	}
-	payload := make([]byte, d.frameBytes-headerBytes)
-	frames := d.burstFrames() + max(2*sendBufferPackets, int(duration/frame))
-	if err := d.sendAll(ctx, stepRate, payload, frames, spacing); err != nil {
+	_, err := d.send(ctx, Batch{
+		Step: stepRate, Packets: d.burstFrames() + max(2*sendBufferPackets, int(duration/frame)),
+		PayloadBytes: d.frameBytes - headerBytes, Spacing: spacing,
+		SendBufferBytes: min(maxSendBufferBytes, ahead*(d.frameBytes+packetMemoryBytes)),
+	})
+	if err != nil {
 		return fmt.Errorf("frame of %d bytes: %w", d.frameBytes, err)
 	}
 	return d.settle(ctx, stepRate)
@@ -77,29 +67,18 @@ func (d *direction) losses(ctx context.Context, duration time.Duration) error {
 	}
 	spacing := max(time.Millisecond/lossPacketsPerMS, 2*d.sentFrame(headerBytes+packetBytes))
 	packets := min(lossPackets, int(duration/spacing))
-	if err := d.sendAll(ctx, stepLoss, make([]byte, packetBytes), packets, spacing); err != nil {
+	if _, err := d.send(ctx, Batch{Step: stepLoss, Packets: packets, PayloadBytes: packetBytes, Spacing: spacing}); err != nil {
 		return err
 	}
 	return d.settle(ctx, stepLoss)
 }
 
-// sendAll sends packets at their times, or as fast as the socket takes them.
-func (d *direction) sendAll(ctx context.Context, step byte, payload []byte, packets int, spacing time.Duration) error {
-	begun := time.Now()
-	for i := range packets {
-		if ahead := time.Until(begun.Add(time.Duration(i) * spacing)); ahead > 0 {
-			if err := sleep(ctx, ahead); err != nil {
-				return err
-			}
-		} else if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := d.from.send(d.destination, payload, step, uint64(i)); err != nil {
-			return err
-		}
-		d.sent[step]++
-	}
-	return nil
+// send sends a batch to the direction's end, and counts it.
+func (d *direction) send(ctx context.Context, b Batch) (Sent, error) {
+	b.To = d.destination
+	sent, err := d.from.send(ctx, b)
+	d.sent[b.Step] += sent.Packets
+	return sent, err
 }
 
 // burstFrames is how many frames the shaper lets through at once after idling.

@@ -16,6 +16,9 @@ import (
 // maxPauseMS is far above what an experiment pauses for.
 const maxPauseMS = 600_000
 
+// maxPauseAhead is how long before its time a pause may be asked for.
+const maxPauseAhead = 2 * time.Second
+
 // Status is the answer to GET /state.
 type Status struct {
 	State   string `json:"state"`
@@ -106,7 +109,8 @@ func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "{}")
 }
 
-// handlePause answers POST /pause-read?connection=2&ms=1000. Reading resumes by itself.
+// handlePause answers POST /pause-read?connection=2&ms=1000, at once or at at_unix_ns=N, when it is done. Reading
+// resumes by itself.
 func (c *control) handlePause(w http.ResponseWriter, r *http.Request) {
 	text := r.URL.Query().Get("ms")
 	ms, err := strconv.ParseFloat(text, 64)
@@ -127,9 +131,18 @@ func (c *control) handlePause(w http.ResponseWriter, r *http.Request) {
 		controlsocket.Refuse(w, "the sockets are not open yet")
 		return
 	}
+	if text = r.URL.Query().Get("at_unix_ns"); text != "" {
+		at, err := strconv.ParseInt(text, 10, 64)
+		wait := time.Until(time.Unix(0, at))
+		if err != nil || wait > maxPauseAhead {
+			controlsocket.Refuse(w, fmt.Sprintf("at_unix_ns=%s, want a time that is not more than %v ahead", text, maxPauseAhead))
+			return
+		}
+		time.Sleep(wait)
+	}
 	if err := d.PauseReading(index-1, time.Duration(ms*float64(time.Millisecond))); err != nil {
 		controlsocket.Refuse(w, err.Error())
 		return
 	}
-	fmt.Fprintln(w, "{}")
+	controlsocket.Answer(w, map[string]int64{"applied_unix_ns": time.Now().UnixNano()})
 }

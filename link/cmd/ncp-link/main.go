@@ -14,7 +14,7 @@ import (
 )
 
 const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE]
-       ncp-link probe --plan FILE --netns HOST=PATH ... [--seconds N]
+       ncp-link probe --plan FILE --netns HOST=PATH ... [--far HOST=SOCKET,OFFSET_NS ...] [--seconds N]
        ncp-link echo --from NETNS=ADDRESS --to ADDRESS [--count N] [--spacing T] [--wait T]
        ncp-link stream --from NETNS=ADDRESS --to NETNS=ADDRESS [--ip-bytes N] [--pps R] [--packets N] [--for T]
                        [--wait T] [--window T] [--send-buffer BYTES]

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"ncp-testbed/link/probe"
@@ -16,6 +17,8 @@ func runProbe(arguments []string) error {
 	planPath := flags.String("plan", "", "")
 	namespaces := pairs{}
 	flags.Var(namespaces, "netns", "")
+	far := machines{}
+	flags.Var(far, "far", "")
 	seconds := flags.Float64("seconds", 1, "")
 	if err := parse(flags, arguments, "plan"); err != nil {
 		return err
@@ -29,6 +32,9 @@ func runProbe(arguments []string) error {
 	}
 	for i, link := range p.Links {
 		for end, host := range map[string]string{"a": link.A.Host, "b": link.B.Host} {
+			if _, ok := far[host]; ok {
+				continue
+			}
 			if _, ok := namespaces[host]; !ok {
 				return badInput{fmt.Errorf("--netns: none for links[%d].%s.host %q, want %s=PATH", i, end, host, host)}
 			}
@@ -36,13 +42,29 @@ func runProbe(arguments []string) error {
 	}
 	ctx, stop := program.UntilSignal()
 	defer stop()
-	found, err := probe.Run(ctx, p, probe.Options{Namespaces: namespaces, Seconds: *seconds})
+	found, err := probe.Run(ctx, p, probe.Options{Namespaces: namespaces, Far: far, Seconds: *seconds})
 	if err != nil {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", " ")
 	return out.Encode(map[string]any{"links": found})
+}
+
+// machines is a flag that is given as HOST=SOCKET,OFFSET_NS, any number of times.
+type machines map[string]probe.Machine
+
+func (m machines) String() string { return "" }
+
+func (m machines) Set(text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	socket, offset, _ := strings.Cut(value, ",")
+	ns, err := strconv.ParseInt(offset, 10, 64)
+	if name == "" || socket == "" || err != nil {
+		return fmt.Errorf("want HOST=SOCKET,OFFSET_NS")
+	}
+	m[name] = probe.Machine{Socket: socket, OffsetNS: ns}
+	return nil
 }
 
 // pairs is a flag that is given as NAME=VALUE, any number of times.

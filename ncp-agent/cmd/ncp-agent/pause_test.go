@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -34,15 +35,22 @@ func TestPauseRead(t *testing.T) {
 				"/pause-read?connection=two&ms=10":    http.StatusConflict,
 				"/pause-read?connection=1&ms=1.5":     http.StatusOK,
 				"/pause-read?connection=2&ms=1000000": http.StatusConflict,
+
+				"/pause-read?connection=2&ms=1&at_unix_ns=soon":                http.StatusConflict,
+				"/pause-read?connection=2&ms=1&at_unix_ns=9000000000000000000": http.StatusConflict,
 			} {
 				if got := receiver.Post(path); got != want {
 					t.Errorf("%s answered %d, want %d", path, got, want)
 				}
 			}
 			const pause = time.Second
-			begun := time.Now()
-			if code := receiver.Post("/pause-read?connection=2&ms=1000"); code != http.StatusOK {
+			begun := time.Now().Add(50 * time.Millisecond)
+			at := fmt.Sprintf("/pause-read?connection=2&ms=1000&at_unix_ns=%d", begun.UnixNano())
+			if code := receiver.Post(at); code != http.StatusOK {
 				t.Errorf("pausing answered %d", code)
+			}
+			if time.Now().Before(begun) {
+				t.Error("it was paused before its time")
 			}
 			first, second := received()
 			for resumed := second; resumed == second; _, resumed = received() {

@@ -1,0 +1,196 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ncp-testbed/far/serve"
+	"ncp-testbed/far/wire"
+	"ncp-testbed/link/plan"
+	"ncp-testbed/link/probe"
+	"ncp-testbed/link/testnet"
+	"ncp-testbed/program/controlsocket"
+)
+
+const rateBPS = 8790016
+
+// far puts host h2 of a network, whose links are not made yet, on a machine of its own: it serves there, and is asked
+// at the socket that is returned.
+type far struct {
+	t      *testing.T
+	socket string
+	client http.Client
+}
+
+func serving(t *testing.T, folder string) *far {
+	t.Helper()
+	f := &far{t: t, socket: filepath.Join(folder, "far.sock")}
+	server, err := controlsocket.ServeBodies(f.socket, serve.New(folder).Handler(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	f.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", f.socket)
+	}}
+	return f
+}
+
+func (f *far) ask(method, path string, body any) (int, string) {
+	f.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	asked, err := http.NewRequest(method, "http://far"+path, bytes.NewReader(text))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	answer, err := f.client.Do(asked)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	whole, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(whole)
+}
+
+// A host that is reached by VXLAN, over a cable between this machine and the namespace with the middle, is shaped and measured as one that is here.
+func TestAHostElsewhereIsMeasuredAsOneHere(t *testing.T) {
+	n := testnet.New(t, testnet.Link{Name: "k", RateBPS: rateBPS, Plan: map[string]any{"delay_ms": 5}})
+	h2 := n.Hosts["h2"]
+	n.In(t, h2, "ip", "link", "delete", "h2-eth1") // and its other end, l1b
+	cable := fmt.Sprintf("ncplt%du", os.Getpid())
+	testnet.Run(t, "ip", "link", "add", cable, "type", "veth", "peer", "name", "under", "netns", n.Fabric)
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "delete", cable).Run() })
+	testnet.Run(t, "ip", "addr", "add", "198.51.100.2/30", "dev", cable)
+	testnet.Run(t, "ip", "link", "set", cable, "up")
+	n.In(t, n.Fabric, "ip", "addr", "add", "198.51.100.1/30", "dev", "under")
+	n.In(t, n.Fabric, "ip", "link", "set", "under", "up")
+	n.In(t, n.Fabric, "ip", "link", "add", "l1b", "mtu", "1450", "type", "vxlan", "id", "77", "local", "198.51.100.1",
+		"remote", "198.51.100.2", "dstport", "14799", "df", "set", "udpcsum", "nolearning")
+	n.In(t, n.Fabric, "ip", "link", "set", "l1b", "up")
+	n.In(t, n.Fabric, "ethtool", "-K", "l1b", "tx", "off", "gso", "off", "gro", "off")
+	sleeper := exec.Command("ip", "netns", "exec", h2, "sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	for entered := false; !entered; time.Sleep(time.Millisecond) { // ip has to enter the namespace first
+		here, _ := os.Readlink("/proc/self/ns/net")
+		there, err := os.Readlink(wire.Namespace(sleeper.Process.Pid))
+		entered = err == nil && there != here
+	}
+	f := serving(t, n.Dir)
+	h := wire.Host{
+		PID: sleeper.Process.Pid, Sysctls: map[string]string{"net.ipv4.tcp_rmem": "4096 50000 60000"},
+		CongestionControl: "reno",
+		Ends: []wire.End{{
+			PID: sleeper.Process.Pid, Interface: "h2-eth1", MAC: "02:00:00:00:01:02", MTU: 1450,
+			Address: netip.MustParseAddr(testnet.Address(1, 2)), Prefix: 30,
+			PeerMAC: "02:00:00:00:01:01", Peer: netip.MustParseAddr(testnet.Address(1, 1)),
+			VNI: 77, Local: netip.MustParseAddr("198.51.100.2"), Remote: netip.MustParseAddr("198.51.100.1"), Port: 14799,
+			Shaping: &wire.Shaping{RateBPS: rateBPS, BurstBytes: 2 * testnet.FrameBytes, Quantum: 1514, LimitBytes: 1 << 20},
+		}},
+	}
+	if status, said := f.ask("POST", "/hosts", map[string]wire.Host{"h2": h}); status != http.StatusOK {
+		t.Fatal(said)
+	}
+	n.Relay(t)
+	p, err := plan.Read(n.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const aheadNS = 3_600_000_000_000 // which it is not, and shows in what is measured
+	found, err := probe.Run(context.Background(), p, probe.Options{
+		Namespaces: map[string]string{"h1": testnet.Path(n.Hosts["h1"])}, Seconds: 0.5,
+		Far: map[string]probe.Machine{"h2": {Socket: f.socket}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range found {
+		if m.Loss != 0 || m.DelayMS == nil || *m.DelayMS < 5 || m.RateBPS == nil || *m.RateBPS < 0.98*rateBPS || *m.RateBPS > 1.02*rateBPS {
+			t.Errorf("%+v: want 5 ms and %d bit/s", m, rateBPS)
+		}
+	}
+	shifted, err := probe.Run(context.Background(), p, probe.Options{
+		Namespaces: map[string]string{"h1": testnet.Path(n.Hosts["h1"])}, Seconds: 0.1,
+		Far: map[string]probe.Machine{"h2": {Socket: f.socket, OffsetNS: aheadNS}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ab, ba := *shifted[0].DelayMS, *shifted[1].DelayMS; ab > -3_599_000 || ba < 3_599_000 {
+		t.Errorf("delays %v and %v ms: want its clock's hour taken off what it stamped", ab, ba)
+	}
+	f.checkQueues()
+	route := n.In(t, h2, "ip", "route", "show", testnet.Address(1, 1))
+	if !strings.Contains(route, "congctl reno") {
+		t.Errorf("route %q: want the congestion control that was asked", route)
+	}
+	if rmem := n.In(t, h2, "sysctl", "-n", "net.ipv4.tcp_rmem"); !strings.Contains(rmem, "60000") {
+		t.Errorf("tcp_rmem %q: want what was asked", rmem)
+	}
+	if here, err := os.ReadFile("/proc/sys/net/ipv4/tcp_rmem"); err != nil || strings.Contains(string(here), "60000") {
+		t.Errorf("this machine's tcp_rmem is %q, %v: want it left as it was", here, err)
+	}
+}
+
+func (f *far) checkQueues() {
+	f.t.Helper()
+	_, said := f.ask("GET", "/queues", nil)
+	var queues []map[string]any
+	if err := json.Unmarshal([]byte(said), &queues); err != nil {
+		f.t.Fatal(err)
+	}
+	kinds := map[string]any{}
+	for _, q := range queues {
+		if q["host"] == "h2" && q["dev"] == "h2-eth1" && q["drops"] == 0.0 {
+			kinds[fmt.Sprint(q["kind"])] = q["parent"]
+		}
+	}
+	if len(kinds) != 2 || kinds["htb"] != nil || kinds["bfifo"] != "1:1" {
+		f.t.Errorf("queues %s: want htb, and a bfifo below it", said)
+	}
+}
+
+func TestFilesOfTheRunAreReadAndNoOthers(t *testing.T) {
+	folder := t.TempDir()
+	f := serving(t, folder)
+	if err := os.WriteFile(filepath.Join(folder, "spool.lp"), []byte("a 1 10\nb 2 20\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/read?file=spool.lp&from=7":  "b 2 20\n",
+		"/read?file=spool.lp&from=99": "",
+		"/read?file=none.lp&from=0":   "",
+	} {
+		if status, said := f.ask("GET", path, nil); status != http.StatusOK || said != want {
+			t.Errorf("%s: %d %q, want %q", path, status, said, want)
+		}
+	}
+	for _, path := range []string{"/read?file=../../etc/passwd&from=0", "/read?file=spool.lp&from=-1"} {
+		if status, said := f.ask("GET", path, nil); status != http.StatusConflict {
+			t.Errorf("%s: %d %q, want a refusal", path, status, said)
+		}
+	}
+	if status, _ := f.ask("POST", "/collect/end", nil); status != http.StatusConflict {
+		t.Errorf("the end of what was not begun: %d, want a refusal", status)
+	}
+	if status, said := f.ask("POST", "/probe/send?interface=none", nil); status != http.StatusConflict {
+		t.Errorf("%d %q: want a refusal", status, said)
+	}
+}

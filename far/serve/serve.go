@@ -1,0 +1,242 @@
+// Package serve does on a machine with hosts of a run what its runner asks for, on a Unix socket: ends of links,
+// counters, samples, probes, and files as they grow.
+//
+//	POST /hosts          make the ends of links and the routes of hosts (wire.Host by the host's name)
+//	GET  /queues         counters of all queues at the hosts
+//	GET  /read           a file of the run's folder, from an offset on
+//	POST /collect        start sampling; POST /collect/end: stop, and what each collector did and cost
+//	     /probe/…        see probe.Ends
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+
+	"ncp-testbed/collectors/collect"
+	"ncp-testbed/collectors/kernel"
+	"ncp-testbed/collectors/watch"
+	"ncp-testbed/far/wire"
+	"ncp-testbed/link/probe"
+	"ncp-testbed/program/controlsocket"
+)
+
+// readBytes is the most that one GET /read answers with.
+const readBytes = 1 << 20
+
+// Machine is this one.
+type Machine struct {
+	folder string
+
+	mu sync.Mutex
+	// namespaces of the hosts are held open: a host's agents may end before its counters are asked for.
+	namespaces map[string]*os.File
+	ends       probe.Ends
+
+	stopCollecting context.CancelFunc
+	collected      chan outcome
+}
+
+type outcome struct {
+	results []collect.Result
+	err     error
+}
+
+// New has its files in a folder.
+func New(folder string) *Machine {
+	m := &Machine{folder: folder, namespaces: map[string]*os.File{}}
+	m.ends.Namespace = func(host string) (string, bool) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		held, ok := m.namespaces[host]
+		if !ok {
+			return "", false
+		}
+		return path(held), true
+	}
+	return m
+}
+
+// Handler answers the runner.
+func (m *Machine) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /hosts", answered(m.setUp))
+	mux.HandleFunc("GET /queues", answered(m.queues))
+	mux.HandleFunc("POST /collect", answered(m.collect))
+	mux.HandleFunc("POST /collect/end", answered(m.endCollecting))
+	mux.HandleFunc("GET /read", m.read)
+	m.ends.Handle(mux)
+	return mux
+}
+
+// path of a namespace that is held open.
+func path(held *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", held.Fd()) }
+
+func answered(do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := do(r)
+		if err != nil {
+			controlsocket.Refuse(w, err.Error())
+			return
+		}
+		controlsocket.Answer(w, answer)
+	}
+}
+
+func (m *Machine) setUp(r *http.Request) (any, error) {
+	asked := map[string]wire.Host{}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		return nil, err
+	}
+	for name, h := range asked {
+		if err := wire.SetUp(h); err != nil {
+			return nil, fmt.Errorf("host %s: %w", name, err)
+		}
+		held, err := os.Open(wire.Namespace(h.PID))
+		if err != nil {
+			return nil, fmt.Errorf("host %s: %w", name, err)
+		}
+		m.mu.Lock()
+		if before := m.namespaces[name]; before != nil {
+			before.Close()
+		}
+		m.namespaces[name] = held
+		m.mu.Unlock()
+	}
+	return map[string]any{}, nil
+}
+
+// A queue as tc tells of it in JSON.
+type queue struct {
+	Host    string `json:"host"`
+	Dev     string `json:"dev"`
+	Kind    string `json:"kind"`
+	Handle  string `json:"handle"`
+	Root    bool   `json:"root,omitempty"`
+	Parent  string `json:"parent,omitempty"`
+	Bytes   uint64 `json:"bytes"`
+	Packets uint64 `json:"packets"`
+	Drops   uint64 `json:"drops"`
+}
+
+func (m *Machine) queues(*http.Request) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := []queue{}
+	for name, held := range m.namespaces {
+		found, err := queuesOf(name, path(held))
+		if err != nil {
+			return nil, fmt.Errorf("host %s: %w", name, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func queuesOf(host, path string) ([]queue, error) {
+	namespace, err := kernel.Route(path)
+	if err != nil {
+		return nil, err
+	}
+	defer namespace.Close()
+	interfaces, err := namespace.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	names := map[int]string{}
+	for _, i := range interfaces {
+		names[i.Index] = i.Name
+	}
+	found, err := namespace.Queues()
+	if err != nil {
+		return nil, err
+	}
+	var all []queue
+	for _, q := range found {
+		if names[q.Interface] == "lo" || q.Handle[len(q.Handle)-1] != ':' { // a class counts in its discipline
+			continue
+		}
+		one := queue{
+			Host: host, Dev: names[q.Interface], Kind: q.Kind, Handle: q.Handle, Root: q.Root,
+			Bytes: q.Bytes, Packets: q.Packets, Drops: q.Drops,
+		}
+		if !q.Root {
+			one.Parent = "1:1"
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (m *Machine) collect(r *http.Request) (any, error) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	file := m.folder + "/watch.json"
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	list, err := watch.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.collected != nil {
+		return nil, fmt.Errorf("samples are being taken already")
+	}
+	directory := m.folder + "/collected"
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	m.stopCollecting, m.collected = stop, make(chan outcome, 1)
+	go func() {
+		results, err := collect.Run(ctx, list, directory, os.Stderr)
+		m.collected <- outcome{results, err}
+	}()
+	return map[string]any{}, nil
+}
+
+func (m *Machine) endCollecting(*http.Request) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.collected == nil {
+		return nil, fmt.Errorf("no samples are being taken")
+	}
+	m.stopCollecting()
+	done := <-m.collected
+	m.collected = nil
+	return map[string]any{"collectors": done.results}, done.err
+}
+
+// read answers with the bytes of a file from an offset on; of one that is not there yet, with none.
+func (m *Machine) read(w http.ResponseWriter, r *http.Request) {
+	from, err := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
+	if err != nil || from < 0 {
+		controlsocket.Refuse(w, "from: want a number of bytes")
+		return
+	}
+	root, err := os.OpenRoot(m.folder)
+	if err != nil {
+		controlsocket.Refuse(w, err.Error())
+		return
+	}
+	defer root.Close()
+	file, err := root.Open(r.URL.Query().Get("file"))
+	if os.IsNotExist(err) {
+		return
+	}
+	if err != nil {
+		controlsocket.Refuse(w, err.Error())
+		return
+	}
+	defer file.Close()
+	_, _ = io.Copy(w, io.NewSectionReader(file, from, readBytes))
+}
