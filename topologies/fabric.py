@@ -26,19 +26,45 @@ def namespace_of(pid: int) -> str:
     return f"/proc/{pid}/ns/net"
 
 
+@dataclass(frozen=True)
+class Tunnel:
+    """The way by which an end of a link on another machine reaches its middle: point-to-point VXLAN (RFC 7348), whose
+    frames are never fragmented."""
+
+    vni: int
+    local: str
+    remote: str
+    port: int
+    mtu_bytes: int
+    """Of the frames' payload, without the tunnel's headers."""
+
+    def options(self) -> str:
+        """As ``ip`` takes them."""
+        return (
+            f"mtu {self.mtu_bytes} type vxlan id {self.vni} local {self.local} remote {self.remote} "
+            f"dstport {self.port} df set udpcsum nolearning"
+        )
+
+
 class Fabric:
     """The middle of all links of one run, in the network namespace ``name``.
 
     ``congestion_control`` is that of TCP over the links, None: the machine's. ``sysctls`` are set at every host
-    before it has an address, and so before there is a socket in it.
+    before it has an address, and so before there is a socket in it. ``tunnels`` are those of links' ends that are on
+    other machines, by the interface of the middle.
     """
 
     def __init__(
-        self, name: str, congestion_control: str | None = None, sysctls: Mapping[str, str] | None = None
+        self,
+        name: str,
+        congestion_control: str | None = None,
+        sysctls: Mapping[str, str] | None = None,
+        tunnels: Mapping[str, Tunnel] | None = None,
     ) -> None:
         self.name = name
         self.congestion_control = congestion_control
         self.sysctls = sysctls or {}
+        self.tunnels = tunnels or {}
         self.path = f"/run/netns/{name}"
         self._added: list[_HostEnd] = []
         self._hosts_set_up: set[int] = set()
@@ -65,25 +91,29 @@ class Fabric:
 
     def connect(self) -> None:
         """Make the links that were added: each a veth pair from either host's namespace to this one, up, with its
-        rate at the hosts' egress. A few processes make all of them."""
+        rate at the hosts' egress; of an end on another machine this end of its tunnel. A few processes make all of
+        them."""
         ends, self._added = self._added, []
         if not ends:
             return
-        batch(
-            "ip",
-            *(
-                f"link add {end.near['interface']} netns {end.pid} address {end.near['mac']} "
-                f"type veth peer name {end.near['middle_interface']} netns {self.name}"
-                for end in ends
-            ),
-        )
+        batch("ip", *(self._addition(end) for end in ends))
         within(self.path, lambda: _bring_middle_up([end.near["middle_interface"] for end in ends]))
+        ends = [end for end in ends if end.near["middle_interface"] not in self.tunnels]
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
             if pid not in self._hosts_set_up:
                 within(namespace_of(pid), self._set_up_host)
             within(namespace_of(pid), partial(_bring_host_up, own, self.congestion_control))
             self._hosts_set_up.add(pid)
+
+    def _addition(self, end: _HostEnd) -> str:
+        middle = end.near["middle_interface"]
+        if tunnel := self.tunnels.get(middle):
+            return f"link add {middle} netns {self.name} {tunnel.options()}"
+        return (
+            f"link add {end.near['interface']} netns {end.pid} address {end.near['mac']} "
+            f"type veth peer name {middle} netns {self.name}"
+        )
 
     def _set_up_host(self) -> None:
         quiet_interfaces()

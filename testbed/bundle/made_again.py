@@ -18,6 +18,7 @@ from testbed.checks.verify import differences, read_verdict, text_differences, v
 from testbed.checks.windows_csv import write_windows_csv
 from testbed.documents import read_json
 from testbed.errors import BadInput, RunFailed
+from testbed.far import underlay
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -141,9 +142,25 @@ class _MadeAgain:
             spans = read_spans(host_load)
             self._same_host(reader, [idle for _, idle in spans])
             said = read_json(relay) if self.plan["middle"] == "relay" else None
-            return trust_of_run(self.plan, said, qdiscs, spans, float(self._facts("clock_step_s") or 0.0))
+            trust = trust_of_run(self.plan, said, qdiscs, spans, float(self._facts("clock_step_s") or 0.0))
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{self.folder}: {HOST_LOAD} or relay.json is broken: {error}") from error
+        return self._with_underlay(trust)
+
+    def _with_underlay(self, trust: Trust) -> Trust:
+        """Of a run with hosts on other machines, also by the ways to them."""
+        file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
+        if not elsewhere and file.is_file():
+            self.verified.differences.append(f"{file.name}: is there, and plan.json has no host on another machine")
+        if not elsewhere:
+            return trust
+        if not file.is_file():
+            self._lacks(file.name)
+            return trust
+        try:
+            return underlay.with_underlay(self.plan, underlay.read(file), trust)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{file}: is broken: {error}") from error
 
     def _same_host(self, reader: FromFile, idle: Sequence[float]) -> None:
         """The host's samples against those in the telemetry."""

@@ -128,6 +128,8 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
     own = plan["sessions"][0]
     if "carrier" in own:  # a table's column chooses it
         again = traffic.of(plan).in_place_of_ncp(again, own.get("congestion_control"))
+    if "place" in plan:  # by an inventory, which is not in the folder
+        again["place"] = plan["place"]
     return again | {"run": plan["run"], "namespace": plan["namespace"]}
 
 

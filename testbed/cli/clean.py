@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,9 +16,17 @@ def register(app: typer.Typer) -> None:
     """Add the verb."""
 
     @app.command("clean")
-    def clean() -> None:
+    def clean(
+        hosts: Annotated[
+            str,
+            typer.Option("--hosts", metavar="INVENTORY", help="On the machines of an inventory, what runs left there."),
+        ] = "",
+    ) -> None:
         """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
         from testbed.runner import live
+
+        if hosts:
+            raise typer.Exit(_on_machines(Path(hosts)))
 
         if os.geteuid() != 0:
             raise CannotRun("removing namespaces needs root", "Try: sudo ./run.sh clean")
@@ -31,3 +41,24 @@ def register(app: typer.Typer) -> None:
         if not found.things and not found.problems:
             print("nothing to remove" if on is None else "nothing else to remove")
         raise typer.Exit(Exit.FAIL if found.problems else Exit.PASS)
+
+
+def _on_machines(file: Path) -> int:
+    """What runs that this machine led left on others."""
+    from testbed import inventory
+    from testbed.far import leftovers
+    from testbed.runner import live
+
+    machines = {
+        name: variables for name, variables in inventory.read(file).hosts.items() if not inventory.here(variables)
+    }
+    if (on := live.holder()) is not None:
+        raise CannotRun(f"{on} is running; it removes what it has made", "Wait for it, or stop it with Ctrl-C.")
+    removed, problems = leftovers.remove(machines)
+    for what in removed:
+        print(f"removed {what}")
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    if not removed and not problems:
+        print("nothing to remove")
+    return Exit.FAIL if problems else Exit.PASS

@@ -52,3 +52,11 @@ ResumeOption = Annotated[
         help="Go on with this one (or 'latest'): finished runs are kept, untrusted and broken ones repeated.",
     ),
 ]
+HostsOption = Annotated[
+    str,
+    typer.Option(
+        "--hosts",
+        metavar="INVENTORY",
+        help="Spread the topology's hosts over the machines of an Ansible inventory, which need Docker and SSH alone.",
+    ),
+]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from testbed.cli import events
 from testbed.cli.options import (
+    HostsOption,
     LinkOption,
     OwnEngineOption,
     QuickOption,
@@ -47,6 +49,7 @@ def register(app: typer.Typer) -> None:
         ] = 1,
         resume: ResumeOption = "",
         cluster: ClusterOption = "",
+        hosts: HostsOption = "",
         pcap: Annotated[
             list[str],
             typer.Option(
@@ -70,6 +73,8 @@ def register(app: typer.Typer) -> None:
         chosen = engines.named(engine) if engine else _engine_here(loaded)
         traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
         if repeat > 1:
+            if hosts:
+                raise BadInput("--hosts: its machines have one run at a time", "Leave --repeat out.")
             if traces:
                 raise BadInput("--pcap and --qlog: they trace a single run", "Leave --repeat out.")
             from testbed.cli.table import tell_run
@@ -89,7 +94,12 @@ def register(app: typer.Typer) -> None:
             raise BadInput("--resume: only a repetition can be resumed", "Give the same --repeat again.")
         if cluster:
             raise BadInput("--cluster: a single run is made here", "Several go to other machines: give --repeat.")
-        options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces)
+        machines = None
+        if hosts:
+            from testbed import inventory
+
+            machines = inventory.read(Path(hosts))
+        options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces, machines)
         chosen.refuse_options(options)
         if dry_run:
             raise typer.Exit(_dry_run(chosen, loaded, options))

@@ -129,6 +129,7 @@ ACCEPTED = (
         "there is no SSH daemon, sudo or systemd, and set-up installs none: the daemon would be open from then on",
         lambda: any(shutil.which(name) is None for name in ("/usr/sbin/sshd", "sudo", "/lib/systemd/systemd")),
     ),
+    Accepted(r"not here: dockerd", "there is none, and the user is not root", _lacks("dockerd")),
     Accepted(
         r"not here: .*slurmctld.* \(Debian: slurmctld, .*\)",
         "there is no controller of Slurm's, and set-up installs none: it is for tests at night alone",

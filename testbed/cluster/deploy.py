@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed import inventory as inventories
 from testbed import paths
 from testbed.cluster import here, model, push
-from testbed.cluster import inventory as inventories
 from testbed.cluster.model import Can, Cluster, Host, Ssh
 from testbed.doctor import guest_kernel, make_ready
 from testbed.doctor.provisioning import LOG, Played, play

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from testbed import build
 from testbed.checks.result import Verdict
@@ -25,6 +25,9 @@ from testbed.plan.traffic import runtime_of
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
+if TYPE_CHECKING:
+    from testbed.inventory import Inventory
+
 
 @dataclass(frozen=True)
 class Options:
@@ -36,6 +39,8 @@ class Options:
     seed: int | None = None
     quick: bool = False
     traces: Traces | None = None
+    machines: Inventory | None = None
+    """Where hosts may be; None: all are on this machine."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +126,10 @@ class Engine(ABC):
         if not self.for_this_user():
             raise CannotRun("running needs root, for network namespaces", f"Try: sudo ./run.sh {command}")
 
-    def refuse_options(self, options: Options) -> None:  # noqa: B027 (most options are for all)
+    def refuse_options(self, options: Options) -> None:
         """Raise :class:`CannotRun` for options that ask for what it has not."""
+        if options.machines is not None:
+            raise CannotRun(f"--hosts: --engine {self.name} has no packets that could go to another machine")
 
     @abstractmethod
     def choices(self, options: Options) -> Choices:

@@ -332,6 +332,8 @@ class Sections(TypedDict, total=False):
     ndn: Ndn
     program: Program
     traces: Traces
+    place: dict[str, str]
+    """The machine of each host that is on another one than the links' middle."""
 
 
 class Plan(Sections):

@@ -12,6 +12,7 @@ from testbed.errors import BadInput
 from testbed.plan import model, traffic
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
+from testbed.plan.place import placed
 from testbed.plan.read import valid
 from testbed.plan.resolved import Topology
 from testbed.plan.sent import traffic_of
@@ -47,6 +48,8 @@ class Choices:
     """Without a kernel, runtime is ``virtual`` and middle ``model``: the session and link code itself."""
     traces: Traces | None = None
     """With links by their names, or :data:`ALL`."""
+    machines: Mapping[str, bool] | None = None
+    """Where hosts may be, by name: whether a machine is another than this one. None: all are here."""
 
 
 def new_run_id() -> str:
@@ -103,6 +106,12 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     }
     if choices.traces:
         plan["traces"] = _traces(choices.traces, plan)
+    if choices.machines is not None:
+        ends = {host for session in sessions for host in (session["sender_host"], session["receiver_host"])}
+        hosts = [host["name"] for host in plan["hosts"] if host["name"] in ends]
+        where = placed(str(loaded.path), hosts, plan["links"], choices.machines, scenario.place)
+        if far := {host: machine for host, machine in where.items() if choices.machines[machine]}:
+            plan["place"] = far
     return valid(plan, str(loaded.path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
+from testbed.plan.place import far_ends
 from testbed.plan.resolve import expected_transfer_s
 from topologies.link import Link
 
@@ -17,6 +18,7 @@ def plan_text(plan: Plan) -> str:
         f"middle of the links by {plan['middle']}, agents by {plan['runtime']}",
     ]
     lines += [f"  link {link['index']:<5} {_link(plan, link)}" for link in plan["links"]]
+    lines += [f"  place      {line}" for line in _placed(plan)]
     lines += [f"  session    {_session(plan, session)}" for session in plan["sessions"]]
     lines += [
         f"  beside     {flow['tool']} {flow['congestion_control']}, {flow['client_host']} → {flow['server_host']}, "
@@ -38,6 +40,21 @@ def plan_text(plan: Plan) -> str:
 
 def _pairs(plan: Plan) -> str:
     return ", ".join(f"{session['sender_host']} → {session['receiver_host']}" for session in plan["sessions"])
+
+
+def _placed(plan: Plan) -> list[str]:
+    """Which machine has which hosts, where some are on another than this one."""
+    if not (place := plan.get("place")):
+        return []
+    names = [node["name"] for node in (*plan["hosts"], *plan["nodes"])]
+    here = [name for name in names if name not in place]
+    on = {machine: [host for host in names if place.get(host) == machine] for machine in place.values()}
+    crossing = [link["name"] for link in plan["links"] if far_ends(link, place)]
+    return [
+        *(f"{', '.join(hosts)} on {machine}" for machine, hosts in on.items()),
+        ", ".join([*here, "the middle of every link"]) + " here",
+        f"between the machines: {', '.join(crossing)}",
+    ]
 
 
 def _link(plan: Plan, link: Link) -> str:

@@ -13,6 +13,7 @@ from testbed.report import download, words
 from testbed.report.calibration import calibration_rows
 from testbed.report.dashboards import dashboard_links
 from testbed.report.folder import ResultFolder, pretty, read_folder
+from testbed.report.machines import machine_rows
 from testbed.report.page_templates import on_page, page_templates, write_html
 from testbed.report.plot import Plot
 from testbed.report.plots import all_plots
@@ -49,6 +50,7 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
         fact_tables=[download.theory_table(folder)] if download.is_download(folder) else [],
         figures=_figures(folder),
         links=calibration_rows(folder),
+        machines=machine_rows(folder),
         dashboards=dashboard_links(folder),
         timeline=_timeline(folder),
         agents={host: _table_and_rest(result) for host, result in folder.agents.items()},

@@ -7,7 +7,7 @@ import http.client
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +50,8 @@ class AgentPlace:
     """When a sender starts, in seconds after the first."""
     part: tuple[str, ...] = ()
     """Arguments that tell the program its part in the plan; without any, ``role --session session``."""
+    ahead_ns: int = 0
+    """What the clock of its machine is ahead of this one's."""
 
     @property
     def name(self) -> str:
@@ -104,6 +106,8 @@ def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
     if answer.status >= 400:
         raise RunFailed(f"agent {agent.place.name} refused {method} {path}: {body.decode(errors='replace').strip()}")
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
+    if agent.place.ahead_ns and document.get("started_unix_ns"):
+        document["started_unix_ns"] -= agent.place.ahead_ns
     return document
 
 
@@ -138,8 +142,15 @@ class ContainerAgent:
     """
 
     def __init__(
-        self, client: Any, image: str, plan: Plan, place: AgentPlace, beside: ContainerAgent | None = None
+        self,
+        client: Any,
+        image: str,
+        plan: Plan,
+        place: AgentPlace,
+        beside: ContainerAgent | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
+        """``labels``: in place of those by which leftovers on this machine are known."""
         from docker.types import Mount
 
         self.place = place
@@ -155,7 +166,7 @@ class ContainerAgent:
                 credentials="/credentials.json",
             ),
             name=name,
-            labels={RUN_LABEL: plan["run"]},
+            labels=dict(labels or {RUN_LABEL: plan["run"]}),
             network_mode=f"container:{beside.container.id}" if beside else "none",
             read_only=True,
             user=f"{AGENT_UID}:{AGENT_UID}",

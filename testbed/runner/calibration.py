@@ -7,7 +7,7 @@ import json
 import math
 import statistics
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -78,15 +78,16 @@ def calibrate(
     log: Path,
     table: Path,
     note: Callable[[list[LinkReading], int], None] = lambda _readings, _attempt: None,
+    further: Sequence[str] = (),
 ) -> list[LinkReading]:
     """Measure the links, a second time if the first was off (a busy moment of a shared machine).
 
     What the probe said in each attempt goes to ``probe.json`` beside ``table``, its readings to ``table``
     (``links.csv``) and to ``note`` with the attempt's number. Raises :class:`LinksOff` where a link is beyond the
-    plan's limits, :class:`RunFailed` if the probe breaks down.
+    plan's limits, :class:`RunFailed` if the probe breaks down. ``further`` are options of the probe.
     """
     for attempt in (1, 2):
-        said = measure(plan, plan_file, probe, namespaces, log)
+        said = measure(plan, plan_file, probe, namespaces, log, further)
         table.with_name(PROBE).write_text(json.dumps(said, indent=1) + "\n")
         readings = readings_of(plan, said)
         write_csv(readings, table)
@@ -97,10 +98,12 @@ def calibrate(
     raise LinksOff(reasons)
 
 
-def measure(plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path) -> dict[str, Any]:
+def measure(
+    plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path, further: Sequence[str] = ()
+) -> dict[str, Any]:
     """Run the probe over all links at once (a few seconds); returns what it said. Raises :class:`RunFailed` if it
     breaks down."""
-    command = [str(probe), "probe", "--plan", str(plan_file)]
+    command = [str(probe), "probe", "--plan", str(plan_file), *further]
     for host, path in namespaces.items():
         command += ["--netns", f"{host}={path}"]
     longest_delay_s = max(link["delay_ms"] for link in plan["links"]) / 1000

@@ -32,10 +32,11 @@ class Collectors:
         sockets: Iterable[Mapping[str, str]],
         spools: Path,
         logs: Path,
+        further: Iterable[Path] = (),
     ) -> None:
-        """``sockets``: the ends of what the plan's traffic sends."""
+        """``sockets``: the ends of what the plan's traffic sends; ``further``: spools of others, pushed as well."""
         self._plan, self._plan_file, self._binaries, self._network = plan, plan_file, binaries, network
-        self._sockets, self._spools, self._logs = sockets, spools, logs
+        self._sockets, self._spools, self._logs, self._further = sockets, spools, logs, further
         self.host_load = HostLoad(
             spools / "host_load.lp", plan["run"], plan["scenario"], plan["telemetry"]["interval_ms"] / 1000
         )
@@ -74,6 +75,7 @@ class Collectors:
                 "--credentials",
                 str(credentials),
                 *(argument for name in names for argument in ("--spool", str(self._spools / name))),
+                *(argument for path in self._further for argument in ("--spool", str(path))),
             ],
             self._logs / "push.log",
             namespace=self._network.fabric.path,

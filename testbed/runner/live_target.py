@@ -24,7 +24,9 @@ class LiveTarget:
 
     def prepare(self) -> None:
         """Open what changes at the hosts need, in the thread that makes them."""
-        self._rates = HostRates(self._network.namespaces(), self._network.links)
+        here = self._network.namespaces()
+        links = [link for link in self._network.links if link["a"]["host"] in here and link["b"]["host"] in here]
+        self._rates = HostRates(here, links)
 
     def close(self) -> None:
         """Give it back."""
@@ -45,6 +47,8 @@ class LiveTarget:
                     self._rates.set(plan, end, rate_bps)
             done_ns = time.time_ns()
         if rest:
+            if self._network.elsewhere:
+                rest = self._network.elsewhere.in_the_middle(plan, rest)
             done_ns = self._network.middle.change(plan, direction, rest, at_unix_ns=at_unix_ns).to_unix_ns
         return done_ns
 
@@ -54,10 +58,17 @@ class LiveTarget:
         return self._network.middle.carrier(self._links[link], up=up).to_unix_ns
 
     def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
-        """Make the receiver stop reading from a connection's socket for a time."""
-        wait_until(at_unix_ns)
+        """Make the receiver stop reading from a connection's socket for a time; on another machine it keeps the time
+        itself."""
+        elsewhere = self._network.elsewhere
         for agent in self._agents:
             if agent.place.role == "receiver":
-                control(agent, "POST", f"/pause-read?connection={connection}&ms={for_s * 1000:.0f}")
+                asked = f"/pause-read?connection={connection}&ms={for_s * 1000:.0f}"
+                if elsewhere and agent.place.host in elsewhere.names:
+                    ahead_ns = agent.place.ahead_ns
+                    answer = control(agent, "POST", f"{asked}&at_unix_ns={at_unix_ns + ahead_ns}")
+                    return int(answer["applied_unix_ns"]) - ahead_ns
+                wait_until(at_unix_ns)
+                control(agent, "POST", asked)
                 return time.time_ns()
         raise RunFailed("there is no receiver to pause")

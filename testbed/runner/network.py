@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from testbed.plan.model import Plan
 from testbed.runner.endings import Ending
 from testbed.runner.trust import FABRIC
 from topologies.commands import in_namespace, run
-from topologies.fabric import Fabric, namespace_of
+from topologies.fabric import Fabric, Tunnel, namespace_of
+from topologies.link import Link
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
 
 log = logging.getLogger(__name__)
@@ -27,13 +28,44 @@ class HostsTcp:
     sysctls: Mapping[str, str] = field(default_factory=dict)
 
 
+class Elsewhere(Protocol):
+    """The hosts of a run that are on other machines."""
+
+    @property
+    def names(self) -> Collection[str]: ...
+
+    @property
+    def tunnels(self) -> Mapping[str, Tunnel]:
+        """Of their links' ends, by the interface of the middle."""
+        ...
+
+    def build(self, tcp: HostsTcp) -> None:
+        """Make their ends of links; the tunnels' ends are here already."""
+
+    def qdiscs(self) -> list[dict[str, Any]]:
+        """As :meth:`Network.qdiscs`, of theirs."""
+        ...
+
+    def probes(self) -> list[str]:
+        """The probe's options by which it measures links from there."""
+        ...
+
+    def in_the_middle(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """What the middle is told for a link to have these properties."""
+        ...
+
+
 class Network:
     """What Mininet built for one run. ``pids`` are the processes whose namespaces are the hosts'."""
 
-    def __init__(self, plan: Plan, relay: RelayMiddle | None, tcp: HostsTcp) -> None:
+    def __init__(
+        self, plan: Plan, relay: RelayMiddle | None, tcp: HostsTcp, elsewhere: Elsewhere | None = None
+    ) -> None:
         self.plan = plan
         self.links = plan["links"]
-        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls)
+        self.elsewhere, self._tcp = elsewhere, tcp
+        tunnels = elsewhere.tunnels if elsewhere else {}
+        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls, tunnels)
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
 
@@ -46,7 +78,12 @@ class Network:
         setLogLevel("warning")
         self.fabric.create()
         self.net = planned_network(self._node_options(container_pids or {}), self.links, self.fabric)
-        self.fabric.add_management({self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"]})
+        here = self.namespaces()
+        self.fabric.add_management(
+            {self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"] if h["name"] in here}
+        )
+        if self.elsewhere:
+            self.elsewhere.build(self._tcp)
 
     def _node_options(self, container_pids: Mapping[str, int]) -> dict[str, dict[str, Any]]:
         from topologies.hosts import ContainerHost, RoutedHost
@@ -54,9 +91,11 @@ class Network:
         options: dict[str, dict[str, Any]] = {}
         for node in (*self.plan["hosts"], *self.plan["nodes"]):
             name = node["name"]
+            # A host elsewhere stands in Mininet's topology and has nothing here.
+            here = not self.elsewhere or name not in self.elsewhere.names
             options[name] = {
                 "cls": RoutedHost,
-                "routes": [route for route in self.plan["routes"] if route["host"] == name],
+                "routes": [route for route in self.plan["routes"] if route["host"] == name and here],
                 "forwards": node.get("forwards", False),
                 "congestion_control": self.fabric.congestion_control,
             }
@@ -69,9 +108,10 @@ class Network:
         return int(self.net.get(host).pid)
 
     def namespaces(self) -> dict[str, str]:
-        """Path of the network namespace of each host and further node, by its name."""
+        """Path of the network namespace of each host and further node that is on this machine, by its name."""
         names = [node["name"] for node in (*self.plan["hosts"], *self.plan["nodes"])]
-        return {name: namespace_of(self.pid(name)) for name in names}
+        elsewhere = self.elsewhere.names if self.elsewhere else ()
+        return {name: namespace_of(self.pid(name)) for name in names if name not in elsewhere}
 
     def start_middle(self) -> None:
         """From here on frames cross the links."""
@@ -84,14 +124,15 @@ class Network:
             for entry in json.loads(run(in_namespace(path, ["tc", "-s", "-j", "qdisc", "show"]))):
                 if entry.get("dev") != "lo":
                     found.append({"host": place, **entry})
-        return found
+        return found + (self.elsewhere.qdiscs() if self.elsewhere else [])
 
     def offloads(self) -> dict[str, list[str]]:
         """Offload features that are still on, per link interface (none is expected that matters)."""
         on: dict[str, list[str]] = {}
         for link in self.links:
             for end in (link["a"], link["b"]):
-                path = self.namespaces()[end["host"]]
+                if (path := self.namespaces().get(end["host"])) is None:
+                    continue
                 said = run(in_namespace(path, ["ethtool", "-k", end["interface"]]))
                 features = [line.split(":")[0].strip() for line in said.splitlines() if ": on" in line]
                 watched = ("segmentation-offload", "receive-offload", "tx-checksumming")

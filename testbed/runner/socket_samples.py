@@ -38,7 +38,8 @@ def read_samples(spool: Path, *, role: Role) -> list[SocketSample]:
 
 def congestion_controls(spools: Path, session: str) -> set[str]:
     """What the sending sockets of a session were seen to use, so far."""
-    samples = read_samples(spools / SPOOL, role="sender")
+    every = [spools / SPOOL, *spools.glob(f"*-{SPOOL}")]  # also of hosts on other machines
+    samples = [sample for spool in every for sample in read_samples(spool, role="sender")]
     return {sample.tags["congestion_control"] for sample in samples if sample.tags.get("session") == session}
 
 

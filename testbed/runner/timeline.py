@@ -17,6 +17,8 @@ from testbed.plan.model import Action, Plan
 
 AHEAD_S = 0.05
 """So long before its time an action is asked for, so that who carries it out can be ready, and keep the time itself."""
+AHEAD_ELSEWHERE_S = 0.5
+"""Where that may be on another machine: a request takes several times what the way there and back does."""
 
 
 class Target(Protocol):
@@ -55,6 +57,7 @@ class Timeline(threading.Thread):
 
     def __init__(self, plan: Plan, target: Target, started_unix_ns: Callable[[], int | None], spool: Path) -> None:
         super().__init__(name="timeline", daemon=True)
+        self._ahead_s = AHEAD_ELSEWHERE_S if plan.get("place") else AHEAD_S
         self._plan, self._target, self._started_unix_ns, self._spool = plan, target, started_unix_ns, spool
         self._stopped = threading.Event()
         self.done: list[Done] = []
@@ -84,7 +87,7 @@ class Timeline(threading.Thread):
             start_ns = self._started_unix_ns()
         for action in self._plan["timeline"]:
             due_ns = start_ns + round(action["at_s"] * 1e9)
-            if self._stopped.wait(max(0.0, (due_ns - time.time_ns()) / 1e9 - AHEAD_S)):
+            if self._stopped.wait(max(0.0, (due_ns - time.time_ns()) / 1e9 - self._ahead_s)):
                 return
             try:
                 done_ns = self._carry_out(action, due_ns)

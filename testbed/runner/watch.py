@@ -15,21 +15,22 @@ TCP_INTERVAL_MS = 50
 
 
 def watch_list(
-    plan: Plan, namespaces: Mapping[str, str], fabric: str, sockets: Iterable[Mapping[str, str]]
+    plan: Plan, namespaces: Mapping[str, str], fabric: str | None, sockets: Iterable[Mapping[str, str]]
 ) -> dict[str, Any]:
-    """The document; ``namespaces`` are paths by host, ``fabric`` that of the links' middle, ``sockets`` the ends of
-    what the plan's traffic sends."""
+    """The document; ``namespaces`` are paths by host, ``fabric`` that of the links' middle (None: of hosts alone),
+    ``sockets`` the ends of what the plan's traffic sends. What is at other hosts is left out."""
     links = plan["links"]
     by_netem = plan["middle"] == "netem"
+    watched = dict(namespaces) if fabric is None else {**namespaces, FABRIC: fabric}
     return {
         "run": plan["run"],
         "scenario": plan["scenario"],
         "interval_ms": plan["telemetry"]["interval_ms"],
         "tcp_interval_ms": TCP_INTERVAL_MS,
-        "namespaces": {**namespaces, FABRIC: fabric},
-        "interfaces": [end for link in links for end in _interfaces(link, by_netem=by_netem)],
+        "namespaces": watched,
+        "interfaces": [end for link in links for end in _interfaces(link, by_netem=by_netem) if end["host"] in watched],
         "netem": [way for link in links for way in _netem(link)] if by_netem else [],
-        "sockets": [*sockets, *cross_traffic.sockets(plan)],
+        "sockets": [end for end in (*sockets, *cross_traffic.sockets(plan)) if end["host"] in watched],
     }
 
 

@@ -114,6 +114,8 @@ class Scenario(Section):
     """A transport of the user's own: two programs."""
     sessions: list[Session] = Field(default_factory=list, max_length=MOST_SESSIONS)
     """Sessions that share the network; by default one, as ``ncp`` says."""
+    place: dict[str, str] = Field(default_factory=dict)
+    """With ``--hosts``: the machine that a host is to be on, by its name in the inventory; the others are spread."""
     access: Access | None = None
     """Of dumbbell and star: the links beside the bottleneck."""
     cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)

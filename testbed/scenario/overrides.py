@@ -26,6 +26,9 @@ OPTIONAL = {
     "transfer_time": "limits.transfer_time",
 }
 
+WHOLE = ("limits", "place")
+"""Sections that a file need not have."""
+
 
 def split_assignment(text: str) -> tuple[str, Any]:
     """``policy=previous`` → (``policy``, ``previous``); the value is read as YAML."""
@@ -91,7 +94,7 @@ def _child(node: Any, step: str, key: str, origin: str) -> Any:
         return node[_index(node, step, key, origin)]
     if isinstance(node, dict):
         if step not in node:
-            if step == "limits":  # optional as a whole
+            if step in WHOLE:
                 node[step] = {}
             else:
                 close = difflib.get_close_matches(step, [str(k) for k in node], n=1)

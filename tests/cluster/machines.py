@@ -36,6 +36,7 @@ rm -rf opt/ncp-testbed var/lib/ncp-testbed
 if [[ -d var/cache/ncp-testbed ]]; then mount -t tmpfs -o mode=755 tmpfs var/cache/ncp-testbed; fi
 mount -t proc proc proc
 mount -t sysfs sysfs sys
+if [[ -d /sys/fs/cgroup ]]; then mount --rbind /sys/fs/cgroup sys/fs/cgroup; fi
 mount --bind /dev dev
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts dev/pts
 mount -t tmpfs -o mode=1777 tmpfs dev/shm

@@ -1,7 +1,8 @@
 """The pictures of the pages: ``python -m tests.docs.pictures`` makes them anew, with a run in virtual time.
 
-Others have scripts of their own: ``cluster.svg`` (tests/cluster/picture.py), ``asset-sizes.svg``
-(tests/tcp/assets/distribution.py), ``dashboard-convergence.webp`` (dashboards/check.py, with a Grafana).
+Others have scripts of their own: ``cluster.svg`` (tests/cluster/picture.py), ``hosts.svg`` (tests/far/picture.py),
+``asset-sizes.svg`` (tests/tcp/assets/distribution.py), ``dashboard-convergence.webp`` (dashboards/check.py, with a
+Grafana).
 """
 
 from __future__ import annotations

@@ -15,14 +15,17 @@ from typing import Any
 
 from collectors.host_load import longest_busy_s
 from testbed.checks.result import Trust
+from testbed.far import underlay
 from testbed.runner.calibration import calibrate
 from testbed.runner.trust import judge_trust, lossy_interfaces
 from testbed.series import FromFile
 
+ELSEWHERE = "m1"
+"""The machine of a host that is not on this one."""
 Told = dict[str, Any]
 """``probe``: a list of links as the probe prints them, or None where it was not asked; ``of_the_rate``: which part of
 the plan's rate it was asked about; ``relay``: its result; ``host``: seconds and idle part of each sample; ``qdiscs``:
-counters at the transfer's end."""
+counters at the transfer's end; ``underlay``: samples of the way to another machine, with one of the hosts; or None."""
 
 
 def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Trust, dict[str, Any]]:
@@ -55,6 +58,11 @@ def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Tr
         lossy=lossy_interfaces(plan),
         longest_busy_s=longest_busy_s(told["host"]),
     )
+    if told["underlay"] is not None:
+        plan["place"] = {plan["hosts"][-1]["name"]: ELSEWHERE}
+        (folder / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+        underlay.write(told["underlay"], folder / underlay.FILE)
+        trust = underlay.with_underlay(plan, told["underlay"], trust)
     return trust, facts
 
 
@@ -87,6 +95,7 @@ def _honest(plan: Any) -> Told:
             "ring_drops": 0,
         },
         "of_the_rate": 1.0,
+        "underlay": None,
         "host": [(0.1, 0.75)] * 90,
         "qdiscs": [{"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 0}],
     }

@@ -42,12 +42,22 @@ class Mininet(Engine):
         """For root."""
         return os.geteuid() == 0
 
+    def refuse_options(self, options: Options) -> None:
+        """It has none that it can't do."""
+
     def choices(self, options: Options) -> Choices:
-        """With ``auto`` decided: only root can ask the kernel, for others it is a guess."""
-        guess: Middle = "netem" if options.link == "netem" else "relay"
-        middle = choose_middle(options.link) if os.geteuid() == 0 else guess
+        """With ``auto`` decided: only root can ask the kernel, for others it is a guess; between machines it is the
+        relay."""
+        link = "relay" if options.machines is not None and options.link == "auto" else options.link
+        guess: Middle = "netem" if link == "netem" else "relay"
+        middle = choose_middle(link) if os.geteuid() == 0 else guess
         runtime = options.runtime or "docker"
-        return Choices(runtime, middle, options.seed, options.quick, occasion(), self.name, options.traces)
+        machines = None
+        if options.machines is not None:
+            from testbed.inventory import here
+
+            machines = {name: not here(variables) for name, variables in options.machines.hosts.items()}
+        return Choices(runtime, middle, options.seed, options.quick, occasion(), self.name, options.traces, machines)
 
     def prepare_plans(self, progress: Progress) -> Programs:
         """What emulates links is left out."""
@@ -57,7 +67,12 @@ class Mininet(Engine):
     def refuses(self, plan: Plan) -> list[str]:
         """What this kernel, or the relay, can't do."""
         why = traffic.of(plan).why_unsupported()
-        return [*refused_by_the_middle(plan), *([why] if why else [])]
+        refused = [*refused_by_the_middle(plan), *([why] if why else [])]
+        if plan.get("place"):
+            from testbed.far.refusals import refusals
+
+            refused += refusals(plan)
+        return refused
 
     def instead(self) -> str:
         """The lines say it."""
@@ -66,7 +81,9 @@ class Mininet(Engine):
     def told(self, plan: Plan, options: Options) -> list[str]:
         """What delays the links, and why that."""
         why = ""
-        if options.link == "auto":
+        if options.machines is not None:
+            why = " (hosts are on other machines)" if plan.get("place") else ""
+        elif options.link == "auto":
             why = " (the kernel has netem)" if plan["middle"] == "netem" else " (this kernel has no netem)"
         return [f"links by {plan['middle']}{why}"]
 
@@ -77,6 +94,16 @@ class Mininet(Engine):
     def database(self) -> Endpoint:
         """Each run needs one; it is started."""
         return server.ensure()
+
+    def ready_run(
+        self, loaded: LoadedScenario, options: Options, progress: Progress, results: Path | None = None
+    ) -> EmulatedRun:
+        """With the machines that hosts are on."""
+        run = super().ready_run(loaded, options, progress, results)
+        assert isinstance(run, EmulatedRun)
+        if options.machines is not None:
+            run.inventory = options.machines.hosts
+        return run
 
     def run(
         self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -39,6 +40,7 @@ from testbed.scenario.kept import Kept, keep
 from testbed.series import FromInflux
 
 if TYPE_CHECKING:
+    from testbed.far.hosts import FarHosts
     from testbed.runner.link_captures import LinkCaptures
 
 
@@ -58,6 +60,9 @@ class EmulatedRun:
         self.spools = self.folder / "spools"
         self.places: list[agents.AgentPlace] = []
         self.endpoint: Endpoint | None = None
+        self.inventory: Mapping[str, Mapping[str, Any]] = {}
+        """The machines' variables, by name, where hosts are elsewhere."""
+        self._far: FarHosts | None = None
         self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan)}
         self.traffic = traffic.of(plan)(traffic.Site(plan, self.folder, binaries, progress, self.provenance))
 
@@ -151,6 +156,8 @@ class EmulatedRun:
         self, parts: ExitStack, own: Path, endpoint: Endpoint | None, credentials: Path | None
     ) -> tuple[Trust, telemetry.Counts]:
         places = self.places = self.traffic.places(own, credentials)
+        if self.plan.get("place"):
+            self._far = self._reach_machines(parts, places, own)
         with self.progress.step("network") as step:
             network, started = self._build_network(parts, places, credentials)
             step.note = f"{len(network.links)} links, middle by {network.middle.name}, namespace {network.fabric.name}"
@@ -176,10 +183,7 @@ class EmulatedRun:
             await_ready(started, timeout_s=15)
         sent = self.traffic
         cross_traffic = self._start_cross_traffic(parts, network, started)
-        collectors = Collectors(
-            self.plan, self.plan_file, self.binaries, network, self.traffic.sockets(self.plan), self.spools, self.logs
-        )
-        collectors.start(parts, credentials)
+        collectors = self._start_collectors(parts, network, places, credentials)
         captures = self._start_captures(parts, network)
         events = Timeline(
             self.plan, LiveTarget(network, started), lambda: sent.started_unix_ns(started), self.spools / "events.lp"
@@ -188,6 +192,7 @@ class EmulatedRun:
         events.start()
         with self.progress.step("transfer") as step:
             failures += [events.failure, collectors.failure, *(flow.failure for flow in cross_traffic)]
+            failures += [self._far.failure] if self._far else []
             with self.progress.watching(self.plan, self.spools), ExitStack() as watched:
                 if endpoint is not None:
                     following = OnOneClock(endpoint, self.plan, self.spools, lambda: sent.started_unix_ns(started))
@@ -207,14 +212,16 @@ class EmulatedRun:
             self.provenance["qdiscs_after"] = qdiscs
             collectors.stop_sampling()
             network.middle.stop()
+            there = self._stop_sampling_elsewhere()
             collectors.stop_pushing()
-            self.provenance["collectors"] = collectors.cost()
+            self.provenance["collectors"] = collectors.cost() | there
             spans = collectors.host_load.spans
             write_spans(spans, self.folder / HOST_LOAD)
             step_s = clock_step_s(collectors.host_load.clocks)
             if step_s:
                 self.provenance["clock_step_s"] = step_s
             trust = trust_of_run(self.plan, self._relay_result(), qdiscs, spans, step_s)
+            trust = self._far.trust(trust) if self._far else trust
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
             counts = telemetry.Counts(merged, self._stored_points(endpoint))
             step.note = f"{counts.in_file} points in the file"
@@ -242,23 +249,24 @@ class EmulatedRun:
             self.provenance["agent_image"] = image
             first: dict[str, agents.ContainerAgent] = {}
             for place in places:
-                container = agents.ContainerAgent(client, image, self.plan, place, first.get(place.host))
+                container = self._container(client, image, place, first.get(place.host))
                 parts.callback(container.stop)
                 started.append(container)
                 first.setdefault(place.host, container)
-            pids = {host: container.pid for host, container in first.items()}
+            elsewhere = self._far.names if self._far else ()
+            pids = {host: container.pid for host, container in first.items() if host not in elsewhere}
         relay = None
         if self.plan["middle"] == "relay":
             (self.spools / "relay").mkdir()
             relay = relay_middle(
                 self.plan,
-                self.plan_file,
+                self._far.write_relay_plan(self.folder / "relay-plan.json") if self._far else self.plan_file,
                 self.binaries["ncp-link"],
                 self.spools / "relay",
                 credentials,
                 self.logs / "relay.log",
             )
-        network = Network(self.plan, relay, self.traffic.hosts_tcp(self.plan))
+        network = Network(self.plan, relay, self.traffic.hosts_tcp(self.plan), self._far)
         parts.callback(network.tear_down)
         for agent in started:
             if agent.exit_code() is not None:  # there is no namespace to build in
@@ -287,7 +295,47 @@ class EmulatedRun:
             self.logs / "probe.log",
             self.folder / "links.csv",
             note,
+            self._far.probes() if self._far else (),
         )
+
+    def _reach_machines(self, parts: ExitStack, places: list[agents.AgentPlace], own: Path) -> FarHosts:
+        from testbed.far.hosts import FarHosts
+
+        with self.progress.step("machines") as step:
+            far = FarHosts(self.plan, self.inventory, self.binaries, own, self.folder)
+            far.connect(parts, places)
+            self.provenance["machines"] = far.facts()
+            step.note = far.summary()
+        return far
+
+    def _stop_sampling_elsewhere(self) -> dict[str, Any]:
+        """What each collector on another machine cost."""
+        if self._far is None:
+            return {}
+        cost, clocks = self._far.stop_sampling(), self._far.clocks()
+        for facts in self.provenance["machines"]:
+            facts["clock_uncertainty_ms"] = clocks[facts["machine"]]
+        return cost
+
+    def _container(
+        self, client: Any, image: str, place: agents.AgentPlace, beside: agents.ContainerAgent | None
+    ) -> agents.ContainerAgent:
+        if self._far and place.host in self._far.names:
+            return self._far.start_agent(self.binaries[self.traffic.program], place, beside)
+        return agents.ContainerAgent(client, image, self.plan, place, beside)
+
+    def _start_collectors(
+        self, parts: ExitStack, network: Network, places: list[agents.AgentPlace], credentials: Path | None
+    ) -> Collectors:
+        sockets = list(self.traffic.sockets(self.plan))
+        further = self._far.pushed_spools(places) if self._far else ()
+        collectors = Collectors(
+            self.plan, self.plan_file, self.binaries, network, sockets, self.spools, self.logs, further
+        )
+        collectors.start(parts, credentials)
+        if self._far:
+            self._far.start_watching(parts, places, sockets)
+        return collectors
 
     def _start_captures(self, parts: ExitStack, network: Network) -> LinkCaptures | None:
         """Of the links that were asked for."""

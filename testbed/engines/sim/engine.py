@@ -39,6 +39,7 @@ class Simulator(Engine):
 
     def refuse_options(self, options: Options) -> None:
         """Those about real parts."""
+        super().refuse_options(options)
         if options.runtime is not None:
             raise CannotRun(f"--runtime {options.runtime}: in virtual time agents are neither containers nor processes")
         if options.link != "auto":

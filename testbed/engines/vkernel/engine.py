@@ -43,6 +43,7 @@ class GuestKernel(Engine):
 
     def refuse_options(self, options: Options) -> None:
         """Those that ask for what a guest has not."""
+        super().refuse_options(options)
         if options.runtime == "docker":
             raise CannotRun("--runtime docker: the guest has no container engine", "Its agents are processes.")
         if options.link == "relay":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from testbed.far.underlay import Sample
 from tests.sabotage.catalogue.telemetry import each, later
 from tests.sabotage.entry import Entry, Level, Word
-from tests.sabotage.real import Told
+from tests.sabotage.real import ELSEWHERE, Told
 
 _NAMED: Mapping[Level, Word] = {"verify": "fail"}
 """``verify`` names a file that is missing, or not what the probe said of these links."""
@@ -61,6 +63,34 @@ def starved(told: Told) -> None:
     told["host"] = [(0.1, 0.004)] * 90
 
 
+def quiet_way() -> list[Sample]:
+    """To another machine, whose clock is an hour ahead: there and back in 10 ms, give or take 0.1 ms."""
+    return [
+        Sample(
+            ELSEWHERE,
+            "before" if number < 100 else "during",
+            1_795_000_000_000_000_000 + number * 50_000_000,
+            lost=False,
+            rtt_ns=10_000_000 + number % 3 * 100_000,
+            offset_ns=3_600_000_000_000,
+            idle=number * 8,
+            cpu=number * 10,
+        )
+        for number in range(400)
+    ]
+
+
+def _underlay(**changes: Any) -> Callable[[Told], None]:
+    """A host on another machine, and the way there changed from the middle of the run on for 2 s."""
+
+    def change(told: Told) -> None:
+        samples = quiet_way()
+        samples[200:240] = [replace(one, **changes) for one in samples[200:240]]
+        told["underlay"] = samples
+
+    return change
+
+
 def _real(name: str, of: str, imitates: str, change: Callable[[Told], None], **more: Any) -> Entry:
     return Entry(name, of, imitates, real=change, **{"expected": "untrusted", **more})
 
@@ -111,6 +141,14 @@ ENTRIES = (
         "trust",
         "a queue that drops what it should hold back",
         _set("qdiscs", [{"host": "h1", "dev": "h1-eth1", "kind": "htb", "drops": 7}]),
+    ),
+    _real("control-elsewhere", "control", "nothing, of a run with a host elsewhere", _underlay(), expected="pass"),
+    _real("underlay-lost", "trust", "a network between machines that is gone for 2 s", _underlay(lost=True)),
+    _real(
+        "clock-elsewhere-set",
+        "trust",
+        "a clock of another machine that is set by 0.2 s",
+        _underlay(offset_ns=3_600_200_000_000),
     ),
     Entry(
         "clock-stepped",

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from testbed import paths
-from testbed.cluster import inventory
+from testbed import inventory, paths
 from testbed.errors import BadInput
 
 FILE = Path("hosts.yml")

@@ -37,6 +37,11 @@ class Inventory:
         file.write_text(json.dumps({"all": {"hosts": self.hosts}}))
 
 
+def here(variables: Mapping[str, Any]) -> bool:
+    """Whether a host is this machine."""
+    return variables.get("ansible_connection") == "local"
+
+
 def names(file: Path) -> set[str]:
     """The hosts of an inventory that was written so."""
     return set(json.loads(file.read_text())["all"]["hosts"])

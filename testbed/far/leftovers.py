@@ -1,0 +1,40 @@
+"""What runs that are over left on other machines, which could not be reached when they ended."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import TestbedError
+from testbed.far.machine import LABEL, LEAD_LABEL, Machine, lead, remove_runs
+
+
+def remove(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Remove from machines, given by their variables, what runs made that this one led, none of which may be on; what
+    was removed, and what could not be, in words. Another one's runs are left alone."""
+    removed: list[str] = []
+    problems: list[str] = []
+    for name, variables in machines.items():
+        with tempfile.TemporaryDirectory(prefix="ncp-far-") as own:
+            try:
+                machine = Machine(name, variables, "", Path(own), Path(own) / "ssh.log")
+                try:
+                    machine.connect()
+                    _remove(machine, removed, problems)
+                finally:
+                    machine.disconnect()
+            except TestbedError as error:
+                problems.append(error.message)
+    return removed, problems
+
+
+def _remove(machine: Machine, removed: list[str], problems: list[str]) -> None:
+    found = machine.docker.containers.list(all=True, filters={"label": LABEL})
+    runs = {one.labels[LABEL]: one.labels.get(LEAD_LABEL, "") for one in found}
+    for run, led_by in runs.items():
+        if led_by != lead():
+            problems.append(f"{machine.name}: run {run} is another machine's, and may be on; clean up from there")
+            continue
+        remove_runs(machine.docker, [run], lambda what: removed.append(f"{what} on {machine.name}"))

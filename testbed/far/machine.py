@@ -1,0 +1,289 @@
+"""One machine with hosts of a run: reached by SSH, through which come its Docker engine and its agents' sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import logging
+import platform
+import shlex
+import socket
+import subprocess
+import time
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed import build
+from testbed.errors import CannotRun, RunFailed
+from testbed.runner.processes import Supervised, last_words
+from topologies.commands import dies_with_us
+
+log = logging.getLogger(__name__)
+
+LABEL, LEAD_LABEL = "ncp-testbed.far-run", "ncp-testbed.lead"
+"""Of containers on a machine: the run that made them, and the machine that leads it."""
+FOLDER = "/run/ncp-testbed-far"
+"""On a machine: a folder a run, with the sockets and spools of its agents."""
+SOCKET = "far.sock"
+VXLAN_PORT, ECHO_PORT = 14789, 14790
+"""UDP ports of a machine that the one that leads must reach, and of that one the first as well."""
+CAPABILITIES = ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE")
+"""Of the helper: it enters the hosts' network namespaces and makes interfaces there."""
+CONNECT_S = 15.0
+ANSWER_S = 20
+ALIVE = ("ServerAliveInterval=3", "ServerAliveCountMax=5")
+"""A connection without an answer for 15 s is over; a network that is gone for some seconds does not end it."""
+
+
+def lead() -> str:
+    """What tells this machine from others that lead runs."""
+    try:
+        return Path("/etc/machine-id").read_text().strip() or socket.gethostname()
+    except OSError:
+        return socket.gethostname()
+
+
+def ssh_command(name: str, variables: Mapping[str, Any]) -> list[str]:
+    """The beginning of an SSH command to a host of an inventory, up to and with its address, by Ansible's variables."""
+    options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S:.0f}"]
+    for option in ALIVE:
+        options += ["-o", option]
+    if key := variables.get("ansible_ssh_private_key_file"):
+        options += ["-i", str(key)]
+    if port := variables.get("ansible_port"):
+        options += ["-p", str(port)]
+    if user := variables.get("ansible_user"):
+        options += ["-l", str(user)]
+    for arguments in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
+        options += shlex.split(str(variables.get(arguments, "")))
+    return ["ssh", *options, str(variables.get("ansible_host", name))]
+
+
+class Machine:
+    """A machine while a run has hosts on it."""
+
+    def __init__(self, name: str, variables: Mapping[str, Any], run: str, own: Path, log: Path) -> None:
+        """``own``: a folder for its sockets here, with a path that is short enough for one."""
+        self.name, self.run, self.own, self.log = name, run, own, log
+        self.variables = variables
+        self.address = _address_of(
+            name, str(variables.get("ncp_testbed_address") or variables.get("ansible_host", name))
+        )
+        self.folder = f"{FOLDER}/{run}"
+        self.docker: Any = None
+        self.ahead_ns = 0
+        """What its clock is ahead of this one's."""
+        self._ssh: Supervised | None = None
+        self._helper: Any = None
+
+    def connect(self, sockets: Sequence[str] = ()) -> None:
+        """Open the connection; ``sockets`` are further ones of the run's folder there, which are at the same place in
+        ``own`` then. Raises :class:`CannotRun` where there is no way, or no Docker engine at its end."""
+        import docker
+        from docker.errors import DockerException
+
+        self.own.mkdir(parents=True, exist_ok=True)
+        engine = self.own / "docker.sock"
+        ways = {str(engine): "/var/run/docker.sock"}
+        for name in (SOCKET, *sockets):
+            (self.own / name).parent.mkdir(parents=True, exist_ok=True)
+            ways[str(self.own / name)] = f"{self.folder}/{name}"
+        *command, address = ssh_command(self.name, self.variables)
+        command += ["-N", "-o", "ExitOnForwardFailure=yes", "-o", "StreamLocalBindUnlink=yes"]
+        for here, there in ways.items():
+            command += ["-L", f"{here}:{there}"]
+        self._ssh = Supervised.start(f"SSH to {self.name}", [*command, address], self.log)
+        deadline = time.monotonic() + CONNECT_S
+        while not all(Path(here).exists() for here in ways):
+            if self._ssh.process.poll() is not None:
+                raise CannotRun(f"{self.name}: SSH does not get there{last_words(self.log)}", "Try: ssh " + address)
+            if time.monotonic() > deadline:
+                raise CannotRun(f"{self.name}: no SSH connection within {CONNECT_S:g} s; see {self.log}")
+            time.sleep(0.05)
+        try:
+            self.docker = docker.DockerClient(base_url=f"unix://{engine}", timeout=ANSWER_S)
+            there = str(self.docker.info()["Architecture"])
+        except (DockerException, OSError) as error:
+            raise CannotRun(
+                f"{self.name}: no Docker engine answers at its /var/run/docker.sock ({type(error).__name__})",
+                "Start it there, and let the SSH user be root or of the group docker.",
+            ) from error
+        if there != platform.machine():
+            raise CannotRun(
+                f"{self.name}: its processor is {there}, and programs are built for {platform.machine()} here"
+            )
+
+    def start_helper(self, program: Path, key: int) -> None:
+        """Start what makes links and samples there; raises :class:`CannotRun` where it does not run."""
+        from docker.errors import APIError
+
+        image = build.build_image(self.docker, program)
+        try:
+            self._helper = self.docker.containers.create(
+                image,
+                ["serve", "--dir", "/far", "--listen", f"{self.address}:{ECHO_PORT}", "--key", str(key)],
+                name=f"ncp-far-{self.run}",
+                labels=self.labels(),
+                network_mode="host",
+                pid_mode="host",
+                cap_add=list(CAPABILITIES),
+                security_opt=["apparmor=unconfined", "seccomp=unconfined"],
+                volumes=[f"{self.folder}:/far"],
+            )
+            self._helper.start()
+        except APIError as error:
+            raise CannotRun(f"{self.name}: its Docker engine refuses the helper: {error.explanation}") from error
+        deadline = time.monotonic() + CONNECT_S
+        while True:
+            try:
+                self.ask("GET", "/queues")
+                return
+            except OSError:
+                self._helper.reload()
+                if self._helper.status == "exited" or time.monotonic() > deadline:
+                    said = self._helper.logs().decode(errors="replace").strip()
+                    taken = "address already in use" in said
+                    raise CannotRun(
+                        f"{self.name}: the helper does not run there: {said or 'it says nothing'}",
+                        "Another run has hosts there: wait for it." if taken else "",
+                    ) from None
+                time.sleep(0.1)
+
+    def labels(self) -> dict[str, str]:
+        """Of each container of the run there."""
+        return {LABEL: self.run, LEAD_LABEL: lead()}
+
+    def put(self, files: Mapping[str, bytes], folders: Iterable[str] = (), *, owner: int = 0) -> None:
+        """Leave files in the run's folder there, and make ``owner``'s folders."""
+        import io
+        import tarfile
+
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for name in folders:
+                entry = tarfile.TarInfo(name)
+                entry.type, entry.mode, entry.uid, entry.gid = tarfile.DIRTYPE, 0o755, owner, owner
+                archive.addfile(entry)
+            for name, content in files.items():
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = len(content), 0o644
+                archive.addfile(entry, io.BytesIO(content))
+        self._helper.put_archive("/far", packed.getvalue())
+
+    def ask(self, method: str, path: str, body: object = None, *, timeout_s: float = ANSWER_S) -> Any:
+        """One request to the helper; raises ``OSError`` while it does not answer, :class:`RunFailed` where it
+        refuses."""
+        answer = self._request(method, path, body, timeout_s)
+        return json.loads(answer) if answer.strip() else None
+
+    def read(self, file: str, start: int) -> bytes:
+        """What a file of the run's folder there has from a place on, a MiB at most; raises as :meth:`ask` does."""
+        return self._request("GET", "/read?" + urllib.parse.urlencode({"file": file, "from": start}), None, ANSWER_S)
+
+    def read_all(self, file: str) -> bytes:
+        """The whole file; empty where there is none."""
+        whole = b""
+        while more := self.read(file, len(whole)):
+            whole += more
+        return whole
+
+    def _request(self, method: str, path: str, body: object, timeout_s: float) -> bytes:
+        connection = _Unix(self.own / SOCKET, timeout_s)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body))
+            answer = connection.getresponse()
+            said = answer.read()
+        except http.client.HTTPException as error:
+            raise OSError(f"{self.name} answered badly: {error}") from error
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise RunFailed(f"{self.name} refused {method} {path}: {said.decode(errors='replace').strip()}")
+        return said
+
+    def failure(self) -> str | None:
+        """How the connection ended by itself, or None while it is there."""
+        if self._ssh is None or self._ssh.process.poll() is None:
+            return None
+        return f"the connection to {self.name} is gone{last_words(self.log)}"
+
+    def stop(self) -> None:
+        """Remove what the run made there, and end the connection; what can't be removed now is left to
+        :mod:`testbed.far.leftovers`."""
+        try:
+            if failed := self.failure():
+                log.warning("%s; ./run.sh clean --hosts INVENTORY removes what is left there", failed)
+            elif self.docker is not None:
+                remove_runs(self.docker, [self.run], lambda _: None)
+        except Exception as error:  # the other machines must be left clean
+            log.warning("%s: %s; ./run.sh clean --hosts INVENTORY removes what is left there", self.name, error)
+        finally:
+            self.disconnect()
+
+    def disconnect(self) -> None:
+        """End the connection."""
+        if self.docker is not None:
+            self.docker.close()
+        if self._ssh is not None:
+            with contextlib.suppress(RunFailed):
+                self._ssh.stop()
+
+
+def remove_runs(client: Any, runs: Sequence[str], say: Any) -> None:
+    """Remove what runs made on a machine, by its Docker engine: agents' containers, then the run's folder by the
+    helper's own, then that. It may be done again and again."""
+    for run in runs:
+        found = client.containers.list(all=True, filters={"label": f"{LABEL}={run}"})
+        for container in sorted(found, key=lambda one: one.name.startswith("ncp-far-")):
+            if container.name.startswith("ncp-far-"):
+                _empty(client, container, run)
+            container.remove(force=True)
+            say(f"container {container.name}")
+
+
+def _empty(client: Any, helper: Any, run: str) -> None:
+    """Remove a run's folder, by a container of the helper's image."""
+    client.containers.run(
+        helper.image.id, ["forget", run], remove=True, network_mode="none", volumes=["/run:/machine/run"]
+    )
+
+
+def _address_of(name: str, host: str) -> str:
+    try:
+        return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
+    except OSError as error:
+        raise CannotRun(f"{name}: {host}: no IPv4 address is known of it ({error})") from error
+
+
+def address_towards(other: str) -> str:
+    """This machine's own address on the way to another one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        any_socket.connect((other, ECHO_PORT))
+        return str(any_socket.getsockname()[0])
+
+
+def mtu_towards(other: str) -> int:
+    """Of the interface by which frames go to another machine, in bytes."""
+    own = address_towards(other)
+    said = subprocess.run(["ip", "-j", "addr", "show", "to", own], capture_output=True, text=True, check=True).stdout
+    return int(next(link["mtu"] for link in json.loads(said) if link.get("mtu")))
+
+
+class _Unix(http.client.HTTPConnection):
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def measuring(program: Path, machine: Machine, key: int, *options: str) -> list[str]:
+    """The command that measures the network to a machine."""
+    to = f"{machine.address}:{ECHO_PORT}"
+    return dies_with_us([str(program), "measure", "--to", to, "--key", str(key), *options])

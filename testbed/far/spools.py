@@ -1,0 +1,84 @@
+"""Telemetry that is sampled on another machine, fetched as it grows and put on this machine's clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from testbed.errors import RunFailed
+from testbed.far.machine import Machine
+
+EVERY_S = 0.5
+GIVEN_UP_S = 10.0
+"""A machine that has not answered for so long will not."""
+
+
+class FollowedSpools(threading.Thread):
+    """Appends what spools there have new to spools here (``files``: the one's name in the run's folder there → the
+    other), whole lines only. What was fetched is kept, whatever becomes of the machine."""
+
+    def __init__(self, machine: Machine, files: Mapping[str, Path]) -> None:
+        super().__init__(name=f"spools of {machine.name}", daemon=True)
+        self._machine, self._files = machine, files
+        self._read = dict.fromkeys(files, 0)
+        self._ended = threading.Event()
+        self._error: str | None = None
+        self._answered_s = time.monotonic()
+
+    def run(self) -> None:
+        """Follow until stopped."""
+        while not self._ended.wait(EVERY_S):
+            self._look()
+
+    def failure(self) -> str | None:
+        """Why it could not go on, or None."""
+        return self._error
+
+    def stop(self) -> None:
+        """Fetch the rest, and end; raises :class:`RunFailed` where that could not be had."""
+        self._ended.set()
+        if self.is_alive():
+            self.join()
+        while self._error is None and not self._look():
+            time.sleep(EVERY_S)
+        if self._error:
+            raise RunFailed(self._error)
+
+    def _look(self) -> bool:
+        """Whether all was fetched that is there."""
+        try:
+            for name, here in self._files.items():
+                self._fetch(name, here)
+        except OSError as error:
+            silent_s = time.monotonic() - self._answered_s
+            if silent_s > GIVEN_UP_S or self._machine.failure():
+                self._error = f"{self._machine.name} has not answered for {silent_s:.0f} s: {error}"
+            return False
+        except RunFailed as error:
+            self._error = error.message
+            return False
+        self._answered_s = time.monotonic()
+        return True
+
+    def _fetch(self, name: str, here: Path) -> None:
+        while True:
+            more = self._machine.read(name, self._read[name])
+            whole = more[: more.rfind(b"\n") + 1]
+            if not whole:
+                return
+            with here.open("ab") as spool:
+                spool.write(shifted(whole, -self._machine.ahead_ns))
+            self._read[name] += len(whole)
+
+
+def shifted(lines: bytes, by_ns: int) -> bytes:
+    """Lines of InfluxDB's protocol, each at a time that is so much later."""
+    if not by_ns:
+        return lines
+    moved = []
+    for line in lines.splitlines():
+        point, _, stamp = line.rpartition(b" ")
+        moved.append(b"%s %d\n" % (point, int(stamp) + by_ns) if stamp.isdigit() else line + b"\n")
+    return b"".join(moved)

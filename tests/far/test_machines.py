@@ -1,0 +1,172 @@
+"""Hosts on two other machines, each with an address, a file system, an SSH daemon and a Docker engine of its own: a run
+is what it is here, and whatever becomes of a machine there is an end, an honest word and nothing left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import paths
+from tests.cluster.machines import Machines
+from tests.far import engines
+
+pytestmark = [pytest.mark.emulation, pytest.mark.nightly]
+
+SCENARIO = """\
+name: elsewhere
+title: A transfer between machines
+links:
+  - {name: fast, rate: 1024pps, delay: 50ms}
+  - {name: slow, rate: 128pps, delay: 50ms}
+ncp: {policy: nkp24, transfer: 12MiB, send_window: 4MiB, mtu: 1024}
+checks:
+  - {name: payload, judge: payload_intact}
+  - {name: database, judge: points_stored}
+limits: {cpu_idle: 0, cpu_busy: 60min, lateness_p99: 50ms, lateness_max: 10s, rate_error: 10%, delay_error: 5ms}
+"""
+
+
+@dataclass
+class Rig:
+    """Two machines, the second of which is 5 ms away."""
+
+    folder: Path
+    made: Machines
+    inventory: Path
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """A command of the testbed's about them."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "testbed", *arguments, "--hosts", str(self.inventory)],
+            cwd=paths.CHECKOUT,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(paths.CHECKOUT),
+                "PYTHONUNBUFFERED": "1",
+                "NCP_TESTBED_RESULTS": str(self.folder / "results"),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *changes: str) -> tuple[int, str]:
+        """The scenario, to its end: exit code, and what it said."""
+        process = self.start(str(self.scenario()), *(word for change in changes for word in ("--set", change)))
+        said, _ = process.communicate(timeout=200)
+        return process.returncode, said
+
+    def begun(self) -> subprocess.Popen[str]:
+        """The scenario, when its transfer is on."""
+        process = self.start(str(self.scenario()))
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if "agents ready" in line:
+                time.sleep(3)
+                return process
+        raise AssertionError("".join(said))
+
+    def scenario(self) -> Path:
+        """Its file."""
+        file = self.folder / "elsewhere.yaml"
+        file.write_text(SCENARIO)
+        return file
+
+    def latest(self, name: str) -> Any:
+        """A document of the last run's folder."""
+        return json.loads((self.folder / "results" / "elsewhere" / "latest" / name).read_text())
+
+    def left(self) -> list[str]:
+        """What there is on the machines that a run makes."""
+        look = "docker ps -aq; ls /run/ncp-testbed-far 2>/dev/null; ip -o link | grep -v -e ' lo:' -e ' eth0@'"
+        return [self.made.ssh(one, look).stdout for one in self.made.each]
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    if why := engines.why_not():
+        pytest.skip(why)
+    folder = tmp_path_factory.mktemp("far")
+    with engines.machines(2, folder) as (made, inventory), engines.longer(made, made.each[1], 5.0):
+        yield Rig(folder, made, inventory)
+
+
+def test_a_run_over_two_machines_passes_and_can_be_checked(rig: Rig) -> None:
+    code, said = rig.run()
+    assert code == 0, said
+    assert "PASS elsewhere" in said
+    ways = {one["machine"]: one for one in rig.latest("provenance.json")["machines"]}
+    assert [ways[name]["hosts"] for name in ("m1", "m2")] == [["h1"], ["h2"]]
+    assert ways["m2"]["one_way_ms"] > 5 > ways["m1"]["one_way_ms"]
+    for link in rig.latest("relay-plan.json")["links"]:
+        below_ms = ways["m1"]["one_way_ms"] + ways["m2"]["one_way_ms"]
+        assert link["delay_ms"] == pytest.approx(50 - below_ms)
+    telemetry = (rig.folder / "results" / "elsewhere" / "latest" / "telemetry.lp").read_text()
+    for part in ("ncp_connection,", "socket_queue,", "interface,"):
+        assert f"\n{part}" in telemetry, "sampled on the machines"
+    assert rig.left() == ["", ""]
+    folder = rig.folder / "results" / "elsewhere" / "latest"
+    verified = subprocess.run(
+        [sys.executable, "-m", "testbed", "verify", str(folder.resolve())],
+        cwd=paths.CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "CONFIRMED PASS" in verified.stdout, verified.stdout + verified.stderr
+
+
+def test_a_link_that_is_shorter_than_what_is_below_it_is_refused_by_name(rig: Rig) -> None:
+    code, said = rig.run("links.slow.delay=2ms")
+    assert code == 4, said
+    assert "link slow: delay 2 ms is shorter than the way to m1 and m2 below it" in said
+    assert rig.left() == ["", ""]
+
+
+def test_what_a_killed_run_left_is_cleaned_up(rig: Rig) -> None:
+    process = rig.begun()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert all(rig.left())
+    cleaned = rig.start("clean")
+    said, _ = cleaned.communicate(timeout=60)
+    assert cleaned.returncode == 0, said
+    assert "on m1" in said
+    assert "on m2" in said
+    assert rig.left() == ["", ""]
+    assert "nothing to remove" in rig.start("clean").communicate(timeout=60)[0]
+    here = [sys.executable, "-m", "testbed", "clean"]
+    subprocess.run(here, cwd=paths.CHECKOUT, capture_output=True, check=True)
+
+
+def test_a_network_that_is_gone_for_two_seconds_takes_trust(rig: Rig) -> None:
+    process = rig.begun()
+    rig.made.each[0].unplug()
+    time.sleep(2)
+    rig.made.each[0].unplug(out=False)
+    said, _ = process.communicate(timeout=200)
+    assert process.returncode == 3, said
+    assert "underlay to m1: it lost" in said
+    assert rig.left() == ["", ""]
+
+
+def test_a_machine_that_is_gone_ends_the_run_and_its_data_is_kept(rig: Rig) -> None:
+    process = rig.begun()
+    rig.made.each[0].off()
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    assert "the connection to m1 is gone" in said
+    assert "FAIL elsewhere" in said
+    kept = (rig.folder / "results" / "elsewhere" / "latest" / "telemetry.lp").read_text()
+    assert "\nncp_connection," in kept
+    assert rig.made.ssh(rig.made.each[1], "docker ps -aq").stdout == ""

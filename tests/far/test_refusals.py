@@ -1,0 +1,72 @@
+"""What can't be carried with hosts on other machines is refused by name, before a machine is asked."""
+
+from typing import Any
+
+import pytest
+
+from testbed.far.refusals import refusals, too_short
+from testbed.far.underlay import Underlay
+
+WAY = Underlay("m1", 200, 0, 5.0, 5.5, 4.9, 0)
+
+
+def plan(**changes: Any) -> Any:
+    link = {"name": "fast", "a": {"host": "h1"}, "b": {"host": "h2"}, "delay_ms": 50.0}
+    return {
+        "place": {"h1": "m1", "h2": "m1"},
+        "traffic": "ncp",
+        "sessions": [{}],
+        "runtime": "docker",
+        "middle": "relay",
+        "cross_traffic": [],
+        "timeline": [],
+        "links": [link],
+        **changes,
+    }
+
+
+def rate(link: str) -> Any:
+    return {"kind": "set", "link": link, "at_s": 1.0, "properties": {"rate_bps": 1}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"traffic": "tcp"}, "tcp is sent between hosts of this machine only"),
+        ({"sessions": [{"carrier": "mptcp"}]}, "between hosts of this machine only"),
+        ({"runtime": "process"}, "--runtime process has none"),
+        ({"middle": "netem"}, "give --link relay"),
+        ({"cross_traffic": [{}]}, "cross traffic"),
+        ({"traces": {"pcap": ["fast"]}}, "--pcap"),
+        ({"timeline": [{"kind": "carrier", "link": "fast"}]}, "link fast goes to another machine, and its plug"),
+        ({"timeline": [rate("fast"), rate("fast")]}, "link fast goes to another machine, where its rate"),
+    ],
+)
+def test_a_line_for_each_thing(changes: dict[str, Any], said: str) -> None:
+    (line,) = refusals(plan(**changes))
+    assert said in line
+    assert refusals(plan(**changes, place={})) == [], "with all hosts here"
+
+
+def test_nothing_is_refused_that_can_be_carried() -> None:
+    pause = {"kind": "pause_read", "connection": 1, "for_s": 1.0}
+    loss = {"kind": "set", "link": "fast", "at_s": 1.0, "properties": {"loss": 1.0}}
+    assert refusals(plan(timeline=[pause, loss])) == []
+    assert refusals(plan(place={"h3": "m1"}, timeline=[rate("fast")])) == [], "a link between hosts of this machine"
+
+
+def test_a_link_that_is_shorter_than_what_is_below_it_is_named() -> None:
+    assert too_short(plan(), {"m1": WAY}) == []
+    links = plan()["links"]
+    (said,) = too_short(plan(links=[{**links[0], "delay_ms": 10.9}]), {"m1": WAY})
+    assert said == (
+        "link fast: delay 10.9 ms is shorter than the way to m1 and m1 below it, which takes up to 11.00 ms (p99)"
+    )
+    assert too_short(plan(place={"h1": "m1"}, links=[{**links[0], "delay_ms": 10.9}]), {"m1": WAY}) == []
+    assert too_short(plan(links=[{**links[0], "jitter_ms": 40.0}]), {"m1": WAY}), "at its shortest"
+
+
+def test_nor_may_an_event_make_it_so() -> None:
+    event = {"kind": "set", "link": "fast", "at_s": 7.0, "properties": {"delay_ms": 2.0}}
+    (said,) = too_short(plan(timeline=[event]), {"m1": WAY})
+    assert said.startswith("link fast: delay at 7 s 2 ms is shorter")

@@ -1,0 +1,37 @@
+"""The report's rows of machines with hosts of a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.errors import BadInput
+from testbed.report.machines import machine_rows
+
+FACTS = {
+    "machine": "m1",
+    "hosts": ["h1", "h3"],
+    "one_way_ms": 5.054,
+    "one_way_p99_ms": 5.2,
+    "asymmetry_ms": 5.0,
+    "ahead_ns": -3_600_000_000_000,
+    "clock_uncertainty_ms": 5.25,
+    "link_mtu_bytes": 1450,
+}
+
+
+class Folder:
+    def __init__(self, *machines: Any) -> None:
+        self.path, self.provenance = Path("/r"), {"machines": list(machines)} if machines else {}
+
+
+def test_a_row_a_machine() -> None:
+    (row,) = machine_rows(Folder(FACTS))  # type: ignore[arg-type]
+    assert (row.machine, row.hosts, row.way, row.way_bound) == ("m1", "h1, h3", "5.05 ms", "±5.00 ms either way")
+    assert (row.clock, row.clock_bound, row.mtu) == ("-3600000.00 ms", "±5.25 ms", "1450 B")
+    assert machine_rows(Folder()) == []  # type: ignore[arg-type]
+
+
+def test_a_figure_that_is_missing_is_named() -> None:
+    with pytest.raises(BadInput, match=r"provenance\.json: machines: 'one_way_ms'"):
+        machine_rows(Folder({"machine": "m1", "hosts": []}))  # type: ignore[arg-type]
