@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,16 @@ def _version(text: str, pattern: str) -> tuple[int, int]:
     return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
 
 
-def build_programs(*names: str, source: Path = paths.CHECKOUT, into: Path = paths.BINARIES) -> dict[str, Path]:
+def build_programs(
+    *names: str,
+    source: Path = paths.CHECKOUT,
+    into: Path = paths.BINARIES,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> dict[str, Path]:
     """Static binaries in ``.build/bin``, all or those named; Go's own cache makes it quick when nothing changed.
 
     ``source``: a tree of sources other than this checkout, with a folder ``into`` of its own. Several runs may build
-    at once: what one of them starts is never half written.
+    at once: what one of them starts is never half written. ``meanwhile`` is done while Go is at it.
     """
     chosen = names or tuple(PROGRAMS)
     built = {name: into / name for name in chosen}
@@ -64,16 +70,19 @@ def build_programs(*names: str, source: Path = paths.CHECKOUT, into: Path = path
     into.mkdir(parents=True, exist_ok=True)
     # Go renames what it linked if that lies on the same file system, else copies it in place.
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOTMPDIR": str(into.parent)}
-    done = subprocess.run(
+    with subprocess.Popen(
         [go_tool(), "build", *FLAGS, "-o", f"{into}/", *(PROGRAMS[name] for name in chosen)],
         cwd=source,
         env=environment,
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RunFailed(f"the Go programs don't build:\n{done.stderr.strip()}")
+    ) as building:
+        meanwhile()
+        _, said = building.communicate()
+    if building.returncode:
+        raise RunFailed(f"the Go programs don't build:\n{said.strip()}")
     return built
 
 

@@ -151,10 +151,7 @@ def _progress_here() -> Progress:
 
 def _ready(engine: Engine, loaded: LoadedScenario, options: Options, progress: Progress) -> Run:
     """The run with everything that it needs, announced."""
-    from testbed.runner.judging import load_report
-
     engine.refuse_user(loaded.scenario.name)
-    load_report()
     run = engine.ready_run(loaded, options, progress)
     for line in _headline(run.plan, engine.told(run.plan, options)):
         progress.say(line)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import psutil
@@ -23,6 +24,8 @@ from testbed.doctor.finding import Probed
 from testbed.errors import TestbedError
 from testbed.influx import status as influx_status
 
+IMPORTS = Lock()
+"""Probes are made side by side, and Debian 12's Python can stand still for good where threads import at once."""
 DOCKER_TIMEOUT_S = 3
 FREE_DISK_BYTES = 2 << 30  # images, Go's build cache and some tens of runs
 FREE_MEMORY_BYTES = 1 << 30
@@ -114,15 +117,17 @@ def mininet() -> Probed:
         return Probed(False, "not importable from this Python")
     if shutil.which("mnexec") is None:
         return Probed(False, "its program mnexec is not in PATH")
-    from mininet.net import VERSION
+    with IMPORTS:
+        from mininet.net import VERSION
 
     return Probed(True, str(VERSION))
 
 
 def docker_engine() -> Probed:
     """An engine that answers; one that is installed but silent is told apart from none."""
-    import docker
-    import docker.errors
+    with IMPORTS:
+        import docker
+        import docker.errors
 
     try:
         client = docker.from_env(timeout=DOCKER_TIMEOUT_S)

@@ -22,6 +22,7 @@ from testbed.plan.program import not_built
 from testbed.plan.resolve import Choices, new_run_id, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.plan.traffic import runtime_of
+from testbed.runner.judging import load_report
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
@@ -136,21 +137,26 @@ class Engine(ABC):
         """What follows from a command line's options for the plan."""
 
     def prepare(
-        self, progress: Progress, runtime: str = "docker", *, further: frozenset[Need] = frozenset()
+        self,
+        progress: Progress,
+        runtime: str = "docker",
+        *,
+        further: frozenset[Need] = frozenset(),
+        meanwhile: Callable[[], object] = lambda: None,
     ) -> Programs:
-        """Set up what its runs need of this machine, and ``further`` what, and build their programs; raises
-        :class:`CannotRun` with what is missing."""
+        """Set up what its runs need of this machine, and ``further`` what, and build their programs, ``meanwhile``
+        doing what; raises :class:`CannotRun` with what is missing."""
         make_ready(progress, self.needs(runtime) | further)
-        return self.build(progress)
+        return self.build(progress, meanwhile)
 
     def prepare_plans(self, progress: Progress) -> Programs:
         """Enough for plans, where no run is made."""
         return self.prepare(progress)
 
-    def build(self, progress: Progress) -> Programs:
+    def build(self, progress: Progress, meanwhile: Callable[[], object] = lambda: None) -> Programs:
         """The programs of this checkout."""
         with progress.step("build"):
-            binaries = build.build_programs(*self.programs)
+            binaries = build.build_programs(*self.programs, meanwhile=meanwhile)
         return Programs(binaries, build.policy_facts(binaries[self.agent]))
 
     def plan(
@@ -209,7 +215,7 @@ class Engine(ABC):
         """The run of a scenario with everything that it needs, and nothing of it done yet; raises :class:`CannotRun`
         where it can't be made here."""
         choices = self.choices(options)
-        programs = self.prepare(progress, runtime_of(loaded.scenario, choices.runtime))
+        programs = self.prepare(progress, runtime_of(loaded.scenario, choices.runtime), meanwhile=load_report)
         plan = self.plan(loaded, programs, choices)
         self.refuse(plan)
         return self.run(plan, loaded, programs, progress, results)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
 
 from testbed.checks import judge
 from testbed.checks.derived import broken_lines, derived_lines, marks
@@ -146,9 +145,8 @@ def leave_report(folder: Path, reader: FromFile | None = None) -> None:
 
 
 def load_report() -> None:
-    """Load what writes reports in a thread of its own: Matplotlib takes most of a second, in which a run has other
-    programs to wait for."""
-    Thread(target=import_module, args=("testbed.report",), daemon=True).start()
+    """Load what writes reports: Matplotlib takes most of a second, in which a run has other programs to wait for."""
+    import_module("testbed.report")
 
 
 def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,10 @@ class GuestKernel(Engine):
         """What the guest has."""
         return Choices("process", "netem", options.seed, options.quick, occasion(), self.name, options.traces)
 
-    def build(self, progress: Progress) -> Programs:
+    def build(self, progress: Progress, meanwhile: Callable[[], object] = lambda: None) -> Programs:
         """The kernel as well, if it can be built and is not."""
         ready_kernel(progress)
-        return super().build(progress)
+        return super().build(progress, meanwhile)
 
     def name_run(self, plan: Plan, programs: Programs) -> None:
         """By the plan, the sources and the kernel."""
