@@ -84,7 +84,8 @@ def test_a_faces_buffers_are_what_was_asked() -> None:
 
 def test_sockets_of_every_face_are_sampled() -> None:
     plan = plan_of("ndn.transport=tcp")
-    watched = watch_list(plan, {}, "/run/netns/x", Ndn.sockets(plan))["sockets"]
+    hosts = {name: f"/run/netns/{name}" for name in ("h1", "h2", "h3")}
+    watched = watch_list(plan, hosts, "/run/netns/x", Ndn.sockets(plan))["sockets"]
     assert [(s["host"], s["flow"], s["role"], s["protocol"]) for s in watched] == [
         ("h1", "h1-h2", "receiver", "tcp"),
         ("h2", "h2-h1", "sender", "tcp"),

@@ -3,14 +3,14 @@
 from tests.sabotage.catalogue.telemetry import lines
 from tests.sabotage.entry import Entry, Swap
 
-_WORLD, _SLOWED = "ncp-agent/sim/world.go", "slowed"
+_PART, _SLOWED = "ncp-agent/sim/part.go", "slowed"
 
 ENTRIES = (
     Entry(
         "event-not-applied",
         "timeline",
         "a change that is recorded and not made",
-        (Swap(_WORLD, "\t\t\tw.network.apply(w.now, e)", "\t\t\t_ = e"),),
+        (Swap(_PART, "\t\tp.network.apply(now, e)\n", ""),),
         scenario=_SLOWED,
         expected="untrusted",
     ),
@@ -20,9 +20,9 @@ ENTRIES = (
         "a change that is made 0.3 s late",
         (
             Swap(
-                _WORLD,
-                "EstablishedAt() + w.events[w.happened].At, true",
-                "EstablishedAt() + w.events[w.happened].At + 300_000_000, true",
+                _PART,
+                "p.origin + p.events[p.happened].At, true",
+                "p.origin + p.events[p.happened].At + 300_000_000, true",
             ),
         ),
         scenario=_SLOWED,
@@ -34,9 +34,9 @@ ENTRIES = (
         "a change that is made 0.3 s late and said to be in time",
         (
             Swap(
-                _WORLD,
-                "EstablishedAt() + w.events[w.happened].At, true",
-                "EstablishedAt() + w.events[w.happened].At + 300_000_000, true",
+                _PART,
+                "p.origin + p.events[p.happened].At, true",
+                "p.origin + p.events[p.happened].At + 300_000_000, true",
             ),
             Swap(
                 "ncp-agent/virtual/recording.go",
