@@ -23,7 +23,7 @@ title: Windows
 scenario: startup
 seconds: {seconds}s
 parameters:
-  ncp.send_window: [512KiB, 1MiB, 2MiB]
+  ncp.send_window: [{windows}]
 policies: [nkp24, delivery-rate]
 seeds: {seeds}
 plots:
@@ -40,10 +40,10 @@ class Place:
     path: Path
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def sweep(self, *, seconds: float, seeds: int) -> Path:
-        """The file of a sweep of 6 runs a seed."""
+    def sweep(self, *, seconds: float, seeds: int, windows: str = "512KiB, 1MiB, 2MiB") -> Path:
+        """The file of a sweep of two runs for each seed and window."""
         file = self.path / f"tiny-{seeds}.yaml"
-        file.write_text(SWEEP.format(seconds=seconds, seeds=seeds))
+        file.write_text(SWEEP.format(seconds=seconds, seeds=seeds, windows=windows))
         return file
 
     def start(self, results: str, *arguments: str, said: Path | None = None) -> subprocess.Popen[str]:

@@ -1,6 +1,6 @@
 """A sweep on three machines through everything that may happen to it, beside the same sweep on one machine.
 
-As a program, with more runs: ``python -m tests.cluster.through_all [SEEDS]``, 6 short runs for each seed, as root.
+As a program, with more runs: ``python -m tests.cluster.through_all [SEEDS]``, 10 short runs for each seed, as root.
 """
 
 from __future__ import annotations
@@ -177,8 +177,9 @@ def main(seeds: int) -> None:
     """On disk, as a user has it; prints how it went."""
     with tempfile.TemporaryDirectory(prefix="ncp-through-", dir="/var/tmp") as folder:
         os.environ["NCP_TESTBED_STATE"] = f"{folder}/state"
-        place, runs = Place(Path(folder)), 6 * seeds
-        beside, sweep = (str(place.sweep(seconds=1, seeds=number)) for number in (10, seeds))
+        place, runs = Place(Path(folder)), 10 * seeds
+        windows = "256KiB, 512KiB, 1MiB, 2MiB, 4MiB"
+        sweep, beside = str(place.sweep(seconds=1, seeds=seeds, windows=windows)), str(place.sweep(seconds=1, seeds=7))
         try:
             begun_s = time.monotonic()
             place.run("here", "sweep", sweep, within_s=None)
