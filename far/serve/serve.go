@@ -65,10 +65,10 @@ func New(folder string) *Machine {
 // Handler answers the runner.
 func (m *Machine) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /hosts", answered(m.setUp))
-	mux.HandleFunc("GET /queues", answered(m.queues))
-	mux.HandleFunc("POST /collect", answered(m.collect))
-	mux.HandleFunc("POST /collect/end", answered(m.endCollecting))
+	mux.HandleFunc("POST /hosts", controlsocket.Answered(m.setUp))
+	mux.HandleFunc("GET /queues", controlsocket.Answered(m.queues))
+	mux.HandleFunc("POST /collect", controlsocket.Answered(m.collect))
+	mux.HandleFunc("POST /collect/end", controlsocket.Answered(m.endCollecting))
 	mux.HandleFunc("GET /read", m.read)
 	m.ends.Handle(mux)
 	return mux
@@ -76,17 +76,6 @@ func (m *Machine) Handler() http.Handler {
 
 // path of a namespace that is held open.
 func path(held *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", held.Fd()) }
-
-func answered(do func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		answer, err := do(r)
-		if err != nil {
-			controlsocket.Refuse(w, err.Error())
-			return
-		}
-		controlsocket.Answer(w, answer)
-	}
-}
 
 func (m *Machine) setUp(r *http.Request) (any, error) {
 	asked := map[string]wire.Host{}

@@ -35,7 +35,7 @@ type Ends struct {
 // Handle adds what a probe asks for to a control socket.
 func (e *Ends) Handle(mux *http.ServeMux) {
 	e.open = map[string]*endpoint{}
-	mux.HandleFunc("POST /probe/open", answered(func(r *http.Request) (any, error) {
+	mux.HandleFunc("POST /probe/open", controlsocket.Answered(func(r *http.Request) (any, error) {
 		var at plan.End
 		if err := json.NewDecoder(r.Body).Decode(&at); err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (e *Ends) Handle(mux *http.ServeMux) {
 
 // at answers about the end that the request names by its interface.
 func (e *Ends) at(do func(*endpoint, *http.Request) (any, error)) http.HandlerFunc {
-	return answered(func(r *http.Request) (any, error) {
+	return controlsocket.Answered(func(r *http.Request) (any, error) {
 		name := r.URL.Query().Get("interface")
 		e.mu.Lock()
 		found := e.open[name]
@@ -95,17 +95,6 @@ func (e *Ends) at(do func(*endpoint, *http.Request) (any, error)) http.HandlerFu
 		}
 		return do(found, r)
 	})
-}
-
-func answered(do func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		answer, err := do(r)
-		if err != nil {
-			controlsocket.Refuse(w, err.Error())
-			return
-		}
-		controlsocket.Answer(w, answer)
-	}
 }
 
 // farEnd is an end of a link on another machine. What can't be asked there has not arrived.

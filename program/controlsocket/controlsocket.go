@@ -62,6 +62,18 @@ func ServeBodies(path string, handler http.Handler, maxBodyBytes int64) (*http.S
 	return server, nil
 }
 
+// Answered makes a handler of what answers a request, or has a reason to refuse it.
+func Answered(do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := do(r)
+		if err != nil {
+			Refuse(w, err.Error())
+			return
+		}
+		Answer(w, answer)
+	}
+}
+
 // Answer writes what was asked for.
 func Answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
