@@ -14,7 +14,7 @@ from pathlib import Path
 
 from testbed.checks.result import Trust
 from testbed.errors import CannotRun
-from testbed.far.machine import Machine, measuring
+from testbed.far.machine import ECHO_PORT, VXLAN_PORT, Machine, measuring
 from testbed.plan.model import Limits, Plan
 from testbed.runner.processes import Supervised
 
@@ -96,7 +96,7 @@ def before(program: Path, machine: Machine, key: int) -> list[Sample]:
         raise CannotRun(
             f"{machine.name}: {came} of {len(samples)} UDP packets to {machine.address} came back"
             + (f": {done.stderr.strip()}" if done.stderr else ""),
-            "The UDP ports 14789 and 14790 must be open between the machines.",
+            f"The UDP ports {VXLAN_PORT} and {ECHO_PORT} must be open between the machines.",
         )
     return samples
 
@@ -191,7 +191,9 @@ def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list
         reasons.append(
             f"{where}: 1% of the packets came more than {late_ms:.2f} ms late (limit {limits['lateness_p99_ms']:g} ms)"
         )
-    if (idle := idle_share(parts["during"])) < limits["cpu_idle"]:
+    if (idle := idle_share(parts["during"])) is None:
+        reasons.append(f"{machine} does not tell its CPU time, so it may have been starved")
+    elif idle < limits["cpu_idle"]:
         reasons.append(f"{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limits['cpu_idle']:.0%})")
     uncertain_ms = clock_uncertainty_ms(samples)
     if uncertain_ms > CLOCK_LIMIT_MS:
@@ -217,11 +219,11 @@ def clock_uncertainty_ms(samples: Sequence[Sample]) -> float:
     return begun.asymmetry_ms + drift_ns / 1e6
 
 
-def idle_share(samples: Sequence[Sample]) -> float:
-    """Which part of its CPU time a machine was idle; 1 where it does not tell."""
+def idle_share(samples: Sequence[Sample]) -> float | None:
+    """Which part of its CPU time a machine was idle; None where it does not tell."""
     told = [one for one in samples if not one.lost and one.cpu]
     if len(told) < 2 or told[-1].cpu == told[0].cpu:
-        return 1.0
+        return None
     return (told[-1].idle - told[0].idle) / (told[-1].cpu - told[0].cpu)
 
 

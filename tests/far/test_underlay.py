@@ -50,6 +50,8 @@ def test_the_clock_is_by_the_quickest_packets() -> None:
         (changed(slice(200, 240), rtt_ns=30_000_000), "1% of the packets came more than 9.95 ms late"),
         (changed(slice(300, 400), offset_ns=3_600_200_000_000), "its clock is known to ±200.0 ms only"),
         (changed(slice(100, 400), idle=800), "m1 was starved: 0.0% of its CPU time was idle (limit 5%)"),
+        (changed(slice(100, 400), idle=0, cpu=0), "m1 does not tell its CPU time"),
+        (changed(slice(100, 400), idle=800, cpu=1000), "m1 does not tell its CPU time"),
         ([one for one in quiet_way() if one.when == "before"], "too few packets came back during the run"),
         ([one for one in quiet_way() if one.when == "during"], "too few packets came back before the run"),
         ([], "too few packets came back before the run"),
