@@ -87,7 +87,8 @@ class Fabric:
         """Take a link between two hosts, each told by a process in it; :meth:`connect` makes it. A link whose
         rate and queue are at its hosts goes without if not ``shaped``."""
         shaping = link if shaped and shaped_at_hosts(link) else None
-        self._added += _HostEnd(pid_a, link["a"], link["b"], shaping), _HostEnd(pid_b, link["b"], link["a"], shaping)
+        for pid, near, far in ((pid_a, link["a"], link["b"]), (pid_b, link["b"], link["a"])):
+            self._added.append(_HostEnd(pid, near, far, shaping, link.get("whole_segments", False)))
 
     def connect(self) -> None:
         """Make the links that were added: each a veth pair from either host's namespace to this one, up, with its
@@ -97,7 +98,7 @@ class Fabric:
         if not ends:
             return
         batch("ip", *(self._addition(end) for end in ends))
-        within(self.path, lambda: _bring_middle_up([end.near["middle_interface"] for end in ends]))
+        within(self.path, lambda: _bring_middle_up(ends))
         ends = [end for end in ends if end.near["middle_interface"] not in self.tunnels]
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
@@ -171,15 +172,24 @@ class _HostEnd:
     near: LinkEnd
     far: LinkEnd
     shaping: Link | None
+    whole_segments: bool
 
 
-def _bring_middle_up(names: Sequence[str]) -> None:
-    plain_frames(names)
+def _bring_middle_up(ends: Sequence[_HostEnd]) -> None:
+    names = [end.near["middle_interface"] for end in ends]
+    _turn_offloads_off(ends, names)
     batch("ip", *(f"link set {name} up promisc on" for name in names))
 
 
+def _turn_offloads_off(ends: Sequence[_HostEnd], interfaces: Sequence[str]) -> None:
+    for whole in (False, True):
+        plain_frames(
+            [name for end, name in zip(ends, interfaces, strict=True) if end.whole_segments == whole], but_for_tcp=whole
+        )
+
+
 def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None) -> None:
-    plain_frames([end.near["interface"] for end in ends])
+    _turn_offloads_off(ends, [end.near["interface"] for end in ends])
     if shaping := [line for end in ends if end.shaping for line in shaper.commands(end.shaping, end.near["interface"])]:
         batch("tc", *shaping)
     batch(

@@ -66,7 +66,14 @@ FILES = (*(key for impairment in IMPAIRMENTS for key in impairment.files), "trac
 """Keys of a link that name a file of the machine."""
 
 
-class UnimpairedLink(TypedDict):
+class Offloading(TypedDict, total=False):
+    """What only a link of the highest rates has."""
+
+    whole_segments: bool
+    """Whether TCP's segments cross the middle before they are cut into frames, as with a device that does that."""
+
+
+class UnimpairedLink(Offloading):
     """What every link has."""
 
     name: str

@@ -16,19 +16,22 @@ NAME_BYTES, MOST_FEATURES = 32, 512  # the kernel fills in how many there are
 
 OFFLOADS = ("tx-checksum-", "tx-generic-segmentation", "tx-tcp", "rx-gro")
 """Beginnings of the names of features: transmit checksums, segmentation, receive offload."""
+BESIDE_TCP = ("tx-udp-", "rx-gro")
+"""Those that are off even where TCP's segments stay whole."""
 
 
-def plain_frames(interfaces: Sequence[str]) -> None:
+def plain_frames(interfaces: Sequence[str], *, but_for_tcp: bool = False) -> None:
     """Turn offloads of interfaces in the current namespace off; raises :class:`OSError`.
 
     Segmentation makes bursts beyond the rate, and with TX checksum offload a frame that user space forwards
-    arrives with a bad checksum.
+    arrives with a bad checksum, unless it knows of both.
     """
+    offloads = BESIDE_TCP if but_for_tcp else OFFLOADS
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for interface in interfaces:
             try:
                 names = _features(any_socket, interface)
-                _turn_off(any_socket, interface, [name.startswith(OFFLOADS) for name in names])
+                _turn_off(any_socket, interface, [name.startswith(offloads) for name in names])
             except OSError as error:
                 raise OSError(error.errno, f"{interface}: turn offloads off: {error.strerror}") from error
 

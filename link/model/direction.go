@@ -80,6 +80,10 @@ func NewDirection[T any](p Properties, seed uint64, link, direction string, now 
 // Properties are those in force.
 func (d *Direction[T]) Properties() Properties { return d.properties }
 
+// CountsFrames tells whether what becomes of a frame hangs on what the frames are into which bytes are cut: by a rate
+// or an impairment.
+func (d *Direction[T]) CountsFrames() bool { return len(d.impair) > 0 || d.properties.Limited() }
+
 // Counts are the frames' fates so far.
 func (d *Direction[T]) Counts() Counts { return d.counts }
 

@@ -34,6 +34,8 @@ type Link struct {
 	BurstBytes int         `json:"burst_bytes"`
 	Queue      model.Queue `json:"queue"`
 	Seed       uint64      `json:"seed"`
+	// WholeSegments lets TCP's segments cross the link before they are cut into frames.
+	WholeSegments bool `json:"whole_segments"`
 
 	// Middle are the properties of the link's middle: those of ab first, then of ba.
 	Middle [2]model.Properties `json:"-"`

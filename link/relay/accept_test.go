@@ -19,7 +19,7 @@ func FuzzAccept(f *testing.F) {
 	f.Add(datagram(true, nil), 0, int64(-5), true, uint16(0x88a8), uint16(7), true)
 	f.Add(make([]byte, fuzzedMTU+maxHeaderBytes), 0, int64(1), true, uint16(0x8100), uint16(7), false) // with a second tag inside
 	f.Add([]byte{1}, 1500, int64(1<<62), false, uint16(0), uint16(0), false)
-	p, err := newPool(fuzzedMTU + maxHeaderBytes)
+	p, err := newPool(poolFrames, 0, fuzzedMTU+maxHeaderBytes)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -32,9 +32,8 @@ func FuzzAccept(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.pool = p
 		at := l.clock.read()
-		d := &direction{link: "k", name: "ab", to: &net.Interface{Name: "l1b", MTU: fuzzedMTU}, lateness: &histogram{}}
+		d := &direction{link: "k", name: "ab", to: &net.Interface{Name: "l1b", MTU: fuzzedMTU}, lateness: &histogram{}, pool: p}
 		d.model = model.NewDirection(model.Properties{}, 1, "k", "ab", at.now, model.Hooks[int32]{
 			Drop: func(buffer int32, _ model.Cause) { p.give(buffer) },
 			Copy: func(int32) (int32, bool) { return -1, false },

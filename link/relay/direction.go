@@ -13,7 +13,7 @@ const never = model.Time(math.MaxInt64)
 // Unasked counts frames that were dropped though the link's properties did not ask for it: each is a fault of
 // the machine or of the set-up.
 type Unasked struct {
-	Oversize uint64 `json:"oversize"`  // larger than the MTU: a host's interface has segmentation offload on
+	Oversize uint64 `json:"oversize"`  // larger than the MTU: a host's interface has segmentation offload on unasked
 	NoBuffer uint64 `json:"no_buffer"` // more frames held than there is memory for
 	Send     uint64 `json:"send"`      // refused by the interface towards the host
 	Backlog  uint64 `json:"backlog"`   // taken by that interface, but not by the host: its processor's queue was full
@@ -29,6 +29,8 @@ type direction struct {
 	link, name string
 	model      *model.Direction[int32]
 	to         *net.Interface // towards the host that receives
+	pool       *pool          // of its frames
+	sender     *sender        // of its frames, with those of others
 	pending    []*Change      // scheduled, in time order
 
 	sent, sentBytes uint64
@@ -45,6 +47,14 @@ func (d *direction) next() model.Time {
 		return next
 	}
 	return never
+}
+
+// push hands the frame in a buffer to the model.
+func (d *direction) push(buffer int32, arrival model.Time) {
+	if !d.model.Push(buffer, int(d.pool.length[buffer]), arrival) {
+		d.unasked.Refused++ // back-pressure cannot reach across an Ethernet link
+		d.pool.give(buffer)
+	}
 }
 
 // applyUntil applies what is scheduled up to a logical time, so that a change falls between the frames that

@@ -7,5 +7,6 @@
 //
 // The hosts' interfaces must have transmit offloads off (ethtool -K IF tx off gso off tso off): a frame handed
 // over for segmentation is larger than the MTU and is dropped here, counted as oversize. A checksum that was left to the
-// device is completed here, and counted.
+// device is completed here, and counted. A link whose plan says so takes TCP's segments whole, and passes them on as they
+// are to the other host, unless something on the link counts frames: then they are cut here.
 package relay

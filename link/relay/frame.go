@@ -15,12 +15,22 @@ const (
 
 // storeTagged copies a frame into a buffer with the VLAN tag that the kernel took off on receipt.
 func (p *pool) storeTagged(buffer int32, bytes []byte, tpid, tci uint16) {
-	p.length[buffer] = uint16(len(bytes) + vlanBytes)
+	p.length[buffer] = uint32(len(bytes) + vlanBytes)
 	frame := p.frame(buffer)
 	copy(frame, bytes[:addressesBytes])
 	binary.BigEndian.PutUint16(frame[addressesBytes:], tpid)
 	binary.BigEndian.PutUint16(frame[addressesBytes+2:], tci)
 	copy(frame[addressesBytes+vlanBytes:], bytes[addressesBytes:])
+}
+
+// tag puts the VLAN tag into the frame in a buffer that has room for it.
+func (p *pool) tag(buffer int32, tpid, tci uint16) {
+	untagged := p.frame(buffer)
+	p.length[buffer] += vlanBytes
+	frame := p.frame(buffer)
+	copy(frame[addressesBytes+vlanBytes:], untagged[addressesBytes:])
+	binary.BigEndian.PutUint16(frame[addressesBytes:], tpid)
+	binary.BigEndian.PutUint16(frame[addressesBytes+2:], tci)
 }
 
 // finishChecksum completes the TCP or UDP checksum of an IPv4 or IPv6 frame whose field holds only the sum of

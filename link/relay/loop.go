@@ -26,6 +26,9 @@ type loop struct {
 	sender   *sender
 	pool     *pool
 	waiter   *waiter
+	// Of links with whole segments, if there are any.
+	segments      *segments
+	segmentSender *sender
 
 	clock         clock
 	monotonicBase int64 // model time 0 on CLOCK_MONOTONIC
@@ -138,61 +141,131 @@ func (l *loop) applyChanges(until model.Time) {
 	l.changed()
 }
 
-// read takes what has arrived, at most maxReads, and tells how many.
+// read takes what has arrived, at most maxReads of each kind, and tells how many; of the kind with more.
 func (l *loop) read() int {
 	at := l.clock.read()
 	var frame arrived
-	for n := range maxReads {
-		if !l.receiver.take(&frame) {
-			return n
-		}
+	n := 0
+	for ; n < maxReads && l.receiver.take(&frame); n++ {
 		if i := l.arriving[frame.ifindex]; i >= 0 {
 			l.accept(l.directions[i], &frame, &at)
 			l.next[i] = l.directions[i].next()
 		}
 		l.receiver.release()
 	}
-	return maxReads
+	if l.segments == nil {
+		return n
+	}
+	whole := 0
+	for ; whole < maxReads; whole++ {
+		buffer, ok := l.segments.take(&frame)
+		if !ok {
+			break
+		}
+		if i := l.arriving[frame.ifindex]; i >= 0 {
+			l.acceptSegment(l.directions[i], buffer, &frame, &at)
+			l.next[i] = l.directions[i].next()
+		}
+	}
+	return max(n, whole)
 }
 
 // accept hands a frame to the model, its arrival told by a reading of the clock.
 func (l *loop) accept(d *direction, frame *arrived, at *reading) {
-	length := frame.length
-	if frame.vlan { // its tag is put back
-		length += vlanBytes
-	}
-	if frame.length > len(frame.bytes) || length > d.to.MTU+maxHeaderBytes || frame.length < ethernetBytes {
-		if d.unasked.Oversize++; d.unasked.Oversize == 1 {
-			l.warn("link %s %s: a frame of %d bytes for an MTU of %d: turn segmentation offload off at the host "+
-				"(ethtool -K INTERFACE tx off gso off tso off)", d.link, d.name, length, d.to.MTU)
-		}
+	if !frame.fits(d.to.MTU) {
+		l.oversize(d, frame)
 		return
 	}
-	buffer := l.pool.take()
+	buffer := d.pool.take()
 	if buffer < 0 {
-		if d.unasked.NoBuffer++; d.unasked.NoBuffer == 1 {
-			l.warn("link %s %s: more than %d frames held, dropping", d.link, d.name, poolFrames)
-		}
+		l.noBuffer(d)
 		return
 	}
 	if frame.vlan {
-		l.pool.storeTagged(buffer, frame.bytes, frame.vlanTPID, frame.vlanTCI)
+		d.pool.storeTagged(buffer, frame.bytes, frame.vlanTPID, frame.vlanTCI)
 	} else {
-		l.pool.store(buffer, frame.bytes)
+		d.pool.store(buffer, frame.bytes)
 	}
 	if frame.checksumUnfinished {
 		if d.checksums++; d.checksums == 1 {
 			l.warn("link %s %s: the host leaves checksums to its device; completing them", d.link, d.name)
 		}
-		finishChecksum(l.pool.frame(buffer))
+		finishChecksum(d.pool.frame(buffer))
 	}
 	arrival := l.clock.arrival(frame.wallNS, at)
 	if len(d.pending) > 0 {
 		d.applyUntil(arrival, at.wallNS)
 	}
-	if !d.model.Push(buffer, int(l.pool.length[buffer]), arrival) {
-		d.unasked.Refused++ // back-pressure cannot reach across an Ethernet link
-		l.pool.give(buffer)
+	d.push(buffer, arrival)
+}
+
+// acceptSegment hands a frame of a link with whole segments to the model, in the buffer that it came in; what counts
+// frames gets a segment's frames one by one.
+func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *reading) {
+	arrival := l.clock.arrival(frame.wallNS, at)
+	if len(d.pending) > 0 {
+		d.applyUntil(arrival, at.wallNS)
+	}
+	raw := d.pool.packet(buffer)[:segmentHeaderBytes]
+	header, ip := readSegmentHeader(raw), ethernetBytes
+	limit := d.to.MTU
+	if header.whole() {
+		limit = segmentBytes
+	}
+	if !frame.fits(limit) {
+		l.oversize(d, frame)
+		return
+	}
+	if frame.vlan {
+		d.pool.tag(buffer, frame.vlanTPID, frame.vlanTCI)
+		moveOn(raw, vlanBytes)
+		header, ip = readSegmentHeader(raw), ip+vlanBytes
+	}
+	if header.whole() && d.model.CountsFrames() {
+		l.acceptCut(d, d.pool.frame(buffer), &header, ip, arrival)
+		return
+	}
+	if !l.segments.takeOver() {
+		l.noBuffer(d)
+		return
+	}
+	if d.model.CountsFrames() {
+		header.finish(d.pool.frame(buffer))
+		clear(raw)
+	}
+	d.push(buffer, arrival)
+}
+
+// acceptCut hands a segment to the model frame by frame, as they would have come from a host without offload.
+func (l *loop) acceptCut(d *direction, segment []byte, header *segmentHeader, ip int, arrival model.Time) {
+	frames, headers := header.frames(segment, ip)
+	if frames == 0 || headers+header.size > d.to.MTU+maxHeaderBytes {
+		l.oversize(d, &arrived{length: len(segment)})
+		return
+	}
+	for number := range frames {
+		buffer := d.pool.take()
+		if buffer < 0 {
+			l.noBuffer(d)
+			continue
+		}
+		d.pool.length[buffer] = uint32(header.bytesOf(number, frames, headers, len(segment)))
+		clear(d.pool.packet(buffer)[:segmentHeaderBytes])
+		header.cut(d.pool.frame(buffer), segment, ip, number, frames, headers)
+		d.push(buffer, arrival)
+	}
+}
+
+func (l *loop) oversize(d *direction, frame *arrived) {
+	if d.unasked.Oversize++; d.unasked.Oversize == 1 {
+		l.warn("link %s %s: a frame of %d bytes for an MTU of %d: turn segmentation offload off at the host "+
+			"(ethtool -K INTERFACE tx off gso off tso off)", d.link, d.name, frame.taggedLength(), d.to.MTU)
+	}
+}
+
+func (l *loop) noBuffer(d *direction) {
+	if d.unasked.NoBuffer++; d.unasked.NoBuffer == 1 {
+		l.warn("link %s %s: more than %d frames held, dropping", d.link, d.name, len(d.pool.length))
 	}
 }
 
@@ -209,41 +282,43 @@ func (l *loop) forward() {
 			if !ok {
 				break
 			}
-			frame := l.pool.frame(delivery.Frame)
 			if delivery.FlipBit >= 0 {
-				frame[delivery.FlipBit/8] ^= 1 << (delivery.FlipBit % 8)
+				d.pool.frame(delivery.Frame)[delivery.FlipBit/8] ^= 1 << (delivery.FlipBit % 8)
 			}
-			l.sender.add(departure{d, delivery.Frame, delivery.Arrival, delivery.Due}, frame)
-			if l.sender.full() {
-				l.flush()
+			d.sender.add(departure{d, delivery.Frame, delivery.Arrival, delivery.Due}, d.pool.packet(delivery.Frame))
+			if d.sender.full() {
+				l.flush(d.sender)
 			}
 		}
 		l.next[i] = d.next()
 	}
-	l.flush()
+	l.flush(l.sender)
+	if l.segmentSender != nil {
+		l.flush(l.segmentSender)
+	}
 }
 
-// flush sends the batch.
-func (l *loop) flush() {
-	s := l.sender
+// flush sends a batch.
+func (l *loop) flush(s *sender) {
 	for first := 0; first < s.count; {
 		sent, errno := s.send(first)
 		at := l.clock.now()
 		for _, f := range s.frames[first : first+sent] {
 			d := f.direction
 			d.sent++
-			d.sentBytes += uint64(l.pool.length[f.buffer])
+			d.sentBytes += uint64(d.pool.length[f.buffer])
 			d.delaySumNS += at - f.arrival
 			d.lateness.add(at - f.due)
 		}
 		first += sent
 		if errno != 0 {
-			l.refused(s.frames[first].direction, int(l.pool.length[s.frames[first].buffer]), errno)
+			f := s.frames[first]
+			l.refused(f.direction, int(f.direction.pool.length[f.buffer]), errno)
 			first++
 		}
 	}
 	for _, f := range s.frames[:s.count] {
-		l.pool.give(f.buffer)
+		f.direction.pool.give(f.buffer)
 	}
 	s.count = 0
 }

@@ -3,7 +3,9 @@ package relay_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os/exec"
 	"testing"
@@ -15,11 +17,29 @@ import (
 )
 
 func TestTCPCarriesAFileIntact(t *testing.T) {
-	for name, offload := range map[string]string{"checksums by the host": "off", "checksums left to the device": "on"} {
+	for name, c := range map[string]struct {
+		checksums, segments string         // what hosts leave to the device: on or off
+		link                map[string]any // beside the delay
+		completed, whole    bool           // whether the relay completes checksums, and passes segments on whole
+	}{
+		"checksums by the host":              {"off", "off", nil, false, false},
+		"checksums left to the device":       {"on", "off", nil, true, false},
+		"whole segments":                     {"on", "on", map[string]any{"whole_segments": true}, false, true},
+		"segments by the host, whole or not": {"off", "off", map[string]any{"whole_segments": true}, false, false},
+		"segments cut for an impairment":     {"on", "on", map[string]any{"whole_segments": true, "loss": 0.01}, false, false},
+		"segments cut for a rate": {"on", "on", map[string]any{
+			"whole_segments": true, "rate_bps": 100e6, "queue": map[string]any{"mode": "droptail", "packets": 200},
+		}, false, false},
+	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 2}})
+			link := map[string]any{"delay_ms": 2}
+			maps.Copy(link, c.link)
+			r := start(t, testnet.Link{Name: "k", Plan: link})
 			for _, host := range []string{"h1", "h2"} {
-				r.In(t, r.Hosts[host], "ethtool", "-K", host+"-eth1", "tx", offload, "tso", "off", "gso", "off")
+				r.In(t, r.Hosts[host], "ethtool", "-K", host+"-eth1", "tx", c.checksums, "tso", c.segments, "gso", c.segments)
+			}
+			for _, end := range []string{"l1a", "l1b"} {
+				r.In(t, r.Fabric, "ethtool", "-K", end, "tx", c.checksums, "tso", c.segments, "gso", c.segments)
 			}
 			var listener net.Listener
 			inNamespace(t, r.Hosts["h2"], func() (err error) {
@@ -55,8 +75,12 @@ func TestTCPCarriesAFileIntact(t *testing.T) {
 				t.Fatal("the file did not arrive")
 			}
 			r.stop()
-			if completed := r.result(t, "k", "ab").Checksums; (completed > 0) != (offload == "on") {
-				t.Errorf("with transmit checksum offload %s the relay completed %d checksums", offload, completed)
+			result := r.result(t, "k", "ab")
+			if (result.Checksums > 0) != c.completed {
+				t.Errorf("the relay completed %d checksums", result.Checksums)
+			}
+			if mean := result.Bytes / result.Frames; (mean > 1514) != c.whole {
+				t.Errorf("frames of %d bytes in the mean", mean)
 			}
 		})
 	}
@@ -89,7 +113,13 @@ func TestSegmentsLargerThanTheMTUAreCounted(t *testing.T) {
 
 // The kernel takes a tag off what it receives; the relay has to put it back.
 func TestVLANTagsSurvive(t *testing.T) {
-	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 1}})
+	for _, whole := range []bool{false, true} {
+		t.Run(fmt.Sprintf("whole segments %v", whole), func(t *testing.T) { tagSurvives(t, whole) })
+	}
+}
+
+func tagSurvives(t *testing.T, whole bool) {
+	r := start(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 1, "whole_segments": whole}})
 	const tag = 0x2007 // priority 1, VLAN 7
 	raw := map[string]int{}
 	for host, name := range r.Hosts {

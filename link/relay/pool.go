@@ -14,25 +14,26 @@ const poolFrames = 1 << 17
 type pool struct {
 	memory []byte
 	stride int
+	header int     // bytes before each frame that go to the kernel with it
 	free   []int32 // the last freed first: memory that is in the cache
-	length []uint16
+	length []uint32
 }
 
-// newPool makes room for frames of up to the given size.
-func newPool(frameBytes int) (*pool, error) {
-	stride := (frameBytes + 63) &^ 63
-	memory, err := unix.Mmap(-1, 0, poolFrames*stride, unix.PROT_READ|unix.PROT_WRITE,
+// newPool makes room for so many frames of up to the given size, each with a header before it.
+func newPool(frames, header, frameBytes int) (*pool, error) {
+	stride := (header + frameBytes + 63) &^ 63
+	memory, err := unix.Mmap(-1, 0, frames*stride, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("memory for %d frames: %w", poolFrames, err)
+		return nil, fmt.Errorf("memory for %d frames: %w", frames, err)
 	}
 	p := &pool{
-		memory: memory, stride: stride,
-		free:   make([]int32, poolFrames),
-		length: make([]uint16, poolFrames),
+		memory: memory, stride: stride, header: header,
+		free:   make([]int32, frames),
+		length: make([]uint32, frames),
 	}
 	for i := range p.free {
-		p.free[i] = int32(poolFrames - 1 - i)
+		p.free[i] = int32(frames - 1 - i)
 	}
 	return p, nil
 }
@@ -53,21 +54,30 @@ func (p *pool) give(buffer int32) { p.free = append(p.free, buffer) }
 
 // frame is the frame in a buffer.
 func (p *pool) frame(buffer int32) []byte {
-	return p.memory[int(buffer)*p.stride:][:p.length[buffer]]
+	return p.memory[int(buffer)*p.stride+p.header:][:p.length[buffer]]
 }
+
+// packet is the frame in a buffer with its header.
+func (p *pool) packet(buffer int32) []byte {
+	return p.memory[int(buffer)*p.stride:][:p.header+int(p.length[buffer])]
+}
+
+// room is all of a buffer.
+func (p *pool) room(buffer int32) []byte { return p.memory[int(buffer)*p.stride:][:p.stride] }
 
 // store copies a frame into a buffer.
 func (p *pool) store(buffer int32, bytes []byte) {
-	p.length[buffer] = uint16(len(bytes))
+	p.length[buffer] = uint32(len(bytes))
 	copy(p.frame(buffer), bytes)
 }
 
-// clone copies a frame into a buffer of its own; false if there is none.
+// clone copies a frame, with its header, into a buffer of its own; false if there is none.
 func (p *pool) clone(buffer int32) (int32, bool) {
 	second := p.take()
 	if second < 0 {
 		return -1, false
 	}
-	p.store(second, p.frame(buffer))
+	p.length[second] = p.length[buffer]
+	copy(p.packet(second), p.packet(buffer))
 	return second, true
 }

@@ -41,6 +41,19 @@ type arrived struct {
 	checksumUnfinished bool
 }
 
+// taggedLength is that of the frame when its tag is put back.
+func (a *arrived) taggedLength() int {
+	if a.vlan {
+		return a.length + vlanBytes
+	}
+	return a.length
+}
+
+// fits tells whether it is a frame, all of it there, whose packet is of so many bytes at most.
+func (a *arrived) fits(packetBytes int) bool {
+	return a.length <= len(a.bytes) && a.taggedLength() <= packetBytes+maxHeaderBytes && a.length >= ethernetBytes
+}
+
 // openReceiver listens on the interfaces of the given indexes, for frames up to a size.
 func openReceiver(indexes []int, frameBytes int) (*receiver, error) {
 	// Protocol 0 receives nothing until bind: no frame slips past the filter.
@@ -70,10 +83,6 @@ func (r *receiver) configure(filter []unix.SockFilter) error {
 			return fmt.Errorf("%s: %w", option.name, err)
 		}
 	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.SetsockoptSockFprog(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program); err != nil {
-		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
-	}
 	block := max(r.slot, 1<<16)
 	err := unix.SetsockoptTpacketReq(r.fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
 		Block_size: uint32(block), Block_nr: uint32(ringFrames * r.slot / block),
@@ -86,8 +95,17 @@ func (r *receiver) configure(filter []unix.SockFilter) error {
 	if err != nil {
 		return fmt.Errorf("memory of the packet ring: %w", err)
 	}
+	return attachAndBind(r.fd, filter)
+}
+
+// attachAndBind has a packet socket receive what its filter takes, and nothing before the filter is there.
+func attachAndBind(fd int, filter []unix.SockFilter) error {
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program); err != nil {
+		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+	}
 	all := uint16(unix.ETH_P_ALL)
-	return unix.Bind(r.fd, &unix.SockaddrLinklayer{Protocol: all>>8 | all<<8})
+	return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all>>8 | all<<8})
 }
 
 func (r *receiver) close() {
@@ -112,13 +130,18 @@ func (r *receiver) take(a *arrived) bool {
 
 		checksumUnfinished: status&unix.TP_STATUS_CSUMNOTREADY != 0,
 	}
+	a.readTag(status, header.Vlan_tci, header.Vlan_tpid)
+	return true
+}
+
+// readTag takes what the kernel tells of the tag that it took off, by a frame's status.
+func (a *arrived) readTag(status uint32, tci, tpid uint16) {
 	if a.vlan = status&unix.TP_STATUS_VLAN_VALID != 0; a.vlan {
-		a.vlanTCI, a.vlanTPID = header.Vlan_tci, unix.ETH_P_8021Q
+		a.vlanTCI, a.vlanTPID = tci, unix.ETH_P_8021Q
 		if status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
-			a.vlanTPID = header.Vlan_tpid
+			a.vlanTPID = tpid
 		}
 	}
-	return true
 }
 
 // release gives the slot of the frame taken last back to the kernel.

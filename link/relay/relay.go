@@ -34,23 +34,49 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 	if err != nil {
 		return nil, err
 	}
-	var indexes []int
-	maxMTU := 0
+	maxMTU, maxIndex := 0, 0
 	for _, device := range devices {
-		indexes = append(indexes, device.Index)
-		maxMTU = max(maxMTU, device.MTU)
+		maxMTU, maxIndex = max(maxMTU, device.MTU), max(maxIndex, device.Index)
 	}
-	l.arriving = slices.Repeat([]int32{-1}, slices.Max(indexes)+1)
+	if l.pool, err = newPool(poolFrames, 0, maxMTU+maxHeaderBytes); err != nil {
+		return nil, err
+	}
+	if l.sender, err = openSender(false); err != nil {
+		return nil, err
+	}
+	var indexes, whole []int // of interfaces by which frames arrive, and of those by which whole segments do
+	for i := range links {
+		for _, device := range devices[2*i : 2*i+2] {
+			if links[i].WholeSegments {
+				whole = append(whole, device.Index)
+			} else {
+				indexes = append(indexes, device.Index)
+			}
+		}
+	}
+	if len(whole) > 0 {
+		if l.segments, err = openSegments(whole); err != nil {
+			return nil, err
+		}
+		if l.segmentSender, err = openSender(true); err != nil {
+			return nil, err
+		}
+	}
+	l.arriving = slices.Repeat([]int32{-1}, maxIndex+1)
 	for i := range links {
 		link := &links[i]
 		ends := devices[2*i : 2*i+2]
 		for e, name := range plan.Directions {
 			d := &direction{
 				index: len(l.directions), link: link.Name, name: name, to: ends[1-e], lateness: &histogram{},
+				pool: l.pool, sender: l.sender,
+			}
+			if link.WholeSegments {
+				d.pool, d.sender = l.segments.pool, l.segmentSender
 			}
 			d.model = model.NewDirection(link.Middle[e], link.Seed, link.Name, name, l.clock.now(), model.Hooks[int32]{
-				Drop: func(buffer int32, _ model.Cause) { l.pool.give(buffer) },
-				Copy: func(buffer int32) (int32, bool) { return l.pool.clone(buffer) },
+				Drop: func(buffer int32, _ model.Cause) { d.pool.give(buffer) },
+				Copy: func(buffer int32) (int32, bool) { return d.pool.clone(buffer) },
 			})
 			l.arriving[ends[e].Index] = int32(d.index)
 			l.directions = append(l.directions, d)
@@ -58,19 +84,17 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 			r.samples = append(r.samples, Sample{Lateness: &histogram{}})
 		}
 	}
-	if l.pool, err = newPool(maxMTU + maxHeaderBytes); err != nil {
-		return nil, err
-	}
-	if l.sender, err = openSender(); err != nil {
-		return nil, err
-	}
 	if l.receiver, err = openReceiver(indexes, maxMTU+maxHeaderBytes); err != nil {
 		return nil, err
 	}
 	if r.backlog, err = openBacklog(); err != nil {
 		return nil, err
 	}
-	if l.waiter, err = newWaiter(l.monotonicBase, l.clock.now, l.receiver.fd); err != nil {
+	arrivals := []int{l.receiver.fd}
+	if l.segments != nil {
+		arrivals = append(arrivals, l.segments.fd)
+	}
+	if l.waiter, err = newWaiter(l.monotonicBase, l.clock.now, arrivals...); err != nil {
 		return nil, err
 	}
 	l.changed()
@@ -130,6 +154,10 @@ func (r *Relay) fail(err error) {
 func (r *Relay) Close() {
 	r.loop.receiver.close()
 	r.loop.sender.close()
+	if r.loop.segments != nil {
+		r.loop.segmentSender.close()
+		r.loop.segments.close()
+	}
 	r.loop.waiter.close()
 	r.loop.pool.close()
 	r.backlog.close()

@@ -38,7 +38,12 @@ func (r *Relay) sample() (atUnixNS int64) {
 // RingDrops is how many frames, of any link, the kernel has dropped because the relay did not come to read in
 // time.
 func (r *Relay) RingDrops() (drops uint64) {
-	read := func() { drops = r.loop.receiver.drops() }
+	read := func() {
+		drops = r.loop.receiver.drops()
+		if r.loop.segments != nil {
+			drops += r.loop.segments.drops()
+		}
+	}
 	if !r.loop.do(read) {
 		read()
 	}

@@ -28,7 +28,7 @@ type departure struct {
 	arrival, due model.Time
 }
 
-// sender gives frames to the interfaces of all links by one socket.
+// sender gives frames to the interfaces of links by one socket.
 type sender struct {
 	fd        int
 	count     int
@@ -38,7 +38,8 @@ type sender struct {
 	addresses [batch]unix.RawSockaddrLinklayer
 }
 
-func openSender() (*sender, error) {
+// openSender is for frames, or with headers for those of links with whole segments.
+func openSender(headers bool) (*sender, error) {
 	// Protocol 0: it sends only.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -57,6 +58,12 @@ func openSender() (*sender, error) {
 		s.close()
 		return nil, fmt.Errorf("PACKET_QDISC_BYPASS: %w", err)
 	}
+	if headers {
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+			s.close()
+			return nil, fmt.Errorf("PACKET_VNET_HDR: %w", err)
+		}
+	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBufferBytes); err != nil {
 		s.close()
 		return nil, fmt.Errorf("SO_SNDBUFFORCE: %w", err)
@@ -68,11 +75,12 @@ func (s *sender) close() { _ = unix.Close(s.fd) }
 
 func (s *sender) full() bool { return s.count == batch }
 
-// add puts a frame into the batch, which must not be full. The bytes must stay until send has returned.
-func (s *sender) add(d departure, frame []byte) {
+// add puts a frame, with its header, into the batch, which must not be full. The bytes must stay until send has
+// returned.
+func (s *sender) add(d departure, packet []byte) {
 	s.frames[s.count] = d
-	s.vectors[s.count].Base = &frame[0]
-	s.vectors[s.count].SetLen(len(frame))
+	s.vectors[s.count].Base = &packet[0]
+	s.vectors[s.count].SetLen(len(packet))
 	s.addresses[s.count].Ifindex = int32(d.direction.to.Index)
 	s.count++
 }

@@ -54,8 +54,8 @@ func (a *advance) learn(late model.Time) {
 	}
 }
 
-// newWaiter waits for frames of a descriptor; base is the beginning of model time, which now tells.
-func newWaiter(base int64, now func() model.Time, frames int) (*waiter, error) {
+// newWaiter waits for frames of descriptors; base is the beginning of model time, which now tells.
+func newWaiter(base int64, now func() model.Time, frames ...int) (*waiter, error) {
 	w := &waiter{armed: never, base: base, now: now}
 	var err error
 	if w.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
@@ -76,7 +76,12 @@ func newWaiter(base int64, now func() model.Time, frames int) (*waiter, error) {
 			return nil, err
 		}
 	}
-	return w, watch(w.all, frames, frameToken, unix.EPOLLIN)
+	for _, fd := range frames {
+		if err := watch(w.all, fd, frameToken, unix.EPOLLIN); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 func (w *waiter) close() {
@@ -126,7 +131,7 @@ func (w *waiter) wait(now, deadline model.Time, frames int) (commanded bool, err
 		}
 		w.armed = wake
 	}
-	var events [3]unix.EpollEvent
+	var events [4]unix.EpollEvent
 	n, err := unix.EpollWait(epoll, events[:], timeout)
 	if err == unix.EINTR {
 		return false, nil

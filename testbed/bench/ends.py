@@ -45,6 +45,8 @@ class Asked:
     """0: no limit. Counted as the candidate counts, see :attr:`Candidate.overhead_bytes`."""
     loss: float = 0.0
     seed: int = 1
+    whole_segments: bool = False
+    """Whether TCP's segments may cross it whole."""
 
 
 class Candidate(Protocol):

@@ -54,7 +54,7 @@ def hosts(fabric_name: str) -> Iterator[Hosts]:
 
 def plan_of(index: int, asked: Asked, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073) -> Link:
     """A link as a scenario would have it."""
-    return resolve_link(
+    link = resolve_link(
         index,
         f"link{index}",
         "h1",
@@ -67,6 +67,9 @@ def plan_of(index: int, asked: Asked, queue_mode: QueueMode = "backpressure", fr
         seed=asked.seed,
         frame_bytes=frame_bytes,
     )
+    if asked.whole_segments:
+        link["whole_segments"] = True
+    return link
 
 
 class Ours:
