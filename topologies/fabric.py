@@ -5,9 +5,9 @@ Deleting the namespace deletes all links, whatever else went wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,10 @@ class Tunnel:
     mtu_bytes: int
     """Of the frames' payload, without the tunnel's headers."""
 
+    def other_end(self) -> Tunnel:
+        """As the other machine has it."""
+        return replace(self, local=self.remote, remote=self.local)
+
     def options(self) -> str:
         """As ``ip`` takes them."""
         return (
@@ -50,8 +54,9 @@ class Fabric:
     """The middle of all links of one run, in the network namespace ``name``.
 
     ``congestion_control`` is that of TCP over the links, None: the machine's. ``sysctls`` are set at every host
-    before it has an address, and so before there is a socket in it. ``tunnels`` are those of links' ends that are on
-    other machines, by the interface of the middle.
+    before it has an address, and so before there is a socket in it. ``tunnels`` are those of links with an end or the
+    middle on another machine, by the interface that is here, a host's or the middle's; ``absent`` are the interfaces of
+    middles that are on other machines.
     """
 
     def __init__(
@@ -60,11 +65,13 @@ class Fabric:
         congestion_control: str | None = None,
         sysctls: Mapping[str, str] | None = None,
         tunnels: Mapping[str, Tunnel] | None = None,
+        absent: Collection[str] = (),
     ) -> None:
         self.name = name
         self.congestion_control = congestion_control
         self.sysctls = sysctls or {}
         self.tunnels = tunnels or {}
+        self.absent = absent
         self.path = f"/run/netns/{name}"
         self._added: list[_HostEnd] = []
         self._hosts_set_up: set[int] = set()
@@ -92,13 +99,16 @@ class Fabric:
 
     def connect(self) -> None:
         """Make the links that were added: each a veth pair from either host's namespace to this one, up, with its
-        rate at the hosts' egress; of an end on another machine this end of its tunnel. A few processes make all of
-        them."""
+        rate at the hosts' egress; where an end or the middle is on another machine this end of its tunnel. A few
+        processes make all of them."""
         ends, self._added = self._added, []
+        ends = [end for end in ends if end.near["middle_interface"] not in self.absent or self._tunnel_of(end)]
         if not ends:
             return
         batch("ip", *(self._addition(end) for end in ends))
-        within(self.path, lambda: _bring_middle_up(ends))
+        middles = [end for end in ends if end.near["middle_interface"] not in self.absent]
+        if middles:
+            within(self.path, lambda: _bring_middle_up(middles))
         ends = [end for end in ends if end.near["middle_interface"] not in self.tunnels]
         for pid in dict.fromkeys(end.pid for end in ends):
             own = [end for end in ends if end.pid == pid]
@@ -107,8 +117,14 @@ class Fabric:
             within(namespace_of(pid), partial(_bring_host_up, own, self.congestion_control))
             self._hosts_set_up.add(pid)
 
+    def _tunnel_of(self, end: _HostEnd) -> Tunnel | None:
+        """From a host here to a middle that is not."""
+        return self.tunnels.get(end.near["interface"])
+
     def _addition(self, end: _HostEnd) -> str:
         middle = end.near["middle_interface"]
+        if tunnel := self._tunnel_of(end):
+            return f"link add {end.near['interface']} netns {end.pid} address {end.near['mac']} {tunnel.options()}"
         if tunnel := self.tunnels.get(middle):
             return f"link add {middle} netns {self.name} {tunnel.options()}"
         return (

@@ -87,3 +87,29 @@ func TestOffsetAndTimeUnderWay(t *testing.T) {
 		t.Error("a packet that is too short was read")
 	}
 }
+
+// Whatever arrives is an answer of this run with the number and the times in it, or none.
+func FuzzDecode(f *testing.F) {
+	answer := make([]byte, Bytes)
+	copy(answer, magic[:])
+	put(answer, keyAt, 7)
+	f.Add(answer, uint64(7), int64(190))
+	f.Add(answer[:Bytes-1], uint64(7), int64(190))
+	f.Add([]byte("ncpe"), uint64(0), int64(0))
+	f.Fuzz(func(t *testing.T, packet []byte, key uint64, backNS int64) {
+		s, ok := decode(packet, key, backNS)
+		if ours := len(packet) >= Bytes && string(packet[:4]) == "ncpe" && uint64(get(packet, keyAt)) == key; ok != ours {
+			t.Fatalf("%x: taken %v, want %v", packet, ok, ours)
+		}
+		if !ok {
+			return
+		}
+		if s.Lost || s.Number != uint64(get(packet, numberAt)) || s.SentNS != get(packet, sentAt) || s.Idle != get(packet, idleAt) || s.CPU != get(packet, cpuAt) {
+			t.Errorf("%+v: not what is in %x", s, packet)
+		}
+		there := get(packet, answeredAt) - get(packet, arrivedAt)
+		if s.RTTNS != backNS-s.SentNS-there {
+			t.Errorf("%+v: want the time under way", s)
+		}
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/far/echo"
 	"ncp-testbed/far/serve"
 	"ncp-testbed/far/wire"
 	"ncp-testbed/link/plan"
@@ -83,25 +84,18 @@ func TestAHostElsewhereIsMeasuredAsOneHere(t *testing.T) {
 		"remote", "198.51.100.2", "dstport", "14799", "df", "set", "udpcsum", "nolearning")
 	n.In(t, n.Fabric, "ip", "link", "set", "l1b", "up")
 	n.In(t, n.Fabric, "ethtool", "-K", "l1b", "tx", "off", "gso", "off", "gro", "off")
-	sleeper := exec.Command("ip", "netns", "exec", h2, "sleep", "60")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
-	for entered := false; !entered; time.Sleep(time.Millisecond) { // ip has to enter the namespace first
-		here, _ := os.Readlink("/proc/self/ns/net")
-		there, err := os.Readlink(wire.Namespace(sleeper.Process.Pid))
-		entered = err == nil && there != here
-	}
+	pid := inside(t, h2)
 	f := serving(t, n.Dir)
 	h := wire.Host{
-		PID: sleeper.Process.Pid, Sysctls: map[string]string{"net.ipv4.tcp_rmem": "4096 50000 60000"},
+		PID: pid, Sysctls: map[string]string{"net.ipv4.tcp_rmem": "4096 50000 60000"},
 		CongestionControl: "reno",
 		Ends: []wire.End{{
-			PID: sleeper.Process.Pid, Interface: "h2-eth1", MAC: "02:00:00:00:01:02", MTU: 1450,
+			PID: pid, Interface: "h2-eth1", MAC: "02:00:00:00:01:02", MTU: 1450,
 			Address: netip.MustParseAddr(testnet.Address(1, 2)), Prefix: 30,
 			PeerMAC: "02:00:00:00:01:01", Peer: netip.MustParseAddr(testnet.Address(1, 1)),
-			VNI: 77, Local: netip.MustParseAddr("198.51.100.2"), Remote: netip.MustParseAddr("198.51.100.1"), Port: 14799,
+			Tunnel: &wire.Tunnel{
+				VNI: 77, Local: netip.MustParseAddr("198.51.100.2"), Remote: netip.MustParseAddr("198.51.100.1"), Port: 14799,
+			},
 			Shaping: &wire.Shaping{RateBPS: rateBPS, BurstBytes: 2 * testnet.FrameBytes, Quantum: 1514, LimitBytes: 1 << 20},
 		}},
 	}
@@ -146,6 +140,142 @@ func TestAHostElsewhereIsMeasuredAsOneHere(t *testing.T) {
 	}
 	if here, err := os.ReadFile("/proc/sys/net/ipv4/tcp_rmem"); err != nil || strings.Contains(string(here), "60000") {
 		t.Errorf("this machine's tcp_rmem is %q, %v: want it left as it was", here, err)
+	}
+}
+
+// inside is a process in a namespace, until the test ends.
+func inside(t *testing.T, namespace string) int {
+	t.Helper()
+	sleeper := exec.Command("ip", "netns", "exec", namespace, "sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	want, err := os.Stat(testnet.Path(namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entered := false; !entered; time.Sleep(time.Millisecond) { // ip has to enter the namespace first
+		there, err := os.Stat(wire.Namespace(sleeper.Process.Pid))
+		entered = err == nil && os.SameFile(there, want)
+	}
+	return sleeper.Process.Pid
+}
+
+// The middle is here, between host h2 of this machine and host h1 of another one, from which it is reached by VXLAN.
+func TestAMiddleOnThisMachine(t *testing.T) {
+	n := testnet.New(t, testnet.Link{Name: "k", RateBPS: rateBPS, Plan: map[string]any{"delay_ms": 5}})
+	h1, h2 := n.Hosts["h1"], n.Hosts["h2"]
+	n.In(t, h1, "ip", "link", "delete", "h1-eth1")
+	n.In(t, h2, "ip", "link", "delete", "h2-eth1")
+	cable := fmt.Sprintf("ncplt%dm", os.Getpid())
+	testnet.Run(t, "ip", "link", "add", cable, "type", "veth", "peer", "name", "under", "netns", h1)
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "delete", cable).Run() })
+	testnet.Run(t, "ip", "addr", "add", "198.51.100.5/30", "dev", cable)
+	testnet.Run(t, "ip", "link", "set", cable, "up")
+	n.In(t, h1, "ip", "addr", "add", "198.51.100.6/30", "dev", "under")
+	n.In(t, h1, "ip", "link", "set", "under", "up")
+	n.In(t, h1, "ip", "link", "add", "h1-eth1", "address", "02:00:00:00:01:01", "mtu", "1450", "type", "vxlan", "id", "78",
+		"local", "198.51.100.6", "remote", "198.51.100.5", "dstport", "14797", "df", "set", "udpcsum", "nolearning")
+	n.In(t, h1, "ethtool", "-K", "h1-eth1", "tx", "off", "gso", "off", "gro", "off")
+	n.In(t, h1, "ip", "link", "set", "h1-eth1", "up")
+	n.In(t, h1, "ip", "addr", "add", testnet.Address(1, 1)+"/30", "dev", "h1-eth1")
+	f := serving(t, n.Dir)
+	middle := inside(t, n.Fabric)
+	asked := wire.Middles{PID: middle, Ends: []wire.MiddleEnd{{Interface: "l1a", MTU: 1450, Tunnel: wire.Tunnel{
+		VNI: 78, Local: netip.MustParseAddr("198.51.100.5"), Remote: netip.MustParseAddr("198.51.100.6"), Port: 14797,
+	}}}}
+	host := wire.Host{PID: inside(t, h2), Ends: []wire.End{{
+		Interface: "h2-eth1", MAC: "02:00:00:00:01:02", MTU: 1500, Address: netip.MustParseAddr(testnet.Address(1, 2)), Prefix: 30,
+		PeerMAC: "02:00:00:00:01:01", Peer: netip.MustParseAddr(testnet.Address(1, 1)),
+		Shaping: &wire.Shaping{RateBPS: rateBPS, BurstBytes: 2 * testnet.FrameBytes, Quantum: 1514, LimitBytes: 1 << 20},
+		Middle:  &wire.Near{PID: middle, Interface: "l1b"},
+	}}}
+	host.Ends[0].PID = host.PID
+	for range 2 { // what is there already stays
+		if status, said := f.ask("POST", "/middles", asked); status != http.StatusOK {
+			t.Fatal(said)
+		}
+	}
+	if status, said := f.ask("POST", "/hosts", map[string]wire.Host{"h2": host}); status != http.StatusOK {
+		t.Fatal(said)
+	}
+	n.Relay(t)
+	p, err := plan.Read(n.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := probe.Run(context.Background(), p, probe.Options{
+		Namespaces: map[string]string{"h1": testnet.Path(h1)}, Seconds: 0.3,
+		Far: map[string]probe.Machine{"h2": {Socket: f.socket}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range found {
+		if m.Loss != 0 || m.DelayMS == nil || *m.DelayMS < 5 {
+			t.Errorf("%+v: want all that was sent, after 5 ms", m)
+		}
+	}
+	if back := found[1]; back.RateBPS == nil || *back.RateBPS < 0.98*rateBPS || *back.RateBPS > 1.02*rateBPS {
+		t.Errorf("%+v: want %d bit/s of the host that is shaped", back, rateBPS)
+	}
+}
+
+// One machine asks another about the way to a third: here all are this one.
+func TestTheWayToAnotherMachineIsMeasuredFromThisOne(t *testing.T) {
+	folder := t.TempDir()
+	f := serving(t, folder)
+	const key = 7
+	listener, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.LocalAddr().String()
+	listener.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- echo.Serve(ctx, address, key) }()
+	t.Cleanup(func() { stop(); <-served })
+	asked := map[string]any{"to": address, "key": key, "packets": 3, "interval_ms": 5}
+	var samples []echo.Sample
+	for try := 0; try < 100 && (len(samples) != 3 || samples[2].Lost); try++ { // until it listens
+		_, said := f.ask("POST", "/measure", asked)
+		if err := json.Unmarshal([]byte(said), &samples); err != nil {
+			t.Fatal(said)
+		}
+	}
+	if len(samples) != 3 || samples[2].Lost || samples[2].RTTNS <= 0 {
+		t.Errorf("%+v: want three samples", samples)
+	}
+	asked["mtu"] = 1 << 16
+	if status, said := f.ask("POST", "/measure", asked); status != http.StatusOK || strings.TrimSpace(said) != "[]" {
+		t.Errorf("packets that don't fit: %d %q, want none", status, said)
+	}
+	for _, wrong := range []map[string]any{{"packets": 0}, {"packets": 1e6}, {"interval_ms": 0}, {"to": "nowhere"}} {
+		body := map[string]any{"to": address, "key": key, "packets": 3, "interval_ms": 5}
+		for name, value := range wrong {
+			body[name] = value
+		}
+		if status, _ := f.ask("POST", "/measure", body); status != http.StatusConflict {
+			t.Errorf("%v: %d, want a refusal", wrong, status)
+		}
+	}
+	watch := map[string]any{"to": address, "key": key, "interval_ms": 5, "file": "way.jsonl"}
+	if status, said := f.ask("POST", "/watch", watch); status != http.StatusOK {
+		t.Fatal(said)
+	}
+	lines := ""
+	for try := 0; try < 500 && strings.Count(lines, "\n") < 3; try++ {
+		time.Sleep(5 * time.Millisecond)
+		_, lines = f.ask("GET", "/read?file=way.jsonl&from=0", nil)
+	}
+	if status, said := f.ask("POST", "/watch/end", nil); status != http.StatusOK || strings.Count(lines, "\n") < 3 {
+		t.Errorf("%d %q, %q: want a line for each sample", status, said, lines)
+	}
+	watch["file"] = "../way.jsonl"
+	if status, _ := f.ask("POST", "/watch", watch); status != http.StatusConflict {
+		t.Errorf("a file outside of the run's folder: %d, want a refusal", status)
 	}
 }
 

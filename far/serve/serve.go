@@ -1,10 +1,13 @@
 // Package serve does on a machine with hosts of a run what its runner asks for, on a Unix socket: ends of links,
 // counters, samples, probes, and files as they grow.
 //
+//	POST /middles        make the sides of middles on this machine that are wired to others (wire.Middles)
 //	POST /hosts          make the ends of links and the routes of hosts (wire.Host by the host's name)
 //	GET  /queues         counters of all queues at the hosts
 //	GET  /read           a file of the run's folder, from an offset on
 //	POST /collect        start sampling; POST /collect/end: stop, and what each collector did and cost
+//	POST /measure        the way to another machine, by some packets (measurement)
+//	POST /watch          the same without end, into a file of the run's folder; POST /watch/end: stop
 //	     /probe/…        see probe.Ends
 package serve
 
@@ -40,6 +43,7 @@ type Machine struct {
 
 	stopCollecting context.CancelFunc
 	collected      chan outcome
+	watches        []watched
 }
 
 type outcome struct {
@@ -65,10 +69,14 @@ func New(folder string) *Machine {
 // Handler answers the runner.
 func (m *Machine) Handler() http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("POST /middles", controlsocket.Answered(m.setUpMiddles))
 	mux.HandleFunc("POST /hosts", controlsocket.Answered(m.setUp))
 	mux.HandleFunc("GET /queues", controlsocket.Answered(m.queues))
 	mux.HandleFunc("POST /collect", controlsocket.Answered(m.collect))
 	mux.HandleFunc("POST /collect/end", controlsocket.Answered(m.endCollecting))
+	mux.HandleFunc("POST /measure", controlsocket.Answered(m.measure))
+	mux.HandleFunc("POST /watch", controlsocket.Answered(m.watch))
+	mux.HandleFunc("POST /watch/end", controlsocket.Answered(m.endWatches))
 	mux.HandleFunc("GET /read", m.read)
 	m.ends.Handle(mux)
 	return mux
@@ -76,6 +84,14 @@ func (m *Machine) Handler() http.Handler {
 
 // path of a namespace that is held open.
 func path(held *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", held.Fd()) }
+
+func (m *Machine) setUpMiddles(r *http.Request) (any, error) {
+	var asked wire.Middles
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		return nil, err
+	}
+	return map[string]any{}, wire.SetUpMiddles(asked)
+}
 
 func (m *Machine) setUp(r *http.Request) (any, error) {
 	asked := map[string]wire.Host{}

@@ -1,8 +1,9 @@
-// Package wire makes a link's end on a machine that is not the one with the link's middle: a VXLAN interface in the
-// network namespace of a host, shaped as the link asks, whose frames go to the machine with the middle.
+// Package wire makes the ends of links on a machine that is not the one that leads the run: an interface in the network
+// namespace of a host, shaped as the link asks, and its way to the link's middle. That is a pair of interfaces where the
+// middle is on this machine, else a VXLAN tunnel between a host on one machine and the middle on another.
 //
-// An interface is made in the host's namespace and sends by the machine's own, so it goes with the host and leaves
-// nothing in the machine.
+// A tunnel is made in a namespace of the run and sends by the machine's own, so it goes with the run and leaves nothing
+// in the machine.
 package wire
 
 import (
@@ -13,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -32,11 +34,36 @@ type End struct {
 	Prefix    uint8      `json:"prefix"`
 	PeerMAC   string     `json:"peer_mac"`
 	Peer      netip.Addr `json:"peer"`
-	VNI       uint32     `json:"vni"`
-	Local     netip.Addr `json:"local"`  // of this machine in the underlay
-	Remote    netip.Addr `json:"remote"` // of the one with the middle
-	Port      uint16     `json:"port"`
 	Shaping   *Shaping   `json:"shaping"` // nil: rate and queue are in the middle
+	Tunnel    *Tunnel    `json:"tunnel"`  // to the middle on another machine; nil: it is on this one
+	Middle    *Near      `json:"middle"`  // on this machine; nil: it is on another
+}
+
+// Tunnel is one end of a point-to-point VXLAN.
+type Tunnel struct {
+	VNI    uint32     `json:"vni"`
+	Local  netip.Addr `json:"local"`  // of this machine in the underlay
+	Remote netip.Addr `json:"remote"` // of the other one
+	Port   uint16     `json:"port"`
+}
+
+// Near is the side of a link's middle that an end on the same machine is wired to.
+type Near struct {
+	PID       int    `json:"pid"` // a process in the middles' namespace
+	Interface string `json:"interface"`
+}
+
+// Middles are those on this machine: where they are, and the ends of links that reach them from other machines.
+type Middles struct {
+	PID  int         `json:"pid"`
+	Ends []MiddleEnd `json:"ends"`
+}
+
+// MiddleEnd is the side of a middle to which an end on another machine is wired.
+type MiddleEnd struct {
+	Interface string `json:"interface"`
+	MTU       uint32 `json:"mtu"`
+	Tunnel    Tunnel `json:"tunnel"`
 }
 
 // Shaping is the rate and the queue at a host's own egress, as topologies/shaper.py has them.
@@ -74,6 +101,32 @@ func settings() string {
 		return "/proc/1/root/proc/sys"
 	}
 	return "/proc/sys"
+}
+
+// realTime is where a kernel that shares out real time among groups of processes (RT_GROUP_SCHED) has those of the
+// machine itself. A container's has none.
+const realTime = "/proc/1/root/sys/fs/cgroup/cpu/cgroup.procs"
+
+// SetUpMiddles makes the middles' sides of links whose ends are on other machines. What is there already stays.
+func SetUpMiddles(m Middles) error {
+	// So that the relay may be punctual; where it can't be had, or needs nothing of the kind, it tells itself.
+	_ = os.WriteFile(realTime, []byte(strconv.Itoa(m.PID)), 0)
+	if err := netns.Within(Namespace(m.PID), quiet); err != nil {
+		return err
+	}
+	for _, end := range m.Ends {
+		err := makeLink(m.PID, end.Interface, func(a *netlink.AttributeEncoder) {
+			a.Uint32(unix.IFLA_MTU, end.MTU)
+			a.Nested(unix.IFLA_LINKINFO, end.Tunnel.encode)
+		})
+		if err == nil {
+			err = within(m.PID, func(c *netlink.Conn) error { return takeAll(c, end.Interface) })
+		}
+		if err != nil {
+			return fmt.Errorf("interface %s: %w", end.Interface, err)
+		}
+	}
+	return nil
 }
 
 // SetUp makes a host's ends of links and its routes. What is there already stays, so it may be called again.
@@ -133,10 +186,11 @@ func dialled(f func(*netlink.Conn) error) error {
 	return f(c)
 }
 
-// Attributes of VXLAN, see linux/if_link.h.
+// Attributes of VXLAN and of pairs of interfaces, see linux/if_link.h and linux/veth.h.
 const (
 	vxlanID, vxlanLearning, vxlanPort, vxlanGroup, vxlanLocal, vxlanUDPSum, vxlanDF = 1, 7, 15, 2, 4, 18, 29
 	dfSet                                                                           = 1
+	vethPeer                                                                        = 1
 )
 
 // make adds the interface, from the machine's own namespace.
@@ -145,36 +199,92 @@ func (e *End) make() error {
 	if err != nil {
 		return err
 	}
-	err = dialled(func(c *netlink.Conn) error {
+	if (e.Tunnel == nil) == (e.Middle == nil) {
+		return errors.New("want a tunnel or a middle")
+	}
+	err = makeLink(e.PID, e.Interface, func(a *netlink.AttributeEncoder) {
+		a.Bytes(unix.IFLA_ADDRESS, mac)
+		a.Uint32(unix.IFLA_MTU, e.MTU)
+		if e.Tunnel != nil {
+			a.Nested(unix.IFLA_LINKINFO, e.Tunnel.encode)
+		} else {
+			a.Nested(unix.IFLA_LINKINFO, func(info *netlink.AttributeEncoder) error { return e.Middle.encode(info, e.MTU) })
+		}
+	})
+	if err != nil || e.Middle == nil {
+		return err
+	}
+	return within(e.Middle.PID, func(c *netlink.Conn) error { return takeAll(c, e.Middle.Interface) })
+}
+
+// makeLink adds an interface to a process's namespace, where it is not there already.
+func makeLink(pid int, name string, fill func(*netlink.AttributeEncoder)) error {
+	err := dialled(func(c *netlink.Conn) error {
 		return request(c, unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, make([]byte, unix.SizeofIfInfomsg),
 			func(a *netlink.AttributeEncoder) {
-				a.String(unix.IFLA_IFNAME, e.Interface)
-				a.Bytes(unix.IFLA_ADDRESS, mac)
-				a.Uint32(unix.IFLA_MTU, e.MTU)
-				a.Uint32(unix.IFLA_NET_NS_PID, uint32(e.PID))
-				a.Nested(unix.IFLA_LINKINFO, func(info *netlink.AttributeEncoder) error {
-					info.String(unix.IFLA_INFO_KIND, "vxlan")
-					info.Nested(unix.IFLA_INFO_DATA, func(data *netlink.AttributeEncoder) error {
-						data.Uint32(vxlanID, e.VNI)
-						data.Bytes(vxlanGroup, e.Remote.AsSlice())
-						data.Bytes(vxlanLocal, e.Local.AsSlice())
-						data.Bytes(vxlanPort, binary.BigEndian.AppendUint16(nil, e.Port))
-						data.Uint8(vxlanLearning, 0)
-						data.Uint8(vxlanUDPSum, 1)
-						data.Uint8(vxlanDF, dfSet)
-						return nil
-					})
-					return nil
-				})
+				a.String(unix.IFLA_IFNAME, name)
+				a.Uint32(unix.IFLA_NET_NS_PID, uint32(pid))
+				fill(a)
 			})
 	})
-	if errors.Is(err, unix.EEXIST) && netns.Within(Namespace(e.PID), func() error {
-		_, err := net.InterfaceByName(e.Interface)
+	if errors.Is(err, unix.EEXIST) && netns.Within(Namespace(pid), func() error {
+		_, err := net.InterfaceByName(name)
 		return err
 	}) == nil {
 		return nil
 	}
 	return err
+}
+
+func (t *Tunnel) encode(info *netlink.AttributeEncoder) error {
+	info.String(unix.IFLA_INFO_KIND, "vxlan")
+	info.Nested(unix.IFLA_INFO_DATA, func(data *netlink.AttributeEncoder) error {
+		data.Uint32(vxlanID, t.VNI)
+		data.Bytes(vxlanGroup, t.Remote.AsSlice())
+		data.Bytes(vxlanLocal, t.Local.AsSlice())
+		data.Bytes(vxlanPort, binary.BigEndian.AppendUint16(nil, t.Port))
+		data.Uint8(vxlanLearning, 0)
+		data.Uint8(vxlanUDPSum, 1)
+		data.Uint8(vxlanDF, dfSet)
+		return nil
+	})
+	return nil
+}
+
+func (n *Near) encode(info *netlink.AttributeEncoder, mtu uint32) error {
+	info.String(unix.IFLA_INFO_KIND, "veth")
+	info.Nested(unix.IFLA_INFO_DATA, func(data *netlink.AttributeEncoder) error {
+		data.Do(vethPeer, func() ([]byte, error) {
+			peer := netlink.NewAttributeEncoder()
+			peer.String(unix.IFLA_IFNAME, n.Interface)
+			peer.Uint32(unix.IFLA_NET_NS_PID, uint32(n.PID))
+			peer.Uint32(unix.IFLA_MTU, mtu)
+			attributes, err := peer.Encode()
+			return append(make([]byte, unix.SizeofIfInfomsg), attributes...), err
+		})
+		return nil
+	})
+	return nil
+}
+
+// takeAll lets an interface of a middle receive whatever arrives.
+func takeAll(c *netlink.Conn, name string) error {
+	found, err := net.InterfaceByName(name)
+	if err != nil {
+		return err
+	}
+	if err := plainFrames(name); err != nil {
+		return err
+	}
+	return setFlags(c, found.Index, unix.IFF_UP|unix.IFF_PROMISC)
+}
+
+func setFlags(c *netlink.Conn, index int, flags uint32) error {
+	header := make([]byte, unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(header[4:], uint32(index))
+	binary.NativeEndian.PutUint32(header[8:], flags)
+	binary.NativeEndian.PutUint32(header[12:], flags)
+	return request(c, unix.RTM_NEWLINK, 0, header, nil)
 }
 
 func (e *End) bringUp(c *netlink.Conn, congestionControl string) error {
@@ -203,11 +313,7 @@ func (e *End) bringUp(c *netlink.Conn, congestionControl string) error {
 	if err != nil {
 		return fmt.Errorf("address: %w", err)
 	}
-	up := make([]byte, unix.SizeofIfInfomsg)
-	binary.NativeEndian.PutUint32(up[4:], uint32(found.Index))
-	binary.NativeEndian.PutUint32(up[8:], unix.IFF_UP)
-	binary.NativeEndian.PutUint32(up[12:], unix.IFF_UP)
-	if err := request(c, unix.RTM_NEWLINK, 0, up, nil); err != nil {
+	if err := setFlags(c, found.Index, unix.IFF_UP); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
 	if err := e.knowPeer(c, found.Index); err != nil {

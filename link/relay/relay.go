@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"runtime"
 	"slices"
+	"time"
 
 	"ncp-testbed/link/model"
 	"ncp-testbed/link/plan"
@@ -20,6 +22,20 @@ type Relay struct {
 	changes []*Change // the loop's own
 	samples []Sample  // the loop's own, see Sample
 	backlog *backlog
+}
+
+// awaitPause is between two looks for the interfaces.
+const awaitPause = 20 * time.Millisecond
+
+// Await returns when the middle interfaces of all links are there, and with an error that names one which is not after
+// a time.
+func Await(ctx context.Context, links []plan.Link, patience time.Duration) error {
+	for deadline := time.Now().Add(patience); ; time.Sleep(awaitPause) {
+		_, err := middles(links)
+		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // Open binds to the middle interfaces of all links, in the current network namespace. Frames that arrive from

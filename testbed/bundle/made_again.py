@@ -145,10 +145,10 @@ class _MadeAgain:
             trust = trust_of_run(self.plan, said, qdiscs, spans, float(self._facts("clock_step_s") or 0.0))
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{self.folder}: {HOST_LOAD} or relay.json is broken: {error}") from error
-        return self._with_underlay(trust)
+        return self._with_underlay(trust, reader)
 
-    def _with_underlay(self, trust: Trust) -> Trust:
-        """Of a run with hosts on other machines, also by the ways to them."""
+    def _with_underlay(self, trust: Trust, reader: FromFile) -> Trust:
+        """Of a run with hosts on other machines, also by the ways between them."""
         file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
         if not elsewhere and file.is_file():
             self.verified.differences.append(f"{file.name}: is there, and plan.json has no host on another machine")
@@ -158,7 +158,7 @@ class _MadeAgain:
             self._lacks(file.name)
             return trust
         try:
-            return underlay.with_underlay(self.plan, underlay.read(file), trust)
+            return underlay.with_underlay(self.plan, underlay.read(file), trust, underlay.span_of(reader.events()))
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{file}: is broken: {error}") from error
 

@@ -130,6 +130,8 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
         again = traffic.of(plan).in_place_of_ncp(again, own.get("congestion_control"))
     if "place" in plan:  # by an inventory, which is not in the folder
         again["place"] = plan["place"]
+    if "middles" in plan:
+        again["middles"] = plan["middles"]
     return again | {"run": plan["run"], "namespace": plan["namespace"]}
 
 

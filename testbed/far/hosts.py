@@ -1,10 +1,12 @@
-"""The hosts of a run that are on other machines: reached, measured, wired to the middles here, watched, left clean."""
+"""The hosts of a run that are on other machines: reached, measured, wired to the middles of their links, watched,
+left clean."""
 
 from __future__ import annotations
 
 import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -13,26 +15,31 @@ from typing import Any
 from testbed import build
 from testbed.checks.result import Trust
 from testbed.errors import CannotRun, RunFailed
-from testbed.far import underlay
+from testbed.far import middles, underlay
 from testbed.far.agents import PLAN, FarAgent, folders_of, socket_of
-from testbed.far.machine import SOCKET, VXLAN_PORT, Machine, address_towards, mtu_towards
+from testbed.far.machine import LEAD, SOCKET, VXLAN_PORT, Machine, address_towards, lead
+from testbed.far.middles import FarRelay, SpreadMiddle
 from testbed.far.refusals import too_short
 from testbed.far.spools import FollowedSpools
+from testbed.far.ways import VXLAN_BYTES, Measured, Watch
 from testbed.plan.model import Plan
+from testbed.plan.place import HERE, Way, way_between, ways_below
 from testbed.runner.agents import AgentPlace, ContainerAgent
 from testbed.runner.collectors import spools_of
-from testbed.runner.network import HostsTcp
+from testbed.runner.network import HostsTcp, relay_middle
 from testbed.runner.processes import AGENT_UID
 from testbed.runner.watch import watch_list
+from testbed.series.reader import Event
 from topologies import shaper
-from topologies.fabric import Tunnel
+from topologies.fabric import Tunnel, namespace_of
 from topologies.link import Link, LinkEnd, shaped_at_hosts
 
+RELAY_PLAN = "relay-plan.json"
 LINK_MTU_BYTES = 1500
-"""Of a link between hosts of one machine."""
+"""Of a link whose frames stay on one machine, and the most of others."""
 ETHERNET_BYTES = 14
-MTUS = (1500, 1400)
-"""What is tried where the interface's own does not get through."""
+MTUS = (1550, 1500, 1460, 1450, 1400)
+"""What is tried of a way, the largest first."""
 
 
 class FarHosts:
@@ -49,18 +56,23 @@ class FarHosts:
         """``inventory`` has the variables of each machine; ``own`` is the run's folder of sockets, ``folder`` that of
         its results."""
         self.plan, self._binaries, self._folder = plan, binaries, folder
-        self.place = plan.get("place", {})
+        self.place, self._middles = plan.get("place", {}), plan.get("middles", {})
         self._logs, self._spools = folder / "logs", folder / "spools"
         self.machines = {
             name: Machine(name, inventory[name], plan["run"], own / name, self._logs / f"ssh-{name}.log")
             for name in dict.fromkeys(self.place.values())
         }
         self._key = secrets.randbits(63)
+        self._ways = {
+            (one, other): Measured(self.machines.get(one), self.machines[other], binaries["ncp-far"], self._key)
+            for one, other in underlay.ways_of(plan)
+        }
         self.samples: list[underlay.Sample] = []
-        self.underlays: dict[str, underlay.Underlay] = {}
-        self.tunnels: dict[str, Tunnel] = {}
+        self.underlays: dict[Way, underlay.Underlay] = {}
+        self._tunnels: dict[str, Tunnel] = {}
+        self._relays: dict[str, FarRelay] = {}
         self._pids: dict[str, int] = {}
-        self._watches: list[underlay.Watch] = []
+        self._watches: list[Watch] = []
         self._following: list[FollowedSpools] = []
         self._collecting: list[Machine] = []
 
@@ -69,51 +81,105 @@ class FarHosts:
         """The hosts'."""
         return self.place.keys()
 
+    @property
+    def tunnels(self) -> dict[str, Tunnel]:
+        """Of links with an end or the middle here and the other there, by the interface here."""
+        found = {}
+        for link, end in self._ends():
+            if tunnel := self._tunnels.get(end["middle_interface"]):
+                if self._at(end) == HERE:
+                    found[end["interface"]] = tunnel
+                elif self._middle_of(link) == HERE:
+                    found[end["middle_interface"]] = tunnel.other_end()
+        return found
+
+    @property
+    def absent(self) -> set[str]:
+        """The interfaces of middles that are there."""
+        return {end["middle_interface"] for link, end in self._ends() if self._middle_of(link) != HERE}
+
+    def _ends(self) -> list[tuple[Link, LinkEnd]]:
+        return [(link, end) for link in self.plan["links"] for end in (link["a"], link["b"])]
+
+    def _at(self, end: LinkEnd) -> str:
+        """The machine of a link's end."""
+        return self.place.get(end["host"], HERE)
+
+    def _middle_of(self, link: Link) -> str:
+        return self._middles.get(link["name"], HERE)
+
+    def _links_on(self, machine: str) -> list[Link]:
+        """Those whose middles are there."""
+        return [link for link in self.plan["links"] if self._middle_of(link) == machine]
+
     def connect(self, parts: ExitStack, places: Iterable[AgentPlace]) -> None:
-        """Reach all machines, measure the ways to them, and lay out the tunnels; raises :class:`CannotRun` where a
-        machine can't have hosts, or a link would be shorter than the way below it."""
+        """Reach all machines, measure the ways between them, and lay out the tunnels; raises :class:`CannotRun` where a
+        machine can't have hosts, or a link would be shorter than the ways below it."""
         own = [place for place in places if place.host in self.place]
         for name, machine in self.machines.items():
             there = [place for place in own if self.place[place.host] == name]
             parts.callback(machine.stop)
-            machine.connect([socket_of(place) for place in there])
+            relays = [middles.SOCKET] if self._links_on(name) else []
+            machine.connect([*relays, *(socket_of(place) for place in there)])
             machine.start_helper(self._binaries["ncp-far"], self._key)
             plan = json.dumps(self.plan, indent=1, ensure_ascii=False).encode()
             made = [name for place in there for name in (place.name, *folders_of(place))]
-            machine.put({PLAN: plan}, made, owner=AGENT_UID)
-        for name, machine in self.machines.items():
-            samples = underlay.before(self._binaries["ncp-far"], machine, self._key)
-            self.samples += samples
-            self.underlays[name] = underlay.of(samples)
-            machine.ahead_ns = self.underlays[name].ahead_ns
+            machine.put({PLAN: plan, LEAD: lead().encode()}, made, owner=AGENT_UID)
+        # Those from here first: they tell the clocks by which the others are told.
+        for of_here in (True, False):
+            self._measure([way for way in self._ways.values() if (way.origin is None) == of_here])
         if short := too_short(self.plan, self.underlays):
             raise CannotRun("\n".join(short), "Lengthen the link, or place its hosts nearer.")
-        for machine in self.machines.values():
-            self._lay_tunnels(machine)
+        self._lay_tunnels()
 
-    def _lay_tunnels(self, machine: Machine) -> None:
-        ends = [(link, end) for link in self.plan["links"] for end in _ends(link) if self._is_on(machine, end)]
-        local, number = address_towards(machine.address), int(self.plan["run"].rsplit("-", 1)[-1], 16) & 0x7FFF
-        mtu_bytes = self._mtu(machine, max(link["frame_bytes"] for link, _ in ends) - ETHERNET_BYTES)
-        for link, end in ends:
-            vni = number << 9 | link["index"] << 1 | (end is link["b"])
-            self.tunnels[end["middle_interface"]] = Tunnel(vni, local, machine.address, VXLAN_PORT, mtu_bytes)
+    def _measure(self, ways: Sequence[Measured]) -> None:
+        with ThreadPoolExecutor(max_workers=max(1, len(ways))) as side_by_side:
+            for way, samples in zip(ways, side_by_side.map(Measured.before, ways), strict=True):
+                self.samples += samples
+                self.underlays[way.way] = underlay.of(samples)
+                if way.origin is None:
+                    way.machine.ahead_ns = self.underlays[way.way].ahead_ns
 
-    def _mtu(self, machine: Machine, needed_bytes: int) -> int:
-        """Of a link's frames to a machine, by what gets there in one piece."""
-        for mtu in sorted({mtu_towards(machine.address), *MTUS, needed_bytes + underlay.VXLAN_BYTES}, reverse=True):
-            if mtu < needed_bytes + underlay.VXLAN_BYTES:
+    def _lay_tunnels(self) -> None:
+        """Each as the end's machine has it, by the interface of the middle."""
+        number = int(self.plan["run"].rsplit("-", 1)[-1], 16) & 0x7FFF
+        crossed: dict[Way, list[Link]] = {}
+        for link, end in self._ends():
+            if self._at(end) != self._middle_of(link):
+                crossed.setdefault(way_between(self._at(end), self._middle_of(link)), []).append(link)
+        mtus = {
+            way: self._mtu(self._ways[way], max(link["frame_bytes"] for link in links) - ETHERNET_BYTES)
+            for way, links in crossed.items()
+        }
+        for link, end in self._ends():
+            at, middle = self._at(end), self._middle_of(link)
+            if at != middle:
+                vni = number << 9 | link["index"] << 1 | (end is link["b"])
+                self._tunnels[end["middle_interface"]] = Tunnel(
+                    vni, self._address(at, middle), self._address(middle, at), VXLAN_PORT, mtus[way_between(at, middle)]
+                )
+
+    def _address(self, machine: str, towards: str) -> str:
+        """Of a machine, on the way to another."""
+        return self.machines[machine].address if machine else address_towards(self.machines[towards].address)
+
+    def _mtu(self, way: Measured, needed_bytes: int) -> int:
+        """Of links' frames on a way, by what gets there in one piece."""
+        for mtu in sorted({*MTUS, needed_bytes + VXLAN_BYTES}, reverse=True):
+            if mtu < needed_bytes + VXLAN_BYTES:
                 break
-            if underlay.carries(self._binaries["ncp-far"], machine, self._key, mtu):
-                return min(LINK_MTU_BYTES, mtu - underlay.VXLAN_BYTES)
+            if way.carries(mtu):
+                return min(LINK_MTU_BYTES, mtu - VXLAN_BYTES)
         raise CannotRun(
-            f"{machine.name}: packets of {needed_bytes + underlay.VXLAN_BYTES} bytes, which frames of "
+            f"{way.machine.name}: packets of {needed_bytes + VXLAN_BYTES} bytes, which frames of "
             f"{needed_bytes + ETHERNET_BYTES} bytes take, don't get there in one piece",
             "Let the network between the machines have a larger MTU, or send smaller packets (ncp.mtu).",
         )
 
-    def _is_on(self, machine: Machine, end: LinkEnd) -> bool:
-        return self.place.get(end["host"]) == machine.name
+    def _mtu_of(self, link: Link) -> int:
+        """What passes all of a link."""
+        found = [self._tunnels.get(end["middle_interface"]) for end in (link["a"], link["b"])]
+        return min((tunnel.mtu_bytes for tunnel in found if tunnel), default=LINK_MTU_BYTES)
 
     def start_agent(self, program: Path, place: AgentPlace, beside: ContainerAgent | None) -> FarAgent:
         """An agent in a container of its machine."""
@@ -123,7 +189,12 @@ class FarHosts:
         return agent
 
     def build(self, tcp: HostsTcp) -> None:
-        """The other ends of the tunnels, in the hosts' namespaces."""
+        """Their hosts' ends of links, and the relays that are there."""
+        for name, machine in self.machines.items():
+            if links := self._links_on(name):
+                image = build.build_image(machine.docker, self._binaries["ncp-link"])
+                relay = self._relays[name] = FarRelay(machine, image, self.plan, [self._as_told(one) for one in links])
+                machine.ask("POST", "/middles", {"pid": relay.pid, "ends": self._ends_of_middles(links)})
         for name, machine in self.machines.items():
             hosts = {
                 host: {
@@ -136,10 +207,7 @@ class FarHosts:
                         if route["host"] == host
                     ],
                     "ends": [
-                        self._far_end(link, end, self._pids[host])
-                        for link in self.plan["links"]
-                        for end in _ends(link)
-                        if end["host"] == host
+                        self._far_end(link, end, self._pids[host]) for link, end in self._ends() if end["host"] == host
                     ],
                 }
                 for host, at in self.place.items()
@@ -147,22 +215,35 @@ class FarHosts:
             }
             machine.ask("POST", "/hosts", hosts)
 
+    def _ends_of_middles(self, links: Sequence[Link]) -> list[dict[str, Any]]:
+        """Their sides that are wired to other machines."""
+        wired = [
+            (link, self._tunnels.get(end["middle_interface"]), end) for link in links for end in (link["a"], link["b"])
+        ]
+        return [
+            {"interface": end["middle_interface"], "mtu": self._mtu_of(link), "tunnel": _tunnel(tunnel.other_end())}
+            for link, tunnel, end in wired
+            if tunnel
+        ]
+
     def _far_end(self, link: Link, end: LinkEnd, pid: int) -> dict[str, Any]:
-        tunnel, peer = self.tunnels[end["middle_interface"]], link["b"] if end is link["a"] else link["a"]
+        tunnel, peer = self._tunnels.get(end["middle_interface"]), link["b"] if end is link["a"] else link["a"]
+        wired: dict[str, Any] = (
+            {"tunnel": _tunnel(tunnel)}
+            if tunnel
+            else {"middle": {"pid": self._relays[self._at(end)].pid, "interface": end["middle_interface"]}}
+        )
         return {
             "pid": pid,
             "interface": end["interface"],
             "mac": end["mac"],
-            "mtu": tunnel.mtu_bytes,
+            "mtu": self._mtu_of(link),
             "address": end["address"],
             "prefix": end["prefix"],
             "peer_mac": peer["mac"],
             "peer": peer["address"],
-            "vni": tunnel.vni,
-            "local": tunnel.remote,
-            "remote": tunnel.local,
-            "port": tunnel.port,
             "shaping": _shaping(link) if shaped_at_hosts(link) else None,
+            **wired,
         }
 
     def qdiscs(self) -> list[dict[str, Any]]:
@@ -186,34 +267,49 @@ class FarHosts:
 
     def below_ms(self, link: Link) -> float:
         """What the ways between machines add to a link's delay, one-way."""
-        return sum(
-            self.underlays[self.place[end["host"]]].one_way_ms for end in _ends(link) if end["host"] in self.place
-        )
+        return sum(self.underlays[way].one_way_ms for way in ways_below(link, self.place, self._middle_of(link)))
 
-    def write_relay_plan(self, file: Path) -> Path:
-        """The plan as the relay gets it."""
-        links = [{**link, **self.in_the_middle(link, {"delay_ms": link["delay_ms"]})} for link in self.plan["links"]]
-        file.write_text(json.dumps({**self.plan, "links": links}, indent=1, ensure_ascii=False) + "\n")
-        return file
+    def _as_told(self, link: Link) -> dict[str, Any]:
+        """As its middle is to have it."""
+        return {**link, **self.in_the_middle(link, {"delay_ms": link["delay_ms"]})}
+
+    def middle(self, own: Path, credentials: Path | None) -> SpreadMiddle:
+        """That of all links: a relay here for those that are here, with the folder ``own``, and those there. All links
+        are in ``relay-plan.json`` as their middles are to have them."""
+        told = {**self.plan, "links": [self._as_told(link) for link in self.plan["links"]]}
+        (self._folder / RELAY_PLAN).write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        here = None
+        if links := self._links_on(HERE):
+            file = own / "plan.json"
+            file.write_text(json.dumps({**self.plan, "links": [self._as_told(link) for link in links]}))
+            (own / "here").mkdir()
+            here = relay_middle(
+                self.plan, file, self._binaries["ncp-link"], own / "here", credentials, self._logs / "relay.log"
+            )
+        return SpreadMiddle(self.plan["links"], self._middles, here, self._relays, own / "here", own / "result.json")
 
     def start_watching(
         self, parts: ExitStack, places: Sequence[AgentPlace], sockets: Sequence[Mapping[str, str]]
     ) -> None:
         """Sample the ways all through the run, and the hosts; what is sampled there comes here as it does."""
-        for machine in self.machines.values():
-            watch = underlay.Watch(self._binaries["ncp-far"], machine, self._key, self._logs)
+        for way in self._ways.values():
+            watch = way.watch(self._logs)
             parts.callback(watch.stop)
             self._watches.append(watch)
+        for machine in self.machines.values():
             machine.ask("POST", "/collect", self._watch_list(machine, sockets))
             self._collecting.append(machine)
-            followed = FollowedSpools(machine, self._spool_files(machine, places))
+            ways = {one.measured.file: one.file for one in self._watches if one.measured.origin is machine}
+            followed = FollowedSpools(machine, self._spool_files(machine, places) | ways)
             parts.callback(_stop_quietly, followed)
             self._following.append(followed)
             followed.start()
 
     def _watch_list(self, machine: Machine, sockets: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-        own = {host: f"/proc/{self._pids[host]}/ns/net" for host, at in self.place.items() if at == machine.name}
-        return watch_list(self.plan, own, None, sockets)
+        own = {host: namespace_of(self._pids[host]) for host, at in self.place.items() if at == machine.name}
+        relay = self._relays.get(machine.name)
+        middles = namespace_of(relay.pid) if relay else None
+        return watch_list(self.plan, own, middles, sockets, machine.name)
 
     def _spool_files(self, machine: Machine, places: Sequence[AgentPlace]) -> dict[str, Path]:
         files = {
@@ -221,6 +317,8 @@ class FarHosts:
             for place in places
             if self.place.get(place.host) == machine.name
         }
+        if machine.name in self._relays:
+            files[middles.SPOOL] = self._spools / "relay" / f"{machine.name}.lp"
         names = spools_of(self._binaries["ncp-collect"])
         return files | {f"collected/{name}": self._spools / f"{machine.name}-{name}" for name in names}
 
@@ -241,6 +339,7 @@ class FarHosts:
         for machine in self._collecting:
             for one in _answer(machine, "POST", "/collect/end")["collectors"]:
                 cost[f"{one.pop('collector')} on {machine.name}"] = one
+            _answer(machine, "POST", "/watch/end")
         self._collecting.clear()
         for followed in self._following:
             followed.stop()
@@ -255,27 +354,30 @@ class FarHosts:
         self._watches.clear()
         underlay.write(self.samples, self._folder / underlay.FILE)
 
-    def trust(self, trust: Trust) -> Trust:
-        """With what the ways to the machines, and their clocks, take away of it."""
-        return underlay.with_underlay(self.plan, self.samples, trust)
+    def trust(self, trust: Trust, events: list[Event]) -> Trust:
+        """With what the ways between the machines, and their clocks, take away of it."""
+        return underlay.with_underlay(self.plan, self.samples, trust, underlay.span_of(events))
 
     def clocks(self) -> dict[str, float]:
         """What the times of each machine may be off for, in milliseconds, after the run."""
         return {
-            name: underlay.clock_uncertainty_ms([one for one in self.samples if one.machine == name])
+            name: underlay.clock_uncertainty_ms([one for one in self.samples if one.way == (HERE, name)])
             for name in self.machines
         }
 
     def summary(self) -> str:
-        """The ways to the machines, for the progress line."""
-        return ", ".join(f"{name} {way.one_way_ms:.2f} ms one-way" for name, way in self.underlays.items())
+        """The ways between the machines, for the progress line."""
+        return (
+            ", ".join(f"{'–'.join(filter(None, way))} {one.one_way_ms:.2f} ms" for way, one in self.underlays.items())
+            + " one-way"
+        )
 
     def facts(self) -> list[dict[str, Any]]:
         """Of each machine, for provenance."""
         found = []
         for name, machine in self.machines.items():
             said = machine.docker.info()
-            mtus = [t.mtu_bytes for t in self.tunnels.values() if t.remote == machine.address]
+            mtus = [self._mtu_of(link) for link, end in self._ends() if self._at(end) == name]
             found.append(
                 {
                     "machine": name,
@@ -284,14 +386,17 @@ class FarHosts:
                     "architecture": said["Architecture"],
                     "docker": said["ServerVersion"],
                     "link_mtu_bytes": min(mtus, default=None),
-                    **asdict(self.underlays[name]),
+                    "middles": [link["name"] for link in self._links_on(name)],
+                    "ways": [asdict(one) for way, one in self.underlays.items() if way[0] == name],
+                    **asdict(self.underlays[HERE, name]),
                 }
             )
         return found
 
 
-def _ends(link: Link) -> tuple[LinkEnd, LinkEnd]:
-    return link["a"], link["b"]
+def _tunnel(tunnel: Tunnel) -> dict[str, Any]:
+    """As the helper takes it."""
+    return {"vni": tunnel.vni, "local": tunnel.local, "remote": tunnel.remote, "port": tunnel.port}
 
 
 def _shaping(link: Link) -> dict[str, int]:

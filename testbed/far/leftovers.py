@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed import build
 from testbed.errors import TestbedError
-from testbed.far.machine import LABEL, LEAD_LABEL, Machine, lead, remove_runs
+from testbed.far.machine import LABEL, LEAD_LABEL, Machine, forget, lead, remove_runs, runs_with_folders
 
 
 def remove(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
@@ -33,8 +34,13 @@ def remove(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[s
 def _remove(machine: Machine, removed: list[str], problems: list[str]) -> None:
     found = machine.docker.containers.list(all=True, filters={"label": LABEL})
     runs = {one.labels[LABEL]: one.labels.get(LEAD_LABEL, "") for one in found}
-    for run, led_by in runs.items():
+    helper = build.build_image(machine.docker, build.build_programs("ncp-far")["ncp-far"])
+    folders = runs_with_folders(machine.docker, helper)  # some whose containers somebody removed
+    for run, led_by in {**folders, **runs}.items():
         if led_by != lead():
             problems.append(f"{machine.name}: run {run} is another machine's, and may be on; clean up from there")
             continue
         remove_runs(machine.docker, [run], lambda what: removed.append(f"{what} on {machine.name}"))
+        if run in runs_with_folders(machine.docker, helper):
+            forget(machine.docker, helper, run)
+            removed.append(f"folder of run {run} on {machine.name}")

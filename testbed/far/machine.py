@@ -9,7 +9,6 @@ import logging
 import platform
 import shlex
 import socket
-import subprocess
 import time
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,6 @@ from typing import Any
 from testbed import build
 from testbed.errors import CannotRun, RunFailed
 from testbed.runner.processes import Supervised, last_words
-from topologies.commands import dies_with_us
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +26,10 @@ LABEL, LEAD_LABEL = "ncp-testbed.far-run", "ncp-testbed.lead"
 FOLDER = "/run/ncp-testbed-far"
 """On a machine: a folder a run, with the sockets and spools of its agents."""
 SOCKET = "far.sock"
+LEAD = "lead"
+"""In that folder: which machine leads the run."""
 VXLAN_PORT, ECHO_PORT = 14789, 14790
-"""UDP ports of a machine that the one that leads must reach, and of that one the first as well."""
+"""UDP ports of a machine that the others of a run must reach, and of the one that leads the first as well."""
 CAPABILITIES = ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE")
 """Of the helper: it enters the hosts' network namespaces and makes interfaces there."""
 CONNECT_S = 15.0
@@ -173,15 +173,15 @@ class Machine:
                 archive.addfile(entry, io.BytesIO(content))
         self._helper.put_archive("/far", packed.getvalue())
 
-    def ask(self, method: str, path: str, body: object = None, *, timeout_s: float = ANSWER_S) -> Any:
-        """One request to the helper; raises ``OSError`` while it does not answer, :class:`RunFailed` where it
-        refuses."""
-        answer = self._request(method, path, body, timeout_s)
+    def ask(self, method: str, path: str, body: object = None, *, socket: str = SOCKET) -> Any:
+        """One request to the helper, or at another ``socket`` of the run's folder there; raises ``OSError`` while it
+        does not answer, :class:`RunFailed` where it refuses."""
+        answer = self._request(method, path, body, socket)
         return json.loads(answer) if answer.strip() else None
 
     def read(self, file: str, start: int) -> bytes:
         """What a file of the run's folder there has from a place on, a MiB at most; raises as :meth:`ask` does."""
-        return self._request("GET", "/read?" + urllib.parse.urlencode({"file": file, "from": start}), None, ANSWER_S)
+        return self._request("GET", "/read?" + urllib.parse.urlencode({"file": file, "from": start}), None, SOCKET)
 
     def read_all(self, file: str) -> bytes:
         """The whole file; empty where there is none."""
@@ -190,8 +190,8 @@ class Machine:
             whole += more
         return whole
 
-    def _request(self, method: str, path: str, body: object, timeout_s: float) -> bytes:
-        connection = _Unix(self.own / SOCKET, timeout_s)
+    def _request(self, method: str, path: str, body: object, at: str) -> bytes:
+        connection = _Unix(self.own / at, ANSWER_S)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
             answer = connection.getresponse()
@@ -239,16 +239,27 @@ def remove_runs(client: Any, runs: Sequence[str], say: Any) -> None:
         found = client.containers.list(all=True, filters={"label": f"{LABEL}={run}"})
         for container in sorted(found, key=lambda one: one.name.startswith("ncp-far-")):
             if container.name.startswith("ncp-far-"):
-                _empty(client, container, run)
+                forget(client, container.image.id, run)
             container.remove(force=True)
             say(f"container {container.name}")
 
 
-def _empty(client: Any, helper: Any, run: str) -> None:
-    """Remove a run's folder, by a container of the helper's image."""
-    client.containers.run(
-        helper.image.id, ["forget", run], remove=True, network_mode="none", volumes=["/run:/machine/run"]
+def forget(client: Any, helper: str, run: str) -> None:
+    """Remove a run's folder, by a container of the ``helper``'s image."""
+    _in_folders(client, helper, "forget", run)
+
+
+def runs_with_folders(client: Any, helper: str) -> dict[str, str]:
+    """The runs that have one, and the machine that leads each; "" where nothing tells."""
+    said = _in_folders(client, helper, "runs").decode()
+    return {run: led_by for run, _, led_by in (line.partition(" ") for line in said.splitlines())}
+
+
+def _in_folders(client: Any, helper: str, *command: str) -> bytes:
+    said: bytes = client.containers.run(
+        helper, list(command), remove=True, network_mode="none", volumes=["/run:/machine/run"]
     )
+    return said
 
 
 def _address_of(name: str, host: str) -> str:
@@ -265,13 +276,6 @@ def address_towards(other: str) -> str:
         return str(any_socket.getsockname()[0])
 
 
-def mtu_towards(other: str) -> int:
-    """Of the interface by which frames go to another machine, in bytes."""
-    own = address_towards(other)
-    said = subprocess.run(["ip", "-j", "addr", "show", "to", own], capture_output=True, text=True, check=True).stdout
-    return int(next(link["mtu"] for link in json.loads(said) if link.get("mtu")))
-
-
 class _Unix(http.client.HTTPConnection):
     def __init__(self, path: Path, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
@@ -281,9 +285,3 @@ class _Unix(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))
-
-
-def measuring(program: Path, machine: Machine, key: int, *options: str) -> list[str]:
-    """The command that measures the network to a machine."""
-    to = f"{machine.address}:{ECHO_PORT}"
-    return dies_with_us([str(program), "measure", "--to", to, "--key", str(key), *options])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from testbed.plan.model import Plan
-from testbed.plan.place import far_ends
+from testbed.plan.place import HERE, Way, far_ends, in_words, ways_below
 from testbed.plan.sent import sent_by
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def refusals(plan: Plan) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def too_short(plan: Plan, underlays: Mapping[str, Underlay]) -> list[str]:
+def too_short(plan: Plan, underlays: Mapping[Way, Underlay]) -> list[str]:
     """Links, by name, that are shorter than what is under them; a line each."""
     place, found = plan.get("place", {}), []
     for link in plan["links"]:
-        machines = far_ends(link, place)
-        p99_ms = sum(underlays[machine].one_way_p99_ms for machine in machines)
+        ways = ways_below(link, place, plan.get("middles", {}).get(link["name"], HERE))
+        p99_ms = sum(underlays[way].one_way_p99_ms for way in ways)
         asked = [("delay", link["delay_ms"] - link.get("jitter_ms", 0.0))]
         asked += [
             (f"delay at {action['at_s']:g} s", action["properties"]["delay_ms"])
@@ -53,9 +53,9 @@ def too_short(plan: Plan, underlays: Mapping[str, Underlay]) -> list[str]:
             if action["kind"] == "set" and action["link"] == link["name"] and "delay_ms" in action["properties"]
         ]
         found += [
-            f"link {link['name']}: {what} {least_ms:g} ms is shorter than the way to {' and '.join(machines)} "
+            f"link {link['name']}: {what} {least_ms:g} ms is shorter than the way {' and '.join(map(in_words, ways))} "
             f"below it, which takes up to {p99_ms:.2f} ms (p99)"
             for what, least_ms in asked
-            if machines and least_ms < p99_ms
+            if ways and least_ms < p99_ms
         ]
     return found

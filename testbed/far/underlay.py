@@ -1,34 +1,30 @@
-"""The network between this machine and another with hosts of the run, and the other's clock: measured before the run
-and throughout, and judged."""
+"""The network between machines with hosts of a run, and their clocks: what samples say of it, and what that takes of
+the run's trust."""
 
 from __future__ import annotations
 
 import csv
 import json
 import statistics
-import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 
 from testbed.checks.result import Trust
-from testbed.errors import CannotRun
-from testbed.far.machine import ECHO_PORT, VXLAN_PORT, Machine, measuring
 from testbed.plan.model import Limits, Plan
-from testbed.runner.processes import Supervised
+from testbed.plan.place import HERE, Way, in_words, ways_below
+from testbed.series.reader import Event, start_of
 
 FILE = "underlay.csv"
 """In the result folder: a row for each packet."""
-BEFORE_PACKETS, BEFORE_INTERVAL_MS = 200, 10
-DURING_INTERVAL_MS = 50
-VXLAN_BYTES = 50
-"""What a frame of a link is longer on the way: Ethernet, IPv4, UDP and VXLAN headers."""
 MOST_LOST = 1
 """As many packets may get lost on the way that nobody asked to lose, as of a link in its calibration."""
 CLOCK_LIMIT_MS = 25.0
 """A quarter of the interval of telemetry: what is sampled at one time on two machines is told at one time."""
 LEAST_SAMPLES = 20
+UNMEASURED_S = 1.0
+"""So long a time of the transfer without a packet, be it a lost one, and nobody knows what the way was then."""
 NUMBERS = ("sent_unix_ns", "rtt_ns", "offset_ns", "idle", "cpu")
 """Of a sample."""
 
@@ -48,11 +44,18 @@ class Sample:
     idle: int
     """Jiffies of all its cores since it was booted, and of those the idle ones."""
     cpu: int
+    origin: str = HERE
+    """The machine that sent it. Not in files of before, where all were sent here."""
+
+    @property
+    def way(self) -> Way:
+        """Between which machines."""
+        return self.origin, self.machine
 
 
 @dataclass(frozen=True)
 class Underlay:
-    """What samples say of the way to a machine."""
+    """What samples say of a way between two machines."""
 
     machine: str
     samples: int
@@ -64,10 +67,11 @@ class Underlay:
     """What either way may be off for that: half of the shortest there and back."""
     ahead_ns: int
     """The clock, by the samples that were quickest."""
+    origin: str = HERE
 
 
 def of(samples: Sequence[Sample]) -> Underlay:
-    """The figures of samples of one machine. ValueError where none came back."""
+    """The figures of samples of one way. ValueError where none came back."""
     back = sorted((one for one in samples if not one.lost), key=lambda one: one.rtt_ns)
     if not back:
         raise ValueError("no packet came back")
@@ -81,105 +85,97 @@ def of(samples: Sequence[Sample]) -> Underlay:
         rtts_ms[min(len(rtts_ms) - 1, int(0.99 * len(rtts_ms)))] / 2,
         rtts_ms[0] / 2,
         round(statistics.median(one.offset_ns for one in quickest)),
+        back[0].origin,
     )
 
 
-def before(program: Path, machine: Machine, key: int) -> list[Sample]:
-    """Measure the way to a machine for 2 s; raises :class:`CannotRun` where there is none."""
-    options = ("--packets", str(BEFORE_PACKETS), "--interval", f"{BEFORE_INTERVAL_MS}ms")
-    done = subprocess.run(
-        measuring(program, machine, key, *options), capture_output=True, text=True, timeout=60, check=False
-    )
-    samples = _read(done.stdout, machine.name, "before")
-    if done.returncode or sum(not one.lost for one in samples) < LEAST_SAMPLES:
-        came = sum(not one.lost for one in samples)
-        raise CannotRun(
-            f"{machine.name}: {came} of {len(samples)} UDP packets to {machine.address} came back"
-            + (f": {done.stderr.strip()}" if done.stderr else ""),
-            f"The UDP ports {VXLAN_PORT} and {ECHO_PORT} must be open between the machines.",
-        )
-    return samples
+def samples_of(text: str, machine: str, when: str, origin: str = HERE, ahead_ns: int = 0) -> list[Sample]:
+    """Those of ``ncp-far measure``, a line each; of another machine than this, whose clock is so much ahead."""
+    whole = (line for line in text.splitlines() if line.startswith("{") and line.endswith("}"))
+    return [sample_of(json.loads(line), machine, when, origin, ahead_ns) for line in whole]
 
 
-def carries(program: Path, machine: Machine, key: int, mtu: int) -> bool:
-    """Whether packets of so many bytes get there and back in one piece."""
-    options = ("--packets", "5", "--interval", "20ms", "--mtu", str(mtu))
-    done = subprocess.run(
-        measuring(program, machine, key, *options), capture_output=True, text=True, timeout=60, check=False
-    )
-    return not done.returncode and any(not one.lost for one in _read(done.stdout, machine.name, "before"))
+def sample_of(said: Mapping[str, int], machine: str, when: str, origin: str = HERE, ahead_ns: int = 0) -> Sample:
+    """One of them."""
+    numbers = {key: int(said[key]) for key in NUMBERS}
+    numbers["sent_unix_ns"] -= ahead_ns
+    return Sample(machine, when, lost=bool(said["lost"]), origin=origin, **numbers)
 
 
-class Watch:
-    """Measures the way to a machine all through a run."""
-
-    def __init__(self, program: Path, machine: Machine, key: int, folder: Path) -> None:
-        self.machine, self._file = machine, folder / f"underlay-{machine.name}.jsonl"
-        command = measuring(program, machine, key, "--interval", f"{DURING_INTERVAL_MS}ms")
-        self._process = Supervised.start(f"underlay to {machine.name}", command, self._file)
-
-    def failure(self) -> str | None:
-        """How it ended by itself, or None."""
-        return self._process.failure()
-
-    def stop(self) -> None:
-        """End it."""
-        if not self._process.has_ended():
-            self._process.stop()
-
-    def samples(self) -> list[Sample]:
-        """All that it found."""
-        return _read(self._file.read_text(), self.machine.name, "during")
+def ways_of(plan: Plan) -> dict[Way, bool]:
+    """Those that have to be measured in a run, and whether frames of links take them; to each machine there is one
+    from here, for its clock."""
+    place, middles = plan.get("place", {}), plan.get("middles", {})
+    taken = [way for link in plan["links"] for way in ways_below(link, place, middles.get(link["name"], HERE))]
+    ways = [*((HERE, machine) for machine in place.values()), *taken]
+    return {way: way in taken for way in ways}
 
 
-def _read(text: str, machine: str, when: str) -> list[Sample]:
-    found = []
-    for line in text.splitlines():
-        if not (line.startswith("{") and line.endswith("}")):
-            continue
-        said = json.loads(line)
-        found.append(
-            Sample(
-                machine,
-                when,
-                said["sent_unix_ns"],
-                said["lost"],
-                said["rtt_ns"],
-                said["offset_ns"],
-                said["idle"],
-                said["cpu"],
-            )
-        )
-    return found
+def span_of(events: list[Event]) -> tuple[int, int] | None:
+    """When the transfer was on, in Unix nanoseconds; None where the telemetry does not tell."""
+    start, ends = start_of(events), [one.t_ns for one in events if one.kind == "transfer_end"]
+    return None if start is None or not ends else (start, max(ends))
 
 
-def with_underlay(plan: Plan, samples: Sequence[Sample], trust: Trust) -> Trust:
-    """A run's trust, less what the ways to the machines with its hosts, and their clocks, take of it."""
-    machines = dict.fromkeys(plan.get("place", {}).values())
-    reasons = [*trust.reasons, *judge_underlay(plan["limits"], machines, samples)]
+def with_underlay(plan: Plan, samples: Sequence[Sample], trust: Trust, span: tuple[int, int] | None) -> Trust:
+    """A run's trust, less what the ways between the machines with its hosts, and their clocks, take of it. ``span``:
+    when the transfer was on."""
+    reasons = [*trust.reasons, *judge_underlay(plan["limits"], ways_of(plan), samples, span)]
     return Trust(trusted=not reasons, reasons=reasons)
 
 
-def judge_underlay(limits: Limits, machines: Iterable[str], samples: Sequence[Sample]) -> list[str]:
-    """Why links over the underlay, and times of the other machines, are not to be trusted, a line each."""
-    return [
-        reason
-        for machine in machines
-        for reason in _of_machine(limits, machine, [one for one in samples if one.machine == machine])
-    ]
+def judge_underlay(
+    limits: Limits, ways: Mapping[Way, bool], samples: Iterable[Sample], span: tuple[int, int] | None = None
+) -> list[str]:
+    """Why links over the underlay, and times of the other machines, are not to be trusted, a line each. ``ways``: as
+    :func:`ways_of` has them."""
+    of_way: dict[Way, list[Sample]] = {way: [] for way in ways}
+    for one in samples:
+        of_way.setdefault(one.way, []).append(one)
+    reasons = []
+    for way, frames in ways.items():
+        if unknown := _unknown(way, of_way[way], span):
+            reasons.append(unknown)
+            continue
+        if frames:
+            reasons += _of_frames(limits, way, of_way[way])
+        if way[0] == HERE:
+            reasons += _of_machine(limits, way[1], of_way[way])
+    return reasons
 
 
-def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list[str]:
-    where = f"underlay to {machine}"
-    parts = {when: [one for one in samples if one.when == when] for when in ("before", "during")}
-    for when, part in parts.items():
+def _parts(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
+    """Before the run, and during it."""
+    return [one for one in samples if one.when == "before"], [one for one in samples if one.when == "during"]
+
+
+def _unknown(way: Way, samples: Sequence[Sample], span: tuple[int, int] | None) -> str:
+    """Why nothing can be said of it; "" where it was measured all through."""
+    where = f"underlay {in_words(way)}"
+    before, during = _parts(samples)
+    for when, part in (("before", before), ("during", during)):
         if sum(not one.lost for one in part) < LEAST_SAMPLES:
-            return [f"{where}: too few packets came back {when} the run to know it ({len(part)} were sent)"]
-    begun, on = of(parts["before"]), of(parts["during"])
+            return f"{where}: too few packets came back {when} the run to know it ({len(part)} were sent)"
+    if span is None:
+        return ""
+    start, end = span
+    sent = [start, *sorted(one.sent_unix_ns for one in during if start < one.sent_unix_ns < end), end]
+    longest_ns, from_ns = max((b - a, a) for a, b in pairwise(sent))
+    if longest_ns <= UNMEASURED_S * 1e9:
+        return ""
+    begun_s = (from_ns - start) / 1e9
+    return f"{where}: it was not measured for {longest_ns / 1e9:.1f} s of the transfer, from {begun_s:.1f} s on"
+
+
+def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> list[str]:
+    """What it did to the frames of links, beyond what is subtracted."""
+    where = f"underlay {in_words(way)}"
+    before, during = _parts(samples)
+    begun, on = of(before), of(during)
     reasons = []
     if (lost := begun.lost + on.lost) > MOST_LOST:
         reasons.append(
-            f"{where}: it lost {lost} of {len(samples)} packets, for up to {_longest_gap_s(parts['during']):.1f} s, "
+            f"{where}: it lost {lost} of {len(samples)} packets, for up to {_longest_gap_s(during):.1f} s, "
             "which nobody asked for"
         )
     if (change_ms := on.one_way_ms - begun.one_way_ms) and abs(change_ms) > limits["delay_error_ms"]:
@@ -191,7 +187,13 @@ def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list
         reasons.append(
             f"{where}: 1% of the packets came more than {late_ms:.2f} ms late (limit {limits['lateness_p99_ms']:g} ms)"
         )
-    if (idle := idle_share(parts["during"])) is None:
+    return reasons
+
+
+def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list[str]:
+    """What it had left of its CPU time, and how well its clock is known."""
+    reasons = []
+    if (idle := idle_share(_parts(samples)[1])) is None:
         reasons.append(f"{machine} does not tell its CPU time, so it may have been starved")
     elif idle < limits["cpu_idle"]:
         reasons.append(f"{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limits['cpu_idle']:.0%})")
@@ -205,8 +207,8 @@ def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list
 
 
 def clock_uncertainty_ms(samples: Sequence[Sample]) -> float:
-    """What the times of a machine may be off for, all through the run: the asymmetry of the ways, and what its clock
-    has drifted, or was set, since it was looked at before."""
+    """What the times of a machine may be off for, all through the run, by samples from here: the asymmetry of the
+    ways, and what its clock has drifted, or was set, since it was looked at before."""
     begun = of([one for one in samples if one.when == "before"])
     drift_ns = max(
         (
@@ -244,6 +246,12 @@ def read(path: Path) -> list[Sample]:
     """Its rows; raises OSError, KeyError or ValueError where it is none."""
     with path.open(newline="", encoding="utf-8") as file:
         return [
-            Sample(row["machine"], row["when"], lost=row["lost"] == "1", **{key: int(row[key]) for key in NUMBERS})
+            Sample(
+                row["machine"],
+                row["when"],
+                lost=row["lost"] == "1",
+                origin=row.get("origin") or HERE,
+                **{key: int(row[key]) for key in NUMBERS},
+            )
             for row in csv.DictReader(file)
         ]

@@ -333,7 +333,9 @@ class Sections(TypedDict, total=False):
     program: Program
     traces: Traces
     place: dict[str, str]
-    """The machine of each host that is on another one than the links' middle."""
+    """The machine of each host that is on another one than that which leads the run."""
+    middles: dict[str, str]
+    """Likewise of each link's middle. Not in plans of before, where all were there."""
 
 
 class Plan(Sections):

@@ -12,7 +12,7 @@ from testbed.errors import BadInput
 from testbed.plan import model, traffic
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
-from testbed.plan.place import placed
+from testbed.plan.place import middles, placed
 from testbed.plan.read import valid
 from testbed.plan.resolved import Topology
 from testbed.plan.sent import traffic_of
@@ -112,6 +112,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         where = placed(str(loaded.path), hosts, plan["links"], choices.machines, scenario.place)
         if far := {host: machine for host, machine in where.items() if choices.machines[machine]}:
             plan["place"] = far
+            if there := middles(plan["links"], far):
+                plan["middles"] = there
     return valid(plan, str(loaded.path))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
-from testbed.plan.place import far_ends
+from testbed.plan.place import HERE, machines_of
 from testbed.plan.resolve import expected_transfer_s
 from topologies.link import Link
 
@@ -49,12 +49,25 @@ def _placed(plan: Plan) -> list[str]:
     names = [node["name"] for node in (*plan["hosts"], *plan["nodes"])]
     here = [name for name in names if name not in place]
     on = {machine: [host for host in names if place.get(host) == machine] for machine in place.values()}
-    crossing = [link["name"] for link in plan["links"] if far_ends(link, place)]
+    crossing = [link["name"] for link in plan["links"] if len(set(machines_of(link, place))) > 1]
     return [
         *(f"{', '.join(hosts)} on {machine}" for machine, hosts in on.items()),
-        ", ".join([*here, "the middle of every link"]) + " here",
-        f"between the machines: {', '.join(crossing)}",
+        *([", ".join(here) + " here"] if here else []),
+        f"between the machines: {', '.join(crossing) or 'no link'} (cut where the delay is long)",
+        f"middles of links: {_middles(plan)} (balanced over the machines of their ends)",
     ]
+
+
+def _middles(plan: Plan) -> str:
+    """What each machine has of them."""
+    where: dict[str, list[Link]] = {}
+    for link in plan["links"]:
+        where.setdefault(plan.get("middles", {}).get(link["name"], HERE), []).append(link)
+    return "; ".join(
+        f"{', '.join(link['name'] for link in links)} {f'on {machine}' if machine else 'here'}, "
+        f"{sum(link['rate_pps'] for link in links):g} packets/s"
+        for machine, links in sorted(where.items())
+    )
 
 
 def _link(plan: Plan, link: Link) -> str:

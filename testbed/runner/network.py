@@ -36,7 +36,12 @@ class Elsewhere(Protocol):
 
     @property
     def tunnels(self) -> Mapping[str, Tunnel]:
-        """Of their links' ends, by the interface of the middle."""
+        """Of links with an end or the middle there, by the interface here, a host's or the middle's."""
+        ...
+
+    @property
+    def absent(self) -> Collection[str]:
+        """The interfaces of middles that are there."""
         ...
 
     def build(self, tcp: HostsTcp) -> None:
@@ -55,17 +60,22 @@ class Elsewhere(Protocol):
         ...
 
 
+class RelayedMiddle(Middle, Ending, Protocol):
+    """By the relay, or several of it."""
+
+
 class Network:
     """What Mininet built for one run. ``pids`` are the processes whose namespaces are the hosts'."""
 
     def __init__(
-        self, plan: Plan, relay: RelayMiddle | None, tcp: HostsTcp, elsewhere: Elsewhere | None = None
+        self, plan: Plan, relay: RelayedMiddle | None, tcp: HostsTcp, elsewhere: Elsewhere | None = None
     ) -> None:
         self.plan = plan
         self.links = plan["links"]
         self.elsewhere, self._tcp = elsewhere, tcp
-        tunnels = elsewhere.tunnels if elsewhere else {}
-        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls, tunnels)
+        tunnels, absent = (elsewhere.tunnels, elsewhere.absent) if elsewhere else ({}, ())
+        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls, tunnels, absent)
+        self._relay = relay
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
 
@@ -141,7 +151,7 @@ class Network:
 
     def programs(self) -> list[Ending]:
         """What runs for it beside the kernel."""
-        return [self.middle] if isinstance(self.middle, RelayMiddle) else []
+        return [self._relay] if self._relay else []
 
     def tear_down(self) -> None:
         """Stop the middle and Mininet and delete the fabric; each step is tried whatever became of the others."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from testbed.plan.model import Plan
+from testbed.plan.place import HERE
 from testbed.runner import cross_traffic
 from topologies.link import Link, shaped_at_hosts
 from topologies.netem_middle import shaping_interface
@@ -15,11 +16,17 @@ TCP_INTERVAL_MS = 50
 
 
 def watch_list(
-    plan: Plan, namespaces: Mapping[str, str], fabric: str | None, sockets: Iterable[Mapping[str, str]]
+    plan: Plan,
+    namespaces: Mapping[str, str],
+    fabric: str | None,
+    sockets: Iterable[Mapping[str, str]],
+    machine: str = HERE,
 ) -> dict[str, Any]:
-    """The document; ``namespaces`` are paths by host, ``fabric`` that of the links' middle (None: of hosts alone),
-    ``sockets`` the ends of what the plan's traffic sends. What is at other hosts is left out."""
-    links = plan["links"]
+    """The document; ``namespaces`` are paths by host, ``fabric`` that of the middles of links (None: of hosts alone)
+    on the ``machine``, ``sockets`` the ends of what the plan's traffic sends. What is at other hosts and machines is
+    left out."""
+    links, elsewhere = plan["links"], plan.get("middles", {})
+    own = {link["name"] for link in links if elsewhere.get(link["name"], HERE) == machine}
     by_netem = plan["middle"] == "netem"
     watched = dict(namespaces) if fabric is None else {**namespaces, FABRIC: fabric}
     return {
@@ -28,7 +35,12 @@ def watch_list(
         "interval_ms": plan["telemetry"]["interval_ms"],
         "tcp_interval_ms": TCP_INTERVAL_MS,
         "namespaces": watched,
-        "interfaces": [end for link in links for end in _interfaces(link, by_netem=by_netem) if end["host"] in watched],
+        "interfaces": [
+            end
+            for link in links
+            for end in _interfaces(link, by_netem=by_netem)
+            if end["host"] in watched and (end["host"] != FABRIC or link["name"] in own)
+        ],
         "netem": [way for link in links for way in _netem(link)] if by_netem else [],
         "sockets": [end for end in (*sockets, *cross_traffic.sockets(plan)) if end["host"] in watched],
     }

@@ -32,7 +32,13 @@ def inventory(tmp_path: Path) -> str:
 def test_the_plan_tells_which_host_is_where(inventory: str) -> None:
     code, text = said("--hosts", inventory, "--engine", "mininet")
     assert code == 0, text
-    for line in ("h1 on m1", "h2 on m2", "the middle of every link here", "between the machines: fast, slow"):
+    for line in (
+        "h1 on m1",
+        "h2 on m2",
+        "between the machines: fast, slow (cut where the delay is long)",
+        "middles of links: fast on m1, 1024 packets/s; slow on m2, 128 packets/s "
+        "(balanced over the machines of their ends)",
+    ):
         assert f"  place      {line}\n" in text
 
 

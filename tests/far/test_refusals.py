@@ -7,7 +7,7 @@ import pytest
 from testbed.far.refusals import refusals, too_short
 from testbed.far.underlay import Underlay
 
-WAY = Underlay("m1", 200, 0, 5.0, 5.5, 4.9, 0)
+WAYS = {("", "m1"): Underlay("m1", 200, 0, 5.0, 5.5, 4.9, 0)}
 
 
 def plan(**changes: Any) -> Any:
@@ -56,17 +56,29 @@ def test_nothing_is_refused_that_can_be_carried() -> None:
 
 
 def test_a_link_that_is_shorter_than_what_is_below_it_is_named() -> None:
-    assert too_short(plan(), {"m1": WAY}) == []
+    assert too_short(plan(), WAYS) == []
     links = plan()["links"]
-    (said,) = too_short(plan(links=[{**links[0], "delay_ms": 10.9}]), {"m1": WAY})
+    (said,) = too_short(plan(links=[{**links[0], "delay_ms": 10.9}]), WAYS)
     assert said == (
-        "link fast: delay 10.9 ms is shorter than the way to m1 and m1 below it, which takes up to 11.00 ms (p99)"
+        "link fast: delay 10.9 ms is shorter than the way to m1 and to m1 below it, which takes up to 11.00 ms (p99)"
     )
-    assert too_short(plan(place={"h1": "m1"}, links=[{**links[0], "delay_ms": 10.9}]), {"m1": WAY}) == []
-    assert too_short(plan(links=[{**links[0], "jitter_ms": 40.0}]), {"m1": WAY}), "at its shortest"
+    assert too_short(plan(place={"h1": "m1"}, links=[{**links[0], "delay_ms": 10.9}]), WAYS) == []
+    assert too_short(plan(links=[{**links[0], "jitter_ms": 40.0}]), WAYS), "at its shortest"
+
+
+def test_what_is_below_a_link_is_between_the_machines_of_its_ends() -> None:
+    """Not the way to the machine that leads the run, which its frames don't take."""
+    own = {"place": {"h1": "m1", "h2": "m2"}, "middles": {"fast": "m2"}}
+    ways = {**WAYS, ("", "m2"): WAYS["", "m1"], ("m1", "m2"): Underlay("m2", 200, 0, 1.0, 1.5, 0.9, 0, "m1")}
+    links = plan()["links"]
+    assert too_short(plan(links=[{**links[0], "delay_ms": 1.5}], **own), ways) == []
+    (said,) = too_short(plan(links=[{**links[0], "delay_ms": 1.4}], **own), ways)
+    assert "is shorter than the way between m1 and m2 below it, which takes up to 1.50 ms (p99)" in said
+    on_one = {"place": {"h1": "m1", "h2": "m1"}, "middles": {"fast": "m1"}}
+    assert too_short(plan(links=[{**links[0], "delay_ms": 0.0}], **on_one), ways) == [], "nothing is below it"
 
 
 def test_nor_may_an_event_make_it_so() -> None:
     event = {"kind": "set", "link": "fast", "at_s": 7.0, "properties": {"delay_ms": 2.0}}
-    (said,) = too_short(plan(timeline=[event]), {"m1": WAY})
+    (said,) = too_short(plan(timeline=[event]), WAYS)
     assert said.startswith("link fast: delay at 7 s 2 ms is shorter")

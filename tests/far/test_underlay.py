@@ -13,8 +13,9 @@ from tests.sabotage.catalogue.machine import quiet_way
 LIMITS: Any = {"delay_error_ms": 1.0, "lateness_p99_ms": 2.0, "cpu_idle": 0.05}
 
 
-def judged(samples: list[Sample], machines: tuple[str, ...] = ("m1",)) -> list[str]:
-    return underlay.judge_underlay(LIMITS, machines, samples)
+def judged(samples: list[Sample], ways: Any = None, span: tuple[int, int] | None = None) -> list[str]:
+    """``ways``: by default that to m1, which frames take."""
+    return underlay.judge_underlay(LIMITS, ways or {("", "m1"): True}, samples, span)
 
 
 def changed(part: slice, **changes: Any) -> list[Sample]:
@@ -63,8 +64,76 @@ def test_what_takes_trust_is_said_with_figures(samples: list[Sample], said: str)
 
 
 def test_each_machine_with_hosts_must_have_been_measured() -> None:
-    (reason,) = judged(quiet_way(), ("m1", "m2"))
+    (reason,) = judged(quiet_way(), {("", "m1"): True, ("", "m2"): False})
     assert reason.startswith("underlay to m2: too few packets came back")
+
+
+def between(**changes: Any) -> list[Sample]:
+    """The way from m1 to m2 beside that to m1, and the first changed for 2 s."""
+    samples = [replace(one, machine="m2", origin="m1") for one in quiet_way()]
+    samples[200:240] = [replace(one, **changes) for one in samples[200:240]]
+    return quiet_way() + samples
+
+
+BETWEEN = {("", "m1"): False, ("m1", "m2"): True}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lost": True}, "underlay between m1 and m2: it lost 40 of 400 packets, for up to 2.0 s"),
+        ({"rtt_ns": 30_000_000}, "underlay between m1 and m2: 1% of the packets came more than 9.95 ms late"),
+    ],
+)
+def test_a_way_between_two_other_machines_is_judged_by_its_own_packets(changes: dict[str, Any], said: str) -> None:
+    (reason,) = judged(between(**changes), BETWEEN)
+    assert said in reason
+    assert judged(between(), BETWEEN) == []
+    assert "between m1 and m2: too few packets came back before" in judged(quiet_way(), BETWEEN)[0]
+
+
+def test_clocks_and_load_are_told_by_the_ways_from_here() -> None:
+    assert judged(between(offset_ns=0, idle=0, cpu=0), BETWEEN) == []
+
+
+def test_a_way_that_no_frame_takes_may_lose_packets() -> None:
+    lossy = changed(slice(200, 240), lost=True)
+    assert judged(lossy, {("", "m1"): False}) == []
+    assert judged([replace(one, lost=True) for one in lossy], {("", "m1"): False}), "but not all of them"
+
+
+def test_the_ways_of_a_run_are_those_of_its_frames_and_clocks() -> None:
+    link = {"name": "fast", "a": {"host": "h1"}, "b": {"host": "h2"}}
+    plan: Any = {"place": {"h1": "m1", "h2": "m2"}, "links": [link]}
+    assert underlay.ways_of(plan) == {("", "m1"): True, ("", "m2"): True}, "its middle is here"
+    plan["middles"] = {"fast": "m2"}
+    assert underlay.ways_of(plan) == {("", "m1"): False, ("", "m2"): False, ("m1", "m2"): True}
+    plan["place"] = {"h2": "m2"}
+    assert underlay.ways_of(plan) == {("", "m2"): True}
+
+
+DURING = [one.sent_unix_ns for one in quiet_way() if one.when == "during"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (slice(0, 250), "it was not measured for 7.5 s of the transfer, from 7.5 s on"),
+        (slice(250, 400), "it was not measured for 7.5 s of the transfer, from 0.0 s on"),
+    ],
+)
+def test_samples_span_the_transfer(kept: slice, said: str) -> None:
+    """Half of a file is not all of a run, however many samples it has."""
+    span = (DURING[0], DURING[-1])
+    before = [one for one in quiet_way() if one.when == "before"]
+    half = before + [one for one in quiet_way()[kept] if one.when == "during"]
+    assert judged(half) == []
+    (reason,) = judged(half, span=span)
+    assert said in reason
+    assert judged(quiet_way(), span=span) == []
+    gap = [one for one in quiet_way() if not span[0] + 3e9 < one.sent_unix_ns < span[0] + 5e9]
+    assert "from 3.0 s on" in judged(gap, span=span)[0]
+    assert "it lost" in judged(changed(slice(200, 240), lost=True), span=span)[0], "a lost packet was sent"
 
 
 def test_one_lost_packet_is_the_machines_affair() -> None:
@@ -81,3 +150,19 @@ def test_the_file_keeps_it_all(tmp_path: Path) -> None:
     samples = changed(slice(200, 240), lost=True)
     underlay.write(samples, tmp_path / underlay.FILE)
     assert underlay.read(tmp_path / underlay.FILE) == samples
+
+
+def test_a_file_of_before_tells_of_ways_from_here(tmp_path: Path) -> None:
+    file = tmp_path / underlay.FILE
+    underlay.write(quiet_way(), file)
+    file.write_text("".join(line.rpartition(",")[0] + "\n" for line in file.read_text().splitlines()))
+    assert file.read_text().startswith("machine,when,sent_unix_ns,lost,rtt_ns,offset_ns,idle,cpu\n")
+    assert underlay.read(file) == quiet_way()
+    underlay.write(between(), file)
+    assert underlay.read(file) == between()
+
+
+def test_what_another_machine_measured_is_on_this_ones_clock() -> None:
+    line = '{"number":1,"sent_unix_ns":1100,"lost":false,"rtt_ns":7,"offset_ns":-2,"idle":3,"cpu":4}'
+    (found,) = underlay.samples_of(f"{line}\n{line[:30]}", "m2", "during", "m1", 100)
+    assert found == Sample("m2", "during", 1000, lost=False, rtt_ns=7, offset_ns=-2, idle=3, cpu=4, origin="m1")

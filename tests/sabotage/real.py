@@ -10,6 +10,7 @@ import csv
 import json
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,18 @@ def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Tr
     if told["underlay"] is not None:
         plan["place"] = {plan["hosts"][-1]["name"]: ELSEWHERE}
         (folder / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+        span = underlay.span_of(FromFile(folder / "telemetry.lp").events())
+        assert span is not None
+        told["underlay"] = _during(span[0], told["underlay"])
         underlay.write(told["underlay"], folder / underlay.FILE)
-        trust = underlay.with_underlay(plan, told["underlay"], trust)
+        trust = underlay.with_underlay(plan, told["underlay"], trust, span)
     return trust, facts
+
+
+def _during(start_ns: int, samples: list[underlay.Sample]) -> list[underlay.Sample]:
+    """At the times of this run: the first of those that were taken during it when the transfer starts."""
+    by_ns = start_ns - min(one.sent_unix_ns for one in samples if one.when == "during")
+    return [replace(one, sent_unix_ns=one.sent_unix_ns + by_ns) for one in samples]
 
 
 def _honest(plan: Any) -> Told:

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"ncp-testbed/far/echo"
@@ -21,6 +22,7 @@ import (
 
 const usage = `usage: ncp-far serve --dir DIR --listen ADDRESS:PORT --key N
        ncp-far measure --to ADDRESS:PORT --key N [--packets N] [--interval T] [--timeout T] [--mtu BYTES]
+       ncp-far runs
        ncp-far forget RUN`
 
 // folder is that of all runs on a machine, whose /run is at /machine/run.
@@ -42,6 +44,8 @@ func run(arguments []string) int {
 		return runServe(ctx, arguments[1:])
 	case "measure":
 		return runMeasure(ctx, arguments[1:])
+	case "runs":
+		return runRuns(arguments[1:])
 	case "forget":
 		return runForget(arguments[1:])
 	}
@@ -93,6 +97,22 @@ func runMeasure(ctx context.Context, arguments []string) int {
 	}
 	if err != nil {
 		return program.Failed(err)
+	}
+	return program.ExitDone
+}
+
+// runRuns prints each run that has a folder, and the machine that leads it.
+func runRuns(arguments []string) int {
+	if len(arguments) > 0 {
+		return program.BadInput(usage)
+	}
+	found, err := os.ReadDir(folder)
+	if err != nil && !os.IsNotExist(err) {
+		return program.Failed(err)
+	}
+	for _, run := range found {
+		lead, _ := os.ReadFile(filepath.Join(folder, run.Name(), "lead")) // of a run that had not got so far there is none
+		fmt.Println(run.Name(), strings.TrimSpace(string(lead)))
 	}
 	return program.ExitDone
 }

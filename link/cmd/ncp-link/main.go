@@ -13,7 +13,7 @@ import (
 	"ncp-testbed/program"
 )
 
-const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE]
+const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE] [--wait T]
        ncp-link probe --plan FILE --netns HOST=PATH ... [--far HOST=SOCKET,OFFSET_NS ...] [--seconds N]
        ncp-link echo --from NETNS=ADDRESS --to ADDRESS [--count N] [--spacing T] [--wait T]
        ncp-link stream --from NETNS=ADDRESS --to NETNS=ADDRESS [--ip-bytes N] [--pps R] [--packets N] [--for T]

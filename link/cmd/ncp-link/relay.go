@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ncp-testbed/link/plan"
 	"ncp-testbed/link/relay"
 	"ncp-testbed/program"
@@ -21,6 +23,7 @@ func runRelay(arguments []string) error {
 	planPath := flags.String("plan", "", "")
 	directory := flags.String("dir", "", "")
 	control := flags.String("control", "", "")
+	wait := flags.Duration("wait", 0, "")
 	credentials := flags.String("credentials", "", "")
 	if err := parse(flags, arguments, "plan", "dir"); err != nil {
 		return err
@@ -36,14 +39,14 @@ func runRelay(arguments []string) error {
 	if err != nil {
 		return badInput{err}
 	}
-	return forward(p, *directory, *control, login)
+	return forward(p, *directory, *control, login, *wait)
 }
 
 // drainTime is how long InfluxDB may take for the last points when the relay has ended.
 const drainTime = 5 * time.Second
 
-// forward relays frames until SIGTERM or SIGINT.
-func forward(p *plan.Plan, directory, control string, login *telemetry.Credentials) error {
+// forward relays frames until SIGTERM or SIGINT, from when the interfaces are there, for which it waits.
+func forward(p *plan.Plan, directory, control string, login *telemetry.Credentials, wait time.Duration) error {
 	ended, stop := program.UntilSignal()
 	defer stop()
 
@@ -51,6 +54,9 @@ func forward(p *plan.Plan, directory, control string, login *telemetry.Credentia
 	spool, err := telemetry.OpenSpool(spoolPath)
 	if err != nil {
 		return badInput{fmt.Errorf("--dir: %w", err)}
+	}
+	if err := relay.Await(ended, p.Links, wait); err != nil {
+		return err
 	}
 	r, err := relay.Open(p.Links, warn)
 	if err != nil {
@@ -82,7 +88,7 @@ func forward(p *plan.Plan, directory, control string, login *telemetry.Credentia
 	}
 	err = errors.Join(err, <-metered, spool.Close())
 	result := relay.Result{
-		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), Granted: r.Granted(),
+		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), CPUSeconds: cpuSeconds(), Granted: r.Granted(),
 		RingDrops: r.RingDrops(), Links: meter.Results(), Changes: r.Changes(),
 	}
 	if pusher != nil {
@@ -90,6 +96,15 @@ func forward(p *plan.Plan, directory, control string, login *telemetry.Credentia
 		result.Telemetry = &counts
 	}
 	return errors.Join(err, result.Write(directory))
+}
+
+// cpuSeconds is what this process has taken of the machine's CPU time.
+func cpuSeconds() float64 {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
 }
 
 func warn(format string, arguments ...any) {

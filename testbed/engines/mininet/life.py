@@ -28,7 +28,7 @@ from testbed.runner.cross_traffic import Iperf3
 from testbed.runner.endings import end_together
 from testbed.runner.interrupts import Interrupted, interruptible, uninterruptible
 from testbed.runner.live_target import LiveTarget
-from testbed.runner.network import Network, relay_middle
+from testbed.runner.network import Network, RelayedMiddle, relay_middle
 from testbed.runner.on_one_clock import OnOneClock, announce
 from testbed.runner.processes import AGENT_UID
 from testbed.runner.progress import Progress
@@ -37,7 +37,7 @@ from testbed.runner.timeline import Timeline
 from testbed.runner.transfer import await_ready
 from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.kept import Kept, keep
-from testbed.series import FromInflux
+from testbed.series import FromFile, FromInflux
 
 if TYPE_CHECKING:
     from testbed.far.hosts import FarHosts
@@ -221,8 +221,9 @@ class EmulatedRun:
             if step_s:
                 self.provenance["clock_step_s"] = step_s
             trust = trust_of_run(self.plan, self._relay_result(), qdiscs, spans, step_s)
-            trust = self._far.trust(trust) if self._far else trust
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
+            if self._far:
+                trust = self._far.trust(trust, FromFile(self.folder / "telemetry.lp").events())
             counts = telemetry.Counts(merged, self._stored_points(endpoint))
             step.note = f"{counts.in_file} points in the file"
             if counts.in_database is not None:
@@ -255,16 +256,16 @@ class EmulatedRun:
                 first.setdefault(place.host, container)
             elsewhere = self._far.names if self._far else ()
             pids = {host: container.pid for host, container in first.items() if host not in elsewhere}
-        relay = None
+        relay: RelayedMiddle | None = None
         if self.plan["middle"] == "relay":
-            (self.spools / "relay").mkdir()
-            relay = relay_middle(
-                self.plan,
-                self._far.write_relay_plan(self.folder / "relay-plan.json") if self._far else self.plan_file,
-                self.binaries["ncp-link"],
-                self.spools / "relay",
-                credentials,
-                self.logs / "relay.log",
+            own = self.spools / "relay"
+            own.mkdir()
+            relay = (
+                self._far.middle(own, credentials)
+                if self._far
+                else relay_middle(
+                    self.plan, self.plan_file, self.binaries["ncp-link"], own, credentials, self.logs / "relay.log"
+                )
             )
         network = Network(self.plan, relay, self.traffic.hosts_tcp(self.plan), self._far)
         parts.callback(network.tear_down)

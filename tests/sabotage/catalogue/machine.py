@@ -91,6 +91,11 @@ def _underlay(**changes: Any) -> Callable[[Told], None]:
     return change
 
 
+def _half_of_underlay(told: Told) -> None:
+    """Its second half is cut off."""
+    told["underlay"] = quiet_way()[:180]
+
+
 def _real(name: str, of: str, imitates: str, change: Callable[[Told], None], **more: Any) -> Entry:
     return Entry(name, of, imitates, real=change, **{"expected": "untrusted", **more})
 
@@ -144,6 +149,12 @@ ENTRIES = (
     ),
     _real("control-elsewhere", "control", "nothing, of a run with a host elsewhere", _underlay(), expected="pass"),
     _real("underlay-lost", "trust", "a network between machines that is gone for 2 s", _underlay(lost=True)),
+    _real(
+        "underlay-half",
+        "trust",
+        "samples of that network for the first 4 s of a run, and none of the rest",
+        _half_of_underlay,
+    ),
     _real(
         "clock-elsewhere-set",
         "trust",

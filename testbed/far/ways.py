@@ -1,0 +1,113 @@
+"""The ways between machines: measured before a run, and all through it, by the machine at one end."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import CannotRun
+from testbed.far import underlay
+from testbed.far.machine import ECHO_PORT, VXLAN_PORT, Machine
+from testbed.far.underlay import LEAST_SAMPLES, Sample
+from testbed.plan.place import HERE, Way
+from testbed.runner.processes import Supervised
+from topologies.commands import dies_with_us
+
+BEFORE_PACKETS, BEFORE_INTERVAL_MS = 200, 10
+DURING_INTERVAL_MS = 50
+VXLAN_BYTES = 50
+"""What a frame of a link is longer on the way: Ethernet, IPv4, UDP and VXLAN headers."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One way, and who measures it: ``origin``, or this machine where that is None."""
+
+    origin: Machine | None
+    machine: Machine
+    program: Path
+    key: int
+
+    @property
+    def way(self) -> Way:
+        """Between which machines."""
+        return (self.origin.name if self.origin else HERE, self.machine.name)
+
+    @property
+    def file(self) -> str:
+        """What another machine writes its samples to, in the run's folder there."""
+        return f"underlay-{self.machine.name}.jsonl"
+
+    def before(self) -> list[Sample]:
+        """Measure it for 2 s; raises :class:`CannotRun` where there is none."""
+        samples, said = self._packets(BEFORE_PACKETS, BEFORE_INTERVAL_MS)
+        came = sum(not one.lost for one in samples)
+        if came < LEAST_SAMPLES:
+            sender = f" from {self.origin.name}" if self.origin else ""
+            raise CannotRun(
+                f"{self.machine.name}: {came} of {len(samples)} UDP packets{sender} to {self.machine.address} came back"
+                + (f": {said}" if said else ""),
+                f"The UDP ports {VXLAN_PORT} and {ECHO_PORT} must be open between the machines.",
+            )
+        return samples
+
+    def carries(self, mtu: int) -> bool:
+        """Whether packets of so many bytes get there and back in one piece."""
+        samples, _ = self._packets(5, 20, mtu)
+        return any(not one.lost for one in samples)
+
+    def _packets(self, number: int, interval_ms: int, mtu: int = 0) -> tuple[list[Sample], str]:
+        """Samples, and what else was said."""
+        if self.origin:
+            asked = {**self._asked(interval_ms), "packets": number, "mtu": mtu}
+            said = self.origin.ask("POST", "/measure", asked)
+            at = (self.machine.name, "before", self.origin.name, self.origin.ahead_ns)
+            return [underlay.sample_of(one, *at) for one in said], ""
+        options = ("--packets", str(number), "--interval", f"{interval_ms}ms", "--mtu", str(mtu))
+        done = subprocess.run(self._command(*options), capture_output=True, text=True, timeout=60, check=False)
+        return underlay.samples_of(done.stdout, self.machine.name, "before"), done.stderr.strip()
+
+    def _asked(self, interval_ms: int) -> dict[str, Any]:
+        return {"to": f"{self.machine.address}:{ECHO_PORT}", "key": self.key, "interval_ms": interval_ms}
+
+    def _command(self, *options: str) -> list[str]:
+        to = f"{self.machine.address}:{ECHO_PORT}"
+        return dies_with_us([str(self.program), "measure", "--to", to, "--key", str(self.key), *options])
+
+    def watch(self, folder: Path) -> Watch:
+        """Measure it from now on; the samples are, or are brought to, the ``folder``."""
+        file = folder / f"underlay-{'-'.join(filter(None, self.way))}.jsonl"
+        if self.origin:
+            self.origin.ask("POST", "/watch", {**self._asked(DURING_INTERVAL_MS), "file": self.file})
+            return Watch(self, file, None)
+        command = self._command("--interval", f"{DURING_INTERVAL_MS}ms")
+        return Watch(self, file, Supervised.start(f"underlay to {self.machine.name}", command, file))
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A way that is measured all through a run."""
+
+    measured: Measured
+    file: Path
+    process: Supervised | None
+    """None: another machine does, which is told to end with all of its."""
+
+    def failure(self) -> str | None:
+        """How it ended by itself, or None."""
+        return self.process.failure() if self.process else None
+
+    def stop(self) -> None:
+        """End it, if it is this machine's."""
+        if self.process and not self.process.has_ended():
+            self.process.stop()
+
+    def samples(self) -> list[Sample]:
+        """All that it found."""
+        if not self.file.exists():
+            return []
+        origin, name = self.measured.origin, self.measured.machine.name
+        more = (origin.name, origin.ahead_ns) if origin else ()
+        return underlay.samples_of(self.file.read_text(), name, "during", *more)
