@@ -11,49 +11,39 @@ from tests.cluster.picture import OURS, THEIRS, arrow, box
 
 OUT = Path(__file__).resolve().parents[2] / "docs" / "images" / "hosts.svg"
 TITLE = (
-    "Hosts h1 and h2 are containers on two other machines. Each of their link interfaces is the end of a VXLAN tunnel "
-    "to the middle of that link, which is on the machine that leads the run. A helper container on each machine makes "
-    "the interfaces, samples, and answers what measures the way there."
+    "Hosts h1 and h2 are containers on two machines, m1 and m2. The middle of link 1 is on m1, that of link 2 on m2; "
+    "the end that is on the other machine reaches it by a VXLAN tunnel. A helper container on each machine makes the "
+    "interfaces, samples, and measures the way to the other one. The machine that leads the run gets what is sampled, "
+    "and measures the ways to both for their clocks."
 )
 
 
 def main() -> None:
     """Draw it."""
     mpl.rcParams.update({"svg.hashsalt": "hosts", "svg.fonttype": "none", "font.family": "sans-serif"})
-    figure = Figure(figsize=(8, 3.7))
+    figure = Figure(figsize=(8, 4.9))
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, 8), ylim=(0, 3.7))
+    axes.set(xlim=(0, 8), ylim=(0, 4.9))
     axes.axis("off")
-    for left, machine, host in ((0.15, "m1", "h1"), (5.75, "m2", "h2")):
-        box(axes, left, 0.85, 2.1, 2.7, f"{machine}: Docker and SSH", THEIRS)
-        box(
-            axes,
-            left + 0.15,
-            1.85,
-            1.8,
-            1.2,
-            f"host {host}: its agents\n\n{host}-eth1: rate, queue\n{host}-eth2: rate, queue",
-            OURS,
-        )
-        box(axes, left + 0.15, 1.0, 1.8, 0.65, "helper: interfaces,\nsamples, clock", OURS)
-    box(axes, 2.95, 0.85, 2.1, 2.7, "this machine", THEIRS)
-    box(axes, 3.1, 1.85, 1.8, 1.2, "middles of links (relay)\n\nlink 1: the rest of its\ndelay; loss, jitter", OURS)
-    box(axes, 3.1, 1.0, 1.8, 0.65, "judge, database,\nunderlay.csv", OURS)
-    for height in (2.15, 2.4):
-        arrow(axes, (2.12, height), (3.08, height), "<|-|>")
-        arrow(axes, (4.92, height), (5.88, height), "<|-|>")
-    arrow(axes, (2.12, 1.32), (3.08, 1.32), "<|-|>", dashed=True)
-    arrow(axes, (4.92, 1.32), (5.88, 1.32), "<|-|>", dashed=True)
-    axes.text(
-        0.15, 0.52, "——  frames of a link: VXLAN, one tunnel for each end, never fragmented", fontsize=8, va="center"
-    )
-    axes.text(
-        0.15,
-        0.22,
-        "- - -  Docker's API and sockets over SSH; packets that measure delay and clock",
-        fontsize=8,
-        va="center",
-    )
+    machines = (("m1", "h1", 0.15, 0.3, 2.1, 3.2, 1), ("m2", "h2", 4.65, 6.1, 4.75, 2.2, 2))
+    for machine, host, left, host_at, middle_at, middle_low, link in machines:
+        box(axes, left, 1.35, 3.2, 3.4, f"{machine}: Docker and SSH", THEIRS)
+        box(axes, host_at, 2.15, 1.6, 2.25, f"host {host}: its agents", OURS)
+        for number, height in ((1, 3.62), (2, 2.62)):
+            axes.text(host_at + 0.8, height, f"{host}-eth{number}: rate, queue", fontsize=8.5, ha="center", va="center")
+        told = f"middle of link {link}:\nrest of its delay,\nloss, jitter"
+        box(axes, middle_at, middle_low, 1.15, 0.85, told, OURS)
+        box(axes, left + 0.15, 1.45, 2.9, 0.52, "helper: interfaces, samples,\nthe way to the other machine", OURS)
+    for start, end, height in ((1.88, 2.12, 3.62), (3.23, 6.12, 3.62), (1.88, 4.77, 2.62), (5.88, 6.12, 2.62)):
+        arrow(axes, (start, height), (end, height), "<|-|>")
+    arrow(axes, (3.22, 1.71), (4.78, 1.71), "<|-|>", dashed=True)
+    box(axes, 2.85, 0.32, 2.3, 0.6, "this machine: judge,\ndatabase, underlay.csv", THEIRS)
+    arrow(axes, (2.2, 1.43), (3.1, 0.92), "<|-|>", dashed=True)
+    arrow(axes, (5.8, 1.43), (4.9, 0.92), "<|-|>", dashed=True)
+    frames = "——  frames of a link: VXLAN between\n         machines, never fragmented"
+    axes.text(0.15, 0.72, frames, fontsize=8, va="center")
+    told = "- - -  packets that measure delay and\n         clock; Docker's API over SSH"
+    axes.text(0.15, 0.3, told, fontsize=8, va="center")
     OUT.parent.mkdir(exist_ok=True)
     figure.savefig(OUT, metadata={"Date": None, "Title": TITLE, "Creator": "ncp-testbed"})
 

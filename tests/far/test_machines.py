@@ -1,6 +1,7 @@
 """Hosts on two other machines, each with an address, a file system, an SSH daemon and a Docker engine of its own: a run
 is what it is here, and whatever becomes of a machine there is an end, an honest word and nothing left."""
 
+import csv
 import json
 import os
 import signal
@@ -27,6 +28,8 @@ links:
   - {name: fast, rate: 1024pps, delay: 50ms}
   - {name: slow, rate: 128pps, delay: 50ms}
 ncp: {policy: nkp24, transfer: 12MiB, send_window: 4MiB, mtu: 1024}
+timeline:
+  - {at: 3s, do: set, link: slow, delay: 60ms}
 checks:
   - {name: payload, judge: payload_intact}
   - {name: database, judge: points_stored}
@@ -108,11 +111,23 @@ def test_a_run_over_two_machines_passes_and_can_be_checked(rig: Rig) -> None:
     ways = {one["machine"]: one for one in rig.latest("provenance.json")["machines"]}
     assert [ways[name]["hosts"] for name in ("m1", "m2")] == [["h1"], ["h2"]]
     assert ways["m2"]["one_way_ms"] > 5 > ways["m1"]["one_way_ms"]
+    assert rig.latest("plan.json")["middles"] == {"fast": "m1", "slow": "m2"}
+    (between,) = ways["m1"]["ways"]
+    assert between["machine"] == "m2"
+    assert between["one_way_ms"] > 5
     for link in rig.latest("relay-plan.json")["links"]:
-        below_ms = ways["m1"]["one_way_ms"] + ways["m2"]["one_way_ms"]
-        assert link["delay_ms"] == pytest.approx(50 - below_ms)
+        assert link["delay_ms"] == pytest.approx(50 - between["one_way_ms"]), "frames don't come here"
+    relays = rig.latest("relay.json")
+    assert {name: one["links"] for name, one in relays["machines"].items()} == {"m1": ["fast"], "m2": ["slow"]}
+    assert all(link["frames"] > 100 for link in relays["links"])
+    (changed,) = rig.latest("relay.json")["changes"]
+    assert changed["link"] == "slow"
+    assert changed["set"]["delay_ms"] == pytest.approx(60 - between["one_way_ms"])
+    with (rig.folder / "results" / "elsewhere" / "latest" / "events.csv").open() as file:
+        (event,) = csv.DictReader(file)
+    assert float(event["at_s"]) == pytest.approx(3.0, abs=0.005), "told by the relay, which keeps the time itself"
     telemetry = (rig.folder / "results" / "elsewhere" / "latest" / "telemetry.lp").read_text()
-    for part in ("ncp_connection,", "socket_queue,", "interface,"):
+    for part in ("ncp_connection,", "socket_queue,", "interface,", "link,"):
         assert f"\n{part}" in telemetry, "sampled on the machines"
     assert rig.left() == ["", ""]
     folder = rig.folder / "results" / "elsewhere" / "latest"
@@ -129,7 +144,7 @@ def test_a_run_over_two_machines_passes_and_can_be_checked(rig: Rig) -> None:
 def test_a_link_that_is_shorter_than_what_is_below_it_is_refused_by_name(rig: Rig) -> None:
     code, said = rig.run("links.slow.delay=2ms")
     assert code == 4, said
-    assert "link slow: delay 2 ms is shorter than the way to m1 and m2 below it" in said
+    assert "link slow: delay 2 ms is shorter than the way between m1 and m2 below it" in said
     assert rig.left() == ["", ""]
 
 
@@ -158,7 +173,17 @@ def test_a_network_that_is_gone_for_two_seconds_takes_trust(rig: Rig) -> None:
     rig.made.each[0].unplug(out=False)
     said, _ = process.communicate(timeout=200)
     assert process.returncode == 3, said
-    assert "underlay to m1: it lost" in said
+    assert "underlay between m1 and m2: it lost" in said
+    assert rig.left() == ["", ""]
+
+
+def test_a_relay_that_ends_there_ends_the_run(rig: Rig) -> None:
+    process = rig.begun()
+    killed = rig.made.ssh(rig.made.each[1], "docker kill $(docker ps -q --filter name=ncp-middles-)")
+    assert killed.returncode == 0, killed.stderr
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    assert "the link relay on m2 ended" in said
     assert rig.left() == ["", ""]
 
 
