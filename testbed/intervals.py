@@ -10,6 +10,7 @@ low level, and it is told: see docs/statistics.md.
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -61,7 +62,7 @@ def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
     if n < LEAST_N:
         return None
     ordered = sorted(values)
-    k = max((k for k in range(2, n // 2 + 1) if level_of(n, k) >= least), default=1)
+    k = 1 + bisect(range(2, n // 2 + 1), -least, key=lambda k: -level_of(n, k))  # the larger, the lower the level
     return Interval(float(ordered[k - 1]), float(ordered[n - k]), level_of(n, k))
 
 

@@ -16,7 +16,6 @@ from testbed.scenario import files
 from testbed.scenario.load import load
 from testbed.scenario.seconds import FILE
 from testbed.sweep import load as sweeps
-from testbed.sweep import sweep_run
 from testbed.tables import load as tables
 from testbed.tables import table_run
 
@@ -39,7 +38,7 @@ def of_table(path: Path, policies: PolicyFacts) -> float:
 
 def of_sweep(path: Path, policies: PolicyFacts) -> float:
     """Of all its runs, one after the other, in virtual time."""
-    return round(sum(expected_transfer_s(plan) for _, plan in sweep_run.planned(sweeps.load(str(path)), policies)), 1)
+    return round(sum(expected_transfer_s(plan) for _, plan in sweeps.planned(sweeps.load(str(path)), policies)), 1)
 
 
 def main() -> None:

@@ -125,10 +125,7 @@ def _missing(folder: Path) -> int:
     """How many of a table's cells have no run, though they were asked for and this machine could have made them."""
     table = read_json(folder / "table.json") if (folder / "table.json").is_file() else {"outcomes": []}
     not_here = {(o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == "unsupported"}
-    return sum(
-        not finished(folder / cell.folder) and (cell.row, cell.column, cell.repetition) not in not_here
-        for cell in cells_asked(folder)
-    )
+    return sum(not finished(folder / cell.folder) and cell.place not in not_here for cell in cells_asked(folder))
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def _of_cells(folder: Path, document: Mapping[str, Any]) -> Standing:
     found = {(o["row"], o["column"], o["repetition"]): Outcome(**o) for o in document["outcomes"]}
     parts: list[Part] = []
     for cell in cells_asked(folder):
-        outcome = found.get((cell.row, cell.column, cell.repetition))
+        outcome = found.get(cell.place)
         if outcome is None:
             parts.append("missing")
         elif outcome.verdict != "unsupported":

@@ -18,21 +18,24 @@ from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.study.executor import Study
 from testbed.sweep.figures import measure, rules
+from testbed.tables.load import Cell
+from testbed.tables.outcome import Outcome
 
-Outcome = dict[str, Any]
+Found = dict[str, Any]
 """``state``: ``ok``, or why there are no figures; and the figures."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One run, by its id."""
+class Run:
+    """One run, by its id. ``name`` says what is set in it."""
 
     run: str
     plan: Plan = field(compare=False)
+    name: str = field(compare=False)
 
 
 @dataclass
-class Runs(Study[Cell, Outcome]):
+class Runs(Study[Run, Found]):
     """``file`` is where finished runs are kept."""
 
     movable = True
@@ -40,43 +43,41 @@ class Runs(Study[Cell, Outcome]):
     progress: Progress
     simulator: Path
     file: Path
-    finished: Mapping[str, Outcome]
-    names: Mapping[str, str] = field(default_factory=dict)
-    """What is set in each run, by its id."""
+    finished: Mapping[str, Found]
 
     def __getstate__(self) -> dict[str, object]:
         """For other processes, which make one run and need to know nothing of the others."""
-        return {**self.__dict__, "finished": {}, "names": {}}
+        return {**self.__dict__, "finished": {}}
 
-    def engine_of(self, key: Cell) -> Engine:
+    def engine_of(self, key: Run) -> Engine:
         """One for all."""
         return self.engine
 
-    def earlier(self, key: Cell) -> Outcome | None:
+    def earlier(self, key: Run) -> Found | None:
         """By ``file``."""
         return self.finished.get(key.run)
 
-    def make(self, key: Cell) -> Outcome:
+    def make(self, key: Run) -> Found:
         """Simulate and measure, in a folder that is gone afterwards."""
         return run_one(key.plan, self.simulator)
 
-    def made(self, key: Cell, found: Outcome) -> None:
+    def made(self, key: Run, found: Found) -> None:
         """A line of ``file``."""
         with self.file.open("a", encoding="utf-8") as out:
             out.write(json.dumps({"run": key.run, "rules": rules(), "outcome": found}) + "\n")
 
-    def name(self, key: Cell) -> str:
-        """What is set in it; else its id."""
-        return self.names.get(key.run, key.run)
+    def name(self, key: Run) -> str:
+        """What is set in it."""
+        return key.name
 
-    def word(self, key: Cell, found: Outcome) -> str:
+    def word(self, key: Run, found: Found) -> str:
         """Whether it has figures: a run of a sweep is not judged alone."""
         return "ok" if found["state"] == "ok" else "failed"
 
 
-def kept(file: Path) -> dict[str, Outcome]:
+def kept(file: Path) -> dict[str, Found]:
     """Finished runs by id; a line that a stop has cut off, or that other rules measured, is none."""
-    found: dict[str, Outcome] = {}
+    found: dict[str, Found] = {}
     if not file.is_file():
         return found
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -89,20 +90,35 @@ def kept(file: Path) -> dict[str, Outcome]:
     return found
 
 
-def execute(
-    plans: Sequence[Plan], simulator: Path, file: Path, progress: Progress, names: Mapping[str, str] | None = None
-) -> dict[str, Outcome]:
-    """The outcome of every plan by its run's id; those that ``file`` has are not run again. ``names``: what progress
-    calls a run, by its id."""
+def study(simulator: Path, file: Path, progress: Progress) -> Runs:
+    """That of runs of which those that ``file`` has are not made again."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as out:
         out.write("\n" if file.stat().st_size else "")  # what a stop has cut off ends here
-    study = Runs(engines.named("sim"), progress, simulator, file, kept(file), names or {})
-    cells = list(dict.fromkeys(Cell(plan["run"], plan) for plan in plans))
-    return {cell.run: found for cell, found in study.run(cells).items()}
+    return Runs(engines.named("sim"), progress, simulator, file, kept(file))
 
 
-def run_one(plan: Plan, simulator: Path) -> Outcome:
+def keys_of(planned: Sequence[tuple[Cell, Plan]]) -> list[Run]:
+    """Each once: combinations may come to the same run."""
+    named = (Run(plan["run"], plan, f"{cell.row} {cell.column} seed {plan['seed']}") for cell, plan in planned)
+    return list(dict.fromkeys(named))
+
+
+def outcomes_of(planned: Sequence[tuple[Cell, Plan]], found: Mapping[Run, Found]) -> list[Outcome]:
+    """Of every run that is planned, in that order."""
+    by_run = {key.run: one for key, one in found.items()}
+    return [outcome_of(cell, plan["run"], by_run[plan["run"]]) for cell, plan in planned]
+
+
+def outcome_of(cell: Cell, run: str, found: Found) -> Outcome:
+    """A run as one of a table's."""
+    figures = {name: value for name, value in found.items() if name != "state" and value is not None}
+    why = "" if found["state"] == "ok" else str(found["state"])
+    seconds = figures.get("duration_s")
+    return Outcome(*cell.place, "fail" if why else "pass", figures, seconds, why, run, exact=True)
+
+
+def run_one(plan: Plan, simulator: Path) -> Found:
     """Simulate and measure: only the figures are kept."""
     with tempfile.TemporaryDirectory(prefix="ncp-sweep-") as place:
         folder = Path(place)

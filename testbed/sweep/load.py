@@ -20,7 +20,9 @@ from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
-from testbed.sweep.model import Setting, Sweep, shown
+from testbed.sweep.model import Combination, Setting, Sweep, shown
+from testbed.tables.load import Cell, Contender, Selection
+from testbed.tables.model import Column
 
 
 def _reader() -> Callable[[str, tuple[str, ...]], LoadedScenario]:
@@ -41,16 +43,6 @@ class LoadedSweep:
     """The scenario with what a run changes in it; runs that differ in their seed alone come one after the other."""
 
 
-@dataclass(frozen=True)
-class Point:
-    """One run to be made. ``values`` are the parameters' by key, as they are shown; ``set`` what they change."""
-
-    values: dict[str, Any]
-    set: dict[str, Any]
-    policy: str
-    seed: int
-
-
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedSweep:
     """Read and validate; raises :class:`BadInput`. ``assignments`` change the base scenario."""
     path = files.find(name, "sweep", files.sweeps())
@@ -67,25 +59,42 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     return LoadedSweep(sweep, path, lines, quick, tuple(assignments))
 
 
-def points(sweep: Sweep, policies: Sequence[str]) -> Iterator[Point]:
-    """All runs, in the order of the file; ``policies`` are all that there are."""
-    chosen = policies if sweep.policies == "all" else sweep.policies
+def combinations(sweep: Sweep) -> dict[str, Combination]:
+    """The rows, in the order of the file."""
+    found = []
     for values in itertools.product(*sweep.parameters.values()):
         by_key = dict(zip(sweep.parameters, values, strict=True))
         set_: dict[str, Any] = {}
         for key, value in by_key.items():
             set_ |= value.set if isinstance(value, Setting) else {key: value}
-        for policy in chosen:
-            for seed in range(sweep.seed, sweep.seed + sweep.seeds):
-                yield Point({key: shown(value) for key, value in by_key.items()}, set_, policy, seed)
+        told = {key: shown(value) for key, value in by_key.items()}
+        name = " ".join(f"{key}={value}" for key, value in told.items())
+        found.append(Combination(name=name, set=set_, values=told))
+    return {row.name: row for row in found}
 
 
-def plan_of(loaded: LoadedSweep, point: Point, policies: PolicyFacts) -> Plan:
+def selection(sweep: Sweep, policies: Sequence[str]) -> Selection:
+    """All runs: a row for every combination, a column for every policy, a repetition for every seed. ``policies`` are
+    all that there are."""
+    chosen = policies if sweep.policies == "all" else sweep.policies
+    columns = {policy: Contender(policy, Column(name=policy), {"ncp.policy": policy}) for policy in chosen}
+    return Selection(combinations(sweep), columns, sweep.seeds, whole=True)
+
+
+def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Cell, Plan]]:
+    """Every run with its plan, those that differ in their seed alone one after the other; raises :class:`BadInput` for
+    what is wrong with any of them."""
+    chosen, rows = selection(loaded.sweep, list(policies)), combinations(loaded.sweep)
+    for cell in chosen.by_place():
+        yield cell, _plan_of(loaded, rows[cell.row], chosen.columns[cell.column], cell.repetition, policies)
+
+
+def _plan_of(loaded: LoadedSweep, row: Combination, column: Contender, repetition: int, policies: PolicyFacts) -> Plan:
     """The plan of a run, with its id; raises :class:`BadInput` that names the file, line, key and value."""
     sweep = loaded.sweep
-    set_ = {**sweep.set, **point.set, "ncp.policy": point.policy}
+    set_ = {**sweep.set, **row.set, **column.set}
     assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]
-    choices = Choices("virtual", "model", point.seed, loaded.quick, engine="sim")
+    choices = Choices("virtual", "model", sweep.seed + repetition - 1, loaded.quick, engine="sim")
     try:
         plan = _plan(loaded, [*assignments, *loaded.overrides], choices, policies)
         if sweep.seconds is not None:
@@ -94,7 +103,7 @@ def plan_of(loaded: LoadedSweep, point: Point, policies: PolicyFacts) -> Plan:
             transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
             plan = _plan(loaded, [*assignments, *loaded.overrides, transfer], choices, policies)
     except BadInput as error:
-        raise BadInput(f"{_where(loaded, point, error.message)}: {error.message}", error.hint) from error
+        raise BadInput(f"{_where(loaded, row, error.message)}: {error.message}", error.hint) from error
     if refused := refusals(plan):
         raise BadInput(f"{loaded.path}: {refused[0]}", "A sweep runs in virtual time.")
     plan["run"] = run_id(plan)
@@ -105,10 +114,10 @@ def _plan(loaded: LoadedSweep, assignments: Sequence[str], choices: Choices, pol
     return resolve(loaded.read(loaded.sweep.scenario, tuple(assignments)), policies, choices, "sim")
 
 
-def _where(loaded: LoadedSweep, point: Point, message: str) -> str:
+def _where(loaded: LoadedSweep, row: Combination, message: str) -> str:
     """The file, with the parameter that a message is about, its line and its value."""
     for key, value in loaded.sweep.parameters.items():
         keys = value[0].set if isinstance(value[0], Setting) else [key]
         if any(name in message for name in keys):
-            return f"{loaded.path}:{loaded.lines.get(key, 1)}: parameters.{key}: {point.values[key]!r}"
+            return f"{loaded.path}:{loaded.lines.get(key, 1)}: parameters.{key}: {row.values[key]!r}"
     return f"{loaded.path}: set"

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.section import Name, Section
 from testbed.sweep.figures import FIGURES
+from testbed.tables.model import Row
 
 MOST_RUNS = 10_000
 ALL_ARRIVED = "every byte arrives"
@@ -29,6 +30,13 @@ class Setting(Section):
 
     label: str
     set: dict[str, Any] = Field(min_length=1)
+
+
+class Combination(Row):
+    """A row of a sweep: one of each parameter's ``values``, as they are shown, by key."""
+
+    name: str
+    values: dict[str, Any]
 
 
 class PlotOf(Section):

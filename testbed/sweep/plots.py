@@ -48,14 +48,13 @@ def plot(rows: Sequence[Row], asked: PlotOf, number: int) -> Plot:
 def _draw(axes: Axes, rows: Sequence[Row], asked: PlotOf) -> None:
     ticks = values_of(rows, asked.x)
     for number, value in enumerate(values_of(rows, asked.lines)):
-        found = [spread(where(rows, [(asked.lines, value), (asked.x, tick)]), asked.figure) for tick in ticks]
+        places = [where(rows, [(asked.lines, value), (asked.x, tick)]) for tick in ticks]
+        found = [spread([row.get(asked.figure) for row in place]) for place in places]
         colour = style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
-        median, low, high = (
-            np.array([np.nan if one is None else one[k] for one in found], dtype=np.float64) for k in range(3)
-        )
-        places = np.arange(len(ticks))
+        median, low, high = np.array([[one.median, one.low, one.high] for one in found], dtype=np.float64).T
+        at = np.arange(len(ticks))
         axes.plot(
-            places,
+            at,
             median,
             color=colour,
             linestyle=style.LINE_STYLES[number % len(style.LINE_STYLES)],
@@ -63,7 +62,7 @@ def _draw(axes: Axes, rows: Sequence[Row], asked: PlotOf) -> None:
             markersize=4,
             label=str(value),
         )
-        style.band(axes, places, low, high, colour, str(value))
+        style.band(axes, at, low, high, colour, str(value))
     axes.set_xticks(range(len(ticks)), [str(tick) for tick in ticks], fontsize=8)
     axes.set_xlabel(asked.x)
 

@@ -10,17 +10,18 @@ from testbed.checks.result import Verdict
 from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plot import Plot
 from testbed.sweep.figures import FIGURES
-from testbed.sweep.load import LoadedSweep
-from testbed.sweep.table import Row, spread, where
+from testbed.sweep.load import LoadedSweep, combinations
+from testbed.sweep.model import Sweep
+from testbed.sweep.table import spread
+from testbed.tables.outcome import Outcome, observations
 
 _HERE = Path(__file__).parent / "templates"
 
 
 def write_report(
-    folder: Path, loaded: LoadedSweep, rows: Sequence[Row], plots: Sequence[Plot], verdict: Verdict
+    folder: Path, loaded: LoadedSweep, outcomes: Sequence[Outcome], plots: Sequence[Plot], verdict: Verdict
 ) -> Path:
     """The page's path; the same table gives the same bytes."""
-    keys = [*loaded.sweep.parameters, "policy"]
     return write_html(
         folder,
         page_templates(_HERE),
@@ -30,26 +31,29 @@ def write_report(
         quick=loaded.quick,
         overrides=loaded.overrides,
         verdict=verdict,
-        keys=keys,
+        keys=[*loaded.sweep.parameters, "policy"],
         figures=FIGURES,
-        medians=_medians(rows, keys),
-        runs=len(rows),
+        medians=_medians(loaded.sweep, outcomes),
+        runs=len(outcomes),
     )
 
 
-def told(rows: Sequence[Row]) -> str:
-    """How many runs of a setting there are: those that are alike but for their seed are one observation."""
-    apart = [{key: value for key, value in row.items() if key not in ("run", "seed")} for row in rows]
-    one = len(rows) > 1 and all(row == apart[0] for row in apart)
-    return f"{len(rows)}: one" if one else str(len(rows))
+def _medians(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """A row for each combination and policy: its values, and the median over the seeds of each figure."""
+    cells: dict[tuple[str, str], list[Outcome]] = {}
+    for found in outcomes:
+        cells.setdefault((found.row, found.column), []).append(found)
+    rows = combinations(sweep)
+    return [
+        {
+            "settings": [*rows[row].values.values(), policy],
+            "n": told(runs),
+            "figures": [spread([found.figures.get(name) for found in runs]).median for name in FIGURES],
+        }
+        for (row, policy), runs in cells.items()
+    ]
 
 
-def _medians(rows: Sequence[Row], keys: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each combination of settings: the settings, and the median over the seeds of each figure."""
-    settings = {tuple(str(row[key]) for key in keys): {key: row[key] for key in keys} for row in rows}
-    found = []
-    for texts, values in settings.items():
-        mine = where(rows, list(values.items()))
-        spreads = [spread(mine, figure) for figure in FIGURES]
-        found.append({"settings": texts, "n": told(mine), "figures": [s and s[0] for s in spreads]})
-    return found
+def told(runs: Sequence[Outcome]) -> str:
+    """How many runs of a cell there are: those that are alike but for their seed are one observation."""
+    return f"{len(runs)}: one" if len(observations(runs)) < len(runs) else str(len(runs))

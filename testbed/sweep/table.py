@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,43 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from testbed.errors import BadInput
-from testbed.sweep.execute import Outcome
-from testbed.sweep.load import Point
+from testbed.sweep.load import combinations
+from testbed.sweep.model import Sweep
+from testbed.tables.outcome import Outcome, Spread
 
 Row = dict[str, Any]
 
+COLUMNS = (
+    "goodput_mib_s",
+    "of_bound",
+    "settled_s",
+    "tau_s",
+    "law_settled_s",
+    "delivered_ratio",
+    "rtt_ms",
+    "resent_share",
+    "duration_s",
+)
+"""What every run is measured for, in the table's order; ``rtt_ms_<connection>`` follow."""
 
-def rows_of(points: Sequence[Point], runs: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """One per run, in the order of the sweep; all have the same keys, None where a run lacks a figure."""
-    rows: list[Row] = []
-    for point, run in zip(points, runs, strict=True):
-        settings = {"run": run, "policy": point.policy, "seed": point.seed, **point.values}
-        rows.append({**settings, **outcomes[run]})
-    longest = max(rows, key=len)
-    columns = [*longest, *sorted({key for row in rows for key in row} - set(longest))]
-    return [{column: row.get(column) for column in columns} for row in rows]
+
+def rows_of(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[Row]:
+    """One per run; all have the same keys, None where a run lacks a figure."""
+    values = {name: row.values for name, row in combinations(sweep).items()}
+    longest = max((found.figures for found in outcomes), key=len)
+    further = sorted({name for found in outcomes for name in found.figures} - {*COLUMNS, *longest})
+    figures = list(dict.fromkeys([*COLUMNS, *longest, *further])) if longest else []
+    return [
+        {
+            "run": found.run,
+            "policy": found.column,
+            "seed": sweep.seed + found.repetition - 1,
+            **values[found.row],
+            "state": found.why or "ok",
+            **{name: found.figures.get(name) for name in figures},
+        }
+        for found in outcomes
+    ]
 
 
 def write_csv(rows: Sequence[Row], path: Path) -> None:
@@ -61,12 +82,10 @@ def read_parquet(path: Path) -> list[Row]:
     return rows
 
 
-def spread(rows: Sequence[Row], figure: str) -> tuple[float, float, float] | None:
-    """Median, least and largest of a figure; None unless every row has it."""
-    values = [row[figure] for row in rows if row.get(figure) is not None]
-    if not values or len(values) < len(rows):
-        return None
-    return float(statistics.median(values)), float(min(values)), float(max(values))
+def spread(values: Sequence[float | None]) -> Spread:
+    """Of a figure's values; empty unless every run has one."""
+    there = [value for value in values if value is not None]
+    return Spread.of(there if len(there) == len(values) else [])
 
 
 def values_of(rows: Sequence[Row], key: str | None) -> list[Any]:

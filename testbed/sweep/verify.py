@@ -17,13 +17,13 @@ from testbed.runner.progress import QuietProgress
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked
 from testbed.sweep import sweep_run
-from testbed.sweep.execute import Outcome, execute
-from testbed.sweep.load import LoadedSweep, load, points
-from testbed.sweep.sweep_run import ASKED, ENGINE, planned
+from testbed.sweep.execute import keys_of, outcome_of, outcomes_of, study
+from testbed.sweep.load import LoadedSweep, load, planned, selection
+from testbed.sweep.model import Sweep
+from testbed.sweep.sweep_run import ASKED, ENGINE
 from testbed.sweep.table import Row, read_parquet, rows_of
-
-SETTINGS = ("run", "policy", "seed")
-
+from testbed.tables.load import Cell
+from testbed.tables.outcome import Outcome
 
 KEPT = "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again"
 
@@ -53,7 +53,9 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list
     found = list(_copies(read_csv(folder / "table.csv"), rows))
     loaded = load_kept(folder)
     if loaded is None:
-        checks = sweep_run.judge(load(str(folder / "sweep.yaml")).sweep, rows)
+        sweep = load(str(folder / "sweep.yaml")).sweep
+        outcomes = [_outcome(sweep, Cell("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
+        checks = sweep_run.judge(sweep, rows, outcomes)
         before, again = ([check.model_dump(mode="json") for check in of] for of in (recorded.checks, checks))
         found += differences("checks", before, again)
         return (recorded, found, [f"{ASKED}: a folder of its time has none, so plots and page are not compared"])
@@ -61,16 +63,12 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list
         policies = engines.named(ENGINE).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
         return recorded, found, [f"no program could be built to ask for its policies: {error}"]
-    asked_points = list(points(loaded.sweep, list(policies)))
-    if len(asked_points) != len(rows):
-        found.append(f"table.parquet: has {len(rows)} rows, {len(asked_points)} by sweep.yaml")
+    cells = selection(loaded.sweep, list(policies)).by_place()
+    if len(cells) != len(rows):
+        found.append(f"table.parquet: has {len(rows)} rows, {len(cells)} by sweep.yaml")
         return recorded, found, []
-    settings = {*SETTINGS, *loaded.sweep.parameters}
-    outcomes: dict[str, Outcome] = {
-        str(row["run"]): {k: v for k, v in row.items() if k not in settings and v is not None} for row in rows
-    }
-    made = rows_of(asked_points, [str(row["run"]) for row in rows], outcomes)
-    again_verdict = sweep_run.write(loaded, place, made)
+    outcomes = [_outcome(loaded.sweep, cell, row) for cell, row in zip(cells, rows, strict=True)]
+    again_verdict = sweep_run.write(loaded, place, outcomes)
     found += differences("", recorded.to_json(), again_verdict.to_json())
     there, made_again = (_numbers(read(of / "table.csv")) for of in (folder, place))
     found += text_differences("table.csv", there, made_again)
@@ -84,13 +82,18 @@ def rerun_sweep(folder: Path) -> tuple[list[str], list[str]]:
         return [], [f"not made again: it has no {ASKED}, so what was asked of it is not known"]
     progress = QuietProgress()
     programs = engines.named(ENGINE).prepare(progress)
-    runs = planned(loaded, programs.policies)
-    plans = [plan for _, plan in runs]
+    runs = list(planned(loaded, programs.policies))
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
-        outcomes = execute(plans, programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress)
-    rows = rows_of([point for point, _ in runs], [str(plan["run"]) for plan in plans], outcomes)
+        made = study(programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress).run(keys_of(runs))
+    rows = rows_of(loaded.sweep, outcomes_of(runs, made))
     found = [f"rerun: {text}" for text in _copies(read_csv(folder / "table.csv"), rows)]
     return found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"]
+
+
+def _outcome(sweep: Sweep, cell: Cell, row: Row) -> Outcome:
+    """Of a run by its row of the table."""
+    asked = {"run", "policy", "seed", *sweep.parameters}
+    return outcome_of(cell, str(row["run"]), {key: value for key, value in row.items() if key not in asked})
 
 
 def load_kept(folder: Path) -> LoadedSweep | None:

@@ -36,6 +36,9 @@ from testbed.tables.model import (
 from testbed.tables.outcome import Outcome, Spread
 from testbed.tables.summary import RowSummary
 
+MOST_TOLD = 20
+"""So many runs that do not hold are named."""
+
 Place = tuple[RowSummary, str]
 """A row and a column that a check judges."""
 
@@ -65,17 +68,30 @@ def judge_table(
     ``partial``: a quick one or a selection, which may leave checks open."""
     results = [judge_one(check, summaries, columns, outcomes, engine) for check in table.checks]
     if not _own_checks_are_judged(table.checks, outcomes):
-        results.insert(0, _cells(outcomes))
+        results.insert(0, judge_runs(outcomes))
+    return verdict_over(results, outcomes, table.name, run, columns, partial=partial)
+
+
+def verdict_over(
+    results: Sequence[CheckResult],
+    outcomes: Sequence[Outcome],
+    name: str,
+    run: str,
+    columns: Sequence[str],
+    *,
+    partial: bool,
+) -> Verdict:
+    """Of what the checks found, and of the runs that they are about."""
     untrusted = [o for o in outcomes if o.verdict == "untrusted"]
     reasons = [f"row {o.row} {o.column} #{o.repetition}, {o.attempts} attempts: {o.why}" for o in untrusted]
     trust = Trust(trusted=not untrusted, reasons=reasons)
     parts = [*(_part(result) for result in results), *trust.parts]
     return Verdict(
-        scenario=table.name,
+        scenario=name,
         run=run,
         verdict=verdict_of(parts, may_stay_open=partial),
         summary=summary_of((result.name, result.status) for result in results),
-        checks=results,
+        checks=list(results),
         trust=trust,
         duration_s=None,
         policy=", ".join(columns),
@@ -334,18 +350,19 @@ _MEASURES: Mapping[str, Callable[[Any, Place], Measured | None]] = {
 """None without values that count."""
 
 
-def _cells(outcomes: Sequence[Outcome]) -> CheckResult:
-    """Whether every run holds what its own scenario asks; what this machine or engine can't run is not asked."""
+def judge_runs(
+    outcomes: Sequence[Outcome],
+    name: str = "each run's own checks",
+    judge: str = "cells",
+    holds: str = "hold their own checks",
+) -> CheckResult:
+    """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
     asked = [o for o in outcomes if o.verdict != "unsupported"]
     apart = [o for o in asked if o.standing != "pass"]
-    reason = f"{len(asked) - len(apart)} of {len(asked)} runs hold their own checks."
-    reason += "".join(f" Row {o.row} {o.column} #{o.repetition}: {o.why}" for o in apart)
+    reason = f"{len(asked) - len(apart)} of {len(asked)} runs {holds}."
+    reason += "".join(f" Row {o.row} {o.column} #{o.repetition}: {o.why}" for o in apart[:MOST_TOLD])
+    reason += f" And {len(apart) - MOST_TOLD} more." if len(apart) > MOST_TOLD else ""
     status: Status = worst(o.standing for o in asked) if asked else "unsupported"
     return CheckResult(
-        name="each run's own checks",
-        judge="cells",
-        status=status,
-        measured=len(asked) - len(apart),
-        expected=len(asked),
-        reason=reason,
+        name=name, judge=judge, status=status, measured=len(asked) - len(apart), expected=len(asked), reason=reason
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,11 @@ class Cell:
     repetition: int
 
     @property
+    def place(self) -> tuple[str, str, int]:
+        """All of it."""
+        return self.row, self.column, self.repetition
+
+    @property
     def key(self) -> tuple[str, ...]:
         """Its place in the study that the table is."""
         return self.row, self.column, str(self.repetition)
@@ -60,6 +65,30 @@ class Cell:
     def folder(self) -> Path:
         """Where its runs go, in the table's result folder."""
         return folder_of(*self.key)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows, columns and repetitions that are run."""
+
+    rows: Mapping[str, Row]
+    columns: Mapping[str, Contender]
+    repeat: int
+    whole: bool
+
+    def cells(self) -> list[Cell]:
+        """In the order that they are run in: whole tables one after the other, so that what changes on the machine
+        meanwhile meets all rows and columns alike."""
+        return sorted(self.by_place(), key=lambda cell: cell.repetition)
+
+    def by_place(self) -> list[Cell]:
+        """Row by row, the repetitions of a place one after the other."""
+        return [
+            Cell(row.name, column, repetition)
+            for row in self.rows.values()
+            for column in self.columns
+            for repetition in range(1, min(row.repeat or self.repeat, self.repeat) + 1)
+        ]
 
 
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedTable:
@@ -128,15 +157,6 @@ def scenario_of(loaded: LoadedTable, row: Row, contender: Contender) -> LoadedSc
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
     return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
-
-
-def cells(rows: Sequence[str], columns: Sequence[str], repeat: int) -> Iterator[Cell]:
-    """All cells in the order that they are run in: whole tables one after the other, so that what changes on
-    the machine meanwhile meets all rows and columns alike."""
-    for repetition in range(1, repeat + 1):
-        for row in rows:
-            for column in columns:
-                yield Cell(row, column, repetition)
 
 
 def select(what: str, asked: str, known: Sequence[str]) -> list[str]:

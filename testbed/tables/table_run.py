@@ -23,13 +23,14 @@ from testbed.runner.progress import Progress
 from testbed.scenario.load import plain
 from testbed.study import cell as study
 from testbed.study.bootstrap import ready
-from testbed.study.folder import begin, kept_when_stopped, write_json
+from testbed.study.folder import begin, write_json
+from testbed.study.whole import Whole
 from testbed.tables import load as table_file
 from testbed.tables import points
 from testbed.tables.execute import TableCells
 from testbed.tables.judging import judge_table
-from testbed.tables.load import Cell, Contender, LoadedTable
-from testbed.tables.model import DifferenceCheck, RatioCheck, Row
+from testbed.tables.load import Cell, LoadedTable, Selection
+from testbed.tables.model import DifferenceCheck, RatioCheck
 from testbed.tables.outcome import Outcome, missing
 from testbed.tables.report import write_report
 from testbed.tables.summary import summarise, write_csv
@@ -56,21 +57,6 @@ class Asked:
         """How its runs are made."""
         facts = engines.named(self.engine).facts
         return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The rows, columns and repetitions that are run."""
-
-    rows: dict[str, Row]
-    columns: dict[str, Contender]
-    repeat: int
-    whole: bool
-
-    def cells(self) -> list[Cell]:
-        """In the order that they are run in."""
-        every = table_file.cells(list(self.rows), list(self.columns), self.repeat)
-        return [cell for cell in every if cell.repetition <= (self.rows[cell.row].repeat or self.repeat)]
 
 
 def select(loaded: LoadedTable, asked: Asked, policies: PolicyFacts) -> Selection:
@@ -118,17 +104,14 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     matrix.refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
     bounds = _bounds(matrix, selection)
     matrix.folder = folder = folder_of(loaded, asked, selection)
-    how = engine.told(cells[0].plan(), asked.options)[0]
-    expected_s = sum(map(matrix.transfer_s, cells))
-    progress.begun(loaded.table.name, folder.name, engine.name, folder, len(cells), expected_s)
-    progress.say(f"{loaded.table.name} {folder.name}: {len(cells)} runs, {how}, results in {folder}")
 
     def keep(found: Mapping[study.Cell, Outcome]) -> Verdict:
         return write(loaded, asked, selection, bounds, folder, folder.name, list(found.values()))
 
     go_on = f"add --resume {folder.name} to the same command"
-    with kept_when_stopped(progress, f"To go on, {go_on}"):
-        found = matrix.run(cells, keep)
+    how = engine.told(cells[0].plan(), asked.options)[0]
+    whole = Whole(loaded.table.name, folder, engine.name, sum(map(matrix.transfer_s, cells)), how, go_on)
+    found = whole.run(matrix, cells, progress, keep)
     verdict = keep(found)
     if untrusted := sum(outcome.verdict == "untrusted" for outcome in found.values()):
         progress.say(f"{untrusted} of {len(found)} runs can't be trusted. To repeat them, {go_on}")
@@ -187,10 +170,7 @@ def write(
     table, columns = loaded.table, list(selection.columns)
     made = {(found.row, found.column, found.repetition): found for found in outcomes}
     complete = len(made) == len(selection.cells())
-    outcomes = [
-        made.get((cell.row, cell.column, cell.repetition)) or missing(cell.row, cell.column, cell.repetition)
-        for cell in selection.cells()
-    ]
+    outcomes = [made.get(cell.place) or missing(*cell.place) for cell in selection.cells()]
     summaries = summarise(table, list(selection.rows), columns, bounds, outcomes)
     write_json(
         folder / "table.json",

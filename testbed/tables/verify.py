@@ -16,7 +16,7 @@ from testbed.scenario.load import parse, plain
 from testbed.study.again import Again, Asked
 from testbed.tables import load as table_file
 from testbed.tables import outcome, table_run
-from testbed.tables.load import KEPT_AS, LoadedTable, scenario_of
+from testbed.tables.load import KEPT_AS, LoadedTable, Selection, scenario_of
 from testbed.tables.outcome import Outcome
 from testbed.tables.repeated import COLUMN, ROW, repeated
 
@@ -81,7 +81,7 @@ def asked_by(folder: Path, file: Path) -> list[str]:
     return list(differences(KEPT_AS, there, should))
 
 
-def _cells(folder: Path, loaded: LoadedTable, selection: table_run.Selection) -> Iterator[str]:
+def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[str]:
     """Where a cell's run is not of the scenario and the seed that the table asks for."""
     for cell in selection.cells():
         asked = scenario_of(loaded, selection.rows[cell.row], selection.columns[cell.column])
@@ -98,7 +98,7 @@ def _cells(folder: Path, loaded: LoadedTable, selection: table_run.Selection) ->
             yield from differences(f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(asked.overrides)})
 
 
-def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_run.Asked, table_run.Selection]:
+def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_run.Asked, Selection]:
     file, matrix = folder / KEPT_AS, read_json(folder / "matrix.json")
     if not file.is_file():
         raise BadInput(
@@ -114,7 +114,7 @@ def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_r
     return (
         loaded,
         asked,
-        table_run.Selection(
+        Selection(
             {name: rows[name] for name in matrix["rows"]},
             {column.name: column for column in columns if column.name in matrix["columns"]},
             int(matrix["repeat"]),
@@ -123,11 +123,11 @@ def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_r
     )
 
 
-def _outcomes(folder: Path, document: dict[str, Any], selection: table_run.Selection) -> Iterator[Outcome]:
+def _outcomes(folder: Path, document: dict[str, Any], selection: Selection) -> Iterator[Outcome]:
     kept = {(o["row"], o["column"], o["repetition"]): o for o in document["outcomes"]}
     for cell in selection.cells():
-        recorded = kept.get((cell.row, cell.column, cell.repetition))
-        found = outcome.read_standing(cell.row, cell.column, cell.repetition, folder / cell.folder)
+        recorded = kept.get(cell.place)
+        found = outcome.read_standing(*cell.place, folder / cell.folder)
         if found:
             yield found
         elif recorded and recorded["verdict"] == "unsupported":

@@ -17,7 +17,6 @@ from testbed.plan.resolve import Choices, resolve
 from testbed.plan.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
 from testbed.sweep import load as sweeps
-from testbed.sweep.sweep_run import planned
 from testbed.tables import load as tables
 from testbed.tables.model import Row, Table, TableCheck
 
@@ -47,7 +46,7 @@ def _cells(
     if kind == "scenario":
         yield run.run, "", "", "", resolve(scenarios.load(run.run, run.set), policies, Choices(), RUN)
     elif kind == "sweep":
-        for point, plan in planned(sweeps.load(run.run, run.set), policies):
+        for point, plan in sweeps.planned(sweeps.load(run.run, run.set), policies):
             yield f"{run.run} {point}", "", "", "", plan
     else:
         loaded = tables.load(run.run, run.set)

@@ -113,7 +113,7 @@ def plans_of_table(name: str) -> None:
 
 def plan_of_sweep(name: str) -> None:
     loaded = sweeps.load(name)
-    sweeps.plan_of(loaded, next(sweeps.points(loaded.sweep, list(POLICIES))), POLICIES)
+    next(sweeps.planned(loaded, POLICIES))
 
 
 @thorough

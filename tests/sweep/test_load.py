@@ -7,7 +7,7 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.scenario.files import is_sweep, sweeps
-from testbed.sweep.load import load, plan_of, points
+from testbed.sweep.load import load, planned
 
 POLICIES: Any = {name: {"name": name} for name in ("previous", "nkp24")}
 
@@ -38,17 +38,19 @@ def written(folder: Path, text: str) -> str:
 
 
 def plan_all(file: str, *, quick: bool) -> None:
-    loaded = load(file, quick=quick)
-    for point in points(loaded.sweep, list(POLICIES)):
-        plan_of(loaded, point, POLICIES)
+    list(planned(load(file, quick=quick), POLICIES))
 
 
 def test_runs_are_all_combinations(tmp_path: Path) -> None:
-    loaded = load(written(tmp_path, TEXT))
-    found = list(points(loaded.sweep, list(POLICIES)))
+    found = list(planned(load(written(tmp_path, TEXT)), POLICIES))
     assert len(found) == 2 * 2 * 2 * 2
-    assert found[0].values == {"ncp.send_window": "1MiB", "loss": "none"}
-    plans = [plan_of(loaded, point, POLICIES) for point in found]
+    assert [cell.place for cell, _ in found[:3]] == [
+        ("ncp.send_window=1MiB loss=none", "nkp24", 1),
+        ("ncp.send_window=1MiB loss=none", "nkp24", 2),
+        ("ncp.send_window=1MiB loss=none", "previous", 1),
+    ]
+    plans = [plan for _, plan in found]
+    assert [plan["seed"] for plan in plans[:3]] == [1, 2, 1]
     assert len({plan["run"] for plan in plans}) == len(plans)
     last = plans[-1]
     assert [link["loss"] for link in last["links"]] == [0.01, 0.01]
@@ -56,7 +58,7 @@ def test_runs_are_all_combinations(tmp_path: Path) -> None:
     # 3 s of what 1024 and 128 packets/s carry, less the loss.
     assert last["sessions"][0]["transfer_bytes"] == round(1152 * 0.99 * 3) * 1024
     assert last["links"][1]["delay_ms"] == 10
-    assert len(list(points(load(written(tmp_path, TEXT), quick=True).sweep, list(POLICIES)))) == 8
+    assert len(list(planned(load(written(tmp_path, TEXT), quick=True), POLICIES))) == 8
 
 
 @pytest.mark.parametrize(

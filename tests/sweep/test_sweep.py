@@ -13,9 +13,10 @@ from testbed.study import executor
 from testbed.study.side_by_side import side_by_side
 from testbed.sweep import execute, sweep_run
 from testbed.sweep.law import check, fit, of_the_law
-from testbed.sweep.load import LoadedSweep, load
+from testbed.sweep.load import LoadedSweep, load, planned
 from testbed.sweep.model import LawLine
 from testbed.sweep.report import told
+from testbed.tables.outcome import Outcome
 
 TEXT = """\
 name: tiny
@@ -78,7 +79,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.MonkeyPatch) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
-    plans = [plan for _, plan in sweep_run.planned(sweep, build.policy_facts(simulator))]
+    keys = execute.keys_of(list(planned(sweep, build.policy_facts(simulator))))
     file = sweep.path.parent / "runs.jsonl"
     real = side_by_side
 
@@ -95,7 +96,7 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(executor, "side_by_side", stopped)
     with pytest.raises(KeyboardInterrupt):
-        execute.execute(plans, simulator, file, Progress())
+        execute.study(simulator, file, Progress()).run(keys)
     first = execute.kept(file)
     assert len(first) == 2
     with file.open("a") as out:
@@ -107,9 +108,9 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
         real(todo, *others, **more)
 
     monkeypatch.setattr(executor, "side_by_side", counted)
-    whole = execute.execute(plans, simulator, file, Progress())
-    assert set(asked) == {plan["run"] for plan in plans} - set(first)
-    assert execute.kept(file) == whole
+    whole = execute.study(simulator, file, Progress()).run(keys)
+    assert set(asked) == {key.run for key in keys} - set(first)
+    assert execute.kept(file) == {key.run: found for key, found in whole.items()}
 
 
 def test_figures_by_other_rules_are_not_kept(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None
 def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
     changed = load(str(sweep.path), ["limits.transfer_time=2s"])
-    _, plan = sweep_run.planned(changed, build.policy_facts(simulator))[0]
+    _, plan = next(planned(changed, build.policy_facts(simulator)))
     outcome = execute.run_one(plan, simulator)
     assert "bytes arrived within 2.0 s" in outcome["state"]
     assert set(outcome) == {"state"}
@@ -149,4 +150,6 @@ def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
 
 @pytest.mark.parametrize(("values", "n"), [([1.0, 1.0, 1.0], "3: one"), ([1.0, 1.0, 1.1], "3"), ([1.0], "1")])
 def test_seeds_that_all_give_the_same_are_one_observation(values: list[float], n: str) -> None:
-    assert told([{"run": f"sim-{i}", "seed": i, "policy": "nkp24", "rtt_ms": v} for i, v in enumerate(values)]) == n
+    place = "w=1MiB", "nkp24"
+    runs = [Outcome(*place, i, "pass", {"rtt_ms": v}, 1.0, "", f"sim-{i}", exact=True) for i, v in enumerate(values, 1)]
+    assert told(runs) == n

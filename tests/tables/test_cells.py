@@ -16,7 +16,8 @@ from testbed.figures import GOODPUT
 from testbed.plan.resolve import expected_transfer_s
 from testbed.scenario.files import is_table, tables
 from testbed.tables import table_run
-from testbed.tables.load import Cell, cells, load, scenario_of, select
+from testbed.tables.load import Cell, Contender, Selection, load, scenario_of, select
+from testbed.tables.model import Column, Row
 from testbed.tables.outcome import read_outcome
 from testbed.tables.table_run import Asked
 from tests.tables.small_table import POLICIES, matrix_of, write_run
@@ -108,7 +109,8 @@ def test_tables_are_told_from_scenarios(small: str) -> None:
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 4))
 def test_each_cell_is_run_once_and_a_repetition_is_a_whole_table(rows: int, columns: int, repeat: int) -> None:
     names = [f"r{n}" for n in range(rows)], [f"c{n}" for n in range(columns)]
-    planned = list(cells(*names, repeat))
+    contenders = {name: Contender(name, Column(name=name), {}) for name in names[1]}
+    planned = Selection({name: Row(name=name) for name in names[0]}, contenders, repeat, whole=True).cells()
     assert len(planned) == len(set(planned)) == rows * columns * repeat
     assert [cell.repetition for cell in planned] == sorted(cell.repetition for cell in planned)
     assert len({cell.folder for cell in planned}) == len(planned)
