@@ -193,7 +193,9 @@ class FarHosts:
         for name, machine in self.machines.items():
             if links := self._links_on(name):
                 image = build.build_image(machine.docker, self._binaries["ncp-link"])
-                relay = self._relays[name] = FarRelay(machine, image, self.plan, [self._as_told(one) for one in links])
+                relay = self._relays[name] = FarRelay(
+                    machine, image, self.plan, [self._as_told(one) for one in links], self._logs / f"relay-{name}.log"
+                )
                 machine.ask("POST", "/middles", {"pid": relay.pid, "ends": self._ends_of_middles(links)})
         for name, machine in self.machines.items():
             hosts = {

@@ -14,6 +14,7 @@ from testbed.errors import RunFailed
 from testbed.far.machine import Machine
 from testbed.plan.place import HERE
 from testbed.runner.agents import NO_ANSWER
+from testbed.runner.processes import last_words
 from topologies.link import FILES, Link
 from topologies.live_change import Applied
 from topologies.relay_middle import RelayMiddle
@@ -34,10 +35,10 @@ class FarRelay:
     """``ncp-link relay`` in a container of a machine; it begins when its interfaces are there."""
 
     def __init__(
-        self, machine: Machine, image: str, plan: Mapping[str, Any], links: Sequence[Mapping[str, Any]]
+        self, machine: Machine, image: str, plan: Mapping[str, Any], links: Sequence[Mapping[str, Any]], log: Path
     ) -> None:
-        """``links``: those whose middles it is, as it is to have them."""
-        self.machine = machine
+        """``links``: those whose middles it is, as it is to have them; ``log`` gets what it says."""
+        self.machine, self._log = machine, log
         self._error: str | None = None
         self._looked_s = time.monotonic()
         machine.put(_files(plan, links), [FOLDER])
@@ -107,13 +108,15 @@ class FarRelay:
         return bool(self._container.attrs["State"]["Running"])
 
     def _last_words(self) -> str:
+        self.keep_log()
+        return last_words(self._log)
+
+    def keep_log(self) -> None:
+        """What it said so far; nothing where its machine is gone."""
         from docker.errors import DockerException
 
-        try:
-            said = self._container.logs(tail=3).decode(errors="replace").strip().splitlines()
-        except (DockerException, *NO_ANSWER):
-            return ""
-        return f": {said[-1][:300]}" if said else ""
+        with contextlib.suppress(DockerException, *NO_ANSWER):
+            self._log.write_bytes(self._container.logs())
 
     def signal(self, name: str) -> None:
         """Send it a signal; nothing where it has ended, or its machine is gone."""
@@ -217,6 +220,8 @@ class SpreadMiddle:
         while not self.has_ended() and time.monotonic() < deadline:
             time.sleep(0.05)
         self.kill()
+        for relay in self._there.values():
+            relay.keep_log()
         results = {name: relay.result() for name, relay in self._there.items()}
         if self._own:
             with contextlib.suppress(OSError, ValueError):

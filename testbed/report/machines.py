@@ -14,7 +14,11 @@ class MachineRow:
 
     machine: str
     hosts: str
+    middles: str
+    """The links whose middles are there."""
     way: str
+    """To the machine that led the run; ``others``: to those with other ends of its links."""
+    others: str
     way_bound: str
     way_p99: str
     clock: str
@@ -29,6 +33,8 @@ def machine_rows(folder: ResultFolder) -> list[MachineRow]:
             MachineRow(
                 machine=str(facts["machine"]),
                 hosts=", ".join(facts["hosts"]),
+                middles=", ".join(facts.get("middles", [])),
+                others=", ".join(f"{way['machine']} {way['one_way_ms']:.2f} ms" for way in facts.get("ways", [])),
                 way=f"{facts['one_way_ms']:.2f} ms",
                 way_bound=f"±{facts['asymmetry_ms']:.2f} ms either way",
                 way_p99=f"{facts['one_way_p99_ms']:.2f} ms",

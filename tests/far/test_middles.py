@@ -110,16 +110,16 @@ class Here:
             (self.folder / "result.json").write_text(json.dumps(self.left))
 
 
-def relay(name: str, left: dict[str, Any] | None, links: Any = LINKS[:1]) -> tuple[FarRelay, Any]:
+def relay(folder: Path, name: str, left: dict[str, Any] | None, links: Any = LINKS[:1]) -> tuple[FarRelay, Any]:
     machine: Any = There(name, left)
-    return FarRelay(machine, "image", {"run": "r"}, links), machine
+    return FarRelay(machine, "image", {"run": "r"}, links, folder / f"relay-{name}.log"), machine
 
 
 def spread(folder: Path, *, lacking: str = "") -> tuple[SpreadMiddle, Any, Any]:
     """Link one on m1, three on m2, two here; a machine whose relay leaves no result."""
     found = {name: result(link, drops=number) for number, (link, name) in enumerate(WHERE.items())}
-    m1, there = relay("m1", None if lacking == "m1" else found["m1"])
-    m2, _ = relay("m2", None if lacking == "m2" else found["m2"])
+    m1, there = relay(folder, "m1", None if lacking == "m1" else found["m1"])
+    m2, _ = relay(folder, "m2", None if lacking == "m2" else found["m2"])
     here: Any = Here(folder, None if lacking == "here" else result("two"))
     return SpreadMiddle(LINKS, WHERE, here, {"m1": m1, "m2": m2}, folder, folder / "all.json"), there, here
 
@@ -160,14 +160,16 @@ def test_a_relay_that_left_nothing_leaves_no_result_of_all(lacking: str, tmp_pat
     assert not (tmp_path / "all.json").exists()
 
 
-def test_a_relay_that_ended_says_why() -> None:
-    ended, machine = relay("m1", None)
+def test_a_relay_that_ended_says_why(tmp_path: Path) -> None:
+    ended, machine = relay(tmp_path, "m1", None)
     assert ended.failed(at_once=True) is None
     machine.container.attrs["State"]["Running"] = False
     assert ended.failed() is None, "it is not asked about all the time"
+    log = tmp_path / "relay-m1.log"
     assert ended.failed(at_once=True) == (
-        "the link relay on m1 ended: ncp-link: link one: interface l1a: there is none"
+        f"the link relay on m1 ended: ncp-link: link one: interface l1a: there is none (log: {log})"
     )
+    assert log.read_bytes() == machine.container.logs()
 
 
 def test_one_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +182,8 @@ def test_one_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.Mon
     assert there.container.signals == ["SIGTERM", "SIGKILL"], "once"
 
 
-def test_a_machine_that_does_not_answer_is_an_error_of_the_run() -> None:
-    gone, machine = relay("m1", None)
+def test_a_machine_that_does_not_answer_is_an_error_of_the_run(tmp_path: Path) -> None:
+    gone, machine = relay(tmp_path, "m1", None)
 
     def silent(*_: Any, **__: Any) -> None:
         raise OSError("no route to host")
@@ -195,15 +197,15 @@ def test_files_that_links_name_go_with_the_plan(tmp_path: Path) -> None:
     trace = tmp_path / "up.trace"
     trace.write_text("1\n2\n")
     links: Any = [copy.deepcopy(LINKS[0]) | {"trace_file": str(trace)}]
-    _, machine = relay("m1", None, links)
+    _, machine = relay(tmp_path, "m1", None, links)
     assert machine.given[f"{FOLDER}/trace_file-1"] == b"1\n2\n"
     (told,) = json.loads(machine.given[f"{FOLDER}/plan.json"])["links"]
     assert told["trace_file"] == "trace_file-1", "beside the plan"
     assert links[0]["trace_file"] == str(trace)
 
 
-def test_a_relay_has_a_network_of_its_own_and_few_capabilities() -> None:
-    _, machine = relay("m1", None)
+def test_a_relay_has_a_network_of_its_own_and_few_capabilities(tmp_path: Path) -> None:
+    _, machine = relay(tmp_path, "m1", None)
     assert (machine.how["network_mode"], machine.how["cap_drop"]) == ("none", ["ALL"])
     assert sorted(machine.how["cap_add"]) == ["IPC_LOCK", "NET_ADMIN", "NET_RAW", "SYS_NICE"]
     assert "privileged" not in machine.how

@@ -29,6 +29,10 @@ def test_a_row_a_machine() -> None:
     (row,) = machine_rows(Folder(FACTS))  # type: ignore[arg-type]
     assert (row.machine, row.hosts, row.way, row.way_bound) == ("m1", "h1, h3", "5.05 ms", "±5.00 ms either way")
     assert (row.clock, row.clock_bound, row.mtu) == ("-3600000.00 ms", "±5.25 ms", "1450 B")
+    assert (row.middles, row.others) == ("", ""), "as in runs of before"
+    more = {**FACTS, "middles": ["fast", "slow"], "ways": [{"machine": "m2", "one_way_ms": 0.514}]}
+    (row,) = machine_rows(Folder(more))  # type: ignore[arg-type]
+    assert (row.middles, row.others) == ("fast, slow", "m2 0.51 ms")
     assert machine_rows(Folder()) == []  # type: ignore[arg-type]
 
 
