@@ -112,7 +112,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         where = placed(str(loaded.path), hosts, plan["links"], choices.machines, scenario.place)
         if far := {host: machine for host, machine in where.items() if choices.machines[machine]}:
             plan["place"] = far
-            if there := middles(plan["links"], far):
+            pulled = {action["link"] for action in plan["timeline"] if action["kind"] == "carrier"}
+            if there := middles(plan["links"], far, pulled):
                 plan["middles"] = there
     return valid(plan, str(loaded.path))
 
