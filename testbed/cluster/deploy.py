@@ -72,13 +72,13 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
         "expected": here.versions(),
         "port": PORT,
         "wanted_scheduler": inventory.scheduler,
-        "go_on": go_on,
     }
     hosts_file = pushed / INVENTORY if check else own / INVENTORY
     inventory.write(hosts_file)
     if not check:
         (own / COMMIT).write_text(commit)
-    played = _play("cluster.yml", hosts_file, variables, progress, ["--check"] if check else [])
+    arguments = ["--check"] if check else []
+    played = _play("cluster.yml", hosts_file, variables, progress, arguments, all_or_none=not go_on)
     off = _off(played)
     changed = sum(recap.changed for recap in played.hosts.values())
     if off and not go_on:
@@ -125,9 +125,17 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     return sum(recap.changed for recap in played.hosts.values())
 
 
-def _play(playbook: str, inventory: Path, variables: dict[str, Any], progress: Progress, more: list[str]) -> Played:
+def _play(
+    playbook: str,
+    inventory: Path,
+    variables: dict[str, Any],
+    progress: Progress,
+    more: list[str],
+    *,
+    all_or_none: bool = False,
+) -> Played:
     arguments = ["-i", str(inventory), "-e", json.dumps(variables), *more]
-    return play(progress, playbook, arguments, TIME_LIMIT_S)
+    return play(progress, playbook, arguments, TIME_LIMIT_S, all_or_none=all_or_none)
 
 
 def _off(played: Played) -> dict[str, str]:

@@ -127,8 +127,16 @@ class Played:
     hosts: dict[str, Recap]
 
 
-def play(progress: Progress, playbook: str, arguments: Sequence[str], time_limit_s: float = TIME_LIMIT_S) -> Played:
-    """Run a playbook to its end, or to the time limit, and tell its tasks."""
+def play(
+    progress: Progress,
+    playbook: str,
+    arguments: Sequence[str],
+    time_limit_s: float = TIME_LIMIT_S,
+    *,
+    all_or_none: bool = False,
+) -> Played:
+    """Run a playbook to its end, or to the time limit, and tell its tasks. ``all_or_none``: a host that fails ends it
+    for all, which a variable in the playbook can't say: there any text counts as true."""
     command = [sys.executable, "-m", "ansible", "playbook", str(PLAYBOOKS / playbook), *arguments]
     LOG.parent.mkdir(exist_ok=True)
     with LOG.open("a") as log:
@@ -140,7 +148,12 @@ def play(progress: Progress, playbook: str, arguments: Sequence[str], time_limit
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            env={**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+            env={
+                **os.environ,
+                "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
+                "ANSIBLE_ANY_ERRORS_FATAL": str(all_or_none),
+                "LC_ALL": "C.UTF-8",
+            },
         ) as process:
             limit = Timer(time_limit_s, _end, [process])
             limit.start()

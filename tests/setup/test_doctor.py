@@ -291,6 +291,19 @@ def test_of_several_hosts_each_is_told_by_name(tmp_path: Path, setup_log: Path) 
     assert told.steps["Fails on one"].note == "failed"
 
 
+@pytest.mark.parametrize("all_or_none", [True, False])
+def test_a_host_that_fails_ends_it_for_all_only_if_asked(tmp_path: Path, setup_log: Path, all_or_none: bool) -> None:
+    playbook = tmp_path / "try.yml"
+    command = "ansible.builtin.command: '{{ what }}'"
+    playbook.write_text(f"- hosts: all\n  gather_facts: false\n  tasks:\n    - {command}\n    - {command}\n")
+    hosts = {name: {"ansible_connection": "local", "what": what} for name, what in (("a", "true"), ("b", "false"))}
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    arguments = ["-i", str(tmp_path / "hosts.json")]
+    played = provisioning.play(Told(), str(playbook), arguments, all_or_none=all_or_none)
+    assert played.hosts["a"].changed == (1 if all_or_none else 2)
+    assert played.hosts["b"].failed == 1
+
+
 def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
     playbook = tmp_path / "try.yml"
     playbook.write_text("- hosts: localhost\n  tasks: [\n")
