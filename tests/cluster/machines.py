@@ -29,7 +29,7 @@ OWN = ("sshd", "/usr/sbin/sshd", "sleep", "/lib/systemd/systemd", "(sd-pam)")
 
 INIT = r"""
 set -euo pipefail
-folder=$1 name=$2 address=$3 systemd=$4
+folder=$1 name=$2 address=$3 systemd=$4 lock=$5
 mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
 cd "$folder/root"
 rm -rf opt/ncp-testbed var/lib/ncp-testbed
@@ -43,6 +43,10 @@ mount -t tmpfs -o mode=1777 tmpfs dev/shm
 mount -t tmpfs -o mode=1777 tmpfs tmp
 mount -t tmpfs -o mode=755 tmpfs run
 mkdir run/before run/sshd
+if [[ $lock ]]; then
+    install -D /dev/null run/ncp-testbed/lock
+    mount --bind "$lock" run/ncp-testbed/lock
+fi
 if [[ $systemd ]]; then
     mount -t cgroup2 cgroup2 sys/fs/cgroup
     mount --bind /dev/null dev/console
@@ -158,11 +162,12 @@ class Machines:
 
 
 @contextmanager
-def machines(number: int, folder: Path, *, systemd: int = 0) -> Iterator[Machines]:
+def machines(number: int, folder: Path, *, systemd: int = 0, lock: Path | None = None) -> Iterator[Machines]:
     """So many machines, m1, m2, …, at a switch of their own at which this machine is, too; all of it is removed again.
 
     The last ``systemd`` of them have systemd as init, the others a shell. ``folder`` has to be on a file system that an
-    overlay can be kept on (no overlay itself).
+    overlay can be kept on (no overlay itself). With ``lock``, a file of this machine, their runs on real packets are in
+    turn: they share its cores, and would starve each other.
     """
     assert 1 <= number <= MOST
     switch, network = f"ncpt-{secrets.token_hex(2)}", free_network()
@@ -172,7 +177,8 @@ def machines(number: int, folder: Path, *, systemd: int = 0) -> Iterator[Machine
     try:
         join(switch, f"{network}.254")
         for i in range(1, number + 1):
-            made.each.append(_started(f"m{i}", f"{network}.{i}", switch, folder, systemd=i > number - systemd))
+            with_systemd = i > number - systemd
+            made.each.append(_started(f"m{i}", f"{network}.{i}", switch, folder, systemd=with_systemd, lock=lock))
         keys = (f"{one.address} {(folder / f'{one.name}-host.pub').read_text()}" for one in made.each)
         made.known_hosts.write_text("".join(keys))
         for one in made.each:
@@ -198,7 +204,7 @@ def join(switch: str, address: str) -> None:
     do("ip", "link", "set", switch, "up")
 
 
-def _started(name: str, address: str, switch: str, folder: Path, *, systemd: bool) -> Machine:
+def _started(name: str, address: str, switch: str, folder: Path, *, systemd: bool, lock: Path | None) -> Machine:
     own = folder / name
     group = _control_groups() / f"{switch}-{name}" if systemd else None
     if group:
@@ -212,7 +218,18 @@ def _started(name: str, address: str, switch: str, folder: Path, *, systemd: boo
         apart = ["bash", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', str(group), *apart]
     with (own / "log").open("w") as log:
         process = subprocess.Popen(
-            [*apart, "bash", "-c", INIT, "init", str(own), name, address, "systemd" if systemd else ""],
+            [
+                *apart,
+                "bash",
+                "-c",
+                INIT,
+                "init",
+                str(own),
+                name,
+                address,
+                "systemd" if systemd else "",
+                str(lock or ""),
+            ],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
