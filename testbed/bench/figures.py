@@ -7,8 +7,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
 
 @dataclass(frozen=True)
 class Spread:
@@ -44,6 +42,8 @@ def binomial_interval(trials: int, chance: float, confidence: float = 0.99) -> t
     half of ``1 - confidence``. Exact."""
     if trials < 1 or not 0 < chance < 1:
         raise ValueError(f"{trials} trials of chance {chance}: want at least one, and a chance between 0 and 1")
+    from scipy import stats  # a bench of one host's links needs none of it
+
     tail = (1 - confidence) / 2
     low, high = stats.binom.ppf([tail, 1 - tail], trials, chance)
     return int(low), int(high)

@@ -7,6 +7,7 @@ from typing import Any
 from testbed.bench.bench import Bench
 from testbed.bench.ends import Asked, Candidate
 from testbed.bench.figures import Spread
+from testbed.bench.instrument import Instrument
 from testbed.bench.ours import Ours
 from testbed.bench.result import Section, Target
 
@@ -32,7 +33,7 @@ def measure(bench: Bench) -> Section:
         errors: dict[str, list[float]] = {name: [] for name, _ in candidates}
         for _ in bench.repeats(f"rate {rate_bps / 1e6:g} Mbit/s", 1 if bench.quick else 2, 35):
             for name, candidate in candidates:
-                errors[name] += _errors(bench, candidate, rate_bps, 1 if bench.quick else 2)
+                errors[name] += errors_of(bench.instrument, candidate, rate_bps, 1 if bench.quick else 2)
         section.raw[f"{rate_bps / 1e6:g} Mbit/s"] = errors
         for name, values in errors.items():
             if not values:
@@ -58,12 +59,13 @@ def measure(bench: Bench) -> Section:
     return section
 
 
-def _errors(bench: Bench, candidate: Candidate, rate_bps: float, windows: int) -> list[float]:
+def errors_of(instrument: Instrument, candidate: Candidate, rate_bps: float, windows: int) -> list[float]:
+    """Of a link's rate in each of so many windows, as parts of it; fewer where too few packets arrived."""
     counted_bits = (IP_BYTES + candidate.overhead_bytes) * 8
     pps = rate_bps / counted_bits
     settle_s = max(0.2, 10 / pps)
     with candidate.link(Asked(rate_bps=rate_bps)) as between:
-        found: dict[str, Any] = bench.instrument.stream(
+        found: dict[str, Any] = instrument.stream(
             between,
             ip_bytes=IP_BYTES,
             pps=0 if candidate.blocks else OVERLOAD * pps,

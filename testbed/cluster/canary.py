@@ -14,6 +14,7 @@ from testbed.engines import Options
 from testbed.errors import TestbedError
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import load
+from testbed.study.executor import Way
 
 SCENARIO, SETTINGS = "startup", ("transfer=1MiB",)
 SIMULATOR = "sim"
@@ -32,25 +33,25 @@ class Fingerprint:
     """Engine → why it makes no runs here."""
 
 
-def fingerprint(names: Sequence[str], results: Path) -> Fingerprint:
-    """This machine's, for the engines of a study; its runs are made in ``results``. What killed runs left is removed
-    on the way, and programs are built."""
+def fingerprint(ways: Sequence[Way], results: Path) -> Fingerprint:
+    """This machine's, for the ways that a study's runs are made; its own are made in ``results``. What killed runs left
+    is removed on the way, and programs are built."""
     hashes, cannot = {}, {}
-    for name in dict.fromkeys((SIMULATOR, *names)):
+    for name, runtime in {SIMULATOR: "virtual", **{way.engine: way.runtime for way in ways}}.items():
         try:
-            if found := _telemetry(name, results):
+            if found := _telemetry(name, runtime, results):
                 hashes[name] = found
         except TestbedError as error:
             cannot[name] = error.message
     return Fingerprint(alike.common(), hashes, cannot)
 
 
-def _telemetry(name: str, results: Path) -> str:
+def _telemetry(name: str, runtime: str, results: Path) -> str:
     """The SHA-256 of a small run's telemetry, "" where no two are the same."""
     engine = engines.named(name)
     engine.refuse_user("cluster")
     progress = QuietProgress()
-    programs = engine.prepare(progress, "docker")
+    programs = engine.prepare(progress, runtime)
     engine.clear(progress.say)
     if not engine.exact():
         return ""

@@ -20,6 +20,8 @@ from testbed.runner.progress import Progress
 PORT = 8786
 """The scheduler's."""
 TIME_LIMIT_S = 3600.0
+REAL = ("containers", "processes")
+"""What runs on real packets are made in."""
 INVENTORY = "inventory.json"
 """Beside the cluster's file, the hosts with all their variables, by which ``down`` finds them again; also where ``up``
 failed. It tells how to log in, so only its owner may read it."""
@@ -177,8 +179,9 @@ def _cluster(commit: str, own: Path, hosts: list[dict[str, Any]]) -> Cluster:
 
 def _host(told: dict[str, Any]) -> Host:
     can, why_not = dict(told["versions"]["can"]), dict(told["versions"]["why_not"])
-    if can["mininet"] and not told["real_packets"]:
-        can["mininet"], why_not["mininet"] = False, "the inventory says ncp_testbed_real_packets: false"
+    if not told["real_packets"]:
+        for name in REAL:
+            can[name], why_not[name] = False, "the inventory says ncp_testbed_real_packets: false"
     key = Path(told["key"]) if told["key"] else None
     return Host(
         name=told["name"],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
+import pickle
 import queue
 import shutil
 import time
@@ -18,8 +19,9 @@ from typing import Any, Generic
 
 from distributed import Future, KilledWorker
 
-from testbed import paths
-from testbed.cluster import settings, work
+from testbed import engines, paths
+from testbed.bench.host_links import HostLinks
+from testbed.cluster import hosts_file, settings, work
 from testbed.cluster.canary import Fingerprint, differences, fingerprint
 from testbed.cluster.connection import AWAY, OWN, Connection, Forgotten, Site
 from testbed.cluster.model import CORE, REAL_PACKETS
@@ -29,7 +31,7 @@ from testbed.cluster.work import Answer, Failed
 from testbed.cluster.workers import Worker, Workers
 from testbed.engines import Engine
 from testbed.runner.interrupts import uninterruptible
-from testbed.study.executor import Ended, Executor, Found, Key, On, Study
+from testbed.study.executor import Ended, Executor, Found, Key, On, Study, Way
 from testbed.study.side_by_side import InJob
 
 LANDS_S = 0.5
@@ -41,10 +43,11 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 @dataclass
 class Flight(Generic[Key]):
-    """What a worker was asked for; without keys it is its small run."""
+    """What a worker was asked for: runs, or without keys something of its own, whose answer ``judge`` gets."""
 
     worker: Worker
     keys: Sequence[Key]
+    judge: Callable[[Worker, Answer], object] = lambda _worker, _answer: None
 
 
 @dataclass
@@ -68,28 +71,28 @@ class OnCluster(Executor):
 
     def __init__(self, site: Site) -> None:
         self.connection = Connection(site)
-        self._own: dict[frozenset[str], Fingerprint] = {}
+        self._own: dict[frozenset[Way], Fingerprint] = {}
 
     def width(self, engine: Engine) -> int:
         """A run per core where time is virtual, else one per host that can make such runs."""
         hosts = self.connection.cluster.hosts
         if engine.exact():
             return sum(host.cores for host in hosts)
-        return max(1, sum(host.can.mininet for host in hosts))
+        return max(1, sum(host.can.processes for host in hosts))
 
     def make(self, study: Study[Key, Found], keys: Sequence[Key], ended: Ended[Key, Found], on: On[Key]) -> None:
         """In chunks, each given to one worker."""
         _Making(self, study, keys, ended, on).all()
 
-    def own(self, names: frozenset[str]) -> Fingerprint:
+    def own(self, ways: frozenset[Way]) -> Fingerprint:
         """This machine's small runs."""
-        if names not in self._own:
+        if ways not in self._own:
             place = paths.results() / ".canary" / self.connection.submitter
             try:
-                self._own[names] = fingerprint(sorted(names), place)
+                self._own[ways] = fingerprint(sorted(ways), place)
             finally:
                 _remove(place)
-        return self._own[names]
+        return self._own[ways]
 
 
 @contextmanager
@@ -119,9 +122,8 @@ class _Making(Generic[Key, Found]):
     ) -> None:
         self.executor, self.study, self.ended, self.on = executor, study, ended, on
         self.connection, self.progress = executor.connection, study.progress
-        engines = {study.engine_of(key) for key in keys}
-        self.names = frozenset(engine.name for engine in engines)
-        self.exact = all(engine.exact() for engine in engines)
+        self.ways = frozenset(study.way_of(key) for key in keys)
+        self.exact = all(engines.named(way.engine).exact() for way in self.ways)
         self.waiting = Waiting(keys, study.name, exact=self.exact)
         self.workers = Workers(self.connection.site, self.progress)
         self.flying: dict[Future, Flight[Key]] = {}
@@ -174,7 +176,7 @@ class _Making(Generic[Key, Found]):
         for worker in self.workers.there.values():
             if worker.state == "new":
                 worker.state = "asked"
-                self._submit(Flight(worker, ()), work.canary, sorted(self.names))
+                self._submit(Flight(worker, (), self._judge), work.canary, sorted(self.ways))
         fit = self.workers.fit()
         cores = {worker.name: worker.cores for worker in fit}
         for worker in fit:
@@ -188,7 +190,8 @@ class _Making(Generic[Key, Found]):
 
     def _submit(self, flight: Flight[Key], do: Callable[..., Any], *given: Any) -> None:
         worker = flight.worker
-        resources = {CORE: 1} if self.exact or not flight.keys else {REAL_PACKETS: 1, CORE: worker.cores}
+        alone = do is not work.canary and not self.exact
+        resources = {REAL_PACKETS: 1, CORE: worker.cores} if alone else {CORE: 1}
         future = self.connection.same().submit(
             do,
             *given,
@@ -229,7 +232,7 @@ class _Making(Generic[Key, Found]):
             return
         del self.flying[future]
         if not flight.keys:
-            self._judge(flight.worker, answer)
+            flight.judge(flight.worker, answer)
             return
         for key, (one, seconds) in zip(flight.keys, answer, strict=True):
             self._arrived(flight.worker, key, one, seconds)
@@ -241,11 +244,30 @@ class _Making(Generic[Key, Found]):
                 why = [str(answer.error)]
             else:
                 theirs = loads(answer.checked(), self.roots)
-                why = differences(self.executor.own(self.names), theirs)
+                why = differences(self.executor.own(self.ways), theirs)
         except Damaged as error:
             why = [f"its small run arrived damaged: {error}"]
         if not self.exact and not worker.real_packets:
             why = [*why, "it makes no runs on real packets"]
+        if why or self.exact:
+            self.workers.judged(worker, why)
+            return
+        middle = min(way.middle for way in self.ways)  # a command has one
+        self._submit(Flight(worker, (), self._judge_links), work.links, middle)
+
+    def _judge_links(self, worker: Worker, answer: Answer) -> None:
+        """Whether they are what is asked."""
+        try:
+            if isinstance(answer, Failed):
+                why = [f"its links could not be measured: {answer.error}"]
+            else:
+                links: HostLinks = pickle.loads(answer.checked())
+                why = links.off()
+                self.progress.say(f"  {worker.name}: links measured: {links.text()}")
+                if folder := self.study.result_folder():
+                    hosts_file.add(folder, worker.name, links)
+        except Damaged as error:
+            why = [f"what it measured of its links arrived damaged: {error}"]
         self.workers.judged(worker, why)
 
     def _arrived(self, worker: Worker, key: Key, answer: Answer, seconds: float) -> None:

@@ -16,8 +16,17 @@ from typing import Any
 from testbed import engines, paths
 from testbed.build import PROGRAMS
 from testbed.cluster import alike
+from testbed.cluster.model import WORDS
 from testbed.doctor import guest_kernel, missing
-from testbed.plan.engines import named
+from testbed.study.executor import Way
+
+WAYS = {
+    "containers": Way("mininet", "docker"),
+    "processes": Way("mininet", "process"),
+    "vkernel": Way("vkernel"),
+    "sim": Way("sim"),
+}
+"""What each word of :class:`testbed.cluster.model.Can` asks of a host."""
 
 
 def versions() -> dict[str, Any]:
@@ -32,16 +41,17 @@ def versions() -> dict[str, Any]:
 
 
 def carries() -> dict[str, Any]:
-    """``cores`` that may be used, ``can`` by engine, and ``why_not``."""
+    """``cores`` that may be used, what it ``can`` make runs in, and ``why_not``."""
     why_not = {}
-    for engine in engines.every():
-        lacks = [finding.name for finding in missing(engine.needs())]
-        facts = named(engine.name)
+    for name, way in WAYS.items():
+        engine = engines.named(way.engine)
+        lacks = [finding.name for finding in missing(engine.needs(way.runtime))]
+        facts = engine.facts
         if facts.kernel and facts.virtual_time and guest_kernel.built() is None:
             lacks.append("the guest kernel with virtual time")
         if lacks:
-            why_not[engine.name] = f"missing: {', '.join(lacks)}"
-    can = {engine.name: engine.name not in why_not for engine in engines.every()}
+            why_not[name] = f"missing: {', '.join(lacks)}"
+    can = {name: name not in why_not for name in WORDS}
     return {"cores": len(os.sched_getaffinity(0)), "can": can, "why_not": why_not}
 
 

@@ -16,6 +16,15 @@ CORE = "core"
 """Dask's resource of which a worker has as many as it makes runs side by side."""
 
 
+WORDS = {
+    "containers": "real packets in containers",
+    "processes": "real packets as processes",
+    "vkernel": "guest",
+    "sim": "simulator",
+}
+"""What a host may be able to make runs in, as people call it."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,15 +38,16 @@ class Ssh(_Part):
 
 
 class Can(_Part):
-    """Which engines a host carries."""
+    """What a host makes runs in; :data:`WORDS` has what each is called."""
 
-    mininet: bool
+    containers: bool
+    processes: bool
     vkernel: bool
     sim: bool
 
 
 class Host(_Part):
-    """One machine. ``why_not`` says of each engine that it does not carry what it lacks."""
+    """One machine. ``why_not`` says of each that it can't what it lacks."""
 
     name: Annotated[str, Field(min_length=1)]
     address: str
@@ -50,7 +60,7 @@ class Host(_Part):
 class Cluster(_Part):
     """A scheduler and its hosts. ``ca``, ``cert`` and ``key`` are files of this machine, in PEM."""
 
-    schema_: Annotated[Literal[1], Field(alias="schema")] = 1
+    schema_: Annotated[Literal[2], Field(alias="schema")] = 2
     commit: str
     scheduler: Annotated[str, Field(pattern=r"^tls://.+:\d+$")]
     ca: Path

@@ -192,7 +192,7 @@ def _queued(jobs: SLURMCluster) -> bool:
 
 
 def _cluster(scheduler: str, keys: tuple[Path, Path, Path], asked: Asked) -> Cluster:
-    can = Can(mininet=False, vkernel=guest_kernel.built() is not None, sim=True)
+    can = Can(containers=False, processes=False, vkernel=guest_kernel.built() is not None, sim=True)
     ca, cert, key = keys
     hosts = [Host(name=f"job {i + 1}", address="", cores=asked.cores, can=can) for i in range(asked.jobs)]
     return Cluster(commit="", scheduler=scheduler, ca=ca, cert=cert, key=key, hosts=hosts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from distributed import Client
 
 from testbed.cluster import settings
-from testbed.cluster.model import Cluster, Host
+from testbed.cluster.model import WORDS, Cluster, Host
 from testbed.cluster.tls import security
 
 TIMEOUT_S = 5
@@ -48,7 +48,7 @@ def table(cluster: Cluster, seen: dict[str, Seen] | str) -> str:
     for host in cluster.hosts:
         worker = None if isinstance(seen, str) else seen.get(host.name)
         runs, waiting = (str(worker.running), str(worker.waiting)) if worker else ("off", "")
-        can = ", ".join(engine for engine, able in host.can.model_dump().items() if able)
+        can = ", ".join(WORDS[name] for name, able in host.can.model_dump().items() if able)
         lines.append((host.name, host.address, str(host.cores), runs, waiting, can, _not(host)))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     rows = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -57,4 +57,4 @@ def table(cluster: Cluster, seen: dict[str, Seen] | str) -> str:
 
 
 def _not(host: Host) -> str:
-    return "; ".join(f"{engine}: {reason}" for engine, reason in host.why_not.items())
+    return "; ".join(f"{WORDS[name]}: {reason}" for name, reason in host.why_not.items())

@@ -19,11 +19,16 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+from testbed.bench import measure_host
+from testbed.build import build_programs
 from testbed.cluster.canary import Fingerprint, fingerprint
 from testbed.cluster.packed import Packed, dumps, loads, pack, places
 from testbed.documents import read_json
 from testbed.errors import CannotRun, RunFailed, of_the_machine
+from testbed.plan.model import Middle
 from testbed.runner.interrupts import interruptible
+from testbed.study.attempts import when_free
+from testbed.study.executor import Way
 from testbed.study.folder import write_json
 from testbed.study.side_by_side import PRELOADED
 
@@ -74,9 +79,14 @@ def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answ
     return found
 
 
-def canary(engines: Sequence[str], submitter: str) -> Answer:
+def canary(ways: Sequence[Way], submitter: str) -> Answer:
     """This host's :class:`Fingerprint`, pickled."""
-    return _in_a_process(_fingerprint, (tuple(engines),), submitter)
+    return _in_a_process(_fingerprint, (tuple(ways),), submitter)
+
+
+def links(middle: Middle, submitter: str) -> Answer:
+    """This host's :class:`HostLinks`, pickled, when no other run is on."""
+    return _in_a_process(_links, (middle,), submitter)
 
 
 def forget(submitter: str) -> None:
@@ -183,6 +193,11 @@ def _one(study: bytes, key: bytes, host: str) -> bytes:
     return dumps((found, pack(results)), roots)
 
 
-def _fingerprint(engines: Sequence[str]) -> bytes:
-    found: Fingerprint = fingerprint(engines, Path(os.environ["NCP_TESTBED_RESULTS"]))
+def _fingerprint(ways: Sequence[Way]) -> bytes:
+    found: Fingerprint = fingerprint(ways, Path(os.environ["NCP_TESTBED_RESULTS"]))
     return pickle.dumps(found)
+
+
+def _links(middle: Middle) -> bytes:
+    binary = build_programs("ncp-link")["ncp-link"]
+    return pickle.dumps(when_free(lambda: measure_host.measure(binary, middle), lambda _: None))

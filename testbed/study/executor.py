@@ -8,11 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Generic, TypeVar
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
 from typing_extensions import Self
 
 from testbed.engines import Engine
+from testbed.plan.model import Middle, Runtime
 from testbed.runner.interrupts import interruptible
 from testbed.runner.progress import Ended as EndedRun
 from testbed.runner.progress import Progress, QuietProgress, SoFar, Step
@@ -34,6 +36,14 @@ On = Callable[[Sequence[Key], str], object]
 """Gets the cells that are on and, if not here, where."""
 
 
+class Way(NamedTuple):
+    """How a cell is made, as far as a machine has to be able to do it."""
+
+    engine: str
+    runtime: Runtime = "docker"
+    middle: Middle = "relay"
+
+
 class Study(ABC, Generic[Key, Found]):
     """What is asked of many cells. A judgement over many runs says here how one of its cells is made and read; how
     they are all made is the same for every study."""
@@ -45,6 +55,14 @@ class Study(ABC, Generic[Key, Found]):
     @abstractmethod
     def engine_of(self, key: Key) -> Engine:
         """What a cell is run on."""
+
+    def way_of(self, key: Key) -> Way:
+        """What a machine that makes it has to be able to do."""
+        return Way(self.engine_of(key).name)
+
+    def result_folder(self) -> Path | None:
+        """Where what is known of its machines goes; None: nowhere."""
+        return None
 
     @abstractmethod
     def make(self, key: Key) -> Found:

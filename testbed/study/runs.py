@@ -15,7 +15,7 @@ from testbed.runner.progress import Progress
 from testbed.study import kept
 from testbed.study.carry_out import carry_out, note_code
 from testbed.study.cell import Cell
-from testbed.study.executor import USUAL_S, Found, Study
+from testbed.study.executor import USUAL_S, Found, Study, Way
 from testbed.study.programs import build_missing
 
 
@@ -48,6 +48,14 @@ class Runs(Study[Cell, Found]):
     def engine_of(self, key: Cell) -> Engine:
         """Each has its own."""
         return key.engine
+
+    def way_of(self, key: Cell) -> Way:
+        """As it was chosen."""
+        return Way(key.engine.name, key.choices.runtime, key.choices.middle)
+
+    def result_folder(self) -> Path:
+        """The study's."""
+        return self.folder
 
     def make(self, key: Cell) -> Found:
         """A run, to its verdict."""

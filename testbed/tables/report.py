@@ -10,6 +10,7 @@ from typing import Any
 from testbed import intervals
 from testbed.checks.result import Verdict
 from testbed.checks.verify import read_verdict
+from testbed.cluster import hosts_file
 from testbed.documents import read_json
 from testbed.figures import with_unit
 from testbed.report.page_templates import page_templates, write_html
@@ -46,6 +47,7 @@ def write_report(folder: Path) -> Path:
         ratios=[f"{a} / {b}" for a, b in document["ratios"]],
         sure=_how_sure(summaries, verdict),
         hosts=hosts.told(document["outcomes"], document["figures"]),
+        measured=hosts_file.read(folder).hosts,
         findings=[filled_in(text, summaries) for text in document["findings"]],
     )
 

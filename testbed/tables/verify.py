@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.checks.verify import differences, read_verdict, text_differences
+from testbed.cluster import hosts_file
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.scenario import load as scenarios
@@ -45,6 +46,7 @@ def verify(of: Asked) -> Again:
             else:
                 found.append(f"{name}: is not there")
     found += differences("", recorded.to_json(), again.to_json())
+    found += hosts_file.differences(folder, document["outcomes"])
     unchecked = [
         f"row {o.row} {o.column} #{o.repetition}: no run is in the folder: {o.why}"
         for o in outcomes

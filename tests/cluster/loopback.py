@@ -70,7 +70,7 @@ class Loopback:
 
     def write_file(self) -> None:
         """The file of the cluster, in the state that the environment names."""
-        can = model.Can(mininet=False, vkernel=True, sim=True)
+        can = model.Can(containers=False, processes=False, vkernel=True, sim=True)
         names = list(self.workers) or ["none yet"]
         hosts = [model.Host(name=name, address="127.0.0.1", cores=1, can=can) for name in names]
         scheduler = f"tls://{self.address}:{self.port}"

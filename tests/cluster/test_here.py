@@ -18,5 +18,5 @@ def test_a_host_says_so_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert here.main([str(tmp_path), json.dumps(own)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["cores"] >= 1
-    assert set(told["can"]) == {"mininet", "vkernel", "sim"}
+    assert set(told["can"]) == {"containers", "processes", "vkernel", "sim"}
     assert {name for name, can in told["can"].items() if not can} == set(told["why_not"])

@@ -17,7 +17,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def document() -> dict[str, object]:
     return {
-        "schema": 1,
+        "schema": 2,
         "commit": "c0ffee",
         "scheduler": "tls://10.0.0.1:8786",
         "ca": "/x/ca.pem",
@@ -29,8 +29,8 @@ def document() -> dict[str, object]:
                 "address": "10.0.0.1",
                 "ssh": {"port": 22, "user": "root", "key": None},
                 "cores": 2,
-                "can": {"mininet": False, "vkernel": True, "sim": True},
-                "why_not": {"mininet": "no sch_netem"},
+                "can": {"containers": False, "processes": True, "vkernel": True, "sim": True},
+                "why_not": {"containers": "missing: docker engine"},
             }
         ],
     }
@@ -55,7 +55,7 @@ def test_where_there_is_none_it_says_how_to_make_one() -> None:
     [
         ("scheduler", "tcp://10.0.0.1:8786", "scheduler: 'tcp:"),
         ("hosts", [], "hosts: "),
-        ("schema", 2, "schema: 2"),
+        ("schema", 1, "schema: 1"),
         ("hots", 1, "hots: 1"),
     ],
 )

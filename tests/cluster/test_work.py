@@ -7,11 +7,12 @@ import pytest
 
 from testbed.cluster import work
 from testbed.cluster.work import Failed
+from testbed.study.executor import Way
 
 
 def test_a_disk_on_which_nothing_can_be_made_is_the_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "HERE", work.Here("one", tmp_path / "gone"))
-    answer = work.canary(["sim"], "somebody")
+    answer = work.canary([Way("sim")], "somebody")
     assert isinstance(answer, Failed)
     assert answer.of_the_host
     assert "No such file or directory" in str(answer.error)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from testbed.cluster import work, worker
 from testbed.cluster.packed import Packed
 from testbed.cluster.work import Answer, Failed
+from testbed.study.executor import Way
 
 sound = work.canary
 
 
-def canary(engines: Sequence[str], submitter: str) -> Answer:
-    answer = sound(engines, submitter)
+def canary(ways: Sequence[Way], submitter: str) -> Answer:
+    answer = sound(ways, submitter)
     if isinstance(answer, Failed):
         return answer
     found = pickle.loads(answer.checked())

@@ -9,6 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from testbed.cluster import hosts_file
+from testbed.cluster.hosts_file import Measured
+from tests.cluster.host_links import host_links
 from tests.sabotage.catalogue.machine import as_it_is, starved
 from tests.sabotage.entry import AFTERWARDS, Change, Entry
 
@@ -140,6 +143,13 @@ _FOLDER = (
 )
 
 
+def _bench_of_a_host(folder: Path) -> None:
+    """Its links were a millisecond and a half off, and are said to have been good."""
+    hosts_file.add(folder, "m1", host_links(rtt_ms=51.5))
+    good = Measured.of("m1", host_links()).model_dump()
+    document(hosts_file.NAME, lambda found: found["hosts"][0].update(figures=good["figures"], off=good["off"]))(folder)
+
+
 def _append(file: Path, line: str) -> None:
     file.write_text(file.read_text() + line)
 
@@ -166,6 +176,14 @@ _BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in _FOLDER}
 ENTRIES = (
     *_CONTROLS,
     *_FOLDER,
+    Entry(
+        "forged-host",
+        "forged folder",
+        "a host of a cluster whose links were off is called fit, in a table's folder",
+        forged=_bench_of_a_host,
+        of_table=True,
+        unreached=AFTERWARDS,
+    ),
     *(
         replace(_BY_NAME[f"forged-{name}"], name=f"bundled-{name}", of="forged bundle", in_bundle=True)
         for name in _IN_BUNDLES

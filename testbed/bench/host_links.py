@@ -1,0 +1,74 @@
+"""What a host's links were measured to be before a study on real packets, and whether runs may be made over them."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from testbed.bench.figures import quantile
+
+RTT_MS = 50.0
+ECHOES = 100
+RATE_BPS = 10e6
+LIMITS = {"rtt_mean_error_ms": 1.0, "rtt_p99_error_ms": 2.0, "rate_error": 0.01, "lost": 0.01}
+"""What a host may be off by: half of what the calibration of a run allows by default (1 ms each way, 2% of the rate),
+its limit of lateness, and one echo."""
+NAMES = {
+    "rtt_mean_error_ms": f"mean error of an RTT of {RTT_MS:g} ms",
+    "rtt_p99_error_ms": f"p99 error of an RTT of {RTT_MS:g} ms",
+    "rate_error": f"error of a rate of {RATE_BPS / 1e6:g} Mbit/s",
+    "lost": f"lost of {ECHOES} echoes",
+}
+
+Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=-1, allow_inf_nan=False)]
+
+
+class HostLinks(BaseModel):
+    """One host's, by the instruments of ``bench links``. What follows from what was measured is told beside it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    measured_at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    middle: str
+    busy: Annotated[float, Field(le=1, allow_inf_nan=False)]
+    """Share of all cores' time that others took just before."""
+    rtts_ms: Annotated[list[Milliseconds], Field(max_length=ECHOES)]
+    """Of the echoes that came back."""
+    rate_errors: list[Share]
+    """Of each window of a second; signed."""
+
+    def figures(self) -> dict[str, float | None]:
+        """By the names of :data:`LIMITS`; None where nothing came through."""
+        errors = [abs(rtt - RTT_MS) for rtt in self.rtts_ms]
+        worst = max(self.rate_errors, key=abs, default=None)
+        return {
+            "rtt_mean_error_ms": round(statistics.fmean(errors), 6) if errors else None,
+            "rtt_p99_error_ms": round(quantile(errors, 0.99), 6) if errors else None,
+            "rate_error": None if worst is None else round(worst, 9),
+            "lost": round(1 - len(errors) / ECHOES, 6),
+        }
+
+    def off(self) -> list[str]:
+        """A line for each thing by which runs on this host would not be what was asked; none if it is fit."""
+        found = []
+        for name, value in self.figures().items():
+            if value is None:
+                found.append(f"{NAMES[name]}: nothing came through")
+            elif abs(value) > LIMITS[name]:
+                found.append(f"{NAMES[name]}: {_told(name, value)} (limit {_told(name, LIMITS[name])})")
+        return found
+
+    def text(self) -> str:
+        """Its figures in a line."""
+        figures = {name: "none" if value is None else _told(name, value) for name, value in self.figures().items()}
+        return (
+            f"RTT off by {figures['rtt_mean_error_ms']}, p99 {figures['rtt_p99_error_ms']}; "
+            f"rate by {figures['rate_error']}; {figures['lost']} lost"
+        )
+
+
+def _told(name: str, value: float) -> str:
+    return f"{value:.3f} ms" if name.endswith("_ms") else f"{value:.3%}"

@@ -1,0 +1,24 @@
+"""A worker on a host whose links take five milliseconds more than is asked."""
+
+import pickle
+
+from testbed.cluster import work, worker
+from testbed.cluster.packed import Packed
+from testbed.cluster.work import Answer, Failed
+from testbed.plan.model import Middle
+
+sound = work.links
+
+
+def links(middle: Middle, submitter: str) -> Answer:
+    answer = sound(middle, submitter)
+    if isinstance(answer, Failed):
+        return answer
+    measured = pickle.loads(answer.checked())
+    longer = measured.model_copy(update={"rtts_ms": [rtt_ms + 5 for rtt_ms in measured.rtts_ms]})
+    return Packed.of(pickle.dumps(longer))
+
+
+if __name__ == "__main__":
+    work.links = links
+    worker.main()
