@@ -17,7 +17,7 @@ from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, all_met
 from testbed.doctor.kernel import processor
 from testbed.engines import Engine, Programs
-from testbed.plan.resolve import new_run_id
+from testbed.planning.resolve import new_run_id
 from testbed.runner import live
 from testbed.runner.interrupts import interruptible
 from testbed.runner.progress import Progress

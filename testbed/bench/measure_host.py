@@ -13,7 +13,7 @@ from testbed.bench.ours import Ours
 from testbed.bench.quiet import HostLoad
 from testbed.bench.rtt import SPACING_MS
 from testbed.plan.model import Middle
-from testbed.plan.resolve import new_run_id
+from testbed.planning.resolve import new_run_id
 from testbed.runner import live
 
 NAME = "bench of the links"

@@ -17,8 +17,8 @@ from testbed.bench.program import call
 from testbed.bench.result import Section, Target
 from testbed.engines import Options
 from testbed.engines.sim.engine import ENGINE
-from testbed.plan.resolve import resolve
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.resolve import resolve
+from testbed.planning.sessions import PolicyFacts
 from testbed.scenario.load import load as load_scenario
 
 REPEATS, QUICK_REPEATS = 9, 3

@@ -16,7 +16,7 @@ from testbed.checks.result import Verdict
 from testbed.engines.mininet.engine import ENGINE
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import RunFailed
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.runner.middle_choice import choose_middle
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named

@@ -22,8 +22,8 @@ from testbed.errors import BadInput, TestbedError
 from testbed.history import git
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, resolve
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.resolve import Choices, resolve
+from testbed.planning.sessions import PolicyFacts
 from testbed.runner import provenance
 from testbed.scenario import extended
 from testbed.scenario.files import LINKS

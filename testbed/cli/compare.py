@@ -22,7 +22,7 @@ from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, Exit
 from testbed.plan.engines import ENGINES
-from testbed.plan.resolve import new_run_id
+from testbed.planning.resolve import new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.files import scenarios
 from testbed.study.bootstrap import ready

@@ -52,7 +52,7 @@ def _run(section: dict[str, Any]) -> int:
     from testbed import paths
     from testbed.bench.table import text_table
     from testbed.cli.outcome import shown
-    from testbed.plan.resolve import new_run_id
+    from testbed.planning.resolve import new_run_id
     from testbed.traffic.program import conform
 
     run = new_run_id()

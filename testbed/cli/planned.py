@@ -5,7 +5,7 @@ from __future__ import annotations
 from testbed import engines
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 

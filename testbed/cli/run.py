@@ -169,7 +169,7 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
     import json
 
     from testbed.cli.outcome import to_verdict
-    from testbed.plan.resolve import expected_transfer_s
+    from testbed.planning.resolve import expected_transfer_s
 
     progress.begun(run.plan["scenario"], run.plan["run"], engine.name, run.folder, 1, expected_transfer_s(run.plan))
     code = to_verdict(run)
@@ -195,7 +195,7 @@ def _headline(plan: Plan, told: list[str]) -> list[str]:
 
 def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
     from testbed.cli.terminal import fitted
-    from testbed.plan.show import plan_text
+    from testbed.planning.show import plan_text
     from testbed.runner.progress import Progress
 
     plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(options))

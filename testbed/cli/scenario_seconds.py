@@ -9,8 +9,8 @@ from pathlib import Path
 from testbed import engines
 from testbed.engines import Programs
 from testbed.plan.engines import DEFAULT
-from testbed.plan.resolve import Choices, expected_transfer_s, resolve
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.resolve import Choices, expected_transfer_s, resolve
+from testbed.planning.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario import files
 from testbed.scenario.load import load

@@ -14,7 +14,7 @@ from testbed.compare.groups import Group, Variant, read_run
 from testbed.engines import Options, Programs, Run
 from testbed.errors import BadInput
 from testbed.plan.engines import engine_of
-from testbed.plan.resolve import Choices
+from testbed.planning.resolve import Choices
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario, load

@@ -18,10 +18,10 @@ from testbed.influx.endpoint import Endpoint
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
 from testbed.plan.model import Plan, Traces
-from testbed.plan.program import not_built
-from testbed.plan.resolve import Choices, new_run_id, resolve
-from testbed.plan.sessions import PolicyFacts
-from testbed.plan.traffic import runtime_of
+from testbed.planning.program import not_built
+from testbed.planning.resolve import Choices, new_run_id, resolve
+from testbed.planning.sessions import PolicyFacts
+from testbed.planning.traffic import runtime_of
 from testbed.runner.judging import load_report
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario

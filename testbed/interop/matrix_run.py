@@ -25,7 +25,7 @@ from testbed.interop.plans import load_network
 from testbed.interop.report import write_report
 from testbed.interop.verdict import MARKS, Outcome
 from testbed.plan.engines import DEFAULT
-from testbed.plan.resolve import Choices
+from testbed.planning.resolve import Choices
 from testbed.runner import provenance
 from testbed.runner.agents import Agent, AgentPlace
 from testbed.runner.network import Network

@@ -1,1 +1,1 @@
-"""The plan: a scenario resolved for one run, as the JSON that every other part reads (docs/contracts.md)."""
+"""The plan of a run, typed: the JSON that every other part reads (docs/contracts.md)."""

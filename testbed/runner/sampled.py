@@ -15,8 +15,8 @@ from line_protocol_parser import LineFormatError, parse_line
 
 from testbed.checks.law_ahead import SharesAhead
 from testbed.plan.model import Plan
-from testbed.plan.resolve import expected_transfer_s
 from testbed.plan.sent import traffic_of
+from testbed.planning.resolve import expected_transfer_s
 from testbed.runner.spools import Spools
 
 KEPT = 120

@@ -8,8 +8,8 @@ from pathlib import Path
 from testbed import engines, traffic
 from testbed.engines import Engine, Programs, Run
 from testbed.plan.model import Plan
-from testbed.plan.program import not_built
-from testbed.plan.resolve import Choices
+from testbed.planning.program import not_built
+from testbed.planning.resolve import Choices
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario
 from testbed.study.place import folder_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import BadInput
-from testbed.plan.resolve import new_run_id
+from testbed.planning.resolve import new_run_id
 from testbed.runner.progress import Progress
 from testbed.study.part import PartMade
 

@@ -15,8 +15,8 @@ from testbed.engines.sim.refusals import refusals
 from testbed.engines.sim.run import run_id
 from testbed.errors import BadInput
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, resolve
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.resolve import Choices, resolve
+from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import LoadedScenario, parse, plain, validated

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.engines import Programs
 from testbed.figures import unit_of
-from testbed.plan.resolve import Choices
+from testbed.planning.resolve import Choices
 from testbed.study.cell import Cell
 from testbed.study.runs import Runs
 from testbed.tables import load, outcome

@@ -17,8 +17,8 @@ from testbed.engines import Engine, Options, Programs
 from testbed.figures import GOODPUT
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
-from testbed.plan.resolve import expected_transfer_s
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.resolve import expected_transfer_s
+from testbed.planning.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario.load import plain
 from testbed.study import cell as study

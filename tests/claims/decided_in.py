@@ -13,8 +13,8 @@ from testbed.claims.model import Claim, Claims, RunSpec
 from testbed.claims.setups import Difference, FromColumn, OfRows, Setup
 from testbed.documents import read_csv
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, resolve
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.resolve import Choices, resolve
+from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
 from testbed.sweep import load as sweeps
 from testbed.tables import load as tables

@@ -9,7 +9,7 @@ import pytest
 from testbed.claims.load import load
 from testbed.claims.model import Claims
 from testbed.claims.setups import Difference
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.sessions import PolicyFacts
 from tests.claims.decided_in import differing, value_at, wrong_setup
 
 POLICIES: PolicyFacts = {

@@ -19,7 +19,7 @@ from testbed.errors import BadInput
 from testbed.plan.drawing import drawing
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.runner.progress import QuietProgress
 from testbed.scenario import files, seconds
 from testbed.scenario.load import load

@@ -14,7 +14,7 @@ from testbed.compare.groups import Group, named_places, recorded, variant
 from testbed.compare.versions import Asked, Version, Versions, choices_of, make
 from testbed.engines import Run
 from testbed.errors import BadInput
-from testbed.plan.resolve import Choices
+from testbed.planning.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.programs import of_sources, programs

@@ -10,7 +10,7 @@ from testbed.graph import FORMATS, Drawing, draw
 from testbed.graph.drawing import Box, Line
 from testbed.graph.labels import link_lines
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.scenario import files
 from testbed.scenario.load import load
 from tests.plan.test_topologies import POLICIES, plan_of

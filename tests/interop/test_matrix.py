@@ -17,7 +17,7 @@ from testbed.interop.plans import cell_plans, load_network
 from testbed.interop.report import write_report
 from testbed.interop.verdict import Outcome
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.runner.interrupts import Interrupted
 from testbed.runner.packets import dropped
 from testbed.runner.progress import QuietProgress

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.checks.result import Verdict
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput
-from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
-from testbed.plan.sessions import PolicyFacts
-from testbed.plan.show import plan_text
+from testbed.planning.resolve import Choices, expected_transfer_s, new_run_id, resolve
+from testbed.planning.sessions import PolicyFacts
+from testbed.planning.show import plan_text
 from testbed.scenario.load import load
 from topologies.impairments.jitter import read_samples_ms
 from topologies.link import burst_bytes_at, link_seed, resolve_link

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from testbed import paths
 from testbed.cli.new import TEMPLATE
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.scenario import bounded
 from testbed.scenario.files import scenarios
 from testbed.scenario.load import load

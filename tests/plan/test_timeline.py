@@ -7,7 +7,7 @@ import pytest
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.plan.resolve import Choices, new_run_id, resolve
+from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.scenario.load import load
 from tests.plan.test_resolve import POLICIES
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from testbed import paths
 from testbed.errors import BadInput
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, expected_transfer_s, new_run_id, resolve
-from testbed.plan.sessions import PolicyFacts
+from testbed.planning.resolve import Choices, expected_transfer_s, new_run_id, resolve
+from testbed.planning.sessions import PolicyFacts
 from testbed.scenario.load import load
 from topologies.layout import Ambiguous, Edge, Layout
 from topologies.layout import Path as LayoutPath

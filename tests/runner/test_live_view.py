@@ -12,7 +12,7 @@ from rich.console import Console
 
 from testbed import paths
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.runner import events, live_view
 from testbed.runner.events import EventProgress
 from testbed.runner.live_view import LiveProgress, picture, sparkline

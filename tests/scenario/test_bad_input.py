@@ -21,7 +21,7 @@ from testbed.claims import reference
 from testbed.claims.load import load as load_claims
 from testbed.claims.model import Claims
 from testbed.errors import BadInput
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.scenario import bounded, files
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario

@@ -7,8 +7,8 @@ import pytest
 
 from testbed import engines, traffic
 from testbed.errors import BadInput
-from testbed.plan.resolve import Choices, expected_transfer_s, resolve
-from testbed.plan.show import plan_text
+from testbed.planning.resolve import Choices, expected_transfer_s, resolve
+from testbed.planning.show import plan_text
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ncp import Ncp

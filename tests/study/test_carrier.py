@@ -4,8 +4,8 @@ import pytest
 
 from testbed.engines import Programs
 from testbed.errors import BadInput
-from testbed.plan.resolve import Choices
 from testbed.plan.sent import sent_by
+from testbed.planning.resolve import Choices
 from testbed.scenario.load import load
 from testbed.study.cell import Cell
 from tests.plan.test_resolve import POLICIES

@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.checks.result import Trust, Verdict
 from testbed.engines import Programs
-from testbed.plan.resolve import Choices
+from testbed.planning.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.tables.execute import TableCells
 from testbed.tables.load import contenders, load

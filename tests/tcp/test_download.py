@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from testbed.checks import judge
 from testbed.checks.result import Trust, Verdict
 from testbed.errors import RunFailed, Unsupported
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.report import write_report
 from testbed.scenario.load import load
 from testbed.scenario.tcp import Download

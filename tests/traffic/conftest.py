@@ -14,7 +14,7 @@ import pytest
 from testbed import traffic
 from testbed.checks import judge
 from testbed.checks.result import Trust, Verdict
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.runner import telemetry
 from testbed.runner.progress import QuietProgress, Step
 from testbed.scenario.load import load

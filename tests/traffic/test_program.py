@@ -16,8 +16,8 @@ from testbed.checks.evidence import Evidence
 from testbed.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
-from testbed.plan import program as program_plan
-from testbed.plan.resolve import Choices
+from testbed.planning import program as program_plan
+from testbed.planning.resolve import Choices
 from testbed.scenario.load import load
 from testbed.study.cell import Cell
 from testbed.tables.load import contenders, scenario_of

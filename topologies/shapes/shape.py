@@ -17,7 +17,7 @@ class Shape:
 
     layout: Callable[[Sequence[str]], Layout] | None = None
     """Of the names of the scenario's links, an edge for each in their order. All paths are those of one session, a
-    connection each. None: what is made of the links takes more than their names (``testbed/plan/topology.py``)."""
+    connection each. None: what is made of the links takes more than their names (``testbed/planning/topology.py``)."""
     keys: tuple[str, ...] = ()
     """Those of ``sessions``, ``access`` and ``cross_traffic`` that a scenario may have with it."""
     hosts_are_named: bool = False

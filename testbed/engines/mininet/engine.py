@@ -15,7 +15,7 @@ from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
-from testbed.plan.resolve import Choices
+from testbed.planning.resolve import Choices
 from testbed.runner.leftovers import remove_leftovers
 from testbed.runner.middle_choice import choose_middle, refused_by_the_middle
 from testbed.runner.progress import Progress

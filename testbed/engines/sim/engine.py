@@ -11,8 +11,8 @@ from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
-from testbed.plan.resolve import Choices
 from testbed.plan.sent import TRAFFIC
+from testbed.planning.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 

@@ -16,7 +16,7 @@ from testbed.engines.vkernel import checkout, guest, python_cache
 from testbed.errors import RunFailed, Unsupported
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
-from testbed.plan.resolve import expected_transfer_s, new_run_id
+from testbed.planning.resolve import expected_transfer_s, new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from topologies.link import FILES

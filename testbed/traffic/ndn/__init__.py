@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.plan import ndn as ndn_plan
 from testbed.plan.model import Plan
+from testbed.planning import ndn as ndn_plan
 from testbed.runner.agents import Agent, AgentPlace, agent_name, why_it_ended
 from testbed.runner.ends import write_result
 from testbed.runner.host_settings import prepare_host

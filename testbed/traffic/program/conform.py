@@ -14,7 +14,7 @@ from testbed.checks.as_captured import words_and_packets
 from testbed.checks.evidence import Evidence, agent_results
 from testbed.errors import RunFailed, TestbedError, Unsupported
 from testbed.plan.model import Plan
-from testbed.plan.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, resolve
 from testbed.runner import live
 from testbed.runner.progress import QuietProgress, Step
 from testbed.scenario.load import load
@@ -176,7 +176,7 @@ def _make_folders(folder: Path) -> None:
 
 def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path) -> Plan:
     """Of a scenario that is written down for it."""
-    from testbed.plan.resolve import new_run_id
+    from testbed.planning.resolve import new_run_id
 
     length = {key: value for key, value in changes.items() if key != "links"}
     names = ("first", "second")[: changes["links"]]

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import BadInput
-from testbed.plan import model, traffic
+from testbed.plan import model
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.place import middles, placed
 from testbed.plan.read import valid
-from testbed.plan.resolved import Topology
 from testbed.plan.sent import traffic_of
-from testbed.plan.sessions import PolicyFacts, cross_traffic_of
-from testbed.plan.timeline import NoSuchTarget, unfold
-from testbed.plan.topology import resolve_topology
+from testbed.planning import traffic
+from testbed.planning.resolved import Topology
+from testbed.planning.sessions import PolicyFacts, cross_traffic_of
+from testbed.planning.timeline import NoSuchTarget, unfold
+from testbed.planning.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from topologies.link import FILES, Link

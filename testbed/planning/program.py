@@ -12,8 +12,8 @@ from testbed.errors import BadInput
 from testbed.paths import CHECKOUT
 from testbed.plan import model
 from testbed.plan.model import Plan, Session
-from testbed.plan.resolved import Topology
-from testbed.plan.sessions import connection_of
+from testbed.planning.resolved import Topology
+from testbed.planning.sessions import connection_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.program import Program
 from testbed.scenario.sessions import Session as AskedSession

@@ -5,7 +5,7 @@ from __future__ import annotations
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.place import HERE, machines_of
-from testbed.plan.resolve import expected_transfer_s
+from testbed.planning.resolve import expected_transfer_s
 from topologies.link import Link
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from testbed.errors import BadInput
 from testbed.plan import model
 from testbed.plan.model import Connection, Policy
-from testbed.plan.resolved import Topology
+from testbed.planning.resolved import Topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import NcpSession, Scenario
 from testbed.scenario.sessions import Session

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from testbed.plan import model
 from testbed.plan.model import Face, NdnNode, Plan, Session
-from testbed.plan.resolved import Topology
-from testbed.plan.sessions import connection_of
+from testbed.planning.resolved import Topology
+from testbed.planning.sessions import connection_of
 from testbed.scenario.ndn import Ndn
 from topologies.link import Link, LinkEnd
 

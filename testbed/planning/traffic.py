@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from testbed.plan import model
-from testbed.plan import ndn as ndn_plan
-from testbed.plan import program as program_plan
 from testbed.plan.model import Runtime, Sections
-from testbed.plan.resolved import Topology
-from testbed.plan.sessions import PolicyFacts, connection_of, sessions_of
+from testbed.planning import ndn as ndn_plan
+from testbed.planning import program as program_plan
+from testbed.planning.resolved import Topology
+from testbed.planning.sessions import PolicyFacts, connection_of, sessions_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Session

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 
 from testbed.errors import BadInput
-from testbed.plan.custom import custom
-from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
+from testbed.planning.custom import custom
+from testbed.planning.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Access
 from topologies.layout import Layout, Path

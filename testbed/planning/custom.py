@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 
 from testbed.errors import BadInput, CannotRun
-from testbed.plan.resolved import Resolver, Topology, queued_in_the_middle
+from testbed.planning.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.links import Link
 from testbed.scenario.model import Scenario
 from topologies.layout import Ambiguous, Edge, Graph, Layout, Node, Path

@@ -1,0 +1,1 @@
+"""From a scenario and the machine to the plan of a run."""
