@@ -3,14 +3,16 @@
 import importlib
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testbed import paths
+from testbed.cli import app
 from testbed.engines import Options
 from testbed.errors import BadInput
+from tests.worked_example import code, section
 
 SETTINGS = ("links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1MiB")
 """Jitter by the seed, so that no two runs are alike."""
@@ -21,10 +23,14 @@ def seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
-    (text,) = re.findall(r"```python\n(.*?)```", (paths.CHECKOUT / "docs" / "studies.md").read_text(), re.DOTALL)
-    (tmp_path / "seeds_of_a_scenario.py").write_text(text)
+    file, line = code(section("studies.md", "A new judgement over many runs"), "python")
+    (tmp_path / "seeds.py").write_text(file)
     monkeypatch.syspath_prepend(str(tmp_path))  # where runs side by side find it, too
-    return importlib.import_module("seeds_of_a_scenario")
+    found = importlib.import_module("seeds")
+    monkeypatch.setitem(sys.modules, "testbed.cli.seeds", found)
+    for verb, module in eval(f"{{{line}}}").items():
+        monkeypatch.setitem(app.VERBS, verb, module)
+    return found
 
 
 def test_it_makes_its_runs_goes_on_and_is_refused_for_another_question(
@@ -45,6 +51,13 @@ def test_it_makes_its_runs_goes_on_and_is_refused_for_another_question(
     assert "2 of 2 runs are finished already, and kept" in capsys.readouterr().err
     with pytest.raises(BadInput, match=r"begun with another value of seeds \(\[3, 4\], not \[3, 5\]\)"):
         seeds.run("startup", SETTINGS, [3, 5], *how, resume="latest")
+
+
+def test_its_verb(seeds: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.carry_out(["seeds", "startup", "--quick", *(f"--set={setting}" for setting in SETTINGS)]) in (0, 1)
+    assert re.fullmatch(r"(PASS|FAIL) seeds \S+", capsys.readouterr().out.splitlines()[-1])
+    with pytest.raises(BadInput, match="there is no scenario 'start-up'"):
+        app.carry_out(["seeds", "start-up"])
 
 
 @pytest.mark.parametrize(
