@@ -10,15 +10,16 @@ from pydantic import AliasChoices, Field, model_validator
 from testbed.checks import asked, explain
 from testbed.checks.coverage import Coverage, cover
 from testbed.checks.evidence import Evidence, Timed
-from testbed.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
-from testbed.checks.quantities import Seconds, SeriesName
+from testbed.checks.of_two import OfTwo
+from testbed.checks.parameters import WITH_SESSIONS
+from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.series import named
 
 Values = np.typing.NDArray[np.float64]
 
 
-class Ratio(CheckParameters):
+class Ratio(OfTwo):
     """The median of first/second connection lies from ``min`` to ``max``.
 
     The time is either ``last`` (up to the transfer's end) or ``from``..``to``. With ``not_before``, samples
@@ -28,11 +29,6 @@ class Ratio(CheckParameters):
     of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
 
     judge: Literal["ratio"]
-    series: SeriesName = "window_packets"
-    session: str | None = None
-    connections: list[ConnectionIndex] = Field(
-        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
-    )
     min: float = Field(ge=0)
     max: float = Field(gt=0)
     last_s: Seconds | None = Field(None, validation_alias=AliasChoices("last", "last_s"))
@@ -50,8 +46,6 @@ class Ratio(CheckParameters):
             raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
         if self.max < self.min:
             raise ValueError(f"max ({self.max:g}) has to be at least min ({self.min:g})")
-        if self.connections[0] == self.connections[1]:
-            raise ValueError("of has to name two different ones, for example [1, 2]")
         return self
 
     def asked(self) -> str:

@@ -10,8 +10,8 @@ from pydantic import AliasChoices, Field, model_validator
 from testbed.checks import asked, explain
 from testbed.checks.coverage import cover
 from testbed.checks.evidence import Evidence
-from testbed.checks.parameters import CheckParameters, ConnectionIndex
-from testbed.checks.quantities import Seconds, SeriesName
+from testbed.checks.of_two import OfTwo
+from testbed.checks.quantities import Seconds
 from testbed.checks.ratio import quotients
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.series import named
@@ -20,18 +20,13 @@ TOLERANCE = 0.2
 """Where nothing else is asked, and of what is measured without a check; a part of the target."""
 
 
-class Settles(CheckParameters):
+class Settles(OfTwo):
     """From ``within`` seconds after ``from`` until ``to``, first/second is within ``tolerance`` of ``target``.
 
     Without a target it is the ratio of the links' rates. ``tolerance`` is a part of the target.
     """
 
     judge: Literal["settles"]
-    series: SeriesName = "window_packets"
-    session: str | None = None
-    connections: list[ConnectionIndex] = Field(
-        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
-    )
     target: float | None = Field(None, gt=0)
     tolerance: float = Field(TOLERANCE, gt=0, lt=1)
     within_s: Seconds = Field(validation_alias=AliasChoices("within", "within_s"))
@@ -45,8 +40,6 @@ class Settles(CheckParameters):
         if self.to_s < self.from_s + self.within_s + self.at_least_s:
             latest = self.from_s + self.within_s + self.at_least_s
             raise ValueError(f"to ({self.to_s:g} s) has to be {latest:g} s or later: from + within + at_least")
-        if self.connections[0] == self.connections[1]:
-            raise ValueError("of has to name two different ones, for example [1, 2]")
         return self
 
     def asked(self) -> str:

@@ -56,11 +56,6 @@ class Segment(NamedTuple):
     flags: str
     """As tcpdump has them: ``S``, ``S.``, ``.``, ``P.``, ``F.``, …"""
 
-    @property
-    def right_edge(self) -> int | None:
-        """The relative sequence number up to which its sender takes data; None without an acknowledgement."""
-        return None if self.ack is None else self.ack + self.window_bytes
-
 
 @dataclass
 class Connection:

@@ -95,13 +95,13 @@ def test_a_segment_sent_again_keeps_its_number(tmp_path: Path) -> None:
     assert [s.seq for s in connection.sent_by("server")] == [0, 1, 2001, 1001, 1]
 
 
-def test_right_edge_and_flags(tmp_path: Path) -> None:
+def test_windows_are_scaled_and_flags_told(tmp_path: Path) -> None:
     ends = Ends({"client": 1, "server": 2}, {"client": 3, "server": 0})
     frames = [*ends.handshake((64240, 65535, 8030)), ends.frame("client", "F.", 1, 1001, 500)]
     write(tmp_path / "a.pcap", timed(frames))
     (connection,) = read_connections(tmp_path / "a.pcap")
     assert [s.flags for s in connection.segments] == ["S", "S.", ".", "F."]
-    assert [s.right_edge for s in connection.sent_by("client")] == [None, 1 + 8030 * 8, 1001 + 500 * 8]
+    assert [(s.ack, s.window_bytes) for s in connection.sent_by("client")][1:] == [(1, 8030 * 8), (1001, 500 * 8)]
 
 
 def test_connections_are_told_apart(tmp_path: Path) -> None:
