@@ -11,6 +11,7 @@ import tempfile
 import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,27 +44,44 @@ class RelayMiddle:
         self.credentials = credentials
         self.log = log
         self.processes: list[subprocess.Popen[str]] = []
+        self._prepared: subprocess.Popen[str] | None = None
         self._temporary: list[tempfile.TemporaryDirectory[str]] = []
         self._control: Path | None = None
 
     def start(self, links: Sequence[Link], *, timeout_s: float = 10.0) -> None:
-        """Start the relay and wait until it forwards; raises :class:`CommandFailed`."""
+        """Start the relay, unless :meth:`prepare` did, and wait until it forwards; raises :class:`CommandFailed`."""
+        if self._prepared is None:
+            self.prepare(links)
+        process, self._prepared = self._prepared, None
+        assert process is not None
+        pair_ends(self.fabric, links)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended, and says why
+            process.stdin.close()
+        if not _says_ready(process, time.monotonic() + timeout_s):
+            code = process.poll()
+            end = f"ended with {code}" if code is not None else f"is not ready after {timeout_s:g} s"
+            where = f"; see {self.log}" if self.log else ""
+            raise CommandFailed(f"the link relay {end}{where}")
+
+    def prepare(self, links: Sequence[Link]) -> None:
+        """Start the relay's process while the links are being made, in the fabric that is there already; it waits for
+        :meth:`start`. Raises :class:`CommandFailed`."""
         if not self.binary.exists():
             raise CommandFailed(f"{self.binary} is not built; build it with ./run.sh doctor --build")
-        pair_ends(self.fabric, links)
         directory = self.directory or self._temporary_directory()
         plan = self.plan or links_only_plan(directory, links)
         # In a folder of its own: a result folder's path may be too long for a Unix socket.
         self._control = self._temporary_directory() / "control.sock"
         command = [str(self.binary), "relay", "--plan", str(plan), "--dir", str(directory)]
-        command += ["--control", str(self._control)]
+        command += ["--control", str(self._control), "--until-told"]
         if self.credentials:
             command += ["--credentials", str(self.credentials)]
         log: IO[str] | int = self.log.open("a") if self.log else subprocess.DEVNULL
         try:
             process = subprocess.Popen(
                 in_namespace(self.fabric.path, dies_with_us(command)),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -75,11 +93,7 @@ class RelayMiddle:
             if not isinstance(log, int):
                 log.close()
         self.processes.append(process)
-        if not _says_ready(process, time.monotonic() + timeout_s):
-            code = process.poll()
-            end = f"ended with {code}" if code is not None else f"is not ready after {timeout_s:g} s"
-            where = f"; see {self.log}" if self.log else ""
-            raise CommandFailed(f"the link relay {end}{where}")
+        self._prepared = process
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change properties (``link/model``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has passed,
@@ -136,9 +150,11 @@ class RelayMiddle:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            if process.stdout:
-                process.stdout.close()
+            for pipe in (process.stdin, process.stdout):
+                if pipe:
+                    pipe.close()
         self.processes.clear()
+        self._prepared = None
         for temporary in self._temporary:
             temporary.cleanup()
         self._temporary.clear()

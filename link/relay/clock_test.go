@@ -101,7 +101,7 @@ func TestHeldUpRelaySendsNothingEarly(t *testing.T) {
 	}
 	var r *Relay
 	within(t, n.Fabric, func() (err error) {
-		r, err = Open(p.Links, t.Logf)
+		r, err = Open(p.Links, Prepared{}, t.Logf)
 		return err
 	})
 	punctual := r.loop.clock

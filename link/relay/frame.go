@@ -8,6 +8,7 @@ import (
 
 const (
 	ethernetBytes  = 14
+	ethernetMTU    = 1500
 	addressesBytes = 12
 	vlanBytes      = 4
 	maxHeaderBytes = ethernetBytes + vlanBytes // beyond the MTU

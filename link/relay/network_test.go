@@ -42,7 +42,7 @@ func start(t *testing.T, links ...testnet.Link) *running {
 		t.Fatal(err)
 	}
 	inNamespace(t, r.Fabric, func() error {
-		r.relay, err = relay.Open(p.Links, t.Logf)
+		r.relay, err = relay.Open(p.Links, relay.Prepared{}, t.Logf)
 		return err
 	})
 	spool, err := telemetry.OpenSpool(r.spool)

@@ -54,22 +54,28 @@ func (a *arrived) fits(packetBytes int) bool {
 	return a.length <= len(a.bytes) && a.taggedLength() <= packetBytes+maxHeaderBytes && a.length >= ethernetBytes
 }
 
-// openReceiver listens on the interfaces of the given indexes, for frames up to a size.
-func openReceiver(indexes []int, frameBytes int) (*receiver, error) {
+// openReceiver has a ring for frames up to a size, into which nothing comes before it listens.
+func openReceiver(frameBytes int) (*receiver, error) {
 	// Protocol 0 receives nothing until bind: no frame slips past the filter.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("packet socket: %w", err)
 	}
 	r := &receiver{fd: fd, slot: 1 << bits.Len(uint(slotHeaderBytes+frameBytes-1))}
-	if err := r.configure(interfaceFilter(indexes)); err != nil {
+	if err := r.configure(); err != nil {
 		_ = unix.Close(fd)
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *receiver) configure(filter []unix.SockFilter) error {
+// listen receives from now on what arrives at the interfaces of the given indexes.
+func (r *receiver) listen(indexes []int) error { return attachAndBind(r.fd, interfaceFilter(indexes)) }
+
+// takes tells whether frames of a size have room in the ring.
+func (r *receiver) takes(frameBytes int) bool { return slotHeaderBytes+frameBytes <= r.slot }
+
+func (r *receiver) configure() error {
 	for _, option := range []struct {
 		name              string
 		level, key, value int
@@ -95,7 +101,7 @@ func (r *receiver) configure(filter []unix.SockFilter) error {
 	if err != nil {
 		return fmt.Errorf("memory of the packet ring: %w", err)
 	}
-	return attachAndBind(r.fd, filter)
+	return nil
 }
 
 // attachAndBind has a packet socket receive what its filter takes, and nothing before the filter is there.
@@ -148,6 +154,11 @@ func (a *arrived) readTag(status uint32, tci, tpid uint16) {
 func (r *receiver) release() {
 	header := (*unix.Tpacket2Hdr)(unsafe.Pointer(&r.ring[r.next*r.slot]))
 	atomic.StoreUint32(&header.Status, unix.TP_STATUS_KERNEL)
+	r.hold()
+}
+
+// hold goes on to the next frame without giving the slot back.
+func (r *receiver) hold() {
 	if r.next++; r.next == ringFrames {
 		r.next = 0
 	}

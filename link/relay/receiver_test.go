@@ -35,8 +35,10 @@ func TestReceiverTakesItsOwnInterfacesOnly(t *testing.T) {
 			}
 		}
 		var err error
-		r, err = openReceiver(indexes, 1518)
-		return err
+		if r, err = openReceiver(1518); err != nil {
+			return err
+		}
+		return r.listen(indexes)
 	})
 	defer r.close()
 	sent := time.Now()

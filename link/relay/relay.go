@@ -38,9 +38,19 @@ func Await(ctx context.Context, links []plan.Link, patience time.Duration) error
 	}
 }
 
-// Open binds to the middle interfaces of all links, in the current network namespace. Frames that arrive from
-// now on are kept until Run forwards them. warn is told, once each, of what should not be.
-func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay, error) {
+// Prepared is what a relay can have before its links are there: the memory in which the kernel puts frames, which
+// takes more time than all else.
+type Prepared struct{ receiver *receiver }
+
+// Prepare has it made, for frames of Ethernet's size, in the current network namespace.
+func Prepare() (Prepared, error) {
+	r, err := openReceiver(ethernetMTU + maxHeaderBytes)
+	return Prepared{r}, err
+}
+
+// Open binds to the middle interfaces of all links, in the current network namespace, with what is prepared if it is.
+// Frames that arrive from now on are kept until Run forwards them. warn is told, once each, of what should not be.
+func Open(links []plan.Link, prepared Prepared, warn func(format string, arguments ...any)) (*Relay, error) {
 	l, err := newLoop(warn)
 	if err != nil {
 		return nil, err
@@ -100,7 +110,17 @@ func Open(links []plan.Link, warn func(format string, arguments ...any)) (*Relay
 			r.samples = append(r.samples, Sample{Lateness: &histogram{}})
 		}
 	}
-	if l.receiver, err = openReceiver(indexes, maxMTU+maxHeaderBytes); err != nil {
+	l.receiver = prepared.receiver
+	if l.receiver != nil && !l.receiver.takes(maxMTU+maxHeaderBytes) {
+		l.receiver.close()
+		l.receiver = nil
+	}
+	if l.receiver == nil {
+		if l.receiver, err = openReceiver(maxMTU + maxHeaderBytes); err != nil {
+			return nil, err
+		}
+	}
+	if err = l.receiver.listen(indexes); err != nil {
 		return nil, err
 	}
 	if r.backlog, err = openBacklog(); err != nil {

@@ -79,9 +79,14 @@ func (s *sender) full() bool { return s.count == batch }
 // returned.
 func (s *sender) add(d departure, packet []byte) {
 	s.frames[s.count] = d
+	s.addTo(int32(d.direction.to.Index), packet)
+}
+
+// addTo is add for a packet of which no record is kept.
+func (s *sender) addTo(ifindex int32, packet []byte) {
 	s.vectors[s.count].Base = &packet[0]
 	s.vectors[s.count].SetLen(len(packet))
-	s.addresses[s.count].Ifindex = int32(d.direction.to.Index)
+	s.addresses[s.count].Ifindex = ifindex
 	s.count++
 }
 

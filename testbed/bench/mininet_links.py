@@ -46,6 +46,7 @@ def ours(count: int, fabric_name: str, binary: Path) -> float:
     net: Any = None
     try:
         fabric.create()
+        middle.prepare(links)
         net = planned_network({"h1": {}, "h2": {}}, links, fabric)
         middle.start(links)
         return time.monotonic() - begun

@@ -87,6 +87,8 @@ class Network:
 
         setLogLevel("warning")
         self.fabric.create()
+        if isinstance(self.middle, RelayMiddle):
+            self.middle.prepare(self.links)
         self.net = planned_network(self._node_options(container_pids or {}), self.links, self.fabric)
         here = self.namespaces()
         self.fabric.add_management(

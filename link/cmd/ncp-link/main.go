@@ -13,7 +13,8 @@ import (
 	"ncp-testbed/program"
 )
 
-const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE] [--wait T]
+const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE] [--wait T] [--until-told]
+       ncp-link bare --plan FILE
        ncp-link probe --plan FILE --netns HOST=PATH ... [--far HOST=SOCKET,OFFSET_NS ...] [--seconds N]
        ncp-link echo --from NETNS=ADDRESS --to ADDRESS [--count N] [--spacing T] [--wait T]
        ncp-link stream --from NETNS=ADDRESS --to NETNS=ADDRESS [--ip-bytes N] [--pps R] [--packets N] [--for T]
@@ -28,6 +29,8 @@ func main() {
 	switch os.Args[1] {
 	case "relay":
 		err = runRelay(os.Args[2:])
+	case "bare":
+		err = runBare(os.Args[2:])
 	case "probe":
 		err = runProbe(os.Args[2:])
 	case "echo":
@@ -39,7 +42,7 @@ func main() {
 	case "-h", "--help", "help":
 		fmt.Println(usage)
 	default:
-		err = badInput{fmt.Errorf("%q: want relay, probe, echo, stream or load", os.Args[1])}
+		err = badInput{fmt.Errorf("%q: want relay, bare, probe, echo, stream or load", os.Args[1])}
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Println(usage)

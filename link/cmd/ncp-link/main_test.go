@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"ncp-testbed/link/probe"
 	"ncp-testbed/link/relay"
@@ -136,5 +138,78 @@ func TestRelayAndProbeAsPrograms(t *testing.T) {
 	}
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
 		t.Errorf("the control socket is still there: %v", err)
+	}
+}
+
+// ready starts the program in the fabric until the test ends; what follows waits for it to say that it forwards.
+func ready(t *testing.T, n *testnet.Net, arguments ...string) (stdin io.WriteCloser, wait func()) {
+	t.Helper()
+	command := testnet.Enter(n.Fabric, append([]string{build(t)}, arguments...)...)
+	process := exec.Command(command[0], command[1:]...)
+	process.Stderr = os.Stderr
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stdin, err = process.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Signal(syscall.SIGTERM)
+		if err := process.Wait(); err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	return stdin, func() {
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("it says %q (%v), want ready", line, err)
+		}
+	}
+}
+
+func echoes(t *testing.T, n *testnet.Net) int {
+	t.Helper()
+	found, err := exec.Command(build(t), "echo", "--from", testnet.Path(n.Hosts["h1"])+"="+testnet.Address(1, 1),
+		"--to", testnet.Address(1, 2), "--count", "20").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var measured struct {
+		RTTsMS []float64 `json:"rtts_ms"`
+	}
+	if err := json.Unmarshal(found, &measured); err != nil {
+		t.Fatal(err)
+	}
+	return len(measured.RTTsMS)
+}
+
+func TestARelayWaitsForItsLinksIfAskedTo(t *testing.T) {
+	n := testnet.New(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 1}})
+	rename := func(from, to string) {
+		n.In(t, n.Fabric, "ip", "link", "set", from, "down")
+		n.In(t, n.Fabric, "ip", "link", "set", from, "name", to, "up")
+	}
+	rename("l1b", "elsewhere") // one end is not there yet
+	stdin, wait := ready(t, n, "relay", "--plan", n.Plan, "--dir", n.Dir, "--until-told")
+	for strings.Count(n.In(t, n.Fabric, "cat", "/proc/net/packet"), "\n") < 2 { // until it has its socket
+		time.Sleep(10 * time.Millisecond)
+	}
+	rename("elsewhere", "l1b")
+	_ = stdin.Close()
+	wait()
+	if got := echoes(t, n); got != 20 {
+		t.Errorf("%d of 20 echoes came back", got)
+	}
+}
+
+func TestABareEchoPassesFramesOn(t *testing.T) {
+	n := testnet.New(t, testnet.Link{Name: "k", Plan: map[string]any{"delay_ms": 60_000}})
+	_, wait := ready(t, n, "bare", "--plan", n.Plan)
+	wait()
+	if got := echoes(t, n); got != 20 {
+		t.Errorf("%d of 20 echoes came back", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,6 +26,7 @@ func runRelay(arguments []string) error {
 	control := flags.String("control", "", "")
 	wait := flags.Duration("wait", 0, "")
 	credentials := flags.String("credentials", "", "")
+	untilTold := flags.Bool("until-told", false, "")
 	if err := parse(flags, arguments, "plan", "dir"); err != nil {
 		return err
 	}
@@ -39,14 +41,53 @@ func runRelay(arguments []string) error {
 	if err != nil {
 		return badInput{err}
 	}
-	return forward(p, *directory, *control, login, *wait)
+	var prepared relay.Prepared
+	if *untilTold {
+		// Whoever makes the links has this process start meanwhile, and closes its standard input when they are there.
+		if prepared, err = relay.Prepare(); err != nil {
+			return err
+		}
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	return forward(p, prepared, *directory, *control, login, *wait)
+}
+
+// runBare passes frames on, as they come, until SIGTERM or SIGINT: what a benchmark holds the relay against.
+func runBare(arguments []string) error {
+	flags := flag.NewFlagSet("bare", flag.ContinueOnError)
+	planPath := flags.String("plan", "", "")
+	if err := parse(flags, arguments, "plan"); err != nil {
+		return err
+	}
+	p, err := readPlan(*planPath)
+	if err != nil {
+		return err
+	}
+	ended, stop := program.UntilSignal()
+	defer stop()
+	b, err := relay.OpenBare(p.Links)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	passed := make(chan error, 1)
+	go func() { passed <- b.Run(func() { fmt.Println("ready") }) }()
+	select {
+	case <-ended.Done():
+		b.Stop()
+		return <-passed
+	case err = <-passed:
+		return err
+	}
 }
 
 // drainTime is how long InfluxDB may take for the last points when the relay has ended.
 const drainTime = 5 * time.Second
 
 // forward relays frames until SIGTERM or SIGINT, from when the interfaces are there, for which it waits.
-func forward(p *plan.Plan, directory, control string, login *telemetry.Credentials, wait time.Duration) error {
+func forward(
+	p *plan.Plan, prepared relay.Prepared, directory, control string, login *telemetry.Credentials, wait time.Duration,
+) error {
 	ended, stop := program.UntilSignal()
 	defer stop()
 
@@ -58,7 +99,7 @@ func forward(p *plan.Plan, directory, control string, login *telemetry.Credentia
 	if err := relay.Await(ended, p.Links, wait); err != nil {
 		return err
 	}
-	r, err := relay.Open(p.Links, warn)
+	r, err := relay.Open(p.Links, prepared, warn)
 	if err != nil {
 		return err
 	}
