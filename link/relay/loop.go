@@ -76,9 +76,9 @@ func (l *loop) do(f func()) bool {
 // run moves frames until a command sets stopping. The calling goroutine must be locked to its thread.
 func (l *loop) run() error {
 	defer close(l.stopped)
-	frames := 0
+	frames, sent := 0, 0
 	for !l.stopping {
-		commanded, err := l.waiter.wait(l.clock.now(), l.deadline(), frames)
+		commanded, err := l.waiter.wait(l.clock.now(), l.deadline(), frames, sent)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (l *loop) run() error {
 		if frames < maxReads && l.nextChange <= begun {
 			l.applyChanges(begun)
 		}
-		l.forward()
+		sent = l.forward()
 	}
 	return l.broken
 }
@@ -269,8 +269,8 @@ func (l *loop) noBuffer(d *direction) {
 	}
 }
 
-// forward sends all frames that are due.
-func (l *loop) forward() {
+// forward sends all frames that are due, and tells how many.
+func (l *loop) forward() (sent int) {
 	now := l.clock.now()
 	for i, at := range l.next {
 		if at > now {
@@ -285,6 +285,7 @@ func (l *loop) forward() {
 			if delivery.FlipBit >= 0 {
 				d.pool.frame(delivery.Frame)[delivery.FlipBit/8] ^= 1 << (delivery.FlipBit % 8)
 			}
+			sent++
 			d.sender.add(departure{d, delivery.Frame, delivery.Arrival, delivery.Due}, d.pool.packet(delivery.Frame))
 			if d.sender.full() {
 				l.flush(d.sender)
@@ -296,6 +297,7 @@ func (l *loop) forward() {
 	if l.segmentSender != nil {
 		l.flush(l.segmentSender)
 	}
+	return sent
 }
 
 // flush sends a batch.

@@ -32,23 +32,25 @@ type waiter struct {
 	base           int64      // of model time, on CLOCK_MONOTONIC
 	now            func() model.Time
 	advance        advance
+	load           load
 }
 
 // advance is by how much the waiter has itself woken before a frame is due, to be awake when it is. What is
 // left of it the waiter spins; so it learns what waking takes on this machine and is never far above it.
 type advance model.Time
 
-// An advance is what three of four wakes take, at most a bound: a machine that is held up now and then, for
+// An advance is what fifteen of sixteen wakes take, at most a bound: a machine that is held up now and then, for
 // long, must not keep the waiter spinning.
 const (
 	maxAdvance  = advance(50 * time.Microsecond)
-	advanceStep = advance(300 * time.Nanosecond)
+	advanceStep = advance(150 * time.Nanosecond)
+	advanceUp   = 15 // steps for one that was late, for one down
 )
 
 // learn follows one wake that came late by the given time.
 func (a *advance) learn(late model.Time) {
 	if late > model.Time(*a) {
-		*a = min(*a+3*advanceStep, maxAdvance)
+		*a = min(*a+advanceUp*advanceStep, maxAdvance)
 	} else {
 		*a = max(*a-advanceStep, 0)
 	}
@@ -100,16 +102,58 @@ func watch(epoll, fd, token int, events uint32) error {
 // turns without a frame after which the waiter wakes for the next one.
 const idleTurns = 2
 
+// load counts frames, to tell when so many are sent that being in time for each makes others late: then the waiter
+// neither wakes early nor for each frame that is due soon after another.
+type load struct {
+	begun       model.Time // of the millisecond that is counted
+	count, last int        // in it, in the one before
+}
+
+const (
+	loadSpan = model.Time(time.Millisecond)
+	// busyFrames in a millisecond are 64,000 a second: 0.8 Gbit/s of full-size ones.
+	busyFrames = 64
+	// A frame takes some 3 µs to be sent, and a wake several times that.
+	gatheringEach = model.Time(2 * time.Microsecond)
+	mostGathering = model.Time(250 * time.Microsecond)
+)
+
+// add counts frames that were sent by now.
+func (l *load) add(now model.Time, frames int) {
+	if passed := now - l.begun; passed >= loadSpan {
+		l.last, l.count, l.begun = l.count, 0, now
+		if passed >= 2*loadSpan {
+			l.last = 0
+		}
+	}
+	l.count += frames
+}
+
+// gathering is by how much the first of frames that are due soon after each other may be late; 0 if not many are sent.
+func (l *load) gathering() model.Time {
+	frames := max(l.count, l.last)
+	if frames < busyFrames {
+		return 0
+	}
+	return min(model.Time(frames)*gatheringEach, mostGathering)
+}
+
 // wait returns at a deadline, after a command, or when there may be frames; commanded tells of commands.
-// frames is how many the last turn has read.
-func (w *waiter) wait(now, deadline model.Time, frames int) (commanded bool, err error) {
+// frames is how many the last turn has read, sent how many it has sent.
+func (w *waiter) wait(now, deadline model.Time, frames, sent int) (commanded bool, err error) {
 	if frames > 0 {
 		w.idle = 0
 	} else {
 		w.idle++
 	}
 	epoll, wake := w.all, deadline
-	if deadline != never {
+	w.load.add(now, sent)
+	switch gathering := w.load.gathering(); {
+	case deadline == never:
+	case gathering > 0 && deadline > now:
+		deadline += gathering
+		wake = deadline
+	default:
 		wake -= model.Time(w.advance)
 	}
 	if w.nap > 0 && w.idle < idleTurns {

@@ -2,6 +2,9 @@ package relay
 
 import (
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ncp-testbed/link/model"
 )
@@ -29,5 +32,58 @@ func TestAdvanceIsWhatMostWakesTake(t *testing.T) {
 	}
 	if a != 0 {
 		t.Errorf("advance %d ns when wakes take nothing", a)
+	}
+}
+
+func TestALoadIsBusyWhileManyFramesAreSent(t *testing.T) {
+	var l load
+	now := model.Time(0)
+	send := func(perSpan int) {
+		for range 8 {
+			now += loadSpan / 8
+			l.add(now, perSpan/8)
+		}
+	}
+	send(busyFrames / 2)
+	if l.gathering() != 0 {
+		t.Error("half as many frames as are too many are too many")
+	}
+	for span := range 3 {
+		if send(2 * busyFrames); l.gathering() == 0 {
+			t.Errorf("twice as many frames as are too many are not, in span %d", span)
+		}
+	}
+	if send(100 * busyFrames); l.gathering() != mostGathering {
+		t.Errorf("very many frames are gathered for %d ns", l.gathering())
+	}
+	now += 3 * loadSpan
+	if l.add(now, 1); l.gathering() != 0 {
+		t.Error("it is busy with frames of long ago")
+	}
+}
+
+// While it is busy, what is due soon after the first of those that are due leaves with it: neither goes early.
+func TestABusyWaiterGathersFrames(t *testing.T) {
+	base := time.Now()
+	now := func() model.Time { return model.Time(time.Since(base)) }
+	var monotonic unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWaiter(monotonic.Nano()-now(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	w.advance = maxAdvance
+	for _, sent := range []int{0, busyFrames} {
+		deadline := now() + model.Time(5*time.Millisecond)
+		if _, err := w.wait(now(), deadline, 0, sent); err != nil {
+			t.Fatal(err)
+		}
+		after := now() - deadline
+		if least := map[int]model.Time{0: -model.Time(maxAdvance), busyFrames: busyFrames * gatheringEach}[sent]; after < least {
+			t.Errorf("with %d frames sent it wakes %d ns after the first is due, want %d at least", sent, after, least)
+		}
 	}
 }
