@@ -26,6 +26,7 @@ from testbed.cluster.packed import Packed, dumps, loads, pack, places
 from testbed.documents import read_json
 from testbed.errors import CannotRun, RunFailed, of_the_machine
 from testbed.plan.model import Middle
+from testbed.runner import provenance
 from testbed.runner.interrupts import interruptible
 from testbed.study.attempts import when_free
 from testbed.study.executor import Way
@@ -187,9 +188,11 @@ def _one(study: bytes, key: bytes, host: str) -> bytes:
     """A cell until it can be trusted: what was found, and the files."""
     results = Path(os.environ["NCP_TESTBED_RESULTS"])
     roots = places(results)
+    provenance.worker = host  # before there is a page, which shows it
     found = loads(study, roots).make_trusted(loads(key, roots))
-    for provenance in results.rglob("provenance.json"):
-        write_json(provenance, {**read_json(provenance), "worker": host})
+    for file in results.rglob("provenance.json"):  # of runs without pages, that of machine and code is the submitter's
+        if (document := read_json(file)).get("worker") != host:
+            write_json(file, {**document, "worker": host})
     return dumps((found, pack(results)), roots)
 
 

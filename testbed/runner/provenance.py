@@ -24,6 +24,8 @@ from topologies.commands import CommandFailed, in_namespace, run
 SCHEMA = 2
 """Of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all that is derived can be made again."""
 CODE = ("collectors", "published", "testbed")
+worker = ""
+"""The host of a cluster that this process makes its run on; "" where there is none."""
 SYSCTLS = (
     "net.core.rmem_default",
     "net.core.rmem_max",
@@ -51,6 +53,7 @@ def of_machine_and_code() -> dict[str, Any]:
         "packages": _packages(),
         "kernel": kernel_facts(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **({"worker": worker} if worker else {}),
     }
 
 
