@@ -16,7 +16,7 @@ from testbed.plan.place import HERE
 from testbed.runner.agents import NO_ANSWER
 from testbed.runner.processes import last_words
 from topologies.link import FILES, Link
-from topologies.live_change import Applied, wait_until
+from topologies.live_change import Applied
 from topologies.relay_middle import RelayMiddle
 
 FOLDER = "middles"
@@ -176,12 +176,8 @@ class SpreadMiddle:
         assert self._here is not None
         return self._here.change(link, direction, properties, at_unix_ns=at_unix_ns)
 
-    def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-        """Of a link whose middle is here. One whose middle is not has no host here, and is pulled at its hosts."""
-        wait_until(at_unix_ns)
-        if link["name"] in self._where:
-            now_ns = time.time_ns()
-            return Applied(now_ns, now_ns)
+    def carrier(self, link: Link, *, up: bool) -> Applied:
+        """Of links of this machine alone: for others it is refused."""
         assert self._here is not None
         return self._here.carrier(link, up=up)
 

@@ -8,7 +8,7 @@ the network between machines once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from testbed.errors import BadInput
@@ -105,16 +105,13 @@ def _cut(links: Iterable[Link], found: Mapping[str, str]) -> float:
     )
 
 
-def middles(links: Sequence[Link], place: Mapping[str, str], pulled: Collection[str] = ()) -> dict[str, str]:
+def middles(links: Sequence[Link], place: Mapping[str, str]) -> dict[str, str]:
     """The machine of each link's middle that is not here: of its two ends' machines the one whose middles have fewer
-    packets per second so far, links with most of them first; of equal ones that of the end ``a``. A link that is
-    ``pulled`` in the run, and has an end here, has its middle here, too: both are pulled as one."""
+    packets per second so far, links with most of them first; of equal ones that of the end ``a``."""
     load: dict[str, float] = {}
     found = {}
     for link in sorted(links, key=lambda link: -link["rate_pps"]):
-        ends = machines_of(link, place)
-        both = HERE in ends and link["name"] in pulled
-        machine = HERE if both else min(ends, key=lambda name: load.get(name, 0.0))
+        machine = min(machines_of(link, place), key=lambda name: load.get(name, 0.0))
         load[machine] = load.get(machine, 0.0) + link["rate_pps"]
         found[link["name"]] = machine
     return {link["name"]: found[link["name"]] for link in links if found[link["name"]] != HERE}

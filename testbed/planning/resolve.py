@@ -113,8 +113,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         where = placed(str(loaded.path), hosts, plan["links"], choices.machines, scenario.place)
         if far := {host: machine for host, machine in where.items() if choices.machines[machine]}:
             plan["place"] = far
-            pulled = {action["link"] for action in plan["timeline"] if action["kind"] == "carrier"}
-            if there := middles(plan["links"], far, pulled):
+            if there := middles(plan["links"], far):
                 plan["middles"] = there
     return valid(plan, str(loaded.path))
 

@@ -120,9 +120,9 @@ def test_a_run_over_two_machines_passes_and_can_be_checked(rig: Rig) -> None:
     relays = rig.latest("relay.json")
     assert {name: one["links"] for name, one in relays["machines"].items()} == {"m1": ["fast"], "m2": ["slow"]}
     assert all(link["frames"] > 100 for link in relays["links"])
-    assert [(one["link"], one["direction"]) for one in relays["changes"]] == [("slow", "ab"), ("slow", "ba")]
-    for one in relays["changes"]:
-        assert one["set"]["delay_ms"] == pytest.approx(60 - between["one_way_ms"])
+    (changed,) = rig.latest("relay.json")["changes"]
+    assert changed["link"] == "slow"
+    assert changed["set"]["delay_ms"] == pytest.approx(60 - between["one_way_ms"])
     with (rig.folder / "results" / "elsewhere" / "latest" / "events.csv").open() as file:
         (event,) = csv.DictReader(file)
     assert float(event["at_s"]) == pytest.approx(3.0, abs=0.005), "told by the relay, which keeps the time itself"

@@ -90,14 +90,9 @@ class Here:
     def __init__(self, folder: Path, left: dict[str, Any] | None) -> None:
         self.folder, self.left = folder, left
         self.changed: list[tuple[str, int]] = []
-        self.pulled: list[str] = []
 
     def change(self, link: Any, _direction: str, _properties: Any, *, at_unix_ns: int) -> None:
         self.changed.append((link["name"], at_unix_ns))
-
-    def carrier(self, link: Any, *, up: bool) -> None:
-        assert not up
-        self.pulled.append(link["name"])
 
     def ask_to_end(self) -> None:
         pass
@@ -138,14 +133,6 @@ def test_a_link_is_changed_by_its_own_relay_on_the_clock_of_that(tmp_path: Path)
     assert here.changed == [("two", 4000)]
     middle.change(LINKS[0], "ab", {})
     assert "at_unix_ns" not in there.asked[-1], "at once"
-
-
-def test_a_plug_is_pulled_here_where_the_middle_is_here(tmp_path: Path) -> None:
-    middle, there, here = spread(tmp_path)
-    middle.carrier(LINKS[1], up=False)
-    middle.carrier(LINKS[0], up=False)
-    assert here.pulled == ["two"]
-    assert there.asked == [], "at its hosts"
 
 
 def test_results_are_as_that_of_one_relay(tmp_path: Path) -> None:
