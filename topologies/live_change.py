@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from topologies.commands import batch
+from topologies.commands import CommandFailed, batch, in_namespace
 from topologies.fabric import Fabric
 from topologies.link import Link
 from topologies.within import within
@@ -49,8 +50,27 @@ def pair_ends(fabric: Fabric, links: Sequence[Link]) -> None:
     within(fabric.path, lambda: batch("ip", *lines))
 
 
-def set_carrier(fabric: Fabric, link: Link, *, up: bool) -> Applied:
-    """Pull a link's plug at both ends, as the hosts see it, or put it back."""
-    begun_ns = time.time_ns()
-    fabric.run(["ip", "link", "set", "group", str(FIRST_GROUP + link["index"]), "up" if up else "down"])
-    return Applied(begun_ns, time.time_ns())
+def set_carrier(fabric: Fabric, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
+    """Pull a link's plug at both ends, as the hosts see it, or put it back; at a time, or now if it has passed."""
+    word = "up" if up else "down"
+    return _at_its_time(fabric.path, f"link set group {FIRST_GROUP + link['index']} {word}", at_unix_ns)
+
+
+def set_plug(namespace: str, interface: str, at_unix_ns: int, *, up: bool) -> int:
+    """Pull the plug of an end of a tunnel in a network namespace (by path), or put it back; when it was done."""
+    word = "off" if up else "on"
+    return _at_its_time(namespace, f"link set {interface} protodown {word}", at_unix_ns).to_unix_ns
+
+
+def _at_its_time(namespace: str, line: str, at_unix_ns: int) -> Applied:
+    # A process takes milliseconds to start: it does before the time, and waits for its line.
+    with subprocess.Popen(
+        in_namespace(namespace, ["ip", "-batch", "-"]), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_until(at_unix_ns)
+        begun_ns = time.time_ns()
+        _, said = process.communicate(f"{line}\n")
+        done_ns = time.time_ns()
+    if process.returncode:
+        raise CommandFailed(f"ip {line}: {said.strip()}")
+    return Applied(begun_ns, done_ns)

@@ -30,7 +30,7 @@ class Middle(Protocol):
         :class:`~topologies.commands.CommandFailed` if it breaks down.
         """
 
-    def carrier(self, link: Link, *, up: bool) -> Applied:
+    def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
         """Pull a link's plug at both ends, as the hosts see it, or put it back."""
 
     def facts(self) -> dict[str, Any]:

@@ -108,9 +108,9 @@ class RelayMiddle:
         applied_ns = int(answer["applied_unix_ns"])
         return Applied(applied_ns, applied_ns)
 
-    def carrier(self, link: Link, *, up: bool) -> Applied:
+    def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
         """Pull the link's plug at both ends, or put it back. What falls due while it is pulled is lost."""
-        return set_carrier(self.fabric, link, up=up)
+        return set_carrier(self.fabric, link, up=up, at_unix_ns=at_unix_ns)
 
     def facts(self) -> dict[str, Any]:
         """What a reader of a result needs to know of this middle."""

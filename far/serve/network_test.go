@@ -131,6 +131,8 @@ func TestAHostElsewhereIsMeasuredAsOneHere(t *testing.T) {
 		t.Errorf("delays %v and %v ms: want its clock's hour taken off what it stamped", ab, ba)
 	}
 	f.checkQueues()
+	f.checkChanges(n, h2, h.Ends[0])
+	f.checkProgram()
 	route := n.In(t, h2, "ip", "route", "show", testnet.Address(1, 1))
 	if !strings.Contains(route, "congctl reno") {
 		t.Errorf("route %q: want the congestion control that was asked", route)
@@ -199,6 +201,15 @@ func TestAMiddleOnThisMachine(t *testing.T) {
 	}
 	if status, said := f.ask("POST", "/hosts", map[string]wire.Host{"h2": host}); status != http.StatusOK {
 		t.Fatal(said)
+	}
+	for _, up := range []bool{false, true} { // its plug: a cable's other end goes with it
+		out := wire.Change{Interface: "l1b", Up: &up}
+		if status, said := f.ask("POST", "/change", out); status != http.StatusOK {
+			t.Fatal(said)
+		}
+		if shown := n.In(t, h2, "ip", "link", "show", "h2-eth1"); strings.Contains(shown, "NO-CARRIER") == up {
+			t.Errorf("up %v: %s", up, shown)
+		}
 	}
 	n.Relay(t)
 	p, err := plan.Read(n.Plan)
@@ -277,6 +288,93 @@ func TestTheWayToAnotherMachineIsMeasuredFromThisOne(t *testing.T) {
 	if status, _ := f.ask("POST", "/watch", watch); status != http.StatusConflict {
 		t.Errorf("a file outside of the run's folder: %d, want a refusal", status)
 	}
+}
+
+// Rate and plug of a live end change at a time of its own clock, and not before.
+func (f *far) checkChanges(n *testnet.Net, host string, end wire.End) {
+	f.t.Helper()
+	slower, out, in := *end.Shaping, false, true
+	slower.RateBPS /= 2
+	for _, c := range []struct {
+		change wire.Change
+		shows  string
+		ask    []string
+	}{
+		{wire.Change{Shaping: &slower}, "rate 4395Kbit", []string{"tc", "class", "show", "dev", end.Interface}},
+		{wire.Change{Up: &out}, "NO-CARRIER", []string{"ip", "link", "show", end.Interface}},
+		{wire.Change{Up: &in}, "LOWER_UP", []string{"ip", "link", "show", end.Interface}},
+	} {
+		c.change.Interface = end.Interface
+		at := time.Now().Add(50 * time.Millisecond).UnixNano()
+		status, said := f.ask("POST", fmt.Sprintf("/change?host=h2&at_unix_ns=%d", at), c.change)
+		var done map[string]int64
+		if err := json.Unmarshal([]byte(said), &done); status != http.StatusOK || err != nil || done["applied_unix_ns"] < at {
+			f.t.Errorf("%+v at %d: %d %s", c.change, at, status, said)
+		}
+		if found := n.In(f.t, host, c.ask...); !strings.Contains(found, c.shows) {
+			f.t.Errorf("%q: want %s", found, c.shows)
+		}
+	}
+	late := fmt.Sprintf("/change?host=h2&at_unix_ns=%d", time.Now().Add(time.Hour).UnixNano())
+	for path, interfaceName := range map[string]string{
+		late: end.Interface, "/change?host=h9": end.Interface, "/change?host=h2": "none", "/change?host=h2&at_unix_ns=x": "",
+	} {
+		if status, said := f.ask("POST", path, wire.Change{Interface: interfaceName}); status != http.StatusConflict {
+			f.t.Errorf("%s: %d %s, want a refusal", path, status, said)
+		}
+	}
+}
+
+// A program runs in the host's network, and each line that it prints has its time.
+func (f *far) checkProgram() {
+	f.t.Helper()
+	begun := time.Now().UnixNano()
+	if status, said := f.ask("POST", "/program?name=p&host=h2", []string{"ip", "-o", "link"}); status != http.StatusOK {
+		f.t.Fatal(said)
+	}
+	f.until("p", `"code":0`)
+	_, text := f.ask("GET", "/read?file=programs/p.out&from=0", nil)
+	var at int64
+	for line := range strings.Lines(text) {
+		if _, err := fmt.Sscan(line, &at); err != nil || at < begun || at > time.Now().UnixNano() {
+			f.t.Errorf("%q: want it to begin with when it came", line)
+		}
+	}
+	if !strings.Contains(text, " h2-eth1@") {
+		f.t.Errorf("%q: want the links of h2", text)
+	}
+	if status, said := f.ask("POST", "/program?name=q&host=h2", []string{"sleep", "600"}); status != http.StatusOK {
+		f.t.Fatal(said)
+	}
+	f.ask("POST", "/program/end?name=q", nil)
+	f.until("q", `"code":-1`)
+	for path, command := range map[string][]string{
+		"/program?name=q&host=h2":  {"true"}, // there is one of that name
+		"/program?name=r&host=h9":  {"true"},
+		"/program?name=s&host=h2":  {"/none"},
+		"/program?name=t&host=h2":  {},
+		"/program?name=../u":       {"true"},
+		"/program/end?name=nobody": nil,
+	} {
+		if status, said := f.ask("POST", path, command); status != http.StatusConflict {
+			f.t.Errorf("%s %v: %d %s, want a refusal", path, command, status, said)
+		}
+	}
+}
+
+func (f *far) until(name, want string) {
+	f.t.Helper()
+	for range 1000 {
+		_, said := f.ask("GET", "/program?name="+name, nil)
+		if strings.Contains(said, `"ended":true`) {
+			if !strings.Contains(said, want) {
+				f.t.Errorf("%s: %s, want %s", name, said, want)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	f.t.Fatalf("%s has not ended", name)
 }
 
 func (f *far) checkQueues() {

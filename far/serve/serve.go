@@ -8,6 +8,8 @@
 //	POST /collect        start sampling; POST /collect/end: stop, and what each collector did and cost
 //	POST /measure        the way to another machine, by some packets (measurement)
 //	POST /watch          the same without end, into a file of the run's folder; POST /watch/end: stop
+//	POST /change         a live end of a link (wire.Change), at a time: ?host=H&at_unix_ns=N; without a host, of a middle
+//	     /program        see programs.Programs
 //	     /probe/…        see probe.Ends
 package serve
 
@@ -24,6 +26,7 @@ import (
 	"ncp-testbed/collectors/collect"
 	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
+	"ncp-testbed/far/programs"
 	"ncp-testbed/far/wire"
 	"ncp-testbed/link/probe"
 	"ncp-testbed/program/controlsocket"
@@ -39,7 +42,9 @@ type Machine struct {
 	mu sync.Mutex
 	// namespaces of the hosts are held open: a host's agents may end before its counters are asked for.
 	namespaces map[string]*os.File
+	middles    *os.File // that of the middles which are here, or nil
 	ends       probe.Ends
+	programs   programs.Programs
 
 	stopCollecting context.CancelFunc
 	collected      chan outcome
@@ -54,16 +59,20 @@ type outcome struct {
 // New has its files in a folder.
 func New(folder string) *Machine {
 	m := &Machine{folder: folder, namespaces: map[string]*os.File{}}
-	m.ends.Namespace = func(host string) (string, bool) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		held, ok := m.namespaces[host]
-		if !ok {
-			return "", false
-		}
-		return path(held), true
-	}
+	m.ends.Namespace = m.namespace
+	m.programs = programs.Programs{Folder: folder + "/programs", Namespace: m.namespace}
 	return m
+}
+
+// namespace is the path of a host's.
+func (m *Machine) namespace(host string) (string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	held, ok := m.namespaces[host]
+	if !ok {
+		return "", false
+	}
+	return path(held), true
 }
 
 // Handler answers the runner.
@@ -78,7 +87,9 @@ func (m *Machine) Handler() http.Handler {
 	mux.HandleFunc("POST /watch", controlsocket.Answered(m.watch))
 	mux.HandleFunc("POST /watch/end", controlsocket.Answered(m.endWatches))
 	mux.HandleFunc("GET /read", m.read)
+	mux.HandleFunc("POST /change", controlsocket.Answered(m.change))
 	m.ends.Handle(mux)
+	m.programs.Handle(mux)
 	return mux
 }
 
@@ -90,7 +101,25 @@ func (m *Machine) setUpMiddles(r *http.Request) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 		return nil, err
 	}
-	return map[string]any{}, wire.SetUpMiddles(asked)
+	if err := wire.SetUpMiddles(asked); err != nil {
+		return nil, err
+	}
+	return map[string]any{}, m.hold(&m.middles, asked.PID)
+}
+
+// hold keeps the network namespace of a process open, in place of an earlier one.
+func (m *Machine) hold(at **os.File, pid int) error {
+	held, err := os.Open(wire.Namespace(pid))
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if *at != nil {
+		(*at).Close()
+	}
+	*at = held
+	return nil
 }
 
 func (m *Machine) setUp(r *http.Request) (any, error) {
@@ -102,18 +131,45 @@ func (m *Machine) setUp(r *http.Request) (any, error) {
 		if err := wire.SetUp(h); err != nil {
 			return nil, fmt.Errorf("host %s: %w", name, err)
 		}
-		held, err := os.Open(wire.Namespace(h.PID))
-		if err != nil {
+		m.mu.Lock()
+		held := m.namespaces[name]
+		m.mu.Unlock()
+		if err := m.hold(&held, h.PID); err != nil {
 			return nil, fmt.Errorf("host %s: %w", name, err)
 		}
 		m.mu.Lock()
-		if before := m.namespaces[name]; before != nil {
-			before.Close()
-		}
 		m.namespaces[name] = held
 		m.mu.Unlock()
 	}
 	return map[string]any{}, nil
+}
+
+func (m *Machine) change(r *http.Request) (any, error) {
+	var asked wire.Change
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		return nil, err
+	}
+	at, err := programs.At(r)
+	if err != nil {
+		return nil, err
+	}
+	host := r.URL.Query().Get("host")
+	namespace, ok := m.namespace(host)
+	if host == "" {
+		m.mu.Lock()
+		if m.middles != nil {
+			namespace, ok = path(m.middles), true
+		}
+		m.mu.Unlock()
+	}
+	if !ok {
+		return nil, fmt.Errorf("host %q is not on this machine", host)
+	}
+	done, err := asked.Make(namespace, host == "", at)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]int64{"applied_unix_ns": done.UnixNano()}, nil
 }
 
 // A queue as tc tells of it in JSON.

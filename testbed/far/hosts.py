@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import secrets
+import urllib.parse
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,7 @@ from testbed.far import middles, underlay
 from testbed.far.agents import PLAN, FarAgent, folders_of, socket_of
 from testbed.far.machine import LEAD, SOCKET, VXLAN_PORT, Machine, address_towards, lead
 from testbed.far.middles import FarRelay, SpreadMiddle
+from testbed.far.programs import FarProgram, files_of
 from testbed.far.refusals import too_short
 from testbed.far.spools import FollowedSpools
 from testbed.far.ways import VXLAN_BYTES, Measured, Watch
@@ -32,7 +34,8 @@ from testbed.runner.watch import watch_list
 from testbed.series.reader import Event
 from topologies import shaper
 from topologies.fabric import Tunnel, namespace_of
-from topologies.link import Link, LinkEnd, shaped_at_hosts
+from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
+from topologies.live_change import set_plug
 
 RELAY_PLAN = "relay-plan.json"
 LINK_MTU_BYTES = 1500
@@ -75,6 +78,7 @@ class FarHosts:
         self._watches: list[Watch] = []
         self._following: list[FollowedSpools] = []
         self._collecting: list[Machine] = []
+        self._changes = ThreadPoolExecutor(thread_name_prefix="changes elsewhere")
 
     @property
     def names(self) -> Collection[str]:
@@ -115,6 +119,7 @@ class FarHosts:
     def connect(self, parts: ExitStack, places: Iterable[AgentPlace]) -> None:
         """Reach all machines, measure the ways between them, and lay out the tunnels; raises :class:`CannotRun` where a
         machine can't have hosts, or a link would be shorter than the ways below it."""
+        parts.callback(self._changes.shutdown)
         own = [place for place in places if place.host in self.place]
         for name, machine in self.machines.items():
             there = [place for place in own if self.place[place.host] == name]
@@ -125,6 +130,8 @@ class FarHosts:
             plan = json.dumps(self.plan, indent=1, ensure_ascii=False).encode()
             made = [name for place in there for name in (place.name, *folders_of(place))]
             machine.put({PLAN: plan, LEAD: lead().encode()}, made, owner=AGENT_UID)
+            if tools := self._tools(name):
+                machine.put_programs({path: file for tool in tools for path, file in files_of(tool).items()})
         # Those from here first: they tell the clocks by which the others are told.
         for of_here in (True, False):
             self._measure([way for way in self._ways.values() if (way.origin is None) == of_here])
@@ -139,6 +146,14 @@ class FarHosts:
                 self.underlays[way.way] = underlay.of(samples)
                 if way.origin is None:
                     way.machine.ahead_ns = self.underlays[way.way].ahead_ns
+
+    def _tools(self, machine: str) -> set[str]:
+        """Programs beside the sessions that a machine runs."""
+        return {
+            flow["tool"]
+            for flow in self.plan["cross_traffic"]
+            if machine in (self.place.get(flow["client_host"]), self.place.get(flow["server_host"]))
+        }
 
     def _lay_tunnels(self) -> None:
         """Each as the end's machine has it, by the interface of the middle."""
@@ -189,7 +204,7 @@ class FarHosts:
         return agent
 
     def build(self, tcp: HostsTcp) -> None:
-        """Their hosts' ends of links, and the relays that are there."""
+        """Their hosts' ends of links, and the relays that are there; a host without an agent has no network yet."""
         for name, machine in self.machines.items():
             if links := self._links_on(name):
                 image = build.build_image(machine.docker, self._binaries["ncp-link"])
@@ -197,6 +212,9 @@ class FarHosts:
                     machine, image, self.plan, [self._as_told(one) for one in links], self._logs / f"relay-{name}.log"
                 )
                 machine.ask("POST", "/middles", {"pid": relay.pid, "ends": self._ends_of_middles(links)})
+        for host, at in self.place.items():
+            if host not in self._pids:
+                self._pids[host] = self.machines[at].hold(f"{self.plan['namespace']}-{host}")
         for name, machine in self.machines.items():
             hosts = {
                 host: {
@@ -244,7 +262,7 @@ class FarHosts:
             "prefix": end["prefix"],
             "peer_mac": peer["mac"],
             "peer": peer["address"],
-            "shaping": _shaping(link) if shaped_at_hosts(link) else None,
+            "shaping": _shaping(link, round(link["rate_bps"])) if shaped_at_hosts(link) else None,
             **wired,
         }
 
@@ -259,6 +277,45 @@ class FarHosts:
             machine = self.machines[at]
             found += ["--far", f"{host}={machine.own / SOCKET},{machine.ahead_ns}"]
         return found
+
+    def start_program(self, host: str, name: str, command: Sequence[str], at_unix_ns: int, log: Path) -> FarProgram:
+        """One at a host, see :class:`FarProgram`."""
+        return FarProgram(self.machines[self.place[host]], host, name, command, at_unix_ns, log)
+
+    def change_rate(self, link: Link, direction: str, rate_bps: int, at_unix_ns: int) -> list[Future[int]]:
+        """At the ends that are theirs and send that way. The helper of each keeps the time itself; the answers, when it
+        was done, come from threads of their own."""
+        return [
+            self._change(self._at(end), end, at_unix_ns, shaping=_shaping(link, rate_bps))
+            for way, end in zip(("ab", "ba"), (link["a"], link["b"]), strict=True)
+            if self._at(end) != HERE and direction in (way, "both")
+        ]
+
+    def change_plug(self, link: Link, at_unix_ns: int, here: Mapping[str, str], *, up: bool) -> list[Future[int]]:
+        """Of a link whose middle is not here, or an end; ``here`` are the paths of hosts' namespaces. A tunnel does not
+        tell one end that the other is down, so each is pulled."""
+        middle, done = self._middle_of(link), []
+        for end in (link["a"], link["b"]):
+            at = self._at(end)
+            if middle != HERE:
+                done.append(self._change(middle, end, at_unix_ns, middle=True, up=up))
+            if at == middle:
+                continue
+            if at != HERE:
+                done.append(self._change(at, end, at_unix_ns, up=up))
+            else:
+                done.append(self._changes.submit(set_plug, here[end["host"]], end["interface"], at_unix_ns, up=up))
+        return done
+
+    def _change(
+        self, machine: str, end: LinkEnd, at_unix_ns: int, *, middle: bool = False, **change: Any
+    ) -> Future[int]:
+        """Of an end's interface at its host, or at the middle."""
+        there = self.machines[machine]
+        asked = {"at_unix_ns": at_unix_ns + there.ahead_ns} | ({} if middle else {"host": end["host"]})
+        path = f"/change?{urllib.parse.urlencode(asked)}"
+        body = {"interface": end["middle_interface"] if middle else end["interface"], **change}
+        return self._changes.submit(lambda: int(_answer(there, "POST", path, body)["applied_unix_ns"]) - there.ahead_ns)
 
     def in_the_middle(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
         """A delay is as much less there as the ways below the link take."""
@@ -401,19 +458,19 @@ def _tunnel(tunnel: Tunnel) -> dict[str, Any]:
     return {"vni": tunnel.vni, "local": tunnel.local, "remote": tunnel.remote, "port": tunnel.port}
 
 
-def _shaping(link: Link) -> dict[str, int]:
-    options = shaper.rate_class(link["rate_bps"], link["burst_bytes"], link["frame_bytes"])
+def _shaping(link: Link, rate_bps: int) -> dict[str, int]:
+    options = shaper.rate_class(rate_bps, burst_bytes_at(link, rate_bps), link["frame_bytes"])
     return {
-        "rate_bps": round(link["rate_bps"]),
+        "rate_bps": rate_bps,
         "burst_bytes": int(options["burst"]),
         "quantum_bytes": int(options["quantum"]),
         "limit_bytes": shaper.limit_bytes(link),
     }
 
 
-def _answer(machine: Machine, method: str, path: str) -> Any:
+def _answer(machine: Machine, method: str, path: str, body: object = None) -> Any:
     try:
-        return machine.ask(method, path)
+        return machine.ask(method, path, body)
     except OSError as error:
         raise RunFailed(f"{machine.name} does not answer: {error}") from error
 

@@ -152,11 +152,39 @@ class Machine:
                     ) from None
                 time.sleep(0.1)
 
+    def hold(self, name: str) -> int:
+        """A process in a network that nothing else is in, by a container of that name."""
+        container = self.docker.containers.create(
+            self._helper.image.id,
+            ["hold"],
+            name=name,
+            labels=self.labels(),
+            network_mode="none",
+            read_only=True,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+        )
+        container.start()
+        container.reload()
+        return int(container.attrs["State"]["Pid"])
+
     def labels(self) -> dict[str, str]:
         """Of each container of the run there."""
         return {LABEL: self.run, LEAD_LABEL: lead()}
 
-    def put(self, files: Mapping[str, bytes], folders: Iterable[str] = (), *, owner: int = 0) -> None:
+    def put_programs(self, files: Mapping[str, bytes]) -> None:
+        """Leave files, by their paths below the root, in the helper's own file system, which goes with it."""
+        self.put(files, mode=0o755, into="/")
+
+    def put(
+        self,
+        files: Mapping[str, bytes],
+        folders: Iterable[str] = (),
+        *,
+        owner: int = 0,
+        mode: int = 0o644,
+        into: str = "/far",
+    ) -> None:
         """Leave files in the run's folder there, and make ``owner``'s folders."""
         import io
         import tarfile
@@ -169,9 +197,9 @@ class Machine:
                 archive.addfile(entry)
             for name, content in files.items():
                 entry = tarfile.TarInfo(name)
-                entry.size, entry.mode = len(content), 0o644
+                entry.size, entry.mode = len(content), mode
                 archive.addfile(entry, io.BytesIO(content))
-        self._helper.put_archive("/far", packed.getvalue())
+        self._helper.put_archive(into, packed.getvalue())
 
     def ask(self, method: str, path: str, body: object = None, *, socket: str = SOCKET) -> Any:
         """One request to the helper, or at another ``socket`` of the run's folder there; raises ``OSError`` while it

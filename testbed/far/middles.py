@@ -176,10 +176,12 @@ class SpreadMiddle:
         assert self._here is not None
         return self._here.change(link, direction, properties, at_unix_ns=at_unix_ns)
 
-    def carrier(self, link: Link, *, up: bool) -> Applied:
-        """Of links of this machine alone: for others it is refused."""
-        assert self._here is not None
-        return self._here.carrier(link, up=up)
+    def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
+        """Of a link whose middle is here; that of another is its machine's, see
+        :meth:`testbed.far.hosts.FarHosts.change_plug`."""
+        if self._here is None or link["name"] in self._where:
+            return Applied(0, 0)
+        return self._here.carrier(link, up=up, at_unix_ns=at_unix_ns)
 
     def facts(self) -> dict[str, Any]:
         """As of one relay, and where the middles are."""

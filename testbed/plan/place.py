@@ -36,7 +36,7 @@ def placed(
     for host, machine in asked.items():
         if host not in hosts:
             raise BadInput(
-                f"{file}: place.{host}: there is no host {host!r} with an agent; there are {', '.join(hosts)}"
+                f"{file}: place.{host}: there is no host {host!r} that sends or receives; there are {', '.join(hosts)}"
             )
         if machine not in machines:
             raise BadInput(

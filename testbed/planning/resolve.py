@@ -109,7 +109,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         plan["traces"] = _traces(choices.traces, plan)
     if choices.machines is not None:
         ends = {host for session in sessions for host in (session["sender_host"], session["receiver_host"])}
-        hosts = [host["name"] for host in plan["hosts"] if host["name"] in ends]
+        ends |= {host for flow in plan["cross_traffic"] for host in (flow["client_host"], flow["server_host"])}
+        hosts = [node["name"] for node in (*plan["hosts"], *plan["nodes"]) if node["name"] in ends]
         where = placed(str(loaded.path), hosts, plan["links"], choices.machines, scenario.place)
         if far := {host: machine for host, machine in where.items() if choices.machines[machine]}:
             plan["place"] = far

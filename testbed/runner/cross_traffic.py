@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 from influxdb.line_protocol import make_lines
 
@@ -15,12 +15,72 @@ from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
 from testbed.plan.model import CrossTraffic, Plan
 from testbed.runner import iperf3
-from testbed.runner.processes import Supervised
 from topologies.commands import dies_with_us, in_namespace
 
+if TYPE_CHECKING:
+    from testbed.runner.network import Elsewhere
+
 INTERVAL_S = 0.5
+ASKED_AHEAD_S = 0.5
+"""So long before its time a client on another machine is asked for, which starts it at that."""
 END_S = 15.0
 """How long after its time iperf3 may take to end: what is queued has to arrive, and the results to be exchanged."""
+
+
+class Program(Protocol):
+    """An end of a flow, on this machine or another one."""
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """What it prints, to its end: each line with the time (Unix nanoseconds) at which it came."""
+        ...
+
+    def ended(self) -> bool:
+        """Whether it runs no longer."""
+        ...
+
+    def end(self) -> None:
+        """End it, whatever it is doing."""
+        ...
+
+    def keep(self, file: Path) -> None:
+        """What it printed is in that file, when it has ended."""
+        ...
+
+
+class _Here:
+    """In the network namespace at a path. What it prints goes to ``file``, if it is not to be read as it comes."""
+
+    def __init__(self, command: Sequence[str], namespace: str, log: Path, file: Path | None) -> None:
+        with (file or log).open("ab") as output:
+            self._process: subprocess.Popen[Any] = subprocess.Popen(
+                in_namespace(namespace, dies_with_us(command)),
+                stdin=subprocess.DEVNULL,
+                stdout=output if file else subprocess.PIPE,
+                stderr=subprocess.STDOUT if file else output,
+                text=file is None,
+                start_new_session=file is not None,
+            )
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        assert self._process.stdout is not None
+        with self._process.stdout as told:
+            for line in told:
+                yield time.time_ns(), line
+
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def keep(self, file: Path) -> None:
+        pass  # it wrote there itself
 
 
 class Iperf3(threading.Thread):
@@ -36,9 +96,11 @@ class Iperf3(threading.Thread):
         namespaces: Mapping[str, str],
         folder: Path,
         started_unix_ns: Callable[[], int | None],
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        """``namespaces`` are paths by host; other hosts are ``elsewhere``."""
         super().__init__(name=f"iperf3-{flow['number']}", daemon=True)
-        self._flow, self._namespaces = flow, namespaces
+        self._flow, self._namespaces, self._elsewhere = flow, namespaces, elsewhere
         self._started_unix_ns = started_unix_ns
         self._json = folder / f"{self.name}.json"
         self._log = folder / "logs" / f"{self.name}.log"
@@ -46,15 +108,21 @@ class Iperf3(threading.Thread):
         self._points = Iperf3Flow(plan, flow)
         self._stopped = threading.Event()
         self._error: str | None = None
-        self._client: Supervised | None = None
-        with self._log.open("ab") as errors:
-            self._server = subprocess.Popen(
-                in_namespace(namespaces[flow["server_host"]], dies_with_us(_server_command(flow))),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
+        self._client: Program | None = None
+        self._server = self._begun("server_host", _server_command(flow))
+
+    def _begun(
+        self,
+        host: Literal["client_host", "server_host"],
+        command: Sequence[str],
+        at_unix_ns: int = 0,
+        file: Path | None = None,
+    ) -> Program:
+        at = self._flow[host]
+        if at in self._namespaces:
+            return _Here(command, self._namespaces[at], self._log, file)
+        assert self._elsewhere is not None
+        return self._elsewhere.start_program(at, f"{self.name}-{host}", command, at_unix_ns, self._log)
 
     def failure(self) -> str | None:
         """Why it did not do its part, or None."""
@@ -64,14 +132,14 @@ class Iperf3(threading.Thread):
         """From the transfer's start to the end of the flow's own time."""
         reader = threading.Thread(target=self._read_server, name=f"{self.name}-goodput", daemon=True)
         reader.start()
-        if self._wait_for_its_time():
-            flow = self._flow
-            # As root: others may choose among few congestion controls.
-            self._client = Supervised.start(
-                self.name, _client_command(flow), self._json, namespace=self._namespaces[flow["client_host"]]
-            )
-            self._await_client(time.monotonic() + flow["for_s"] + END_S)
-        self._end(self._server)
+        if (at_unix_ns := self._wait_for_its_time()) is not None:
+            try:
+                # As root: others may choose among few congestion controls.
+                self._client = self._begun("client_host", _client_command(self._flow), at_unix_ns, self._json)
+                self._await_client(self._client, at_unix_ns / 1e9 + self._flow["for_s"] + END_S)
+            except RunFailed as error:
+                self._error = error.message
+        self._server.end()
         reader.join()
         if self._client and not self._error and (whole := self._whole()):
             with self._spool.open("ab", buffering=0) as spool:
@@ -89,27 +157,28 @@ class Iperf3(threading.Thread):
         if self.ident is not None:
             self.join()
         else:
-            self._end(self._server)
+            self._server.end()
 
-    def _wait_for_its_time(self) -> bool:
+    def _wait_for_its_time(self) -> int | None:
+        """Until it is to be asked for; when it is to start, or None where it was stopped before."""
         start_ns = None
         while start_ns is None:
             if self._stopped.wait(0.02):
-                return False
+                return None
             start_ns = self._started_unix_ns()
-        due_s = start_ns / 1e9 + self._flow["from_s"] - time.time()
-        return not self._stopped.wait(max(0.0, due_s))
+        at_unix_ns = start_ns + round(self._flow["from_s"] * 1e9)
+        ahead_s = 0.0 if self._flow["client_host"] in self._namespaces else ASKED_AHEAD_S
+        return None if self._stopped.wait(max(0.0, at_unix_ns / 1e9 - time.time() - ahead_s)) else at_unix_ns
 
-    def _await_client(self, deadline: float) -> None:
-        assert self._client is not None
-        process = self._client.process
-        while process.poll() is None and time.monotonic() < deadline and not self._stopped.wait(0.05):
+    def _await_client(self, client: Program, deadline_s: float) -> None:
+        while not client.ended() and time.time() < deadline_s and not self._stopped.wait(0.05):
             continue
-        if process.poll() is None:
-            self._end(process)
+        if not client.ended():
+            client.end()
             if not self._stopped.is_set():
                 self._error = f"{self.name} did not end within {END_S:g} s of its time; see {self._json}"
             return
+        client.keep(self._json)
         try:
             iperf3.read_result(self._json, self.name)
         except RunFailed as error:
@@ -124,21 +193,10 @@ class Iperf3(threading.Thread):
 
     def _read_server(self) -> None:
         """A point for each interval, at the time that the server tells it."""
-        assert self._server.stdout is not None
-        with self._spool.open("ab", buffering=0) as spool, self._server.stdout as told:
-            for line in told:
-                if point := self._points.interval(line, time.time_ns()):
+        with self._spool.open("ab", buffering=0) as spool:
+            for at_unix_ns, line in self._server.lines():
+                if point := self._points.interval(line, at_unix_ns):
                     _append(spool, point)
-
-    @staticmethod
-    def _end(process: subprocess.Popen[Any]) -> None:
-        if process.poll() is None:
-            process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def server_port(flow: CrossTraffic) -> int:

@@ -11,11 +11,18 @@ from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
 
 
 class HostRates:
-    """Open handles on the hosts' namespaces (path by host name), for the length of a run."""
+    """Open handles on the hosts' namespaces (path by host name), for the length of a run; ends of links at other hosts
+    are left alone."""
 
     def __init__(self, namespaces: Mapping[str, str], links: Sequence[Link]) -> None:
         self._handles = {host: NetNS(path) for host, path in namespaces.items()}
-        shaped = [(link, end) for link in links if shaped_at_hosts(link) for end in (link["a"], link["b"])]
+        shaped = [
+            (link, end)
+            for link in links
+            if shaped_at_hosts(link)
+            for end in (link["a"], link["b"])
+            if end["host"] in namespaces
+        ]
         self._indices = {
             end["interface"]: self._handles[end["host"]].link_lookup(ifname=end["interface"])[0] for _, end in shaped
         }
@@ -24,7 +31,10 @@ class HostRates:
             self.set(link, end, link["rate_bps"])
 
     def set(self, link: Link, end: LinkEnd, rate_bps: int) -> None:
-        """Change the rate of one end's shaper in place, keeping what is queued and what it has left to send."""
+        """Change the rate of one end's shaper in place, keeping what is queued and what it has left to send; nothing
+        where it is at another host."""
+        if end["host"] not in self._handles:
+            return
         options = shaper.rate_class(rate_bps, burst_bytes_at(link, rate_bps), link["frame_bytes"])
         self._handles[end["host"]].tc(
             "change-class",

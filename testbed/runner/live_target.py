@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from testbed.errors import RunFailed
 from testbed.runner.agents import Agent, control
@@ -12,6 +12,9 @@ from testbed.runner.host_rates import HostRates
 from testbed.runner.network import Network
 from topologies.link import shaped_at_hosts
 from topologies.live_change import wait_until
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class LiveTarget:
@@ -24,9 +27,7 @@ class LiveTarget:
 
     def prepare(self) -> None:
         """Open what changes at the hosts need, in the thread that makes them."""
-        here = self._network.namespaces()
-        links = [link for link in self._network.links if link["a"]["host"] in here and link["b"]["host"] in here]
-        self._rates = HostRates(here, links)
+        self._rates = HostRates(self._network.namespaces(), self._network.links)
 
     def close(self) -> None:
         """Give it back."""
@@ -41,11 +42,13 @@ class LiveTarget:
         if shaped_at_hosts(plan) and "rate_bps" in rest:
             assert self._rates is not None
             rate_bps = int(rest.pop("rate_bps"))
+            others = self._network.elsewhere
+            elsewhere = others.change_rate(plan, direction, rate_bps, at_unix_ns) if others else ()
             wait_until(at_unix_ns)
             for name, end in (("ab", plan["a"]), ("ba", plan["b"])):
                 if direction in (name, "both"):
                     self._rates.set(plan, end, rate_bps)
-            done_ns = time.time_ns()
+            done_ns = last(time.time_ns(), elsewhere)
         if rest:
             if self._network.elsewhere:
                 rest = self._network.elsewhere.in_the_middle(plan, rest)
@@ -54,8 +57,10 @@ class LiveTarget:
 
     def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
         """Pull a link's plug or put it back."""
-        wait_until(at_unix_ns)
-        return self._network.middle.carrier(self._links[link], up=up).to_unix_ns
+        plan, others = self._links[link], self._network.elsewhere
+        elsewhere = others.change_plug(plan, at_unix_ns, self._network.namespaces(), up=up) if others else ()
+        here = self._network.middle.carrier(plan, up=up, at_unix_ns=at_unix_ns)
+        return last(here.to_unix_ns, elsewhere)
 
     def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
         """Make the receiver stop reading from a connection's socket for a time; on another machine it keeps the time
@@ -72,3 +77,8 @@ class LiveTarget:
                 control(agent, "POST", asked)
                 return time.time_ns()
         raise RunFailed("there is no receiver to pause")
+
+
+def last(here_ns: int, elsewhere: Sequence[Future[int]]) -> int:
+    """When a change was done everywhere."""
+    return max([here_ns, *(done.result() for done in elsewhere)])

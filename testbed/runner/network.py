@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed.plan.model import Plan
 from testbed.runner.endings import Ending
@@ -16,6 +16,11 @@ from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, Tunnel, namespace_of
 from topologies.link import Link
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from testbed.runner.cross_traffic import Program
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +62,18 @@ class Elsewhere(Protocol):
 
     def in_the_middle(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
         """What the middle is told for a link to have these properties."""
+        ...
+
+    def start_program(self, host: str, name: str, command: Sequence[str], at_unix_ns: int, log: Path) -> Program:
+        """One at a host of theirs, at a time or at once if that has passed; ``log`` gets its errors."""
+        ...
+
+    def change_rate(self, link: Link, direction: str, rate_bps: int, at_unix_ns: int) -> Sequence[Future[int]]:
+        """At a link's ends that are theirs and send that way, at a time; when each did it, in Unix nanoseconds."""
+        ...
+
+    def change_plug(self, link: Link, at_unix_ns: int, here: Mapping[str, str], *, up: bool) -> Sequence[Future[int]]:
+        """Pull a link's plug, or put it back, where its middle here does not; ``here`` are hosts' namespaces."""
         ...
 
 

@@ -10,10 +10,13 @@ from testbed import paths
 
 INVENTORY = "all: {hosts: {m1: {ansible_host: 192.0.2.1}, m2: {ansible_host: 192.0.2.2}}}\n"
 
+PLACED = {"h1": "m1", "h2": "m1", "h3": "m2"}
+"""In ``star``, where h3 sends no NCP."""
 
-def said(*arguments: str) -> tuple[int, str]:
+
+def said(*arguments: str, scenario: str = "startup") -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "testbed", "startup", "--dry-run", *arguments],
+        [sys.executable, "-m", "testbed", scenario, "--dry-run", *arguments],
         cwd=paths.CHECKOUT,
         capture_output=True,
         text=True,
@@ -39,6 +42,14 @@ def test_the_plan_tells_which_host_is_where(inventory: str) -> None:
         "middles of links: fast on m1, 1024 packets/s; slow on m2, 128 packets/s "
         "(balanced over the machines of their ends)",
     ):
+        assert f"  place      {line}\n" in text
+
+
+def test_cross_traffic_has_its_hosts_on_machines_as_well(inventory: str) -> None:
+    asked = [word for host, machine in PLACED.items() for word in ("--set", f"place.{host}={machine}")]
+    code, text = said("--hosts", inventory, "--engine", "mininet", *asked, scenario="star")
+    assert code == 0, text
+    for line in ("h1, h2 on m1", "h3 on m2"):
         assert f"  place      {line}\n" in text
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from line_protocol_parser import parse_line
 
 from testbed import paths
 from tests.cluster.machines import Machines
@@ -35,6 +36,31 @@ checks:
   - {name: database, judge: points_stored}
 limits: {cpu_idle: 0, cpu_busy: 60min, lateness_p99: 50ms, lateness_max: 10s, rate_error: 10%, delay_error: 5ms}
 """
+
+CROSS_TRAFFIC = (
+    SCENARIO.split("links:")[0]
+    + """\
+topology: star
+links:
+  - {name: one, rate: 1024pps, delay: 10ms, queue: 100 packets}
+  - {name: two, rate: 512pps, delay: 10ms, queue: 60 packets}
+  - {name: three, rate: 1024pps, delay: 10ms, queue: 100 packets}
+place: {h1: m1, h2: m2, h3: m1}
+ncp: {policy: nkp24, transfer: 2MiB, send_window: 64KiB}
+sessions:
+  - {name: s1, sender: h1, receiver: h2}
+cross_traffic:
+  - {tool: iperf3, sender: h3, receiver: h2, from: 1s, for: 4s}
+"""
+    + "checks:"
+    + SCENARIO.split("checks:")[1]
+)
+
+
+def points(telemetry: str, measurement: str, **tags: str) -> list[Any]:
+    """Those of a measurement with these tags, in their order."""
+    found = [parse_line(line) for line in telemetry.splitlines() if line.startswith(f"{measurement},")]
+    return [point for point in found if tags.items() <= point["tags"].items()]
 
 
 @dataclass
@@ -61,9 +87,9 @@ class Rig:
             text=True,
         )
 
-    def run(self, *changes: str) -> tuple[int, str]:
+    def run(self, *changes: str, scenario: str = SCENARIO) -> tuple[int, str]:
         """The scenario, to its end: exit code, and what it said."""
-        process = self.start(str(self.scenario()), *(word for change in changes for word in ("--set", change)))
+        process = self.start(str(self.scenario(scenario)), *(word for change in changes for word in ("--set", change)))
         said, _ = process.communicate(timeout=200)
         return process.returncode, said
 
@@ -79,10 +105,10 @@ class Rig:
                 return process
         raise AssertionError("".join(said))
 
-    def scenario(self) -> Path:
+    def scenario(self, text: str = SCENARIO) -> Path:
         """Its file."""
         file = self.folder / "elsewhere.yaml"
-        file.write_text(SCENARIO)
+        file.write_text(text)
         return file
 
     def latest(self, name: str) -> Any:
@@ -139,6 +165,51 @@ def test_a_run_over_two_machines_passes_and_can_be_checked(rig: Rig) -> None:
         check=False,
     )
     assert "CONFIRMED PASS" in verified.stdout, verified.stdout + verified.stderr
+
+
+CHANGES = """\
+timeline:
+  - {at: 2s, do: set, link: fast, rate: 512pps}
+  - {at: 3s, do: down, link: slow}
+  - {at: 5s, do: up, link: slow}
+"""
+
+
+def test_rates_and_plugs_change_there_as_they_do_here(rig: Rig) -> None:
+    code, said = rig.run(scenario=SCENARIO + CHANGES)
+    assert code == 0, said
+    with (rig.folder / "results" / "elsewhere" / "latest" / "events.csv").open() as file:
+        events = list(csv.DictReader(file))
+    assert [event["kind"] for event in events] == ["set", "carrier", "carrier"]
+    assert all(float(event["at_s"]) >= float(event["asked_s"]) for event in events)
+    telemetry = (rig.folder / "results" / "elsewhere" / "latest" / "telemetry.lp").read_text()
+    sent = points(telemetry, "interface", host="h1", link="fast")
+    start_ns = points(telemetry, "event", kind="transfer_start")[0]["time"]
+    at_s = {(point["time"] - start_ns) / 1e9: point["fields"]["sent_bytes"] for point in sent}
+    for since_s, until_s, pps in ((0.5, 1.9, 1024), (2.5, 4.9, 512)):
+        window = [(time_s, bytes_) for time_s, bytes_ in at_s.items() if since_s <= time_s <= until_s]
+        rate_pps = (window[-1][1] - window[0][1]) / 1073 / (window[-1][0] - window[0][0])
+        assert rate_pps == pytest.approx(pps, rel=0.1)
+    out = [point["time"] for point in points(telemetry, "interface", host="h1", link="slow")]
+    sent_slow = [point["fields"]["sent_packets"] for point in points(telemetry, "interface", host="h1", link="slow")]
+    unplugged = [n for at, n in zip(out, sent_slow, strict=True) if 3.2 < (at - start_ns) / 1e9 < 4.9]
+    assert len(set(unplugged)) == 1, "nothing leaves while the plug is out"
+    assert sent_slow[-1] > unplugged[0], "and does again"
+    assert rig.left() == ["", ""]
+
+
+def test_cross_traffic_between_the_machines(rig: Rig) -> None:
+    code, said = rig.run(scenario=CROSS_TRAFFIC)
+    assert code == 0, said
+    folder = rig.folder / "results" / "elsewhere" / "latest"
+    flow = points((folder / "telemetry.lp").read_text(), "iperf3")
+    whole = json.loads((folder / "iperf3-1.json").read_text())["end"]["sum_received"]
+    assert flow[-1]["fields"]["received_bytes"] == whole["bytes"] > 500_000
+    told = [point["time"] for point in flow[:-1]]
+    start_ns = points((folder / "telemetry.lp").read_text(), "event", kind="transfer_start")[0]["time"]
+    assert 1.4 < (told[0] - start_ns) / 1e9 < 3, "the end of the first half second, at the time of this machine"
+    assert points((folder / "telemetry.lp").read_text(), "tcp_info", host="h3")
+    assert rig.left() == ["", ""]
 
 
 def test_a_link_that_is_shorter_than_what_is_below_it_is_refused_by_name(rig: Rig) -> None:

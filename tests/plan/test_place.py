@@ -66,7 +66,7 @@ def test_those_with_most_to_send_go_first() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"h3": "m1"}, "x.yaml: place.h3: there is no host 'h3' with an agent; there are h1, h2"),
+        ({"h3": "m1"}, "x.yaml: place.h3: there is no host 'h3' that sends or receives; there are h1, h2"),
         ({"h1": "m9"}, "x.yaml: place.h1: there is no machine 'm9' in the inventory; there are m1, m2"),
     ],
 )

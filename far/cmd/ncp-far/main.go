@@ -23,6 +23,7 @@ import (
 const usage = `usage: ncp-far serve --dir DIR --listen ADDRESS:PORT --key N
        ncp-far measure --to ADDRESS:PORT --key N [--packets N] [--interval T] [--timeout T] [--mtu BYTES]
        ncp-far runs
+       ncp-far hold
        ncp-far forget RUN`
 
 // folder is that of all runs on a machine, whose /run is at /machine/run.
@@ -46,6 +47,9 @@ func run(arguments []string) int {
 		return runMeasure(ctx, arguments[1:])
 	case "runs":
 		return runRuns(arguments[1:])
+	case "hold": // of a container whose network is a host's without an agent
+		<-ctx.Done()
+		return program.ExitDone
 	case "forget":
 		return runForget(arguments[1:])
 	}

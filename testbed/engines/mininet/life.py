@@ -352,7 +352,14 @@ class EmulatedRun:
     def _start_cross_traffic(self, parts: ExitStack, network: Network, started: list[agents.Agent]) -> list[Iperf3]:
         flows, sent = [], self.traffic
         for flow in self.plan["cross_traffic"]:
-            iperf3 = Iperf3(self.plan, flow, network.namespaces(), self.folder, lambda: sent.started_unix_ns(started))
+            iperf3 = Iperf3(
+                self.plan,
+                flow,
+                network.namespaces(),
+                self.folder,
+                lambda: sent.started_unix_ns(started),
+                network.elsewhere,
+            )
             parts.callback(iperf3.stop)
             iperf3.start()
             flows.append(iperf3)
