@@ -284,9 +284,15 @@ def runs_with_folders(client: Any, helper: str) -> dict[str, str]:
 
 
 def _in_folders(client: Any, helper: str, *command: str) -> bytes:
-    said: bytes = client.containers.run(
-        helper, list(command), remove=True, network_mode="none", volumes=["/run:/machine/run"]
-    )
+    container = client.containers.create(helper, list(command), network_mode="none", volumes=["/run:/machine/run"])
+    try:
+        container.start()
+        ended = container.wait(timeout=ANSWER_S)["StatusCode"]
+        if ended:
+            raise RunFailed(f"{command[0]} ended with {ended}: {container.logs().decode(errors='replace').strip()}")
+        said: bytes = container.logs(stderr=False)
+    finally:
+        container.remove(force=True)  # one that did not start as well: its engine may have had no room
     return said
 
 

@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
 
 from testbed import paths
 from tests.cluster import machines as plain
@@ -60,6 +62,33 @@ def _wait_for_engine(made: Machines, one: Machine) -> None:
         if time.monotonic() > deadline:
             raise RuntimeError(f"{one.name} has no engine: {made.ssh(one, 'tail -n 5 /tmp/dockerd.log').stdout}")
         time.sleep(0.2)
+
+
+def reboot(made: Machines, one: Machine) -> None:
+    """All that a power cut does but to the kernel: no process is left but its own, nor what was in memory; the engine
+    starts again with its disk."""
+    kept = [child.pid for child in one.init.children() if "sshd" in child.name() or child.name() == "sleep"]
+    for process in one.init.children(recursive=True):
+        if process.pid not in kept:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    forgets = (
+        "awk '$2 ~ \"^/(run|tmp)/docker/\" {print $2}' /proc/mounts | sort -r | xargs -r umount -l; "
+        "rm -rf /run/docker /run/docker.pid /run/ncp-testbed-far"
+    )
+    assert made.ssh(one, f"{forgets}; {START}").returncode == 0
+    _wait_for_engine(made, one)
+
+
+@contextmanager
+def full(made: Machines, one: Machine) -> Iterator[None]:
+    """Its /run, where a run's folder is, has 64 KiB left."""
+    used = "$(( $(df --output=used -k /run | tail -n 1) + 64 ))k"
+    assert made.ssh(one, f"mount -o remount,size={used} /run").returncode == 0
+    try:
+        yield
+    finally:
+        assert made.ssh(one, "mount -o remount,size=50% /run").returncode == 0
 
 
 @contextmanager
