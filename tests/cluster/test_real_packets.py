@@ -2,12 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from testbed.cluster import hosts_file
+from testbed.influx import server
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback
 
@@ -21,6 +23,17 @@ TABLE = ["speed-table", "--rows", "7", "--columns", "nkp24", "--repeat", "2", "-
 REAL = ["--real-packets"]
 
 
+@pytest.fixture
+def database(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One of the test's own, beside the machine's."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(found.getsockname()[1]))
+    yield
+    server.stop()
+
+
+@pytest.mark.usefixtures("database")
 def test_a_host_whose_links_are_off_is_left_out_by_name(place: Place, cluster_of: Callable[..., Loopback]) -> None:
     cluster = cluster_of()
     cluster.start_worker("off", program=[str(UNSOUND / "off.py")], further=REAL)
