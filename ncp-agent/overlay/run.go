@@ -48,6 +48,7 @@ type Relay struct {
 // Cost is what the run took.
 type Cost struct {
 	CPUS      float64 `json:"cpu_s"`
+	WallS     float64 `json:"wall_s"`
 	PeakBytes int64   `json:"peak_bytes"` // resident memory of the process
 }
 
@@ -73,13 +74,13 @@ func Run(p Parameters) (*Report, error) {
 		half: make([][]uint64, p.Sessions), end: make([][]uint64, p.Sessions), halfway: seconds(p.Seconds / 2),
 	}
 	n.run.SampleInterval, n.run.Observer.Sample = sampleInterval, w.sample
-	begun := usage.CPU()
+	begun, begunCPU := time.Now(), usage.CPU()
 	result, err := sim.Simulate(n.run)
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{Parameters: p}
-	report.Cost = Cost{(usage.CPU() - begun).Seconds(), usage.PeakBytes()}
+	report.Cost = Cost{(usage.CPU() - begunCPU).Seconds(), time.Since(begun).Seconds(), usage.PeakBytes()}
 	for _, l := range result.Links {
 		report.Packets += l.AB.In + l.BA.In
 	}

@@ -39,6 +39,15 @@ func (b *Buffers) get(n int) []byte {
 	return make([]byte, 0, b.size)
 }
 
+// fill adds data to a buffer that get gave. Where all data is zeros the buffer
+// has it already.
+func (b *Buffers) fill(buf, data []byte) []byte {
+	if b.zero != nil {
+		return buf[:len(buf)+len(data)]
+	}
+	return append(buf, data...)
+}
+
 // put takes a buffer back.
 func (b *Buffers) put(buf []byte) {
 	if cap(buf) == b.size && b.size > 0 && b.zero == nil {

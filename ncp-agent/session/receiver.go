@@ -49,7 +49,7 @@ func (r *receiver) receiveData(c *connection, p *wire.Packet) error {
 			return ErrWindowFull
 		}
 		r.segments.extend(position + 1)
-		*r.segments.at(position) = arrival{data: append(r.buffers.get(len(p.Data)), p.Data...), present: true}
+		*r.segments.at(position) = arrival{data: r.buffers.fill(r.buffers.get(len(p.Data)), p.Data), present: true}
 		r.used += uint32(len(p.Data))
 		r.received += uint64(len(p.Data))
 		r.repeatIn = 0

@@ -134,7 +134,7 @@ func (s *Session) Write(now time.Duration, b []byte) int {
 			o.flushAt = now + s.cfg.FlushInterval
 		}
 		part := min(uint64(len(b)-n), available, uint64(o.mtu-len(o.partial)))
-		o.partial = append(o.partial, b[n:n+int(part)]...)
+		o.partial = o.buffers.fill(o.partial, b[n:n+int(part)])
 		o.written += part
 		o.wroteAt = now
 		n += int(part)

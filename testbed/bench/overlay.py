@@ -98,7 +98,16 @@ def cost_section(reports: dict[int, Report]) -> Section:
     made = Section(
         "cost",
         "What an overlay of 60 s costs to simulate",
-        ["sessions", "million packets", "CPU s", "CPU ms per session", "µs per packet", "peak MiB", "MiB per session"],
+        [
+            "sessions",
+            "million packets",
+            "CPU s",
+            "wall s",
+            "CPU ms per session",
+            "µs per packet",
+            "peak MiB",
+            "MiB per session",
+        ],
     )
     for sessions, report in reports.items():
         cpu_s, peak_bytes, packets = report["cost"]["cpu_s"], report["cost"]["peak_bytes"], report["packets"]
@@ -107,6 +116,7 @@ def cost_section(reports: dict[int, Report]) -> Section:
                 str(sessions),
                 f"{packets / 1e6:.2f}",
                 f"{cpu_s:.1f}",
+                f"{report['cost']['wall_s']:.1f}",
                 f"{1e3 * cpu_s / sessions:.0f}",
                 f"{1e6 * cpu_s / packets:.2f}",
                 f"{peak_bytes / 2**20:.0f}",

@@ -21,7 +21,7 @@ def test_distributions_of_a_small_overlay(program: Path, tmp_path: Path) -> None
     for found in (report, again):
         assert found.pop("cost")["cpu_s"] > 0
     assert report == again
-    report["cost"] = {"cpu_s": 301.0, "peak_bytes": 3 << 20}
+    report["cost"] = {"cpu_s": 301.0, "wall_s": 200.0, "peak_bytes": 3 << 20}
     found = overlay.distributions(report)
     assert len(found["goodput of a session, Mbit/s"]) == 3
     assert sum(relay["connections"] for relay in report["relays"]) == 3 * 8
@@ -29,6 +29,7 @@ def test_distributions_of_a_small_overlay(program: Path, tmp_path: Path) -> None
     spread = overlay.spread_section({3: report})
     assert len(spread.rows) == len(found)
     cost = overlay.cost_section({3: report})
+    assert cost.rows[0][cost.columns.index("wall s")] == "200.0"
     assert cost.rows[0][-1] == "1.00"
     assert cost.targets[0].met is False
     overlay.write_plots(tmp_path, {3: report})

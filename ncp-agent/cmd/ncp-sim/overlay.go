@@ -37,7 +37,7 @@ func runOverlay(arguments []string) int {
 	if err != nil {
 		return program.Failed(err)
 	}
-	fmt.Printf("%d sessions, %d packets, %.1f s of CPU, %.0f MiB\n",
-		p.Sessions, report.Packets, report.Cost.CPUS, float64(report.Cost.PeakBytes)/(1<<20))
+	fmt.Printf("%d sessions, %d packets, %.1f s of CPU, %.1f s, %.0f MiB\n",
+		p.Sessions, report.Packets, report.Cost.CPUS, report.Cost.WallS, float64(report.Cost.PeakBytes)/(1<<20))
 	return program.ExitDone
 }
