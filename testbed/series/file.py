@@ -1,23 +1,34 @@
-"""Reads a run's telemetry from its line-protocol file, in one pass."""
+"""Reads a run's telemetry from its line-protocol file."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from line_protocol_parser import LineFormatError, parse_line
+from numpy.typing import NDArray
 
 from testbed.errors import BadInput
 from testbed.series.reader import DERIVED_MEASUREMENTS, Event, Samples, group_order
 from testbed.series.series import Series
 
+if TYPE_CHECKING:
+    from testbed.series.block import Block
+
 Point = tuple[int, dict[str, str], dict[str, Any]]
 """Time in Unix nanoseconds, tags, fields."""
+Row = tuple[int, dict[str, Any]]
+"""Time in Unix nanoseconds and fields."""
+AT_ONCE = 4096
+"""How many lines with the same tags are read together."""
+WORTHWHILE = 256
+"""Fewer are read one by one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,24 +37,58 @@ class _Tagged:
 
     measurement: str
     tags: dict[str, str]
-    fields: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """By their time, in the order of the file."""
     lines: int = 0
+    parts: list[Block | list[Row]] = field(default_factory=list)
+    """What was read, in the order of the file."""
+    unread: list[tuple[int, str]] = field(default_factory=list)
+    """Lines after that: their numbers, and what they have after the tags."""
     columns: dict[str, Samples] = field(default_factory=dict)
     """By fields' names: those that were asked for."""
+
+    def add(self, row: Row) -> None:
+        """Add a point that was read by itself."""
+        last = self.parts[-1] if self.parts else None
+        if isinstance(last, list):
+            last.append(row)
+        else:
+            self.parts.append([row])
 
     def column(self, name: str) -> Samples:
         """The samples of a field, made once: judge and plots ask again and again."""
         if name not in self.columns:
-            times, values = [], []
-            for time, fields in self.fields.items():
-                value = fields.get(name)
-                if value is None or isinstance(value, (str, bool)):
-                    continue
-                times.append(time)
-                values.append(value)
-            self.columns[name] = Samples.of(times, values)
+            parts = [_part(part, name) for part in self.parts]
+            self.columns[name] = _latest(np.concatenate([t for t, _ in parts]), np.concatenate([v for _, v in parts]))
         return self.columns[name]
+
+    def rows(self) -> dict[int, dict[str, Any]]:
+        """The fields of all points that were read one by one, by their time."""
+        rows: dict[int, dict[str, Any]] = {}
+        for part in self.parts:
+            for time, fields in part if isinstance(part, list) else ():
+                rows.setdefault(time, {}).update(fields)
+        return rows
+
+
+def _part(part: Block | list[Row], name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The times of a field's values, and these; NaN is no number."""
+    if not isinstance(part, list):
+        values = part.values.get(name, np.full(part.t_ns.size, math.nan))
+        there = ~np.isnan(values)
+        return part.t_ns[there], values[there]
+    pairs = [(time, value) for time, fields in part if (value := fields.get(name)) is not None]
+    # float() one by one: every reader then rounds large integers alike.
+    numbers = [math.nan if isinstance(value, (str, bool)) else float(value) for _, value in pairs]
+    return np.array([time for time, _ in pairs], dtype=np.int64), np.array(numbers, dtype=np.float64)
+
+
+def _latest(t_ns: NDArray[np.int64], values: NDArray[np.float64]) -> Samples:
+    """Of values in the order of a file: the last one of each time, if it is a number."""
+    if (np.diff(t_ns) <= 0).any():
+        order = np.argsort(t_ns, kind="stable")
+        order = order[np.append(np.diff(t_ns[order]) > 0, True)]
+        t_ns, values = t_ns[order], values[order]
+    numbers = ~np.isnan(values)
+    return Samples.in_order(t_ns[numbers], values[numbers])
 
 
 class FromFile:
@@ -63,53 +108,69 @@ class FromFile:
         self._by_head: dict[str, _Tagged] = {}
         self._by_tags: dict[tuple[str, frozenset[tuple[str, str]]], _Tagged] = {}
         self._by_session: dict[str, dict[str, list[_Tagged]]] = {}
-        self._order: list[_Tagged] = []
-        """Whose each point is."""
+        for number, line in self._lines():
+            head, _, rest = line.partition(" ")
+            known = self._by_head.get(head)
+            if known is None:
+                self._take(number, line, head)
+                continue
+            known.lines += 1
+            known.unread.append((number, rest))
+            if len(known.unread) == AT_ONCE:
+                self._read(known)
+        for tagged in self._by_tags.values():
+            self._read(tagged)
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        """Those that were asked for, by their numbers."""
         try:
-            with path.open(encoding="utf-8") as lines:
+            with self.path.open(encoding="utf-8") as lines:
                 for number, line in enumerate(lines, start=1):
-                    self._take(number, line)
+                    if self._only is None or line.startswith(self._only):
+                        yield number, line
         except FileNotFoundError:
-            raise BadInput(f"{path}: there is no such file; a result folder has one") from None
+            raise BadInput(f"{self.path}: there is no such file; a result folder has one") from None
         except UnicodeDecodeError as error:
-            raise BadInput(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+            raise BadInput(f"{self.path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
-    def _take(self, number: int, line: str) -> None:
-        if self._only is not None and not line.startswith(self._only):
+    def _take(self, number: int, line: str, head: str) -> None:
+        """A line whose beginning is new: of those that begin like it the tags are then known."""
+        if (point := self._point(number, line)) is None:
             return
-        head, _, rest = line.partition(" ")
-        tagged = self._by_head.get(head)
-        try:
-            # The tags of a line that begins as an earlier one does are known.
-            point = parse_line(line if tagged is None else f"m {rest}")
-        except LineFormatError:
-            point = self._parse(number, line)
-        if point is None:  # a comment
-            return
-        fields, time = point["fields"], point["time"]
-        if time is None:
-            raise BadInput(f"{self.path}:{number}: the point has no timestamp (Unix nanoseconds)")
-        for name, value in fields.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise BadInput(f"{self.path}:{number}: {name} is {value}, which can't be a measurement")
-        if tagged is None:
-            tagged = self._tagged(point, head)
+        tagged = self._tagged(point, head)
+        self._read(tagged)
         tagged.lines += 1
-        known = tagged.fields.get(time)
-        if known is not None:
-            known.update(fields)
-            return
-        tagged.fields[time] = fields
-        self._order.append(tagged)
+        tagged.add((point["time"], point["fields"]))
 
-    def _parse(self, number: int, line: str) -> Any:
-        """A whole line; None for one without a point."""
+    def _read(self, tagged: _Tagged) -> None:
+        """Read what was put off."""
+        lines, tagged.unread = tagged.unread, []
+        if len(lines) >= WORTHWHILE and tagged.measurement != "event":  # whose texts are asked for
+            from testbed.series.block import Block  # not loaded without need: in a guest it would show
+
+            if block := Block.read([rest for _, rest in lines]):
+                tagged.parts.append(block)
+                return
+        for number, rest in lines:
+            point = self._point(number, f"m {rest}")
+            tagged.add((point["time"], point["fields"]))
+
+    def _point(self, number: int, line: str) -> Any:
+        """A line's; None for one without a point."""
         if not line.strip():
             return None
         try:
-            return parse_line(line)
+            point = parse_line(line)
         except LineFormatError as error:
             raise BadInput(f"{self.path}:{number}: not line protocol: {error}") from error
+        if point is None:  # a comment
+            return None
+        if point["time"] is None:
+            raise BadInput(f"{self.path}:{number}: the point has no timestamp (Unix nanoseconds)")
+        for name, value in point["fields"].items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise BadInput(f"{self.path}:{number}: {name} is {value}, which can't be a measurement")
+        return point
 
     def _tagged(self, point: Any, head: str) -> _Tagged:
         """Where a point belongs; its line's ``head`` tells so of later lines, if it surely ends where the tags do."""
@@ -148,7 +209,7 @@ class FromFile:
         return sorted(
             Event(time, tagged.tags.get("kind", ""), tagged.tags.get("session", ""), str(fields.get("text", "")))
             for tagged in self._of_session("event", None)
-            for time, fields in tagged.fields.items()
+            for time, fields in tagged.rows().items()
         )
 
     def points(self) -> dict[str, list[Point]]:
@@ -157,11 +218,19 @@ class FromFile:
 
     @cached_property
     def _points(self) -> dict[str, list[Point]]:
-        left = {id(tagged): iter(tagged.fields.items()) for tagged in self._by_tags.values()}
+        # Seldom asked for: the file is read once more.
+        found: dict[tuple[int, int], dict[str, Any]] = {}
         points: dict[str, list[Point]] = defaultdict(list)
-        for tagged in self._order:
-            time, fields = next(left[id(tagged)])
-            points[tagged.measurement].append((time, tagged.tags, fields))
+        for number, line in self._lines():
+            if (point := self._point(number, line)) is None:
+                continue
+            tagged = self._tagged(point, "")
+            key = (id(tagged), point["time"])
+            if key in found:
+                found[key].update(point["fields"])
+                continue
+            found[key] = point["fields"]
+            points[tagged.measurement].append((point["time"], tagged.tags, point["fields"]))
         for those in points.values():
             those.sort(key=lambda point: point[0])
         return points

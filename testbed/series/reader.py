@@ -29,17 +29,18 @@ class Samples(NamedTuple):
         times = np.array(t_ns, dtype=np.int64)
         # float() one by one: every reader then rounds large integers alike.
         numbers = np.array([float(value) for value in values], dtype=np.float64)
-        return cls._sorted(times, numbers)
+        return cls.in_order(times, numbers)
 
     @classmethod
     def together(cls, parts: Sequence[Samples]) -> Samples:
         """All samples of at least one part."""
         if len(parts) == 1:
             return parts[0]
-        return cls._sorted(np.concatenate([p.t_ns for p in parts]), np.concatenate([p.values for p in parts]))
+        return cls.in_order(np.concatenate([p.t_ns for p in parts]), np.concatenate([p.values for p in parts]))
 
     @classmethod
-    def _sorted(cls, times: NDArray[np.int64], numbers: NDArray[np.float64]) -> Samples:
+    def in_order(cls, times: NDArray[np.int64], numbers: NDArray[np.float64]) -> Samples:
+        """Samples from columns that are unordered."""
         order = np.lexsort((numbers, times))
         sorted_out = cls(times[order], numbers[order])
         for column in sorted_out:
