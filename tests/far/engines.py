@@ -92,10 +92,14 @@ def full(made: Machines, one: Machine) -> Iterator[None]:
 
 
 @contextmanager
-def longer(made: Machines, one: Machine, delay_ms: float, *, loss: float = 0.0) -> Iterator[None]:
+def longer(
+    made: Machines, one: Machine, delay_ms: float, *, loss: float = 0.0, jitter_ms: float = 0.0
+) -> Iterator[None]:
     """Put a way of so long between a machine and the switch, by the relay in the switch's namespace."""
     inner, outer = f"x{one.name}", f"y{one.name}"
     link = resolve_link(1, f"way to {one.name}", "a", "b", Rate(bps=1e9), delay_ms=delay_ms, loss=loss)
+    if jitter_ms:
+        link["jitter_ms"] = jitter_ms
     link["a"]["middle_interface"], link["b"]["middle_interface"] = one.name, inner
     at = ["ip", "-n", one.switch]
     plain.do(*at, "link", "set", one.name, "nomaster")

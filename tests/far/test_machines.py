@@ -250,6 +250,17 @@ def test_a_network_that_is_gone_for_two_seconds_takes_trust(rig: Rig) -> None:
     assert rig.left() == ["", ""]
 
 
+@pytest.mark.parametrize(
+    ("loss", "jitter_ms", "words"), [(0.02, 0.0, "it lost"), (0.0, 8.0, "1% of the packets came more than")]
+)
+def test_loss_and_jitter_of_the_network_between_take_trust(rig: Rig, loss: float, jitter_ms: float, words: str) -> None:
+    with engines.longer(rig.made, rig.made.each[0], 8.0, loss=loss, jitter_ms=jitter_ms):
+        code, said = rig.run("limits.lateness_p99=5ms", "limits.delay_error=20ms")
+    assert code == 3, said
+    assert f"underlay between m1 and m2: {words}" in said
+    assert rig.left() == ["", ""]
+
+
 def test_a_relay_that_ends_there_ends_the_run(rig: Rig) -> None:
     process = rig.begun()
     killed = rig.made.ssh(rig.made.each[1], "docker kill $(docker ps -q --filter name=ncp-middles-)")
