@@ -255,7 +255,7 @@ def test_a_network_that_is_gone_for_two_seconds_takes_trust(rig: Rig) -> None:
 )
 def test_loss_and_jitter_of_the_network_between_take_trust(rig: Rig, loss: float, jitter_ms: float, words: str) -> None:
     with engines.longer(rig.made, rig.made.each[0], 8.0, loss=loss, jitter_ms=jitter_ms):
-        code, said = rig.run("limits.lateness_p99=5ms", "limits.delay_error=20ms")
+        code, said = rig.run("limits.lateness_p99=2ms", "limits.delay_error=20ms")
     assert code == 3, said
     assert f"underlay between m1 and m2: {words}" in said
     assert rig.left() == ["", ""]
