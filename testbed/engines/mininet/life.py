@@ -223,7 +223,7 @@ class EmulatedRun:
             trust = trust_of_run(self.plan, self._relay_result(), qdiscs, spans, step_s)
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
             if self._far:
-                trust = self._far.trust(trust, FromFile(self.folder / "telemetry.lp").events())
+                trust = self._far.trust(trust, FromFile(self.folder / "telemetry.lp", {"event"}).events())
             counts = telemetry.Counts(merged, self._stored_points(endpoint))
             step.note = f"{counts.in_file} points in the file"
             if counts.in_database is not None:
