@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from testbed import browser, paths
 from testbed.doctor import guest_kernel as kernel
@@ -79,6 +80,11 @@ def _older_linux(major: int, minor: int) -> bool:
 ACCEPTED = (
     Accepted(r"needs root, .*", "the user is not root", lambda: not _root()),
     Accepted(r"(.*: )?operation not permitted", "even root may not make a network namespace", _no_namespaces),
+    Accepted(
+        r"no processors to keep awake: .*",
+        "there is no /dev/cpu_dma_latency, as in a container",
+        lambda: not Path("/dev/cpu_dma_latency").exists(),
+    ),
     Accepted(
         r"the guest kernel is not built\. .*",
         "it is not built, and its source or tools are not there and not installed by set-up",
