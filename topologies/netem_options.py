@@ -13,6 +13,7 @@ from typing import Any
 
 from topologies.impairments import FIXED, IMPAIRMENTS, KEYS
 from topologies.impairments.impairment import DelayMs, Share, check
+from topologies.impairments.loss import with_change
 from topologies.link import Link
 
 DIRECTIONS = ("ab", "ba")
@@ -54,7 +55,7 @@ class Properties:
         )
 
     def changed(self, change: Mapping[str, Any]) -> Properties:
-        """After a change; of ``loss`` and ``gilbert_elliott`` the one given replaces the other.
+        """After a change.
 
         Raises :class:`ValueError` with the property's name.
         """
@@ -64,11 +65,7 @@ class Properties:
             if name not in CHANGEABLE:
                 raise ValueError(f"{name}: no such property, want some of {', '.join(CHANGEABLE)}")
             _check(name, value)
-        line = {**self.line, **{name: value for name, value in change.items() if name in LINE}}
-        if "gilbert_elliott" in change:
-            line["loss"] = 0.0
-        elif "loss" in change:
-            line.pop("gilbert_elliott", None)
+        line = with_change(self.line, {name: value for name, value in change.items() if name in LINE})
         shaped: dict[str, Any] = {name: value for name, value in change.items() if name not in LINE}
         return replace(self, line=line, **shaped)
 

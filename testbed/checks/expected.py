@@ -11,7 +11,8 @@ import numpy as np
 from testbed.checks import asked
 from testbed.checks.evidence import Evidence
 from testbed.checks.law import Law, law_of
-from testbed.plan.model import Action, Connection, Plan, Properties, Session
+from testbed.plan.model import Action, Connection, Plan, Session
+from testbed.plan.stretches import Stretch, at, stretches
 
 Rates = Mapping[str, float]
 RatesOf = Literal["plan", "acknowledged"]
@@ -43,16 +44,17 @@ def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
     A connection is stopped while its reader is paused or a link of its path is unplugged or loses everything.
     A loss of less than all is not in the law.
     """
-    timeline = plan.get("timeline", [])
+    timeline, over = plan.get("timeline", []), asked.connections_over(session)
+    links = {link["name"]: list(stretches(link, timeline, "ab")) for link in plan["links"] if link["name"] in over}
     times = {float(action["at_s"]) for action in timeline}
     times |= {float(a["at_s"]) + float(a["for_s"]) for a in timeline if a["kind"] == "pause_read"}
     changes: list[tuple[float, Rates]] = []
     before: Rates = asked.rates_pps(plan, session)
     for at_s in sorted(times):
-        done = [action for action in timeline if float(action["at_s"]) <= at_s]
+        brought = {name: _brought_pps(at(each, at_s)) / over[name] for name, each in links.items()}
         rates = {
-            str(connection["index"]): _rate_pps(plan, connection, asked.connections_over(session), done, at_s)
-            for connection in session["connections"]
+            str(c["index"]): 0.0 if _is_paused(c, timeline, at_s) else min(brought[name] for name in asked.path_of(c))
+            for c in session["connections"]
         }
         if rates != before:
             changes.append((at_s, rates))
@@ -60,34 +62,19 @@ def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
     return changes
 
 
-def _rate_pps(
-    plan: Plan, connection: Connection, over: Mapping[str, int], done: Sequence[Action], at_s: float
-) -> float:
-    links = {link["name"]: link for link in plan["links"]}
-    rates = {name: float(links[name]["rate_pps"]) for name in asked.path_of(connection)}
-    stopped: dict[tuple[str, str], bool] = {}
-    for action in done:
-        if action["kind"] == "pause_read":
-            if action["connection"] == connection["index"]:
-                stopped["reader", ""] = at_s < float(action["at_s"]) + float(action["for_s"])
-            continue
-        link = action["link"]
-        if action["kind"] == "carrier" and link in rates:
-            stopped["carrier", link] = not action["up"]
-        elif action["kind"] == "set" and link in rates and action["direction"] != "ba":
-            properties = action["properties"]
-            if "rate_bps" in properties:
-                rates[link] = properties["rate_bps"] / (8 * links[link]["frame_bytes"])
-            if "loss" in properties or "gilbert_elliott" in properties:
-                stopped["loss", link] = _loses_all(properties)
-    return 0.0 if any(stopped.values()) else min(rate / over[name] for name, rate in rates.items())
+def _brought_pps(stretch: Stretch) -> float:
+    bursts = stretch.link.get("gilbert_elliott")
+    least_loss = min(bursts["loss_good"], bursts["loss_bad"]) if bursts else stretch.link["loss"]
+    return float(stretch.link["rate_pps"]) if stretch.up and least_loss < 1 else 0.0
 
 
-def _loses_all(properties: Properties) -> bool:
-    bursts = properties.get("gilbert_elliott")
-    if bursts:
-        return bool(bursts["loss_good"] >= 1 and bursts["loss_bad"] >= 1)
-    return bool(properties.get("loss", 0.0) >= 1)
+def _is_paused(connection: Connection, timeline: Sequence[Action], at_s: float) -> bool:
+    return any(
+        action["kind"] == "pause_read"
+        and action["connection"] == connection["index"]
+        and float(action["at_s"]) <= at_s < float(action["at_s"]) + float(action["for_s"])
+        for action in timeline
+    )
 
 
 def _acknowledged(evidence: Evidence, session: Session) -> list[tuple[float, Rates]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import Evidence, Timed
 from testbed.plan.engines import engine_of
-from testbed.plan.model import Action, Limits, Plan, Session
+from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan, Session
+from testbed.plan.stretches import stretches
 from testbed.series import named
 from topologies.impairments import keys_that
 from topologies.link import Link
@@ -51,7 +52,7 @@ def links_off(evidence: Evidence) -> list[str]:
     if not starts:
         return []
     found: list[str] = []
-    for direction in ("ab", "ba"):
+    for direction in DIRECTIONS:
         read = {
             name: evidence.reader.read(named(f"any_link_{field}"), {"direction": direction})
             for name, field in FIELDS.items()
@@ -71,17 +72,10 @@ def _started(evidence: Evidence, session: Session) -> bool:
     return any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events)
 
 
-def _direction(evidence: Evidence, link: Link, direction: str, found: Mapping[str, Timed]) -> Iterator[str]:
+def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapping[str, Timed]) -> Iterator[str]:
     limits, plan = evidence.plan["limits"], evidence.plan
-    actions = [
-        a
-        for a in plan["timeline"]
-        if a["kind"] != "pause_read"
-        and a["link"] == link["name"]
-        and (a["kind"] == "carrier" or a["direction"] in ("both", direction))
-    ]
-    for begin_s, end_s, asked in _spans(link, actions):
-        if any(asked.get(key) for key in UNKEPT) or asked["unplugged"]:
+    for begin_s, end_s, asked, up in stretches(link, plan["timeline"], direction):
+        if any(asked.get(key) for key in UNKEPT) or not up:
             continue
         from_s, to_s = begin_s + (NOT_YET_S if begin_s else 0.0), end_s - BEFORE_S
         told = {name: samples.between(from_s, to_s).values for name, samples in found.items()}
@@ -101,22 +95,6 @@ def _direction(evidence: Evidence, link: Link, direction: str, found: Mapping[st
         yield from _queue(asked, part)
 
 
-def _spans(link: Link, actions: Sequence[Action]) -> Iterator[tuple[float, float, dict[str, Any]]]:
-    """Times from–to of constant properties, and those."""
-    now: dict[str, Any] = {**link, "unplugged": False}
-    begin_s = 0.0
-    for action in actions:
-        yield begin_s, float(action["at_s"]), dict(now)
-        begin_s = float(action["at_s"])
-        if action["kind"] == "carrier":
-            now["unplugged"] = not action["up"]
-        elif action["kind"] == "set":
-            if "loss" in action["properties"]:
-                now.pop("gilbert_elliott", None)
-            now.update(action["properties"])
-    yield begin_s, math.inf, now
-
-
 def _held_back(plan: Plan, link: Link) -> bool:
     """Whether its queue is kept filled by senders that wait for it. A queue further on may be empty between two
     samples, though there are packets in it at both."""
@@ -131,10 +109,13 @@ def _goes_on_slower(plan: Plan, link: Link, rate_bps: float) -> bool:
     before the next."""
     paths = [path_of(c) for session in plan["sessions"] for c in session["connections"]]
     after = {name for path in paths if path[0] == link["name"] for name in path[1:]}
-    rates = [other["rate_bps"] for other in plan["links"] if other["name"] in after]
-    for action in plan["timeline"]:
-        if action["kind"] == "set" and action["link"] in after and "rate_bps" in action["properties"]:
-            rates.append(action["properties"]["rate_bps"])
+    rates = (
+        each.link["rate_bps"]
+        for other in plan["links"]
+        if other["name"] in after
+        for way in DIRECTIONS
+        for each in stretches(other, plan["timeline"], way)
+    )
     return min(rates, default=rate_bps) < rate_bps
 
 

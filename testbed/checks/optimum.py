@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from testbed.plan.model import Action
+from testbed.plan.stretches import stretches
 from topologies.link import Link
 
 
@@ -20,18 +21,10 @@ class Capacity:
     @classmethod
     def of(cls, link: Link, timeline: Sequence[Action], bits_per_packet: float, delay_s: float) -> Capacity:
         """A link that loses, is unplugged or changes its rate, as the timeline has it from its sender's end."""
-        rate_pps, loss, up = float(link["rate_pps"]), float(link["loss"]), True
-        steps = [(0.0, rate_pps * (1 - loss) * bits_per_packet)]
-        for action in timeline:
-            if action["kind"] == "pause_read" or action["link"] != link["name"]:
-                continue
-            if action["kind"] == "carrier":
-                up = action["up"]
-            elif action["direction"] != "ba":
-                loss = float(action["properties"].get("loss", loss))
-                if "rate_bps" in action["properties"]:
-                    rate_pps = float(action["properties"]["rate_bps"]) / 8 / float(link["frame_bytes"])
-            steps.append((float(action["at_s"]), up * rate_pps * (1 - loss) * bits_per_packet))
+        steps = [
+            (each.from_s, each.up * each.link["rate_pps"] * (1 - each.link["loss"]) * bits_per_packet)
+            for each in stretches(link, timeline, "ab")
+        ]
         return cls(steps, delay_s)
 
     def arrived_bits(self, by_s: float) -> float:

@@ -22,6 +22,7 @@ Middle: TypeAlias = Literal["netem", "relay", "model"]
 Traffic: TypeAlias = Literal["ncp", "tcp", "ndn", "program"]
 Role: TypeAlias = Literal["sender", "receiver"]
 Direction: TypeAlias = Literal["ab", "ba"]
+DIRECTIONS: tuple[Direction, ...] = ("ab", "ba")
 Directions: TypeAlias = Literal["ab", "ba", "both"]
 
 # "class" is a keyword of Python's.

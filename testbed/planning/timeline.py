@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from testbed.plan.model import Action, CarrierAction, Directions, Properties, SetAction
+from testbed.plan.model import DIRECTIONS, Action, CarrierAction, Directions, Properties, SetAction
+from testbed.plan.stretches import at, stretches
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
 from topologies.impairments import NUMBERS
 from topologies.link import Link
@@ -38,7 +39,6 @@ def unfold(
     """
     connections = len(links) if connections is None else connections
     by_name = {link["name"]: link for link in links}
-    losses = {link["name"]: _losses(link) for link in links}  # as they are when a blackhole ends
     actions: list[Action] = []
     for number, event in sorted(enumerate(timeline, start=1), key=lambda item: item[1].at_s):
         where = f"timeline.{number} ({event.do})"
@@ -56,14 +56,13 @@ def unfold(
             raise NoSuchTarget(
                 f"{where}.connection: there is no connection {event.connection}; there are 1 to {connections}"
             )
-        for action in _actions(event, link, losses):
-            crossed = () if action["kind"] == "pause_read" else (hops or {}).get(action["link"], ())
-            actions += _over_hops(action, crossed)
+        actions += _actions(event, link, actions)
     # A sort that keeps the file's order at equal times.
-    return sorted(actions, key=lambda action: action["at_s"])
+    ordered = sorted(actions, key=lambda action: action["at_s"])
+    return [each for action in ordered for each in _over_hops(action, hops or {})]
 
 
-def _actions(event: TimelineEvent, link: Link | None, losses: dict[str, Properties]) -> Iterable[Action]:
+def _actions(event: TimelineEvent, link: Link | None, before: Sequence[Action]) -> Iterable[Action]:
     if isinstance(event, PauseRead):
         text = f"reader of connection {event.connection} paused for {event.for_s:g} s"
         at_s = _rounded(event.at_s)
@@ -73,26 +72,22 @@ def _actions(event: TimelineEvent, link: Link | None, losses: dict[str, Properti
     assert link is not None
     match event:
         case SetLink():
-            properties = _properties(event, link)
-            if "loss" in properties:
-                losses[link["name"]]["loss"] = properties["loss"]
-            if "gilbert_elliott" in properties:
-                losses[link["name"]]["gilbert_elliott"] = properties["gilbert_elliott"]
-            return [_set(event.at_s, link, event.direction, properties)]
+            return [_set(event.at_s, link, event.direction, _properties(event, link))]
         case Carrier():
             return [_carrier(event.at_s, link, up=event.do == "up")]
         case Flap():
             return _flap(event, link)
         case Blackhole():
-            return _blackhole(event, link, losses[link["name"]].copy())
+            return _blackhole(event, link, before)
         case Ramp():
             return _ramp(event, link)
 
 
-def _over_hops(action: Action, hops: Sequence[Link]) -> Iterator[Action]:
+def _over_hops(action: Action, paths: Mapping[str, Sequence[Link]]) -> Iterator[Action]:
     """What an action on a path is on each of its links: the rate is every hop's, the delay is shared evenly,
     impairments and the plug are the first hop's."""
-    if not hops or action["kind"] == "pause_read":
+    hops = () if action["kind"] == "pause_read" else paths.get(action["link"], ())
+    if action["kind"] == "pause_read" or not hops:
         yield action
     elif action["kind"] == "carrier":
         yield _carrier(action["at_s"], hops[0], up=action["up"])
@@ -109,6 +104,7 @@ def _over_hops(action: Action, hops: Sequence[Link]) -> Iterator[Action]:
 
 
 def _losses(link: Link) -> Properties:
+    """How it loses frames."""
     if "gilbert_elliott" in link:
         return {"gilbert_elliott": link["gilbert_elliott"]}
     return {"loss": link["loss"]}
@@ -162,12 +158,28 @@ def _flap(event: Flap, link: Link) -> Iterator[Action]:
         yield _carrier(start_s + event.down_s, link, up=True)
 
 
-def _blackhole(event: Blackhole, link: Link, losses: Properties) -> Iterator[Action]:
-    everything: Properties = {"loss": 1.0}
-    if "gilbert_elliott" in losses:  # which counts instead of loss
-        everything = {"gilbert_elliott": {"enter": 0.0, "leave": 1.0, "loss_good": 1.0, "loss_bad": 1.0}}
-    yield _set(event.at_s, link, "both", everything)
-    yield _set(event.at_s + event.for_s, link, "both", losses)
+def _blackhole(event: Blackhole, link: Link, before: Sequence[Action]) -> Iterator[Action]:
+    """Ends with the loss that each direction has by then, as far as events that began before it tell."""
+    end_s = event.at_s + event.for_s
+    start, then = (
+        [_losses(at(list(stretches(link, before, way)), at_s).link) for way in DIRECTIONS]
+        for at_s in (event.at_s, end_s)
+    )
+    for way, losses in _ways(start):
+        everything: Properties = {"loss": 1.0}
+        if "gilbert_elliott" in losses:  # which counts instead of loss
+            everything = {"gilbert_elliott": {"enter": 0.0, "leave": 1.0, "loss_good": 1.0, "loss_bad": 1.0}}
+        yield _set(event.at_s, link, way, everything)
+    for way, losses in _ways(then):
+        yield _set(end_s, link, way, losses)
+
+
+def _ways(losses: Sequence[Properties]) -> Iterator[tuple[Directions, Properties]]:
+    """Both at once where both are the same."""
+    if losses[0] == losses[1]:
+        yield "both", losses[0]
+    else:
+        yield from zip(DIRECTIONS, losses, strict=True)
 
 
 def _ramp(event: Ramp, link: Link) -> Iterator[Action]:

@@ -74,7 +74,7 @@ def test_the_timeline_is_part_of_what_can_be_had() -> None:
     ]
     plan = small_plan(timeline=timeline)
     fast, slow = capacities(plan, plan["sessions"][0])
-    assert fast.steps == [(0, 1000 * BITS), (1, 0), (2, 0), (3, 1000 * BITS), (5, 100 * BITS)]
+    assert fast.steps == [(0, 1000 * BITS), (1, 0), (3, 1000 * BITS), (5, 100 * BITS)]
     assert slow.steps == [(0, 250 * BITS), (4, 0)]
 
 

@@ -11,6 +11,8 @@ from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.scenario.load import load
 from tests.plan.test_resolve import POLICIES
 
+BURSTS = {"gilbert_elliott": {"enter": 0.01, "leave": 0.25, "loss_good": 0.0, "loss_bad": 1.0}}
+
 
 @pytest.fixture
 def actions_of(tmp_path: Path):
@@ -57,6 +59,27 @@ def test_a_blackhole_of_a_link_with_bursty_loss(actions_of) -> None:
     start, end = actions_of("at: 2s, do: blackhole, link: slow, for: 1s", link=", burst_loss: {enter: 1%, leave: 25%}")
     assert start["properties"]["gilbert_elliott"]["loss_good"] == 1.0
     assert end["properties"]["gilbert_elliott"] == {"enter": 0.01, "leave": 0.25, "loss_good": 0.0, "loss_bad": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("link", "event", "ends"),
+    [
+        (", burst_loss: {enter: 1%, leave: 25%}", "at: 1s, do: set, link: slow, loss: 2%", [("both", {"loss": 0.02})]),
+        (", loss: 1%", "at: 1s, do: set, link: slow, burst_loss: {enter: 1%, leave: 25%}", [("both", BURSTS)]),
+        ("", "at: 1s, do: set, link: slow, direction: ba, loss: 2%", [("ab", {"loss": 0.0}), ("ba", {"loss": 0.02})]),
+        ("", "at: 1s, do: ramp, link: slow, loss: [0, 2%], over: 1s", [("both", {"loss": 0.02})]),
+        (", loss: 1%", "at: 3500ms, do: set, link: slow, loss: 2%", [("both", {"loss": 0.01})]),
+    ],
+)
+def test_a_blackhole_ends_with_the_loss_of_each_direction(actions_of, link: str, event: str, ends: list[Any]) -> None:
+    """Of both kinds of loss with the one that was set last: a link has but one."""
+    found = actions_of(event, "at: 2s, do: blackhole, link: slow, for: 1s", link=link)
+    assert [(a["direction"], a["properties"]) for a in found if a["at_s"] == 3.0] == ends
+
+
+def test_a_blackhole_within_another_does_not_end_it(actions_of) -> None:
+    found = actions_of("at: 2s, do: blackhole, link: slow, for: 3s", "at: 3s, do: blackhole, link: slow, for: 1s")
+    assert [(a["at_s"], a["properties"]["loss"]) for a in found] == [(2.0, 1.0), (3.0, 1.0), (4.0, 1.0), (5.0, 0.0)]
 
 
 def test_a_flap_is_down_and_up_in_turns(actions_of) -> None:

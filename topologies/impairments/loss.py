@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from topologies.impairments.impairment import Asked, Impairment, Share, percent
 from topologies.typed_dict import TypedDict
 
@@ -20,6 +23,17 @@ class Loss(TypedDict, total=False):
     """In place of the loss of each frame for itself."""
 
     gilbert_elliott: GilbertElliott
+
+
+def with_change(asked: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked after a change of some of it. Of both ways to lose frames the one that is given replaces the
+    other, as in ``link/model``."""
+    after = {**asked, **change}
+    if "gilbert_elliott" in change:
+        after["loss"] = 0.0
+    elif "loss" in change:
+        after.pop("gilbert_elliott", None)
+    return after
 
 
 def netem(asked: Asked) -> list[str]:

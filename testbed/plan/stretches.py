@@ -1,0 +1,47 @@
+"""What a timeline makes of a link, one way: as it stands from each change to the next."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
+
+from testbed.plan.model import Action, Direction
+from topologies.impairments.loss import with_change
+from topologies.link import Link
+from topologies.units import Rate
+
+
+class Stretch(NamedTuple):
+    """Seconds since the transfer's start in which a link has the same properties, ``rate_pps`` included."""
+
+    from_s: float
+    to_s: float
+    link: Link
+    up: bool
+
+
+def stretches(link: Link, timeline: Sequence[Action], direction: Direction) -> Iterator[Stretch]:
+    """In order, the first from 0; with changes at the same time some last no time."""
+    from_s, up = 0.0, True
+    for action in sorted(timeline, key=lambda action: action["at_s"]):
+        if action["kind"] == "pause_read" or action["link"] != link["name"]:
+            continue
+        if action["kind"] == "set" and action["direction"] not in (direction, "both"):
+            continue
+        yield Stretch(from_s, float(action["at_s"]), link, up)
+        from_s = float(action["at_s"])
+        if action["kind"] == "carrier":
+            up = action["up"]
+            continue
+        changed = with_change(link, action["properties"])
+        if "rate_bps" in action["properties"]:
+            changed["rate_pps"] = Rate(bps=changed["rate_bps"]).to_pps(link["frame_bytes"])
+        link = cast(Link, changed)
+    yield Stretch(from_s, math.inf, link, up)
+
+
+def at(those: Sequence[Stretch], at_s: float) -> Stretch:
+    """The one that a time is in; at the time of a change, what holds after it."""
+    return those[bisect_right(those, at_s, key=lambda each: each.to_s)]
