@@ -19,9 +19,9 @@ from testbed.checks.parameters import CheckParameters
 from testbed.checks.ratio import Ratio
 from testbed.checks.registry import parameters_in_plan
 from testbed.checks.settles import Settles
+from testbed.plan.lasts import shown_s
 from testbed.plan.model import Plan, Session
 from testbed.series.one_clock import PREFIX, ZERO_NS
-from testbed.series.run_list import expected_s
 
 STEP_S = 0.1
 POINTS_MAX = 2000
@@ -37,7 +37,7 @@ def law_ahead(plan: Plan) -> list[str]:
       windows a ``settles`` or ``ratio`` asks a quotient: the first of them counts.
     """
     checks = parameters_in_plan(plan["checks"])
-    last_s = expected_s(plan)
+    last_s = shown_s(plan)
     t_s = np.arange(0.0, last_s + STEP_S, max(STEP_S, last_s / POINTS_MAX))
     points: list[dict[str, Any]] = []
     for session in plan["sessions"]:

@@ -169,7 +169,7 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
     import json
 
     from testbed.cli.outcome import to_verdict
-    from testbed.planning.resolve import expected_transfer_s
+    from testbed.plan.lasts import expected_transfer_s
 
     progress.begun(run.plan["scenario"], run.plan["run"], engine.name, run.folder, 1, expected_transfer_s(run.plan))
     code = to_verdict(run)

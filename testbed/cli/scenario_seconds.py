@@ -9,7 +9,8 @@ from pathlib import Path
 from testbed import engines
 from testbed.engines import Programs
 from testbed.plan.engines import DEFAULT
-from testbed.planning.resolve import Choices, expected_transfer_s, resolve
+from testbed.plan.lasts import expected_transfer_s
+from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario import files

@@ -14,9 +14,10 @@ from influxdb.line_protocol import make_lines
 
 from testbed import paths
 from testbed.influx.client import Client
+from testbed.plan.lasts import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
-from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of, expected_s
+from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of
 
 NANOSECONDS = 1_000_000_000
 
@@ -35,7 +36,7 @@ def before_the_first() -> list[str]:
 
 def begin(client: Client, plan: Plan, folder: Path, now_ns: int) -> None:
     """Enter a run that begins now and leaves its results in ``folder``. The client's role is ``admin``."""
-    facts = {**_facts(plan), **_report(folder), "state": "on", "length_s": expected_s(plan)}
+    facts = {**_facts(plan), **_report(folder), "state": "on", "length_s": shown_s(plan)}
     client.write([*_lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS), *_lines(_tags(plan), facts, now_ns)])
 
 

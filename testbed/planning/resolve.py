@@ -11,6 +11,7 @@ from pathlib import Path
 from testbed.errors import BadInput
 from testbed.plan import model
 from testbed.plan.engines import DEFAULT
+from testbed.plan.lasts import at_full_rate_s
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.place import middles, placed
 from testbed.plan.read import valid
@@ -203,36 +204,10 @@ def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> l
         raise BadInput(f"{loaded.path}: {error}") from error
 
 
-def expected_transfer_s(plan: Plan) -> float:
-    """Seconds that the plan's largest transfer takes at the full rate of its links, or is told to take."""
-    rate_pps = {link["name"]: float(link["rate_pps"] * (1 - link["loss"])) for link in plan["links"]}
-    return _at_full_rate_s(plan["sessions"], rate_pps)
-
-
 def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[Link]) -> float:
     """Seconds after which a transfer is given up."""
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
     beside_s = max((cross.from_s + cross.for_s for cross in scenario.cross_traffic), default=0.0)
-    at_full_rate_s = _at_full_rate_s(sessions, {link["name"]: link["rate_pps"] for link in links})
-    return round(3 * at_full_rate_s + beside_s + 30, 1)
-
-
-def _at_full_rate_s(sessions: Sequence[Session], rate_pps: Mapping[str, float]) -> float:
-    """Seconds until the last session's end, if all that share a link fill it."""
-    return max(
-        float(session["expected_s"])
-        if "expected_s" in session
-        else float(session["start_s"]) + _packets_beside(session, sessions) / sum(rate_pps[x] for x in _links(session))
-        for session in sessions
-    )
-
-
-def _packets_beside(session: Session, sessions: Sequence[Session]) -> float:
-    """Packets of a session and of those that it shares a link with."""
-    shared = [other for other in sessions if _links(other) & _links(session)]
-    return sum(float(other["transfer_bytes"] / other["mtu_bytes"]) for other in shared)
-
-
-def _links(session: Session) -> set[str]:
-    return {connection["link"] for connection in session["connections"]}
+    full_rate_s = at_full_rate_s(sessions, {link["name"]: link["rate_pps"] for link in links})
+    return round(3 * full_rate_s + beside_s + 30, 1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from testbed.checks import asked
+from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.place import HERE, machines_of
-from testbed.planning.resolve import expected_transfer_s
 from topologies.link import Link
 
 
@@ -97,6 +98,6 @@ def _session(plan: Plan, session: Session) -> str:
         (f"{session['name']} from {session['start_s']:g} s, " if several else "")
         + f"policy {session['policy']} over {_transport(session)}, "
         + f"{session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
-        f"send window {session['send_window_bytes'] / session['mtu_bytes']:.10g} packets, windows start at {windows}"
+        f"send window {asked.session_window_packets(session):.10g} packets, windows start at {windows}"
         + (f", connections: {len(session['connections'])}" if several else "")
     )

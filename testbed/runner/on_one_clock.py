@@ -12,10 +12,10 @@ from testbed.checks.law_ahead import law_ahead
 from testbed.influx import run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
+from testbed.plan.lasts import shown_s
 from testbed.plan.model import Plan
 from testbed.runner.spools import Spools
 from testbed.series.one_clock import RETENTION, shifted
-from testbed.series.run_list import expected_s
 
 INTERVAL_S = 1.0
 
@@ -41,7 +41,7 @@ class OnOneClock(threading.Thread):
         super().__init__(name="on-one-clock", daemon=True)
         self._endpoint, self._plan, self._spools = endpoint, plan, Spools(spools)
         self._started_unix_ns = started_unix_ns
-        self._length_s = expected_s(plan)
+        self._length_s = shown_s(plan)
         self._ended = threading.Event()
 
     def run(self) -> None:

@@ -14,10 +14,11 @@ from typing import Any, Literal, NamedTuple
 from line_protocol_parser import LineFormatError, parse_line
 
 from testbed.checks.law_ahead import SharesAhead
+from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
-from testbed.planning.resolve import expected_transfer_s
 from testbed.runner.spools import Spools
+from testbed.series import named
 
 KEPT = 120
 """Rates of a flow that are kept, one for each half second."""
@@ -64,7 +65,8 @@ class Sampled:
         self.t_s = 0.0
         """The newest sample's time, in seconds since the transfer's start."""
         windows = traffic_of(plan).windows
-        self._sources = _BESIDE | (_OF_WINDOWS if windows else _OF_OTHERS)
+        self._sources = _by_field({**_BESIDE, **(_OF_WINDOWS if windows else _OF_OTHERS)})
+        self._of_interest = ("event,", *(f"{measurement}," for measurement, _ in self._sources))
         self._spools = Spools(telemetry)
         self._start_ns: int | None = None
         self._shares = SharesAhead(plan)
@@ -73,7 +75,7 @@ class Sampled:
         """Read what is new. A line that is none, as after a killed program, is passed over."""
         for lines in self._spools.new_lines():
             for line in lines:
-                if line.startswith(_OF_INTEREST):
+                if line.startswith(self._of_interest):
                     try:
                         self._take(parse_line(line))
                     except LineFormatError:
@@ -134,27 +136,29 @@ def followed(every_s: float, seen: Callable[[], object]) -> Iterator[None]:
         thread.join(timeout=2 * every_s)  # a terminal may have been halted
 
 
-_Names = Mapping[str, tuple[str, float]]
-_BESIDE: dict[tuple[str, str], _Names] = {("iperf3", ""): {"goodput_bps": ("rate", MBIT_PER_BIT)}}
-_OF_WINDOWS: dict[tuple[str, str], _Names] = {
-    ("ncp_connection", "sender"): {
-        "window_packets": ("window_packets", 1),
-        "window_share": ("share", 1),
-        "rtt_ms": ("rtt_ms", 1),
-    },
-    # Delivery is what the receiver saw arrive.
-    ("ncp_connection", "receiver"): {"delivered_pps": ("rate", 1)},
+_Shown = Mapping[str, tuple[str, float]]
+"""Of series: what they are of a :class:`Flow`, and how much of its unit one of theirs is."""
+_BESIDE: _Shown = {"iperf3_goodput_bps": ("rate", MBIT_PER_BIT)}
+_OF_WINDOWS: _Shown = {
+    "window_packets": ("window_packets", 1),
+    "window_share": ("share", 1),
+    "rtt_ms": ("rtt_ms", 1),
+    "delivered_pps": ("rate", 1),
 }
-_OF_OTHERS: dict[tuple[str, str], _Names] = {
-    ("tcp_info", "sender"): {
-        "cwnd_packets": ("window_packets", 1),
-        "rtt_ms": ("rtt_ms", 1),
-        "delivery_bps": ("rate", MBIT_PER_BIT),
-    },
-    ("ndn", "consumer"): {
-        "cwnd": ("window_packets", 1),
-        "rtt_ms": ("rtt_ms", 1),
-        "goodput_bps": ("rate", MBIT_PER_BIT),
-    },
+_OF_OTHERS: _Shown = {
+    "sender_cwnd_packets": ("window_packets", 1),
+    "sender_rtt_ms": ("rtt_ms", 1),
+    "sender_delivery_bps": ("rate", MBIT_PER_BIT),
+    "ndn_window": ("window_packets", 1),
+    "ndn_rtt_ms": ("rtt_ms", 1),
+    "ndn_goodput_bps": ("rate", MBIT_PER_BIT),
 }
-_OF_INTEREST = ("event,", "ncp_connection,", "tcp_info,", "ndn,", "iperf3,")
+
+
+def _by_field(shown: _Shown) -> dict[tuple[str, str], dict[str, tuple[str, float]]]:
+    """By measurement and role, and then by field."""
+    found: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
+    for name, into in shown.items():
+        series = named(name)
+        found.setdefault((series.measurement, dict(series.tags).get("role", "")), {})[series.field] = into
+    return found

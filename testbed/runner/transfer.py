@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed.errors import RunFailed
+from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
-from testbed.planning.resolve import expected_transfer_s
 from testbed.runner.agents import Agent, control, why_it_ended
 from testbed.runner.progress import Progress, Step
 from testbed.runner.until_over import Failure, watch_until

@@ -10,7 +10,7 @@ from pathlib import Path
 from testbed.checks.verify import read_verdict
 from testbed.engines import Engine, Run
 from testbed.errors import Unsupported
-from testbed.planning.resolve import expected_transfer_s
+from testbed.plan.lasts import expected_transfer_s
 from testbed.runner.progress import Progress
 from testbed.study import kept
 from testbed.study.carry_out import carry_out, note_code

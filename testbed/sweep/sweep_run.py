@@ -10,7 +10,7 @@ from pathlib import Path
 from testbed import engines, paths
 from testbed.checks.result import CheckResult, Verdict
 from testbed.engines import Options
-from testbed.planning.resolve import expected_transfer_s
+from testbed.plan.lasts import expected_transfer_s
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
 from testbed.study.bootstrap import ready

@@ -16,8 +16,8 @@ from testbed.documents import read_json
 from testbed.engines import Engine, Options, Programs
 from testbed.figures import GOODPUT
 from testbed.plan.engines import DEFAULT
+from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
-from testbed.planning.resolve import expected_transfer_s
 from testbed.planning.sessions import PolicyFacts
 from testbed.runner.progress import Progress
 from testbed.scenario.load import plain

@@ -100,6 +100,7 @@ def small_plan(**changes: Any) -> Any:
 def small_session(name: str = "s1", **changes: Any) -> Any:
     return {
         "name": name,
+        "start_s": 0.0,
         "policy": "nkp24",
         "policy_facts": {},
         "transfer_bytes": 10_000_000,

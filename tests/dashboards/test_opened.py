@@ -11,9 +11,9 @@ import pytest
 from dashboards.generate import DASHBOARDS, FOLDER
 from testbed.influx.client import Client
 from testbed.influx.endpoint import DATABASE
+from testbed.plan.lasts import shown_s
 from testbed.runner.on_one_clock import OnOneClock
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
-from testbed.series.run_list import expected_s
 from tests.checks.conftest import server
 from tests.dashboards.conftest import begin, policies, recorded, replay
 from tests.dashboards.grafana import Span, Variables, interpolate, opened, span_of_panel, values_of
@@ -190,7 +190,7 @@ def test_a_run_that_takes_longer_than_expected_gets_a_longer_axis(empty, tmp_pat
     document = recorded("nkp24")
     begin(empty, document, tmp_path)
     follower = OnOneClock(None, document["plan"], tmp_path, lambda: 0)  # type: ignore[arg-type]
-    expected = expected_s(document["plan"])
+    expected = shown_s(document["plan"])
     follower._follow(empty, 0, round((expected + 3) * 10**9))
     (part,) = empty.query("SELECT length_s FROM runs WHERE length_s > 0")
     assert part.columns["length_s"][0] > expected + 3

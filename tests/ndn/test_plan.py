@@ -4,9 +4,10 @@ import pytest
 
 from testbed import engines
 from testbed.errors import BadInput
+from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.ndn import wire_bytes
-from testbed.planning.resolve import Choices, expected_transfer_s, new_run_id, resolve
+from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ndn import Ndn

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from testbed import paths
 from testbed.errors import BadInput
+from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
-from testbed.planning.resolve import Choices, expected_transfer_s, new_run_id, resolve
+from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario.load import load
 from topologies.layout import Ambiguous, Edge, Layout

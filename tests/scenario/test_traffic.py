@@ -7,7 +7,8 @@ import pytest
 
 from testbed import engines, traffic
 from testbed.errors import BadInput
-from testbed.planning.resolve import Choices, expected_transfer_s, resolve
+from testbed.plan.lasts import expected_transfer_s
+from testbed.planning.resolve import Choices, resolve
 from testbed.planning.show import plan_text
 from testbed.runner.watch import watch_list
 from testbed.scenario.load import load

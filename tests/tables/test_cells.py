@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from testbed import paths
 from testbed.errors import BadInput
 from testbed.figures import GOODPUT
-from testbed.planning.resolve import expected_transfer_s
+from testbed.plan.lasts import expected_transfer_s
 from testbed.scenario.files import is_table, tables
 from testbed.tables import table_run
 from testbed.tables.load import Cell, Contender, Selection, load, scenario_of, select

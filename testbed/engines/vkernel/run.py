@@ -15,8 +15,9 @@ from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout, guest, python_cache
 from testbed.errors import RunFailed, Unsupported
 from testbed.plan.engines import MODEL_OF_A_GUEST
+from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
-from testbed.planning.resolve import expected_transfer_s, new_run_id
+from testbed.planning.resolve import new_run_id
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from topologies.link import FILES

@@ -1,0 +1,44 @@
+"""How long the transfers of a plan take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from testbed.plan.model import Plan, Session
+
+BEYOND = 1.05
+"""A time that is shown ends later than the transfer would at the full rate, in parts of it."""
+AFTER_S = 2.0
+"""Or so long after the last change."""
+
+
+def expected_transfer_s(plan: Plan) -> float:
+    """Seconds that the plan's largest transfer takes at the full rate of its links, or is told to take."""
+    rate_pps = {link["name"]: float(link["rate_pps"] * (1 - link["loss"])) for link in plan["links"]}
+    return at_full_rate_s(plan["sessions"], rate_pps)
+
+
+def shown_s(plan: Plan) -> float:
+    """Seconds from the first start that a picture made before the run has room for."""
+    changes = [float(action["at_s"]) + AFTER_S for action in plan["timeline"]]
+    return max(1.0, BEYOND * expected_transfer_s(plan), *changes)
+
+
+def at_full_rate_s(sessions: Sequence[Session], rate_pps: Mapping[str, float]) -> float:
+    """Seconds until the last session's end, if all that share a link fill it."""
+    return max(
+        float(session["expected_s"])
+        if "expected_s" in session
+        else float(session["start_s"]) + _packets_beside(session, sessions) / sum(rate_pps[x] for x in _links(session))
+        for session in sessions
+    )
+
+
+def _packets_beside(session: Session, sessions: Sequence[Session]) -> float:
+    """Packets of a session and of those that it shares a link with."""
+    shared = [other for other in sessions if _links(other) & _links(session)]
+    return sum(float(other["transfer_bytes"] / other["mtu_bytes"]) for other in shared)
+
+
+def _links(session: Session) -> set[str]:
+    return {connection["link"] for connection in session["connections"]}
