@@ -64,8 +64,17 @@ def bound_bps(plan: Plan, session: Session, links: Collection[str] | None = None
     """Payload bits/s that a session's links (or only ``links``) carry at their rates, less what they lose."""
     used = {link["name"]: link for c in connections(session) for link in [link_of(plan, session, c)]}
     pps = sum(x["rate_pps"] * (1 - x["loss"]) for x in used.values() if links is None or x["name"] in links)
-    payload_bytes = session["mtu_bytes"] if "mtu_bytes" in session else session["segment_bytes"]
-    return float(pps * payload_bytes * 8)
+    return float(pps * payload_bytes(session) * 8)
+
+
+def payload_bytes(session: Session) -> float:
+    """What a full packet carries of what is sent."""
+    return session["mtu_bytes"] if "mtu_bytes" in session else session["segment_bytes"]
+
+
+def flows_over(plan: Plan, link: str) -> list[str]:
+    """The flows beside the sessions that cross a link, named as in telemetry."""
+    return [f"iperf3-{flow['number']}" for flow in plan.get("cross_traffic", []) if link in flow["path"]]
 
 
 def initial_windows(session: Session) -> dict[str, float]:

@@ -15,7 +15,7 @@ from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.round_trip import base_rtt_ms
-from testbed.checks.together import FRAME_OF_SEGMENT, flow_rates_bps, rate_of, session_rates_bps
+from testbed.checks.together import flow_wire_rates_bps, rate_of, session_rates_bps
 from testbed.plan.model import Plan, Session
 from testbed.series import named
 
@@ -76,7 +76,7 @@ def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
     crossing = {session["name"]: session for session in evidence.plan["sessions"] if _connection(session, link)}
     payload = session_rates_bps(evidence, from_s, to_s)
     rates = {name: payload[name] * _wire_of_payload(evidence.plan, session) for name, session in crossing.items()}
-    rivals = _rivals(evidence, link, from_s, to_s)
+    rivals = flow_wire_rates_bps(evidence, link, from_s, to_s)
     everyone = rates | rivals
     used = sum(everyone.values()) / carried_bps
     figures: dict[str, float] = {"utilization": used}
@@ -118,14 +118,8 @@ def _connection(session: Session, link: str) -> str | None:
 
 def _wire_of_payload(plan: Plan, session: Session) -> float:
     """Bytes of a full frame per byte of its payload."""
-    frame_bytes = float(asked.link_of(plan, session, asked.connections(session)[0])["frame_bytes"])
-    return frame_bytes / float(session["mtu_bytes"] if "mtu_bytes" in session else session["segment_bytes"])
-
-
-def _rivals(evidence: Evidence, link: str, from_s: float, to_s: float) -> dict[str, float]:
-    flows = [f"iperf3-{flow['number']}" for flow in evidence.plan.get("cross_traffic", []) if link in flow["path"]]
-    goodputs = flow_rates_bps(evidence, from_s, to_s) if flows else {}
-    return {name: goodputs[name] * FRAME_OF_SEGMENT for name in flows}
+    frame_bytes = asked.link_of(plan, session, asked.connections(session)[0])["frame_bytes"]
+    return frame_bytes / asked.payload_bytes(session)
 
 
 def _queue_ms(evidence: Evidence, session: Session, link: str, from_s: float, to_s: float) -> float | None:

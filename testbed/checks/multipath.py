@@ -108,7 +108,7 @@ def capacities(plan: Plan, session: Session) -> list[Capacity]:
         crossing.update({name for connection in other["connections"] for name in asked.path_of(connection)})
     for flow in plan.get("cross_traffic", []):
         crossing.update(set(flow["path"]))
-    payload_bits = 8 * (session["mtu_bytes"] if "mtu_bytes" in session else session["segment_bytes"])
+    payload_bits = 8 * asked.payload_bytes(session)
     found: dict[str, Capacity] = {}
     for connection in session["connections"]:
         limiting, path = links[connection["link"]], asked.path_of(connection)

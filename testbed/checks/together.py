@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.checks.asked import path_of
+from testbed.checks.asked import flows_over, path_of
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.series import Samples, named
 from topologies.link import Link
@@ -49,13 +49,14 @@ def wire_rates_bps(evidence: Evidence, link: str, from_s: float, to_s: float) ->
             pps = float(part.values.mean())
             frame_bits = 8 * float(_link(evidence, connection["link"])["frame_bytes"])
             rates[session["name"]] = rates.get(session["name"], 0.0) + pps * frame_bits
-    crossing_flows = {
-        f"iperf3-{flow['number']}" for flow in evidence.plan.get("cross_traffic", []) if link in flow["path"]
-    }
-    if crossing_flows:
-        goodputs = flow_rates_bps(evidence, from_s, to_s)
-        rates |= {name: FRAME_OF_SEGMENT * goodputs[name] for name in sorted(crossing_flows)}
-    return rates
+    return rates | flow_wire_rates_bps(evidence, link, from_s, to_s)
+
+
+def flow_wire_rates_bps(evidence: Evidence, link: str, from_s: float, to_s: float) -> dict[str, float]:
+    """The part of it that is of flows beside the sessions."""
+    flows = flows_over(evidence.plan, link)
+    goodputs_bps = flow_rates_bps(evidence, from_s, to_s) if flows else {}
+    return {name: FRAME_OF_SEGMENT * goodputs_bps[name] for name in flows}
 
 
 def _link(evidence: Evidence, name: str) -> Link:
