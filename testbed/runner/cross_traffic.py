@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from influxdb.line_protocol import make_lines
 
@@ -18,33 +18,13 @@ from testbed.runner import iperf3
 from topologies.commands import dies_with_us, in_namespace
 
 if TYPE_CHECKING:
-    from testbed.runner.network import Elsewhere
+    from testbed.runner.network import Elsewhere, Program
 
 INTERVAL_S = 0.5
 ASKED_AHEAD_S = 0.5
 """So long before its time a client on another machine is asked for, which starts it at that."""
 END_S = 15.0
 """How long after its time iperf3 may take to end: what is queued has to arrive, and the results to be exchanged."""
-
-
-class Program(Protocol):
-    """An end of a flow, on this machine or another one."""
-
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """What it prints, to its end: each line with the time (Unix nanoseconds) at which it came."""
-        ...
-
-    def ended(self) -> bool:
-        """Whether it runs no longer."""
-        ...
-
-    def end(self) -> None:
-        """End it, whatever it is doing."""
-        ...
-
-    def keep(self, file: Path) -> None:
-        """What it printed is in that file, when it has ended."""
-        ...
 
 
 class _Here:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,8 +20,6 @@ from topologies.middle import Middle, NetemMiddle, RelayMiddle
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from testbed.runner.cross_traffic import Program
-
 log = logging.getLogger(__name__)
 
 
@@ -31,6 +29,26 @@ class HostsTcp:
 
     congestion_control: str | None = None
     sysctls: Mapping[str, str] = field(default_factory=dict)
+
+
+class Program(Protocol):
+    """An end of a flow beside the sessions, on this machine or another one."""
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """What it prints, to its end: each line with the time (Unix nanoseconds) at which it came."""
+        ...
+
+    def ended(self) -> bool:
+        """Whether it runs no longer."""
+        ...
+
+    def end(self) -> None:
+        """End it, whatever it is doing."""
+        ...
+
+    def keep(self, file: Path) -> None:
+        """What it printed is in that file, when it has ended."""
+        ...
 
 
 class Elsewhere(Protocol):
