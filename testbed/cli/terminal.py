@@ -41,17 +41,14 @@ ASCII = {
     "✓": "v",
 }
 """What stands for a character, where there is ASCII only; others lose their accents or become a question mark."""
+AS_ASCII = "ncp-testbed"
+"""The name of that way to encode what is not ASCII."""
 
 
 def speaks_unicode(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the locale's characters are those of Unicode."""
     locale = next((value for key in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(key))), "C")
     return "utf-8" in locale.lower() or "utf8" in locale.lower()
-
-
-def in_ascii(text: str) -> str:
-    """A text in ASCII, as well as that goes."""
-    return text.encode("ascii", "ncp-testbed").decode()
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
@@ -61,14 +58,14 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
     return "".join(text or "?" for text in told), error.end
 
 
-codecs.register_error("ncp-testbed", _replace)
+codecs.register_error(AS_ASCII, _replace)
 
 
 def prepare() -> None:
     """Have all that is printed to a terminal be what its locale shows. What goes to a file stays UTF-8."""
     for stream in (sys.stdout, sys.stderr):
         if stream.isatty() and not speaks_unicode() and hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="ascii", errors="ncp-testbed")
+            stream.reconfigure(encoding="ascii", errors=AS_ASCII)
 
 
 def fitted(text: str) -> str:

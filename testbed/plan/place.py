@@ -138,10 +138,5 @@ def in_words(way: Way) -> str:
     return f"to {way[1]}" if way[0] == HERE else f"between {way[0]} and {way[1]}"
 
 
-def far_ends(link: Link, place: Mapping[str, str]) -> list[str]:
-    """The machines of its ends that are not here."""
-    return [place[host] for host in _ends(link) if host in place]
-
-
 def _ends(link: Link) -> tuple[str, str]:
     return link["a"]["host"], link["b"]["host"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.errors import BadInput
-from testbed.plan.place import HERE, far_ends, in_words, middles, placed, way_between, ways_below
+from testbed.plan.place import HERE, in_words, middles, placed, way_between, ways_below
 
 
 def link(a: str, b: str, rate_bps: float = 1_000_000, *, name: str = "", delay_ms: float = 50.0) -> Any:
@@ -74,11 +74,6 @@ def test_a_name_that_there_is_not_is_named(asked: dict[str, str], said: str) -> 
     with pytest.raises(BadInput) as caught:
         placed("x.yaml", ["h1", "h2"], [link("h1", "h2")], machines_of(["m1", "m2"]), asked)
     assert caught.value.message == said
-
-
-def test_a_link_crosses_to_each_machine_with_an_end_of_it() -> None:
-    assert far_ends(link("h1", "h2"), {"h1": "m1", "h2": "m1"}) == ["m1", "m1"], "its middle is here"
-    assert far_ends(link("h1", "r1"), {"h1": "m1"}) == ["m1"]
 
 
 def named(name: str, a: str, b: str, *, mbps: float = 1.0, delay_ms: float = 50.0) -> Any:
