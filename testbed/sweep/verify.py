@@ -10,11 +10,10 @@ from typing import Any
 
 from testbed import engines
 from testbed.checks.result import Verdict
-from testbed.checks.verify import differences, read_verdict, text_differences
+from testbed.checks.verify import differences, read_verdict
 from testbed.documents import read_csv, read_json
 from testbed.errors import TestbedError
 from testbed.runner.progress import QuietProgress
-from testbed.scenario.files import read
 from testbed.study.again import Again, Asked
 from testbed.sweep import sweep_run
 from testbed.sweep.execute import keys_of, outcome_of, outcomes_of, study
@@ -49,8 +48,8 @@ def verify(of: Asked) -> Again:
 
 def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list[str]]:
     recorded = read_verdict(folder)
-    rows = read_parquet(folder / "table.parquet")
-    found = list(_copies(read_csv(folder / "table.csv"), rows))
+    texts, rows = read_csv(folder / "table.csv"), read_parquet(folder / "table.parquet")
+    found = list(_unlike(texts, rows, "table.parquet"))
     loaded = load_kept(folder)
     if loaded is None:
         sweep = load(str(folder / "sweep.yaml")).sweep
@@ -70,8 +69,7 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list
     outcomes = [_outcome(loaded.sweep, cell, row) for cell, row in zip(cells, rows, strict=True)]
     again_verdict = sweep_run.write(loaded, place, outcomes)
     found += differences("", recorded.to_json(), again_verdict.to_json())
-    there, made_again = (_numbers(read(of / "table.csv")) for of in (folder, place))
-    found += text_differences("table.csv", there, made_again)
+    found += _unlike(texts, read_parquet(place / "table.parquet"), "the table made again")
     return again_verdict, found, []
 
 
@@ -86,7 +84,7 @@ def rerun_sweep(folder: Path) -> tuple[list[str], list[str]]:
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = study(programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress).run(keys_of(runs))
     rows = rows_of(loaded.sweep, outcomes_of(runs, made))
-    found = [f"rerun: {text}" for text in _copies(read_csv(folder / "table.csv"), rows)]
+    found = [f"rerun: {text}" for text in _unlike(read_csv(folder / "table.csv"), rows, "the runs made again")]
     return found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"]
 
 
@@ -104,27 +102,15 @@ def load_kept(folder: Path) -> LoadedSweep | None:
     return load(str(folder / "sweep.yaml"), [str(text) for text in asked["overrides"]], quick=asked["quick"])
 
 
-def _numbers(text: str) -> str:
-    """A table's text with whole numbers as Parquet has them, which knows no others."""
-    return "\n".join(",".join(_number(cell) for cell in line.split(",")) for line in text.splitlines())
-
-
-def _number(cell: str) -> str:
-    try:
-        return repr(float(cell))
-    except ValueError:
-        return cell
-
-
-def _copies(texts: Sequence[Mapping[str, str]], rows: Sequence[Row]) -> Iterator[str]:
-    """Where ``table.csv`` differs from ``table.parquet``."""
+def _unlike(texts: Sequence[Mapping[str, str]], rows: Sequence[Row], other: str) -> Iterator[str]:
+    """Where ``table.csv`` is not ``other``, of which ``rows`` are."""
     if len(texts) != len(rows):
-        yield f"table.csv has {len(texts)} rows, table.parquet {len(rows)}"
+        yield f"table.csv has {len(texts)} rows, {other} {len(rows)}"
     for text, row in zip(texts, rows, strict=False):
         for column in {**text, **row}:
             a, b = text.get(column, ""), row.get(column)
             if not _same(a, b):
-                yield f"run {row.get('run')}: {column} is {a!r} in table.csv, {b!r} in table.parquet"
+                yield f"run {row.get('run')}: {column} is {a!r} in table.csv, {b!r} in {other}"
 
 
 def _same(text: str, value: Any) -> bool:
