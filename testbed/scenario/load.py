@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,16 +57,27 @@ def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[
     path, document = _parsed(name)
     document = extended(path, document, _base)
     applied: list[str] = []
-    quick_section = document.get("quick") or {}
-    if quick and isinstance(quick_section, dict):
-        for key, value in quick_section.items():
-            apply_override(document, str(key), value, origin=f"{path}: quick")
-            applied.append(f"{key}={value}")
+    if quick:
+        applied += made_quick(path, document)
     for assignment in assignments:
         key, value = split_assignment(assignment)
         full_key = apply_override(document, key, value, origin="--set")
         applied.append(f"{full_key}={value}")
     return path, document, applied
+
+
+def made_quick(path: Path, document: CommentedMap, own: Collection[str] = ()) -> list[str]:
+    """Apply a file's ``quick`` section; returns what it changes. Its keys that are ``own`` replace the document's, all
+    others are a scenario's, dotted as for ``--set``."""
+    changes = document.get("quick")
+    if not isinstance(changes, dict):
+        return []  # whatever else it is, the document's own validation tells
+    for key, value in changes.items():
+        if key in own:
+            document[key] = value
+        else:
+            apply_override(document, str(key), value, origin=f"{path}: quick")
+    return [f"{key}={value}" for key, value in changes.items()]
 
 
 def whole_text(path: Path) -> str:

@@ -19,7 +19,7 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
-from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.load import LoadedScenario, made_quick, parse, plain, validated
 from testbed.sweep.model import Combination, Setting, Sweep, shown
 from testbed.tables.load import Cell, Contender, Selection
 from testbed.tables.model import Column
@@ -47,12 +47,12 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """Read and validate; raises :class:`BadInput`. ``assignments`` change the base scenario."""
     path = files.find(name, "sweep", files.sweeps())
     document = parse(path, files.read(path), "a sweep is a mapping with name, scenario, parameters, plots")
-    changes = document.get("quick") or {}
-    if quick and isinstance(changes, dict):
-        for key in changes:
-            if key not in Sweep.model_fields or key in ("name", "quick"):
-                raise BadInput(f"{path}: quick.{key}: it replaces keys of the sweep, such as seeds")
-        document.update(changes)
+    changes, own = document.get("quick"), Sweep.model_fields.keys() - {"name", "quick"}
+    for key in changes if isinstance(changes, dict) else ():
+        if key not in own:
+            raise BadInput(f"{path}: quick.{key}: it replaces keys of the sweep, such as seeds")
+    if quick:
+        made_quick(path, document, own)
     sweep = validated(Sweep, path, document)
     where = document["parameters"]
     lines = {str(key): where.lc.key(key)[0] + 1 for key in where if key in (where.lc.data or {})}

@@ -14,7 +14,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from testbed.errors import BadInput
 from testbed.scenario import files
-from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.load import LoadedScenario, made_quick, parse, plain, validated
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 from testbed.study.place import folder_of
@@ -95,15 +95,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """Read, override and validate; raises :class:`BadInput`. ``assignments`` change the cells' scenario."""
     path = files.find(name, "table", files.tables())
     document = parse(path, files.read(path), "a table is a mapping with name, cells, rows, columns")
-    applied: list[str] = []
-    changes = document.get("quick") or {}
-    if quick and isinstance(changes, dict):
-        for key, value in changes.items():
-            if key in Table.model_fields:  # one that the table itself may leave out
-                document[key] = value
-            else:
-                apply_override(document, str(key), value, origin=f"{path}: quick")
-            applied.append(f"{key}={value}")
+    applied = made_quick(path, document, Table.model_fields) if quick else []
     table = validated(Table, path, document, applied)
     split = [split_assignment(text) for text in assignments]
     for row in document["rows"]:

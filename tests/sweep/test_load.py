@@ -37,8 +37,8 @@ def written(folder: Path, text: str) -> str:
     return str(file)
 
 
-def plan_all(file: str, *, quick: bool) -> None:
-    list(planned(load(file, quick=quick), POLICIES))
+def plan_all(file: str) -> None:
+    list(planned(load(file), POLICIES))
 
 
 def test_runs_are_all_combinations(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_mistake_is_located(tmp_path: Path, old: str, new: str, said: str) -> 
     assert old in TEXT
     file = written(tmp_path, TEXT.replace(old, new))
     with pytest.raises(BadInput) as caught:
-        plan_all(file, quick="sed" in new)
+        plan_all(file)
     assert said in caught.value.message + caught.value.hint
     assert "startup" in said or "tiny.yaml" in caught.value.message
 
