@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field
 
 from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
@@ -51,12 +51,6 @@ class Bottleneck(CheckParameters):
     late: str | None = None
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Bottleneck:
-        if self.to_s <= self.from_s:
-            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
-        return self
 
     def asked(self) -> str:
         """What the check asks, in words."""

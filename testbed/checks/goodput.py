@@ -34,8 +34,6 @@ class Goodput(CheckParameters):
     def _both_or_none(self) -> Goodput:
         if (self.from_s is None) != (self.to_s is None):
             raise ValueError("give both from and to, or none of them")
-        if self.from_s is not None and self.to_s is not None and self.to_s <= self.from_s:
-            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
         return self
 
     def unfit(self, section: Any) -> str | None:

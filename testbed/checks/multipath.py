@@ -54,8 +54,6 @@ class Multipath(CheckParameters):
             raise ValueError("give both returned and at, or none of them")
         if len({self.rival is None, self.from_s is None, self.to_s is None}) > 1:
             raise ValueError("give rival, from and to, or none of them")
-        if self.from_s is not None and self.to_s is not None and self.to_s <= self.from_s:
-            raise ValueError(f"to ({self.to_s:g} s) has to be later than from ({self.from_s:g} s)")
         return self
 
     def asked(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from typing_extensions import Self
 
 
 def _one_or_more(value: Any) -> Any:
@@ -39,6 +40,16 @@ class CheckParameters(BaseModel):
     policy: Annotated[list[str], BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])] = []
     judge: str
     """The judgement's name: a literal in each."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        """Of checks that are about a time, or that have bounds."""
+        from_s, to_s, low, high = (getattr(self, key, None) for key in ("from_s", "to_s", "min", "max"))
+        if from_s is not None and to_s is not None and to_s <= from_s:
+            raise ValueError(f"to ({to_s:g} s) has to be later than from ({from_s:g} s)")
+        if low is not None and high is not None and high < low:
+            raise ValueError(f"max ({high:g}) has to be at least min ({low:g})")
+        return self
 
     def asked(self) -> str:
         """What the check asks, in words."""

@@ -48,6 +48,10 @@ def test_one_link_takes_its_bytes_and_its_delay() -> None:
     assert optimum_s([Capacity([(0.0, 1e6)], 0.05)], 1e6 / 8) == pytest.approx(1.05)
 
 
+def test_what_takes_less_than_a_second_does() -> None:
+    assert optimum_s([Capacity([(0.0, 1e6)], 0.0)], 0.25e6 / 8) == pytest.approx(0.25)
+
+
 def test_links_end_together() -> None:
     """In 1.1 s: one link for 1 s, and another one, which is later, for 0.1 s."""
     both = [Capacity([(0.0, 1e6)], 0.1), Capacity([(0.0, 1e6)], 1.0)]
@@ -59,7 +63,7 @@ def test_a_break_brings_nothing_meanwhile() -> None:
 
 
 def test_links_that_never_carry_it_have_no_optimum() -> None:
-    with pytest.raises(ValueError, match="never carry it"):
+    with pytest.raises(ValueError, match=r"^the links never carry it$"):
         optimum_s([Capacity([(0.0, 1e6), (0.5, 0.0)], 0.0)], 1e6 / 8)
 
 
