@@ -58,6 +58,8 @@ def test_payload_and_time_of_what_came_in(tmp_path: Path, nano: bool) -> None:
     assert (found.t_ns - START_NS).tolist() == [1000, 2000, 3000]
     assert found.connection.tolist() == [0, 1, 0]
     assert found.by_link(SESSION) == {"fast": 1040, "slow": 500}
+    shared: Any = {"connections": [{**connection, "link": "core"} for connection in SESSION["connections"]]}
+    assert found.by_link(shared) == {"core": 1540}, "both paths' bytes, where they cross one bottleneck"
 
 
 def test_one_that_is_still_written_or_was_cut_off_counts_as_far_as_it_goes(tmp_path: Path) -> None:

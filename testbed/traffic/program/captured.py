@@ -55,11 +55,12 @@ class Arrivals:
         return int(self.payload_bytes[self.t_ns <= unix_ns].sum())
 
     def by_link(self, session: Session) -> dict[str, int]:
-        """All of them, by the name of the link; 0 where nothing came."""
-        return {
-            connection["link"]: int(self.payload_bytes[self.connection == place].sum())
-            for place, connection in enumerate(session["connections"])
-        }
+        """All of them, by the name of the link, which several connections may share; 0 where nothing came."""
+        found: dict[str, int] = {}
+        for place, connection in enumerate(session["connections"]):
+            name = connection["link"]
+            found[name] = found.get(name, 0) + int(self.payload_bytes[self.connection == place].sum())
+        return found
 
 
 def read_arrivals(capture: Path, session: Session) -> Arrivals:
