@@ -8,21 +8,16 @@ const maxSlots = 8
 // slots numbers the sockets that a flow has at a time from 1; a number is free again when its socket is gone.
 type slots [maxSlots]uint64 // cookies, 0: free
 
-// of gives the number of each socket, 0 for those that find none free.
-func (s *slots) of(sockets []kernel.Socket) []int {
+// keep frees the numbers of sockets that are gone.
+func (s *slots) keep(sockets []*kernel.Socket) {
 	for i, cookie := range s {
 		if cookie != 0 && !holds(sockets, cookie) {
 			s[i] = 0
 		}
 	}
-	numbers := make([]int, len(sockets))
-	for k, socket := range sockets {
-		numbers[k] = s.number(socket.Cookie)
-	}
-	return numbers
 }
 
-// number finds the socket's own place, or takes a free one.
+// number finds the socket's own place, or takes a free one; 0 where there is none.
 func (s *slots) number(cookie uint64) int {
 	free := 0
 	for i, taken := range s {
@@ -39,7 +34,7 @@ func (s *slots) number(cookie uint64) int {
 	return free
 }
 
-func holds(sockets []kernel.Socket, cookie uint64) bool {
+func holds(sockets []*kernel.Socket, cookie uint64) bool {
 	for _, s := range sockets {
 		if s.Cookie == cookie {
 			return true

@@ -18,18 +18,13 @@ type sockets struct {
 	run   tags
 	info  bool // asks for TCP_INFO
 	hosts []*hostSockets
-	add   func(p *telemetry.Points, t tags, s kernel.Socket, at time.Time)
+	add   func(p *telemetry.Points, t telemetry.Tags, s *kernel.Socket, at time.Time)
 }
 
 type hostSockets struct {
 	host, path string
-	flows      map[uint8][]*flow // by protocol
+	flows      map[uint8]*flows // by protocol
 	namespace  *kernel.Namespace
-}
-
-type flow struct {
-	watched watch.Socket
-	slots   slots
 }
 
 var protocols = map[string]uint8{"udp": unix.IPPROTO_UDP, "tcp": unix.IPPROTO_TCP}
@@ -45,7 +40,7 @@ func newTCPInfo(list *watch.List, run tags) (sampler, time.Duration) {
 // newSockets watches the flows of the protocols that are wanted; nil where a run has none.
 func newSockets(
 	list *watch.List, run tags, info bool,
-	add func(*telemetry.Points, tags, kernel.Socket, time.Time), wanted ...string,
+	add func(*telemetry.Points, telemetry.Tags, *kernel.Socket, time.Time), wanted ...string,
 ) sampler {
 	s := &sockets{run: run, info: info, add: add}
 	byHost := map[string]*hostSockets{}
@@ -56,12 +51,15 @@ func newSockets(
 			}
 			h := byHost[w.Host]
 			if h == nil {
-				h = &hostSockets{host: w.Host, path: list.Namespaces[w.Host], flows: map[uint8][]*flow{}}
+				h = &hostSockets{host: w.Host, path: list.Namespaces[w.Host], flows: map[uint8]*flows{}}
 				byHost[w.Host] = h
 				s.hosts = append(s.hosts, h)
 			}
 			number := protocols[protocol]
-			h.flows[number] = append(h.flows[number], &flow{watched: w})
+			if h.flows[number] == nil {
+				h.flows[number] = new(flows)
+			}
+			h.flows[number].add(&flow{watched: w})
 		}
 	}
 	if len(s.hosts) == 0 {
@@ -102,34 +100,47 @@ func (s *sockets) sampleHost(h *hostSockets, p *telemetry.Points) error {
 			return err
 		}
 		at := time.Now()
-		for _, f := range flows {
-			s.addFlow(f, found, p, at)
+		for i := range found {
+			flows.take(&found[i])
+		}
+		for _, f := range flows.all {
+			s.addFlow(f, p, at)
 		}
 	}
 	return nil
 }
 
-func (s *sockets) addFlow(f *flow, found []kernel.Socket, p *telemetry.Points, at time.Time) {
-	w := f.watched
-	var own []kernel.Socket
-	for _, socket := range found {
-		if w.Local.Matches(socket.Local) && w.Remote.Matches(socket.Remote) {
-			own = append(own, socket)
+// addFlow adds a point for each socket that the flow has taken, and leaves it without any.
+func (s *sockets) addFlow(f *flow, p *telemetry.Points, at time.Time) {
+	f.slots.keep(f.own)
+	for _, own := range f.own {
+		if slot := f.slots.number(own.Cookie); slot > 0 {
+			s.add(p, s.tags(f, slot, own.CongestionControl), own, at)
 		}
 	}
-	for i, slot := range f.slots.of(own) {
-		if slot == 0 {
-			continue
-		}
-		s.add(p, s.run.with(tags{
-			"host": w.Host, "flow": w.Flow, "role": w.Role, "protocol": w.Protocol, "session": w.Session,
-			"connection": w.Connection, "socket": strconv.Itoa(slot),
-		}), own[i], at)
-	}
+	f.own = f.own[:0]
 }
 
-func addQueues(p *telemetry.Points, t tags, s kernel.Socket, at time.Time) {
-	p.Add("socket_queue", telemetry.MakeTags(t), at,
+// tags are made once for a socket.
+func (s *sockets) tags(f *flow, slot int, congestionControl string) telemetry.Tags {
+	t := &f.tags[slot-1]
+	if t.known && t.congestionControl == congestionControl {
+		return t.made
+	}
+	w := f.watched
+	named := s.run.with(tags{
+		"host": w.Host, "flow": w.Flow, "role": w.Role, "protocol": w.Protocol, "session": w.Session,
+		"connection": w.Connection, "socket": strconv.Itoa(slot), "congestion_control": congestionControl,
+	})
+	if s.info {
+		delete(named, "protocol") // there is but one
+	}
+	*t = socketTags{congestionControl, telemetry.MakeTags(named), true}
+	return t.made
+}
+
+func addQueues(p *telemetry.Points, t telemetry.Tags, s *kernel.Socket, at time.Time) {
+	p.Add("socket_queue", t, at,
 		telemetry.Int("send_queue_bytes", int(s.SendQueueBytes)), telemetry.Int("receive_queue_bytes", int(s.ReceiveQueueBytes)),
 		telemetry.Int("send_buffer_bytes", int(s.SendBufferBytes)),
 		telemetry.Int("receive_buffer_bytes", int(s.ReceiveBufferBytes)), telemetry.Int("drops", int(s.Drops)))

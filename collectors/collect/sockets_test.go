@@ -136,9 +136,9 @@ func TestSockets(t *testing.T) {
 }
 
 func TestSocketsOfAFlowKeepTheirNumbers(t *testing.T) {
-	sockets := func(cookies ...uint64) (list []kernel.Socket) {
+	sockets := func(cookies ...uint64) (list []*kernel.Socket) {
 		for _, c := range cookies {
-			list = append(list, kernel.Socket{Cookie: c})
+			list = append(list, &kernel.Socket{Cookie: c})
 		}
 		return list
 	}
@@ -153,8 +153,10 @@ func TestSocketsOfAFlowKeepTheirNumbers(t *testing.T) {
 		{[]uint64{13, 14, 12}, []int{1, 3, 2}},
 		{[]uint64{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{1, 2, 3, 4, 5, 6, 7, 8, 0}},
 	} {
-		for i, got := range s.of(sockets(c.cookies...)) {
-			if got != c.want[i] {
+		own := sockets(c.cookies...)
+		s.keep(own)
+		for i, socket := range own {
+			if got := s.number(socket.Cookie); got != c.want[i] {
 				t.Errorf("%v: %d. is %d, want %d", c.cookies, i+1, got, c.want[i])
 			}
 		}

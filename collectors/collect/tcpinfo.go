@@ -11,13 +11,11 @@ import (
 // infiniteSsthresh is the kernel's TCP_INFINITE_SSTHRESH: there was no loss yet.
 const infiniteSsthresh = 0x7fffffff
 
-func addTCPInfo(p *telemetry.Points, t tags, s kernel.Socket, at time.Time) {
+func addTCPInfo(p *telemetry.Points, t telemetry.Tags, s *kernel.Socket, at time.Time) {
 	if s.TCP == nil {
 		return
 	}
 	i := s.TCP
-	t = t.with(tags{"congestion_control": s.CongestionControl})
-	delete(t, "protocol") // there is but one
 	fields := []telemetry.Field{
 		telemetry.Int("cwnd_packets", int(i.Snd_cwnd)),
 		telemetry.Int("in_flight_packets", int(i.Unacked)),
@@ -38,7 +36,7 @@ func addTCPInfo(p *telemetry.Points, t tags, s kernel.Socket, at time.Time) {
 	if i.Snd_ssthresh != infiniteSsthresh {
 		fields = append(fields, telemetry.Int("ssthresh_packets", int(i.Snd_ssthresh)))
 	}
-	p.Add("tcp_info", telemetry.MakeTags(t), at, fields...)
+	p.Add("tcp_info", t, at, fields...)
 }
 
 // measuredMS is a time in milliseconds, none where the kernel has not measured one yet (0, or all ones).

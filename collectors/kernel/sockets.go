@@ -62,20 +62,29 @@ func (n *Namespace) Sockets(protocol uint8, info bool) ([]Socket, error) {
 
 // decodeSocket reads a struct inet_diag_msg and its attributes.
 func decodeSocket(body []byte) (Socket, error) {
-	a, err := attributes(body, sizeofSocketAnswer)
+	var info, memory, congestionControl []byte
+	err := each(body, sizeofSocketAnswer, func(kind uint16, value []byte) {
+		switch kind {
+		case diagInfo:
+			info = value
+		case diagMemory:
+			memory = value
+		case diagCongestionControl:
+			congestionControl = value
+		}
+	})
 	if err != nil {
 		return Socket{}, err
 	}
 	s := Socket{
 		Local: endpoint(body[4:6], body[8:12]), Remote: endpoint(body[6:8], body[24:28]),
 		Cookie: u64(body, 44), ReceiveQueueBytes: u32(body, 56), SendQueueBytes: u32(body, 60),
-		CongestionControl: text(a[diagCongestionControl]),
+		CongestionControl: text(congestionControl),
 	}
 	// SK_MEMINFO_*: 1 is the receive buffer, 3 the send buffer, 8 the drops.
-	memory := a[diagMemory]
 	s.ReceiveBufferBytes, s.SendBufferBytes, s.Drops = u32(memory, 4), u32(memory, 12), u32(memory, 32)
-	if value, ok := a[diagInfo]; ok && len(value) > 0 {
-		s.TCP = decodeTCPInfo(value)
+	if len(info) > 0 {
+		s.TCP = decodeTCPInfo(info)
 	}
 	return s, nil
 }
