@@ -75,17 +75,31 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False) -> list[Veri
         again.prepare(runs, Progress())
     found: dict[Path, Verified] = {}
     many = rerun or len(runs) > FEW
+    width = len(os.sched_getaffinity(0)) if many else 1
     side_by_side(
-        runs,
-        partial(_one, rerun=rerun),
-        lambda run, verified, _: found.__setitem__(run, verified),
-        width=len(os.sched_getaffinity(0)) if many else 1,
+        _shared_out(runs, 1 if rerun else -(-len(runs) // (SHARES * width))),
+        partial(_each, rerun=rerun),
+        lambda share, verified, _: found.update(zip(share, verified, strict=True)),
+        width=width,
     )
     return [_VERIFY[kind](folder, found, rerun) for kind, folder in zip(kinds, folders, strict=True)]
 
 
 FEW = 3
 """So many runs are judged sooner than processes for them are started."""
+SHARES = 4
+"""Of the runs, for each core: each process asks Go for the policies, git for the commit and the like, a fifth of a
+second beside the half that a run takes; with few shares one core waits for the other in the end."""
+
+
+def _shared_out(runs: Sequence[Path], size: int) -> list[Sequence[Path]]:
+    """In shares of so many runs, the last of what is left."""
+    return [runs[begin : begin + size] for begin in range(0, len(runs), max(size, 1))]
+
+
+def _each(runs: Sequence[Path], *, rerun: bool) -> list[Verified]:
+    """Runs, one after the other."""
+    return [_one(run, rerun=rerun) for run in runs]
 
 
 def _broken(run: Path) -> bool:

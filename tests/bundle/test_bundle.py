@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rocrate.rocrate import ROCrate
 
+from testbed.bundle import kinds
 from testbed.bundle.kinds import verify_folder, verify_folders
 from testbed.bundle.pack import CRATE, DESCRIPTION, pack
 from testbed.bundle.signature import MANIFEST
@@ -207,6 +208,18 @@ def test_folders_of_which_one_begins_with_the_others_name(results, tmp_path) -> 
         shutil.copytree(run, tmp_path / "results" / cell)
     pack([tmp_path / "results" / "7", tmp_path / "results" / "7-three"], tmp_path / "both.zip")
     assert differences(tmp_path / "both.zip") == []
+
+
+def test_of_runs_that_are_shared_out_the_changed_one_is_found(results, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(kinds, "SHARES", 1)
+    folders = [tmp_path / str(number) / results["run"].name for number in range(kinds.FEW + 2)]
+    for folder in folders:
+        shutil.copytree(results["run"], folder)
+    verdict = folders[3] / "verdict.json"
+    told = json.loads(verdict.read_text())
+    verdict.write_text(json.dumps(told | {"duration_s": told["duration_s"] + 1}))
+    found = verify_folders(folders)
+    assert [bool(verified.differences) for verified in found] == [False, False, False, True, False]
 
 
 def test_a_result_that_is_kept_quiet_about_is_found(bundle, tmp_path) -> None:
