@@ -27,7 +27,7 @@ class WindowEdges(CheckParameters):
     max_rise: float = Field(100.0, ge=1)
 
     @model_validator(mode="after")
-    def _in_order(self) -> WindowEdges:
+    def _rises_in_order(self) -> WindowEdges:
         if self.max_rise < self.min_rise:
             raise ValueError(f"max_rise ({self.max_rise:g}) has to be at least min_rise ({self.min_rise:g})")
         return self
