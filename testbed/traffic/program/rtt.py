@@ -65,13 +65,12 @@ def answers(said: str) -> list[tuple[int, float]]:
 
 
 def medians_ms(points: list[dict[str, Any]], session: Session) -> dict[str, float]:
-    """By the name of the link, where there were answers."""
-    found = {}
-    for connection in session["connections"]:
-        mine = [p["fields"]["rtt_ms"] for p in points if p["tags"]["connection"] == str(connection["index"])]
-        if mine:
-            found[connection["link"]] = statistics.median(mine)
-    return found
+    """By the name of the link, which several connections may share; where there were answers."""
+    link_of = {str(connection["index"]): connection["link"] for connection in session["connections"]}
+    found: dict[str, list[float]] = {}
+    for point in points:
+        found.setdefault(link_of[point["tags"]["connection"]], []).append(point["fields"]["rtt_ms"])
+    return {link: statistics.median(mine) for link, mine in found.items()}
 
 
 def _command(connection: Connection, link: Link) -> list[str]:
