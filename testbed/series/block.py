@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-INTEGER = r"-?\d{1,18}+"
-NUMBER = r"-?\d{1,18}+(?:\.\d++)?+(?:e[+-]?\d{1,2})?+"
+INTEGER = r"-?\d{1,18}"
+NUMBER = r"-?\d{1,18}(?:\.\d+)?(?:e[+-]?\d{1,2})?"
 TIME = r"[1-8]\d{18}|\d{1,18}"
 """What surely fits into 64 bits, and is finite; whatever else a line may have is left to line protocol's parser."""
 FIELD = re.compile(rf"({NAME})=(?:{INTEGER}(i)|{NUMBER})(?:,(?! )|(?= ))", re.ASCII)
@@ -63,7 +63,7 @@ def _fields(text: str) -> Fields:
 def _pattern(fields: Fields) -> re.Pattern[str]:
     """A whole line that has some of these fields."""
     parts = (
-        f"(?:{name}=({INTEGER if integer else NUMBER}){'i' if integer else ''}(?:,(?! )|(?= )))?+"
+        f"(?:{name}=({INTEGER if integer else NUMBER}){'i' if integer else ''}(?:,(?! )|(?= )))?"
         for name, integer in fields
     )
     return re.compile(rf"^(?! ){''.join(parts)} ({TIME})\n", re.ASCII | re.MULTILINE)

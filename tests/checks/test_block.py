@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from testbed.errors import BadInput
-from testbed.series import FromFile, Series, file
+from testbed.series import FromFile, Series, block, file
 from testbed.series.block import Block
 
 NAMES = ("a", "b2", "c_s")
@@ -104,3 +105,9 @@ def test_many_plain_lines_are_read_together(tmp_path: Path) -> None:
         samples = FromFile(path).read(_series("a"))["x"]
     assert [len(call.args[0]) for call in seen.call_args_list] == [file.AT_ONCE, file.WORTHWHILE]
     np.testing.assert_array_equal(samples.values, np.arange(file.AT_ONCE + file.WORTHWHILE + 1))
+
+
+@pytest.mark.parametrize("pattern", [block.FIELD, block._pattern((("a", True), ("b", False)))])
+def test_its_patterns_are_those_of_the_oldest_python(pattern: re.Pattern[str]) -> None:
+    possessive_or_atomic = re.compile(r"[+*?}]\+|\(\?>")  # neither of which Python 3.10 knows
+    assert not possessive_or_atomic.search(pattern.pattern)
