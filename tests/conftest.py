@@ -1,6 +1,6 @@
-"""What all tests share: tests marked ``emulation`` need root and are skipped, with that reason, without; guests with
-virtual time and runs in them; and a real InfluxDB of the test's own: a free port, a folder of its own, stopped at the
-end."""
+"""What all tests share: tests marked ``root`` or ``packets`` need root and are skipped, with that reason, without;
+guests with virtual time and runs in them; and a real InfluxDB of the test's own: a free port, a folder of its own,
+stopped at the end."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     skip = pytest.mark.skip(reason="needs root, for network namespaces")
     for item in items:
-        if "emulation" in item.keywords:
+        if any(item.get_closest_marker(name) for name in ("root", "packets")):
             item.add_marker(skip)
 
 

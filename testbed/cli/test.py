@@ -33,7 +33,7 @@ SHELL_SCRIPTS = (
 
 GO_FOLDERS = ("agents", "collectors", "link", "ncp-agent", "ndn-agent", "program", "schemas", "tcp", "telemetry")
 
-REAL_TIME = "emulation"
+REAL_TIME = "packets"
 """Tests by their marker (pyproject.toml): of networks on this machine, which is disturbed if it is busy."""
 
 NIGHTLY = "nightly"

@@ -18,7 +18,7 @@ from testbed.cluster.model import Cluster
 from tests.cluster.machines import Machine, Machines, machines, why_not
 
 pytestmark = [
-    pytest.mark.emulation,
+    pytest.mark.packets,
     pytest.mark.nightly,
     pytest.mark.timeout(7200),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),

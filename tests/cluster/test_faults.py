@@ -15,7 +15,7 @@ from tests.cluster.loopback import UNSOUND, Loopback, until
 from tests.cluster.through_all import HELD, WITHIN_S, Submitter, Trial, through_all
 from tests.cluster.wired import Wired, wired
 
-pytestmark = [pytest.mark.emulation, pytest.mark.nightly, pytest.mark.timeout(2 * WITHIN_S)]
+pytestmark = [pytest.mark.packets, pytest.mark.nightly, pytest.mark.timeout(2 * WITHIN_S)]
 RUNS = 60
 Clusters = Callable[..., Loopback]
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cluster import machines
 
 pytestmark = [
-    pytest.mark.emulation,
+    pytest.mark.packets,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),
     pytest.mark.skipif(bool(machines.why_not()), reason=machines.why_not()),
 ]

@@ -14,7 +14,7 @@ from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback
 
 pytestmark = [
-    pytest.mark.emulation,
+    pytest.mark.packets,
     pytest.mark.nightly,
     pytest.mark.timeout(1200),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),

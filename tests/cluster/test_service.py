@@ -13,7 +13,7 @@ from tests.cluster.loopback import until
 from tests.cluster.machines import Machine, Machines, machines, why_not
 
 pytestmark = [
-    pytest.mark.emulation,
+    pytest.mark.packets,
     pytest.mark.nightly,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.emulation.conftest import ON_ANY_MACHINE, result_folder
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.packets, pytest.mark.nightly]
 
 SCENARIO = """\
 name: limited-download

@@ -23,7 +23,7 @@ from testbed.runner import live
 from tests.emulation.conftest import agent_containers, result_folder
 from tests.emulation.faults import SHORT, Start, await_process, broke_down, hit, kept, namespace, run_of, verdict_of
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.packets
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from testbed import paths
 from testbed.interop.judge import ENDS
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.packets, pytest.mark.nightly]
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Started]
@@ -85,21 +85,3 @@ def test_ctrl_c_keeps_the_cells_that_were_run(start: Start, tmp_path: Path) -> N
     assert document["verdict"] == "fail"
     assert "stopped by SIGINT" in document["broken"]
     assert [cell["status"] for cell in document["cells"]] == ["pass"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--peer", "2.0"), "there is no such peer; peers: 1.0.9, 1.1.2"),
-        (("--connections", "5"), "the network has 1 to 4 links"),
-        (("--loss", "1"), "outside 0% to 20%"),
-        (("--set", "links.five.rate=1mbit"), "there is no 'five'; there are one, two, three, four"),
-    ],
-)
-def test_bad_input_is_refused_before_anything_is_made(
-    run_sh: Call, tmp_path: Path, arguments: tuple[str, ...], says: str
-) -> None:
-    done = run_sh("interop", *arguments)
-    assert done.returncode == 2, done.stderr
-    assert says in done.stderr
-    assert not (tmp_path / "results").exists()

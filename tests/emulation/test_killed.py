@@ -22,7 +22,7 @@ from testbed.runner import live
 from testbed.runner.ledger import NAME, RUN_VARIABLE
 from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.packets
 
 Start = Callable[..., Started]
 Call = Callable[..., subprocess.CompletedProcess[str]]

@@ -11,7 +11,7 @@ import pytest
 from testbed.series import FromFile, named
 from tests.emulation.conftest import ON_ANY_MACHINE, result_folder
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.packets, pytest.mark.nightly]
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

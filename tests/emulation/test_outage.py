@@ -17,7 +17,7 @@ from testbed.series.reader import DERIVED_MEASUREMENTS
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.points import points_of
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.packets
 
 OUTAGE_S = 3.0
 

@@ -18,7 +18,7 @@ from testbed.runner.processes import AGENT_UID
 from tests.emulation.conftest import Started, agent_containers
 from tests.emulation.faults import SHORT, Start, pids, run_of
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.packets
 
 REACH = """
 import json, socket, sys

@@ -19,7 +19,7 @@ from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.faults import pids, run_of
 from tests.load.growth import Held, after_emptying
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.packets
 
 MINUTES = float(os.environ.get("NCP_TESTBED_SOAK_MINUTES", "30"))
 SAMPLES = 180

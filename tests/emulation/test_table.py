@@ -11,7 +11,7 @@ import pytest
 from testbed.traffic.mptcp import why_unsupported
 from tests.emulation.conftest import ON_ANY_MACHINE, result_folder
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.packets, pytest.mark.nightly]
 
 TABLE = """\
 name: small-table

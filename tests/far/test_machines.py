@@ -21,7 +21,7 @@ from testbed import paths
 from tests.cluster.machines import Machines
 from tests.far import engines
 
-pytestmark = [pytest.mark.emulation, pytest.mark.nightly]
+pytestmark = [pytest.mark.packets, pytest.mark.nightly]
 
 SCENARIO = """\
 name: elsewhere

@@ -7,7 +7,7 @@ from testbed.bench.ends import Between
 from testbed.build import build_programs
 from testbed.engines.mininet.engine import ENGINE
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.packets
 
 PACKETS = 10**7
 FEWER = 10**5

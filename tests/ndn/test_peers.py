@@ -18,7 +18,7 @@ from testbed.doctor import interop
 from topologies.commands import in_namespace, run
 
 pytestmark = [
-    pytest.mark.emulation,
+    pytest.mark.root,
     pytest.mark.skipif(sys.version_info < (3, 11), reason="python-ndn 0.5.2 needs Python 3.11"),
     pytest.mark.skipif(not interop.node_for_ndnts().ok, reason=f"NDNts: Node is {interop.node_for_ndnts().detail}"),
 ]

@@ -13,7 +13,7 @@ from testbed.errors import RunFailed
 from testbed.runner.cross_traffic import Iperf3
 from topologies.commands import in_namespace, run
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.packets
 
 PLAN: Any = {"run": "r", "scenario": "s"}
 

@@ -252,7 +252,7 @@ def test_a_damaged_ledger_keeps_no_run_from_beginning(tmp_path: Path, damage: by
         assert all(kind in ("folder", "processes", "namespace", "container") for kind, _ in ledger.entries())
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machine_state: Path) -> None:
     ours, theirs = f"ncp-test-{os.getpid()}", f"ncp-test-{os.getpid()}-theirs"
     subprocess.run(["ip", "netns", "add", theirs], check=True)

@@ -16,7 +16,7 @@ ON_REAL_LINKS = ("control", "delay-plus-1.5-ms", "loss-one-way", "two-per-ack")
 
 
 @pytest.mark.nightly
-@pytest.mark.emulation
+@pytest.mark.packets
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.name in ON_REAL_LINKS], ids=lambda e: e.name)
 def test_caught_on_real_packets(entry: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By calibration where the link is off, by the checks where the policy is."""

@@ -93,7 +93,7 @@ def test_without_compose_one_line_says_so(monkeypatch):
     assert compose.containers() == []
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_an_image_that_can_not_be_had_is_one_line(monkeypatch):
     monkeypatch.setenv("GRAFANA_IMAGE", "localhost:1/no-such-registry:1.0.0")
     with pytest.raises(compose.NoService) as raised:

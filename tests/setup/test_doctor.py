@@ -123,7 +123,7 @@ def test_control_groups_in_words() -> None:
     assert machine.control_groups({"CgroupVersion": "1", **both, "MemoryLimit": False}).endswith("agents' memory")
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_a_machine_without_docker_is_told() -> None:
     # In a mount namespace of its own the engine's socket is hidden; without PATH, so is its program.
     hidden = 'mount --bind /dev/null /run/docker.sock; PATH=/nonexistent exec "$0" -c "$1"'

@@ -8,7 +8,7 @@ from testbed import influx
 from testbed.influx.client import LINES_PER_BATCH, QueryFailed
 from testbed.series import FromInflux
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.root
 
 NOW = time.time_ns()
 """The database keeps what is of the present."""

@@ -12,7 +12,7 @@ from testbed.checks.result import Trust, Verdict
 from testbed.influx import retention
 from testbed.influx.client import QueryFailed
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.root
 
 DAY_NS = 86_400_000_000_000
 

@@ -20,7 +20,7 @@ from testbed.influx.client import QueryFailed
 from testbed.influx.state import SERVICE_USER
 from testbed.series import FromInflux
 
-pytestmark = pytest.mark.emulation
+pytestmark = pytest.mark.root
 
 NOW = time.time_ns()
 """The database keeps what is of the present."""

@@ -8,7 +8,7 @@ from topologies.commands import CommandFailed
 from topologies.hosts import ContainerHost
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_a_container_that_has_ended_is_an_error_and_not_waited_for() -> None:
     process = subprocess.Popen(["true"])
     process.wait()

@@ -35,7 +35,7 @@ def ask(
     return call
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_the_example_keeps_all_of_it(ask: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
     code, said = ask(EXAMPLE, "conform", "python3 stripes.py")
     assert code == 0, said
@@ -46,14 +46,14 @@ def test_the_example_keeps_all_of_it(ask: Callable[..., tuple[int, str]], tmp_pa
     assert not list(Path("/run/netns").glob(f"ncp-{file.parent.name[-4:]}*"))
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_the_kernels_tcp_keeps_all_of_it_and_sends_for_a_time(ask: Callable[..., tuple[int, str]]) -> None:
     code, said = ask(paths.CHECKOUT / "peers" / "kernel-tcp", "conform", "python3 kernel_tcp.py")
     assert code == 0, said
     assert "not supported" not in said
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_one_that_keeps_little_is_told_what(
     ask: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +92,7 @@ def test_what_is_no_program_is_refused(said: str, monkeypatch: pytest.MonkeyPatc
     assert _section("python3 stripes.py") == {"command": ["python3", "stripes.py"], "folder": str(EXAMPLE)}
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_an_image_is_started_as_a_command_is(
     carry_out: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,7 +49,7 @@ def plan_with(tmp_path: Path) -> Callable[..., Any]:
     return make
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_an_honest_one_passes_by_what_is_seen_from_outside(plan_with: Callable[..., Any], carry_out: CarryOut) -> None:
     telemetry = 'open(f"{OUT}/telemetry.lp", "w").write(f"blocks,of={ROLE} taken=3i {time.time_ns()}")\n'
     escape = 'os.symlink("/etc/shadow", f"{OUT}/mine")\n'
@@ -71,7 +71,7 @@ def test_an_honest_one_passes_by_what_is_seen_from_outside(plan_with: Callable[.
     assert (made.folder / "programs" / "s1-sender" / "result.json").stat().st_uid == os.geteuid()
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_it_may_write_to_its_folder_alone(plan_with: Callable[..., Any], carry_out: CarryOut) -> None:
     tried = """for place in (".", IN, "/", "/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock", os.path.dirname(OUT)):
     try:
@@ -86,7 +86,7 @@ assert "NCP_TESTBED_STATE" not in os.environ and os.getcwd() == os.path.dirname(
     assert carry_out(plan_with((LAST, tried + LAST))).verdict().verdict == "pass"
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_one_that_lies_is_not_believed(plan_with: Callable[..., Any], carry_out: CarryOut) -> None:
     """It claims twice the bytes that it has, and has changed one of them."""
     changed = ("    receive(payload)\n", "    receive(payload)\n    payload[7] ^= 1\n")
@@ -202,7 +202,7 @@ def test_telemetry_that_is_none_is_told_so(tmp_path: Path, line: str, says: str)
         list(result.own_points(tmp_path, plan, {}, "the sender"))
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("swap", "error", "says"),
     [
@@ -222,7 +222,7 @@ def test_its_exit_code_is_its_word(
         carry_out(plan_with(swap))
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("swap", "says"),
     [
@@ -279,7 +279,7 @@ json.dump(result, open(out + "/result.json", "w"))
 """
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_it_may_send_for_a_time(tmp_path: Path, carry_out: CarryOut) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()

@@ -66,7 +66,7 @@ def network() -> Iterator[SimpleNamespace]:
             run(["ip", "netns", "delete", name])
 
 
-@pytest.mark.emulation
+@pytest.mark.root
 def test_it_is_sent_watched_and_told(pings: type[traffic.Traffic], network: Any, tmp_path: Path) -> None:
     for name in ("agents", "logs", "spools"):
         (tmp_path / name).mkdir()
