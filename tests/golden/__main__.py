@@ -1,0 +1,27 @@
+"""Writes the golden files: ``python -m tests.golden [NAME]…``, all of them or those whose names begin so."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.golden.recorded import FOLDER, made
+
+
+def main(*beginnings: str) -> None:
+    """Write them, and say which changed; files of what is no longer there go."""
+    files = made()
+    for old in FOLDER.rglob("*.json"):
+        if str(old.relative_to(FOLDER)) not in files:
+            old.unlink()
+            print(f"gone: {old.name}")
+    for name, make in files.items():
+        if not beginnings or name.startswith(beginnings):
+            file, found = FOLDER / name, make()
+            if not file.is_file() or file.read_text(encoding="utf-8") != found:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(found, encoding="utf-8")
+                print(f"written: {name}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
