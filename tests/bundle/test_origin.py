@@ -12,6 +12,8 @@ import pytest
 from testbed import paths
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
+from testbed.engines import virtual_run
+from testbed.engines.sim import run as sim
 from testbed.history import git
 from testbed.tables import load as tables
 from testbed.tables.repeated import repeated
@@ -60,6 +62,46 @@ def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any
     assert why in told
 
 
+@pytest.mark.parametrize("lacks", ["", '"agents/cubic",', "if not place.exists():"])
+def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
+) -> None:
+    rule = {place: (paths.CHECKOUT / place).read_text() for place, _ in origin.RULE_OF_NAMES}
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(origin, "_sources_at", origin._sources_at.__wrapped__)
+    for name in sim.SOURCES:
+        write(tmp_path / (name if "." in name else f"{name}/a.go"), "package a\n")
+    for place, text in rule.items():
+        write(tmp_path / place, text.replace(lacks, "if False:" if lacks.startswith("if") else "") if lacks else text)
+    made = commit_all()
+    at_commit = {"commit": made, "uncommitted_changes": False}
+    for place, text in rule.items():
+        write(tmp_path / place, text)
+    by_commit: Any = {**PLAN, "engine": "sim"}
+    named: Any = {**by_commit, "run": sim.run_id(by_commit, virtual_run.texts.__wrapped__(sim.SOURCES))}
+    other: Any = {**by_commit, "run": "sim-0"}
+    for plan, found in ((named, 0), (other, 1)):
+        verified = Verified("", "")
+        origin.check_commit(tmp_path, plan, at_commit, verified)
+        assert len(verified.differences) == (0 if lacks else found), verified.differences
+        assert [text for text in verified.unchecked if text.endswith("by another rule than this checkout")] == (
+            [f"commit: {made[:12]} names runs by another rule than this checkout"] if lacks else []
+        )
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def commit_all() -> str:
+    """In a new repository, the checkout of a test; returns the commit."""
+    git("init", "-q")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "All")
+    return git("rev-parse", "HEAD").stdout.decode().strip()
+
+
 @pytest.mark.parametrize(("changed", "same"), [("agent/a_test.go", True), ("agent/a.go", False), ("other.go", True)])
 def test_tests_of_the_sources_are_no_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, same: bool
@@ -68,10 +110,7 @@ def test_tests_of_the_sources_are_no_sources(
     (tmp_path / "agent").mkdir()
     for name in ("agent/a.go", "agent/a_test.go", "other.go"):
         (tmp_path / name).write_text("before")
-    git("init", "-q")
-    git("add", ".")
-    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "All")
-    recorded = {"commit": git("rev-parse", "HEAD").stdout.decode().strip(), "uncommitted_changes": False}
+    recorded = {"commit": commit_all(), "uncommitted_changes": False}
     (tmp_path / changed).write_text("after")
     assert origin.may_be_ours(recorded, ["agent"]) is same
 

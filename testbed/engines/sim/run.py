@@ -15,8 +15,30 @@ from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
-SOURCES = ("ncp-agent", "link/model", "link/plan", "link/record", "program", "telemetry", "go.mod")
-"""What of the checkout a simulation's result can depend on."""
+SOURCES = (
+    "agents/cubic",
+    "agents/jsonfile",
+    "agents/payload",
+    "go.mod",
+    "link/model",
+    "link/plan",
+    "link/record",
+    "ncp-agent/cmd/ncp-sim",
+    "ncp-agent/overlay",
+    "ncp-agent/plan",
+    "ncp-agent/policy",
+    "ncp-agent/qlog",
+    "ncp-agent/record",
+    "ncp-agent/session",
+    "ncp-agent/sim",
+    "ncp-agent/usage",
+    "ncp-agent/virtual",
+    "ncp-agent/wire",
+    "program",
+    "telemetry",
+)
+"""What of the checkout a simulation's result can depend on: the packages that ``ncp-sim`` is linked of, as
+``go list -deps`` names them. To ask Go before each run would take longer than a short run."""
 
 
 def run_id(plan: Plan, code: bytes | None = None) -> str:

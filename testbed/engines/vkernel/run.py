@@ -23,7 +23,9 @@ from testbed.scenario.load import LoadedScenario
 from topologies.link import FILES
 
 SOURCES = (
+    "agents",
     "collectors",
+    "far",
     "go.mod",
     "go.sum",
     "images/vkernel/engine-init",
@@ -34,7 +36,8 @@ SOURCES = (
     "tcp",
     "telemetry",
 )
-"""What of the checkout a run's result can depend on, beside Python's sources and packages."""
+"""What of the checkout a run's result can depend on, beside Python's sources and packages: its programs are linked of
+Go packages in these folders."""
 LIMIT_S = 3600.0
 """Of wall time, beside that for the transfer: a guest that hangs is ended, one on a busy machine is not."""
 
