@@ -20,22 +20,45 @@ from testbed.plan.model import Traces
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import in_a_guest as prepare
-from tests.silent_green import SilentGreen
 
-# Time is judged in benchmarks: a busy machine must not fail a property.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+# Time is judged in benchmarks: a busy machine must not fail a property. A push draws the same examples each time; a
+# night draws others, and keeps those that fail in .hypothesis/.
+settings.register_profile("push", deadline=None, derandomize=True)
+settings.register_profile("night", deadline=None)
+settings.load_profile("push")
 
 
+TESTS = Path(__file__).parent
 GUEST_LIMIT_S = 1200
 """For a test in a guest. A busy machine changes nothing of its results, but makes each system call wait."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(SilentGreen())
+PURE = {
+    *("checks", "claims", "cli", "compare", "docs", "elsewhere", "graph", "interop", "judge", "mutants", "plan"),
+    *("report", "scenario", "study", "sweep", "tables"),
+}
+"""Folders whose tests are quick, but for those that are marked otherwise."""
+PARTS = ("nightly", "alone", "packets", "runs", "guest", "saboteurs", "golden", "pure")
+"""Each test is of exactly one; noxfile.py has a session for each."""
 
 
+def part_of(item: pytest.Item) -> str:
+    """When a test is carried out, by its marks, its fixtures and its folder."""
+    marked = [name for name in ("nightly", "alone", "packets", "runs") if item.get_closest_marker(name)]
+    if marked:
+        return marked[0]
+    if "exact_kernel" in getattr(item, "fixturenames", ()):
+        return "guest"
+    folder, *files = item.path.relative_to(TESTS).parts
+    if folder in ("sabotage", "golden"):
+        return {"sabotage": "saboteurs"}.get(folder, folder)
+    return "pure" if not item.get_closest_marker("root") and (folder in PURE or not files) else "runs"
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(part_of(item))
     # What takes longest begins first, so that no worker ends long after the others.
     items.sort(key=lambda item: "exact_kernel" not in getattr(item, "fixturenames", ()))
     for item in items:
@@ -45,7 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     skip = pytest.mark.skip(reason="needs root, for network namespaces")
     for item in items:
-        if any(item.get_closest_marker(name) for name in ("root", "packets")):
+        if any(item.get_closest_marker(name) for name in ("root", "packets", "alone")):
             item.add_marker(skip)
 
 

@@ -7,13 +7,17 @@ import re
 import shlex
 import shutil
 import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import nox.registry
 import pytest
 from ruamel.yaml import YAML
 
+import noxfile
 from testbed import paths
+from tests.sabotage.catalogue import ENTRIES
 
 WORKFLOWS = sorted((paths.CHECKOUT / ".github" / "workflows").glob("*.yml"))
 SCRIPT = paths.CHECKOUT / ".ci" / "run"
@@ -33,8 +37,8 @@ def verbs() -> set[str]:
     return set(re.findall(r"^    ([a-z]+)\)", cases, re.MULTILINE))
 
 
-def test_there_are_the_three_workflows() -> None:
-    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml", "release.yml"]
+def test_there_are_the_workflows() -> None:
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml", "release.yml", "saboteurs.yml"]
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
@@ -42,31 +46,42 @@ def test_their_commands_are_those_of_the_script(workflow: Path) -> None:
     found = commands(workflow)
     assert found
     for words in found:
-        rest = words[2:] if words[:2] == ["sudo", "--preserve-env=CI"] else words
+        rest = words[2:] if re.fullmatch(r"sudo --preserve-env=CI[A-Z,]*", " ".join(words[:2])) else words
         assert rest[0] == ".ci/run", words
         assert not rest[1:] or rest[1] in verbs(), words
 
 
-def test_what_is_marked_nightly_is_called_at_night() -> None:
-    """Each folder of tests that has such a mark is in a verb of the script that the workflow calls."""
+def test_what_is_marked_nightly_is_carried_out_at_night() -> None:
+    """The session of all nightly tests leaves out what others have, and each of these is in a verb that is called."""
     called = {words[-1] for words in commands(paths.CHECKOUT / ".github" / "workflows" / "nightly.yml")}
     text = SCRIPT.read_text()
-    for file in sorted((paths.CHECKOUT / "tests").glob("*/test_*.py")):
-        if re.search(r"^@pytest\.mark\.nightly", file.read_text(), re.MULTILINE):
-            of_a_verb = rf"^(\w+)\(\) {{(?:(?!^}}).)*-m nightly (?:\S+ )*tests/{file.parent.name}(?: \S+)*$"
-            verb = re.search(of_a_verb, text, re.MULTILINE | re.DOTALL)
-            assert verb, f"{file}: no verb of .ci/run has its folder"
-            assert verb[1] in called, f"{verb[1]} is not called"
+    for name in ("nightly", "properties", "properties-go", "saboteurs-packets", *noxfile.OF_OTHER_SESSIONS):
+        assert name in nox.registry.get()
+        of_a_verb = rf"^(\w+)\(\) {{(?:(?!^}}).)*^    \./run\.sh test (?:\S+ )*{name}(?: .*)?$"
+        verb = re.search(of_a_verb, text, re.MULTILINE | re.DOTALL)
+        assert verb, f"no verb of .ci/run has the session {name}"
+        assert verb[1] in called, f"{verb[1]} is not called"
+    assert all((paths.CHECKOUT / folder).is_dir() for folder in noxfile.OF_OTHER_SESSIONS.values())
 
 
-@pytest.mark.parametrize("verb", ["breakage", "saboteurs"])
-def test_tests_of_a_night(checkout: Path, verb: str) -> None:
+@pytest.mark.parametrize(
+    ("verb", "sessions"),
+    [("breakage", "nightly"), ("saboteurs", "saboteurs-all saboteurs-packets"), ("guest", "guest-kernel guest")],
+)
+def test_verbs_that_are_sessions(checkout: Path, verb: str, sessions: str) -> None:
     code, said, out = run(checkout, verb)
     assert code == 0, out
-    faults = "tests/load tests/dashboards tests/emulation tests/cluster tests/vkernel tests/cli"
-    folders = {"breakage": faults, "saboteurs": "tests/sabotage"}[verb]
-    assert (said[0], said[-1]) == ("run.sh doctor --fix ()", f"python -m pytest -m nightly {folders} ()")
+    assert said == [f"run.sh test {sessions} ()"]
     assert run(checkout, verb, CODE="1")[0] == 1
+
+
+def test_all_saboteurs_are_tried_when_what_they_test_changes() -> None:
+    workflow = YAML(typ="safe").load(paths.CHECKOUT / ".github" / "workflows" / "saboteurs.yml")
+    for event in ("push", "pull_request"):
+        watched = workflow[True if True in workflow else "on"][event]["paths"]
+        assert [glob for glob in watched if not list(paths.CHECKOUT.glob(glob))] == []
+        changed = {swap.file for entry in ENTRIES for swap in entry.swaps}
+        assert {file for file in changed if not any(fnmatch(file, glob) for glob in watched)} == set()
 
 
 def test_the_nightly_covers_both_middles_and_virtual_time() -> None:
@@ -86,6 +101,7 @@ def checkout(tmp_path: Path) -> Path:
     for name, more in (
         (
             "run.sh",
+            'if [ "$1" = test ]; then exit ${CODE:-0}; fi; '
             'if [ "$1" = all ]; then mkdir -p results/all/one; ln -sfn one results/all/latest; '
             "cp claims.json results/all/one/; echo page > results/all/one/report.html; exit ${CODE:-0}; fi",
         ),
@@ -252,7 +268,7 @@ def test_an_alert_opens_one_issue_and_then_adds_to_it(checkout: Path) -> None:
 def test_the_site_is_made_before_it_is_looked_at(checkout: Path) -> None:
     code, said, out = run(checkout, "site")
     assert code == 0, out
-    assert said == ["run.sh docs --output results/site ()", "python -m pytest -m nightly tests/docs ()"]
+    assert said == ["run.sh docs --output results/site ()", "run.sh test pages ()"]
     assert run(checkout, "site", CODE="1")[0] == 1
 
 

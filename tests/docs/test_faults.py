@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from noxfile import OF_OTHER_SESSIONS
 from testbed import paths
 
 PAGE = paths.CHECKOUT / "docs" / "faults.md"
@@ -18,14 +19,6 @@ TABLE = re.compile(
     r"^\| *(?P<fault>[^|]+?) *\|[^|]*\|[^|]*\| *(?P<tests>`[^|]*?) *\| *(?P<when>[a-z, ]+?) *\|$", re.MULTILINE
 )
 NAMED = re.compile(r"`([\w/]+\.py)(?:::(\w+)(?:\[([\w-]+)\])?)?`")
-
-
-def nights() -> tuple[Path, ...]:
-    """The folders whose tests of the night ``.ci/run breakage`` carries out."""
-    script = (paths.CHECKOUT / ".ci" / "run").read_text()
-    breakage = re.search(r"^breakage\(\) \{$(.*?)^\}$", script, re.MULTILINE | re.DOTALL)
-    assert breakage
-    return tuple(Path(word) for line in re.findall(r"-m nightly (.*)", breakage[1]) for word in line.split())
 
 
 def is_nightly(things: list[ast.expr]) -> bool:
@@ -67,7 +60,7 @@ def wrong(text: str) -> list[str]:
             if file == TESTS / "test_faults.py":
                 named |= meant.keys()
             times = {time for time, _ in meant.values()}
-            if "night" in times and not any(file.is_relative_to(folder) for folder in nights()):
+            if "night" in times and any(file.is_relative_to(folder) for folder in OF_OTHER_SESSIONS.values()):
                 found.append(f"{row['fault']}: no night carries out {file}")
             when |= times
         if when != set(row["when"].split(", ")):

@@ -63,6 +63,7 @@ def busy_loop_on_each_core(priority: tuple[str, ...]) -> Iterator[None]:
             loop.wait()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("priority", [NICE, REAL_TIME], ids=["nice", "real-time"])
 def test_a_starved_machine_is_not_trusted(start: Start, tmp_path: Path, priority: tuple[str, ...]) -> None:
     run = start(

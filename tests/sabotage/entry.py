@@ -71,8 +71,6 @@ class Entry:
     """Where another verdict than ``expected`` is right."""
     unreached: Mapping[Level, str] = field(default_factory=dict)
     """Levels that can't see it by their nature, and why."""
-    nightly: bool = False
-    """Needs real packets or much time: not in ``./run.sh test``."""
 
     def expects(self, level: Level) -> Word | None:
         """The verdict that must come; None where the level isn't reached."""

@@ -20,7 +20,7 @@ def test_a_failing_command_is_an_error() -> None:
         run(["no-such-program"])
 
 
-@pytest.mark.packets
+@pytest.mark.alone
 def test_the_links_are_what_was_asked_and_leave_nothing() -> None:
     from mininet.net import Mininet
 

@@ -11,7 +11,7 @@ from topologies.link import resolve_link
 from topologies.relay_middle import RelayMiddle
 from topologies.units import Rate
 
-pytestmark = pytest.mark.packets
+pytestmark = pytest.mark.alone
 
 LINK = resolve_link(1, "k", "h1", "h2", Rate(bps=20e6), delay_ms=60)
 

@@ -11,7 +11,7 @@ from testbed import build, paths
 from topologies.commands import in_namespace, run
 from topologies.fabric import leftover_namespaces, namespace_of
 
-pytestmark = pytest.mark.packets
+pytestmark = pytest.mark.alone
 
 
 @contextmanager
