@@ -159,6 +159,7 @@ def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Pat
         banner=_banner(comparison),
         changed_checks={group.name: changed_checks(base, group) for group in others},
         figure_of=figure_of,
+        place_of=lambda run: _place(run, home or folder),
         mean=mean,
         with_interval=with_interval,
     )

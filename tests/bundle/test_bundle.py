@@ -22,8 +22,6 @@ from testbed.tables import load as tables
 from testbed.tables import table_run
 from tests.ready import simulated as prepare
 
-OLD = Path(__file__).parent / "old"
-
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> dict[str, Path]:
@@ -254,18 +252,6 @@ def test_a_truncated_bundle_is_refused(single, tmp_path, monkeypatch, capsys) ->
         main()
     assert ended.value.code == 2
     assert "neither a result folder nor a bundle" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("file", sorted(OLD.glob("*.zip")), ids=lambda file: file.stem)
-def test_bundles_of_earlier_versions_are_still_confirmed(file) -> None:
-    with unpacked(file) as place:
-        found = verify_bundle(place)
-    assert len(found) >= 2
-    assert [v.differences for v in found] == [[] for _ in found]
-
-
-def test_there_is_an_old_bundle_of_each_schema() -> None:
-    assert [file.stem for file in sorted(OLD.glob("*.zip"))] == ["schema-1"]
 
 
 @pytest.mark.parametrize("arguments", [["bundle", "/no/such"], ["verify", "/no/such"], ["bundle", "/tmp"]])

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from testbed.bundle.kinds import verify_folder
-from testbed.compare import agreement, on_engines
+from testbed.compare import agreement, comparison, on_engines
+from testbed.compare.difference import differences
+from testbed.compare.groups import Group, read_run
 from testbed.compare.same_bytes import Repetition, digests
 from testbed.report.folder import read_folder
 from testbed.runner.progress import Progress
@@ -46,6 +48,25 @@ def repetitions(run: Path, folder: Path) -> None:
         shutil.copytree(run, folder / "cells" / "startup" / number / run.name)
     found = Repetition("startup", [digests(run), digests(run)], [], {"telemetry.lp": "other"} | digests(run))
     (folder / "hashes.json").write_text(json.dumps([found.as_json()]))
+
+
+def groups(run: Path, folder: Path) -> None:
+    """Two, of one run each."""
+    found = []
+    for name in ("base", "new"):
+        place = folder / "cells" / name / "1" / run.name
+        shutil.copytree(run, place)
+        found.append(Group(name, [read_run(place)]))
+    told = differences(found[0], found[1:], 0.95)
+    comparison.write(folder, comparison.Comparison(folder.name, found, told, 0.95, "compare"))
+
+
+@pytest.mark.parametrize("made", [groups, cross_check, repetitions])
+def test_where_a_folder_is_makes_no_difference(run: Path, tmp_path: Path, made: Callable[[Path, Path], None]) -> None:
+    made(run, tmp_path / "one")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.move(tmp_path / "one", tmp_path / "elsewhere")
+    assert not verify_folder(tmp_path / "elsewhere" / "one").differences
 
 
 @pytest.mark.parametrize(("made", "document"), [(cross_check, "cross-check.json"), (repetitions, "hashes.json")])
