@@ -17,14 +17,14 @@ NoArguments = exceptions.NoArgsIsHelpError
 
 
 def told(error: exceptions.UsageError, arguments: Sequence[str]) -> BadInput:
-    """As :class:`BadInput`; ``arguments`` are those of the command line, its verb first."""
+    """As :class:`BadInput`; ``arguments`` are those of the command line, its verb first if it has one."""
     verb = " ".join(error.ctx.command_path.split()[1:]) if error.ctx else arguments[0]
-    return BadInput(_message(error, verb, arguments), _hint(error, verb))
+    return BadInput(_message(error, verb, arguments).removeprefix(": "), _hint(error, verb))
 
 
 def _hint(error: exceptions.UsageError, verb: str) -> str:
-    more = f"./run.sh {verb} --help has all."
-    example = next(iter(EXAMPLES.get(verb.split()[0], ())), None)
+    more = " ".join(["./run.sh", *verb.split(), "--help has all."])
+    example = next((line for name in verb.split()[:1] for line in EXAMPLES.get(name, ())), None)
     if example and isinstance(error, exceptions.MissingParameter):
         return f"For example: {example}\n{more}"
     return more
