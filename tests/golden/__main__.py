@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.golden import transcripts
 from tests.golden.recorded import FOLDER, made
 
 
@@ -21,6 +22,7 @@ def main(*beginnings: str) -> None:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(found, encoding="utf-8")
                 print(f"written: {name}")
+    transcripts.regenerate(beginnings)
 
 
 if __name__ == "__main__":
