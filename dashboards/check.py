@@ -153,8 +153,11 @@ def _answers(base: str) -> str:
         return str(requests.get(f"{base}/api/health", timeout=10).json()["version"])
     except (requests.RequestException, ValueError, KeyError) as error:
         raise CannotRun(
-            f"no Grafana answers at {base}: nothing was checked ({type(error).__name__})",
+            "grafana.does-not-answer",
+            "no Grafana answers at {base}: nothing was checked ({error})",
             "start one with ./run.sh up, or name yours with NCP_TESTBED_GRAFANA_URL",
+            base=base,
+            error=type(error).__name__,
         ) from error
 
 

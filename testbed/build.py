@@ -44,7 +44,13 @@ def go_tool() -> str:
             said = subprocess.run([candidate, "version"], capture_output=True, text=True, check=False).stdout
             if _version(said, r"go(\d+)\.(\d+)") >= wanted:
                 return candidate
-    raise CannotRun(f"no Go toolchain of {wanted[0]}.{wanted[1]} or newer", "./run.sh sets one up")
+    raise CannotRun(
+        "build.no-go",
+        "no Go toolchain of {major}.{minor} or newer",
+        "./run.sh sets one up",
+        major=wanted[0],
+        minor=wanted[1],
+    )
 
 
 def _version(text: str, pattern: str) -> tuple[int, int]:
@@ -82,7 +88,7 @@ def build_programs(
         meanwhile()
         _, said = building.communicate()
     if building.returncode:
-        raise RunFailed(f"the Go programs don't build:\n{said.strip()}")
+        raise RunFailed("build.go-failed", "the Go programs don't build:\n{said}", said=said.strip())
     return built
 
 

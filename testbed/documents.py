@@ -15,11 +15,13 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BadInput(f"{path}: there is no such file; a result folder has one") from None
+        raise BadInput(
+            "file.not-in-result", "{path}: there is no such file; a result folder has one", path=path
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: not JSON: {error}") from error
+        raise BadInput("result.not-json", "{path}: not JSON: {error}", path=path, error=error) from error
     if not isinstance(document, dict):
-        raise BadInput(f"{path}: should be a JSON object")
+        raise BadInput("file.not-an-object", "{path}: should be a JSON object", path=path)
     return document
 
 
@@ -29,6 +31,8 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(line for line in file if not line.startswith("#")))
     except FileNotFoundError:
-        raise BadInput(f"{path}: there is no such file; a result folder has one") from None
+        raise BadInput(
+            "file.not-in-result", "{path}: there is no such file; a result folder has one", path=path
+        ) from None
     except (csv.Error, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: not CSV: {error}") from error
+        raise BadInput("file.not-csv", "{path}: not CSV: {error}", path=path, error=error) from error

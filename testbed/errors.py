@@ -5,6 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from enum import IntEnum
+from typing import Any, TypeVar
+
+from testbed.message import Message
+
+Error = TypeVar("Error", bound="TestbedError")
 
 
 class Exit(IntEnum):
@@ -18,27 +23,67 @@ class Exit(IntEnum):
 
 
 class TestbedError(Exception):
-    """An error for the user: ``message`` is shown as it is, ``hint`` says what to do next."""
+    """An error for the user: a message with its code, shown as it is, and a hint that says what to do next."""
 
-    code = Exit.FAIL
+    exit_code: int = Exit.FAIL
     __test__ = False  # not a test class, whatever pytest thinks of its name
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    def __init__(self, code: str, template: str, hint: str = "", /, **parameters: Any) -> None:
+        """``template`` and ``hint`` are texts for ``str.format``, filled in from ``parameters``."""
+        super().__init__(code)
+        self.said = Message(code, template, **parameters)
+        self.hint = hint.format(**parameters)
+
+    @classmethod
+    def of(cls: type[Error], said: Message, hint: str = "") -> Error:
+        """The error that says a message which is there already."""
+        error = cls(said.code, "", hint.replace("{", "{{").replace("}", "}}"))
+        error.said = said
+        return error
+
+    def at(self: Error, place: str, after: str = "", /, **parameters: Any) -> Error:
+        """The same error with more about its place, as :meth:`Message.at`."""
+        error = type(self).of(self.said.at(place, after, **parameters))
+        error.hint = self.hint
+        return error
+
+    @property
+    def code(self) -> str:
+        """What programs and tests decide by; it stays the same when the wording changes."""
+        return self.said.code
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The values in the message, by name."""
+        return self.said.parameters
+
+    @property
+    def message(self) -> str:
+        """The text."""
+        return str(self.said)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # For processes and machines to hand on; without the parameters, which may be of any type.
+        return _restore, (type(self), self.code, self.message, self.hint)
+
+
+def _restore(kind: type[Error], code: str, text: str, hint: str) -> Error:
+    return kind.of(Message.restored(code, text), hint)
 
 
 class BadInput(TestbedError):
     """Something the user wrote is wrong: names file, field, value and what would be right."""
 
-    code = Exit.BAD_INPUT
+    exit_code = Exit.BAD_INPUT
 
 
 class CannotRun(TestbedError):
     """This machine can't run it, or not now."""
 
-    code = Exit.CANNOT_RUN
+    exit_code = Exit.CANNOT_RUN
 
 
 class Unsupported(CannotRun):
@@ -48,7 +93,7 @@ class Unsupported(CannotRun):
 class RunFailed(TestbedError):
     """A run broke down before it could be judged."""
 
-    code = Exit.FAIL
+    exit_code = Exit.FAIL
 
 
 _NO_ROOM_FOR_TEMPORARY = "No usable temporary directory found"

@@ -55,7 +55,12 @@ def read(file: Path) -> Inventory:
             be right.
     """
     if not file.is_file():
-        raise BadInput(f"{file}: there is no such file; it should be an Ansible inventory, as {EXAMPLE}")
+        raise BadInput(
+            "inventory.missing",
+            "{file}: there is no such file; it should be an Ansible inventory, as {example}",
+            file=file,
+            example=EXAMPLE,
+        )
     done = subprocess.run(
         [sys.executable, "-m", "ansible", "inventory", "-i", str(file), "--list"],
         capture_output=True,
@@ -69,7 +74,12 @@ def read(file: Path) -> Inventory:
         },
     )
     if done.returncode:
-        raise BadInput(f"{file}: should be an Ansible inventory, but Ansible can't read it: {_reason(done.stderr)}")
+        raise BadInput(
+            "inventory.not-readable",
+            "{file}: should be an Ansible inventory, but Ansible can't read it: {reason}",
+            file=file,
+            reason=_reason(done.stderr),
+        )
     return checked(file, json.loads(done.stdout))
 
 
@@ -79,34 +89,67 @@ def checked(file: Path, listed: Mapping[str, Any]) -> Inventory:
     groups = [group["hosts"] for group in listed.values() if isinstance(group, dict) and "hosts" in group]
     hosts = tuple(sorted({host for group in groups for host in group}))
     if not hosts:
-        raise BadInput(f"{file}: has no hosts; it should have one at least, under all: hosts:")
+        raise BadInput(
+            "inventory.no-hosts", "{file}: has no hosts; it should have one at least, under all: hosts:", file=file
+        )
     taken: dict[tuple[str, int], str] = {}
     for host in hosts:
         place = (str(variables.get(host, {}).get("ansible_host", host)), _check(file, host, variables.get(host, {})))
         if place in taken:
             raise BadInput(
-                f"{file}: {host}: ansible_host: {place[0]!r} is {taken[place]}'s as well; each host should be a machine"
+                "inventory.host-twice",
+                "{file}: {host}: ansible_host: {address!r} is {other}'s as well; each host should be a machine",
+                file=file,
+                host=host,
+                address=place[0],
+                other=taken[place],
             )
         taken[place] = host
     chosen = listed.get(SCHEDULER, {}).get("hosts", [])
     if len(chosen) > 1:
-        raise BadInput(f"{file}: group {SCHEDULER}: {', '.join(chosen)}: should be one host")
+        raise BadInput(
+            "inventory.several-schedulers",
+            "{file}: group {group}: {hosts}: should be one host",
+            file=file,
+            group=SCHEDULER,
+            hosts=", ".join(chosen),
+        )
     return Inventory({host: variables.get(host, {}) for host in hosts}, chosen[0] if chosen else hosts[0])
 
 
 def _check(file: Path, host: str, variables: Mapping[str, Any]) -> int:
     """Raise if a host's name or a variable is wrong; returns the port."""
     if not NAME.fullmatch(host):
-        raise BadInput(f"{file}: host {host!r}: a name should have letters, digits, '.', '_' and '-' only, at most 63")
+        raise BadInput(
+            "inventory.bad-host-name",
+            "{file}: host {host!r}: a name should have letters, digits, '.', '_' and '-' only, at most 63",
+            file=file,
+            host=host,
+        )
     for name in variables:
         if name.startswith(OURS) and name not in RULES:
             ours = [rule.removeprefix(OURS) for rule in RULES if rule.startswith(OURS)]
             near = difflib.get_close_matches(name.removeprefix(OURS), ours, n=1)
             there = f"did you mean {OURS}{near[0]}?" if near else f"there are {', '.join(OURS + our for our in ours)}"
-            raise BadInput(f"{file}: {host}: there is no variable {name}; {there}")
+            raise BadInput(
+                "inventory.unknown-variable",
+                "{file}: {host}: there is no variable {variable}; {known}",
+                file=file,
+                host=host,
+                variable=name,
+                known=there,
+            )
     for name, (right, should_be) in RULES.items():
         if name in variables and not right(variables[name]):
-            raise BadInput(f"{file}: {host}: {name}: {variables[name]!r} should be {should_be}")
+            raise BadInput(
+                "inventory.bad-value",
+                "{file}: {host}: {variable}: {value!r} should be {should_be}",
+                file=file,
+                host=host,
+                variable=name,
+                value=variables[name],
+                should_be=should_be,
+            )
     return int(variables.get("ansible_port", 22))
 
 

@@ -12,23 +12,30 @@ class Message:
     values in the text, by name; ``str()`` gives the text.
     """
 
-    __slots__ = ("_place", "code", "parameters", "template")
+    __slots__ = ("_after", "_before", "code", "parameters", "template")
 
     def __init__(self, code: str, template: str, /, **parameters: Any) -> None:
         """``template`` is a text for ``str.format``, e.g. ``{folder}: is empty``, filled in from ``parameters``."""
         self.code = code
         self.template = template
         self.parameters = parameters
-        self._place = ""
+        self._before = self._after = ""
 
-    def at(self, place: str) -> Message:
-        """The same message with ``place`` (a file, a link, a run) before its text."""
-        placed = Message(self.code, self.template, **self.parameters)
-        placed._place = f"{place}: {self._place}"
+    @classmethod
+    def restored(cls, code: str, text: str) -> Message:
+        """The message of another process or file, which keeps no parameters."""
+        return cls(code, "{text}", text=text)
+
+    def at(self, place: str, after: str = "", /, **parameters: Any) -> Message:
+        """The same message with ``place`` (a file, a link, a run) before its text, and a text ``after`` it;
+        ``parameters`` tell more of the place."""
+        placed = Message(self.code, self.template, **{**parameters, **self.parameters})
+        placed._before = (f"{place}: " if place else "") + self._before
+        placed._after = self._after + after
         return placed
 
     def __str__(self) -> str:
-        return self._place + self.template.format(**self.parameters)
+        return self._before + self.template.format(**self.parameters) + self._after
 
     def __repr__(self) -> str:
         return f"Message({self.code!r}, {str(self)!r})"
@@ -38,3 +45,19 @@ class Message:
 
     def __hash__(self) -> int:
         return hash((self.code, str(self)))
+
+
+class Lines(tuple[Any, ...]):
+    """Several messages as one parameter; in a text each stands on a line of its own."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+
+class InvalidValue(ValueError):
+    """A value that can't be used; ``said`` is the message that says why."""
+
+    def __init__(self, code: str, template: str, /, **parameters: Any) -> None:
+        """As :class:`Message`."""
+        self.said = Message(code, template, **parameters)
+        super().__init__(str(self.said))

@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import dpkt
 
+from testbed.message import InvalidValue
+
 HEAD_BYTES = dpkt.pcap.FileHdr.__hdr_len__ + dpkt.pcap.PktHdr.__hdr_len__
 """What a file has before its first frame."""
 
 
-class NotACapture(ValueError):
+class NotACapture(InvalidValue):
     """A file that is no pcap, or has no frames that can be read; the message names it."""
 
 
@@ -42,9 +44,11 @@ def frames(path: Path) -> Iterator[Frame]:
         try:
             reader = dpkt.pcap.Reader(file)
         except (ValueError, dpkt.UnpackError) as error:
-            raise NotACapture(f"{path} is not a readable capture: {error}") from error
+            raise NotACapture(
+                "capture.not-pcap", "{path} is not a readable capture: {error}", path=path, error=error
+            ) from error
         try:
             for time_s, data in reader:
                 yield Frame(time_s, data, reader.datalink())
         except dpkt.UnpackError as error:
-            raise CutOff(f"{path} ends within a frame") from error
+            raise CutOff("capture.cut-off", "{path} ends within a frame", path=path) from error

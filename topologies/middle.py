@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from testbed.message import Message
 from topologies.capabilities import has_netem, refusals
 from topologies.link import Link
 from topologies.live_change import Applied
@@ -36,7 +37,7 @@ class Middle(Protocol):
     def facts(self) -> dict[str, Any]:
         """What a reader of a result needs to know of it: ``middle``, ``losses_seeded``, ``reason``."""
 
-    def failed(self) -> str | None:
+    def failed(self) -> Message | None:
         """What happened to a middle that ended by itself, or None while it works."""
 
     def stop(self) -> None:

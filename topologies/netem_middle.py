@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.message import Message
 from topologies import netem_options, shaper
 from topologies.capabilities import netem_takes_seed
 from topologies.commands import CommandFailed
@@ -113,7 +114,7 @@ class NetemMiddle:
         reason = "" if self.seeded else "this iproute2 or kernel (before 6.6) gives netem no seed"
         return {"middle": self.name, "losses_seeded": self.seeded, "reason": reason}
 
-    def failed(self) -> str | None:
+    def failed(self) -> Message | None:
         """The kernel's middle does not end by itself."""
         return None
 

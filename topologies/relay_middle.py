@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from testbed.message import Message
 from topologies.commands import CommandFailed, dies_with_us, in_namespace
 from topologies.fabric import Fabric
 from topologies.link import Link
@@ -116,11 +117,16 @@ class RelayMiddle:
         """What a reader of a result needs to know of this middle."""
         return {"middle": self.name, "losses_seeded": True, "reason": ""}
 
-    def failed(self) -> str | None:
+    def failed(self) -> Message | None:
         """What happened to a relay that ended by itself, or None while all run."""
         for process in self.processes:
             if process.poll() is not None:
-                return f"the link relay ended with {process.returncode}{self._last_words()}"
+                return Message(
+                    "relay.ended",
+                    "the link relay ended with {status}{said}",
+                    status=process.returncode,
+                    said=self._last_words(),
+                )
         return None
 
     def _last_words(self) -> str:

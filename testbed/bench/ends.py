@@ -73,7 +73,7 @@ def namespace() -> Iterator[int]:
             deadline = time.monotonic() + 5
             while Path(namespace_of(holder.pid)).stat().st_ino == own:
                 if time.monotonic() > deadline:
-                    raise RunFailed("unshare --net made no network namespace within 5 s")
+                    raise RunFailed("bench.no-namespace", "unshare --net made no network namespace within 5 s")
                 time.sleep(0.001)
             within(namespace_of(holder.pid), quiet_interfaces)
             run(in_namespace(namespace_of(holder.pid), ["ip", "link", "set", "lo", "up"]))

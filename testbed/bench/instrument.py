@@ -66,6 +66,8 @@ class Instrument:
             check=False,
         )
         if done.returncode:
-            raise RunFailed(f"ncp-link {what}: {done.stderr.strip()[-300:]}")
+            raise RunFailed(
+                "bench.ncp-link-failed", "ncp-link {what}: {stderr}", what=what, stderr=done.stderr.strip()[-300:]
+            )
         found: dict[str, Any] = json.loads(done.stdout)
         return found

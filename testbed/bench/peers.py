@@ -138,7 +138,7 @@ def _started(name: str, command: Sequence[str], outer: int) -> Iterator[Between]
             if said is None:
                 errors.seek(0)
                 words = errors.read().strip()[-300:]
-                raise RunFailed(f"{name} made no link: {words}")
+                raise RunFailed("bench.peer-made-no-link", "{name} made no link: {words}", name=name, words=words)
             inside = namespace_of(int(said[1]))
             yield Between(End(inside, _own_address(inside)), End(namespace_of(outer), said[2]))
         finally:
@@ -162,4 +162,4 @@ def _own_address(path: str) -> str:
         for address in interface["addr_info"]:
             if interface["ifname"] != "lo":
                 return str(address["local"])
-    raise RunFailed("the peer's link has no address at its near end")
+    raise RunFailed("bench.peer-without-address", "the peer's link has no address at its near end")

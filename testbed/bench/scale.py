@@ -198,8 +198,10 @@ def bare(bench: Bench, two: Hosts, links: Sequence[Link], seconds: float) -> Pas
 def _await_ready(echo: Supervised) -> None:
     deadline = time.monotonic() + READY_S
     while not echo.log.read_text():
-        if (failure := echo.failure()) or time.monotonic() > deadline:
-            raise RunFailed(failure or f"the bare echo is not ready after {READY_S:g} s")
+        if failure := echo.failure():
+            raise RunFailed.of(failure)
+        if time.monotonic() > deadline:
+            raise RunFailed("bench.echo-not-ready", "the bare echo is not ready after {ready_s:g} s", ready_s=READY_S)
         time.sleep(0.01)
 
 

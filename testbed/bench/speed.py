@@ -131,7 +131,12 @@ def transfer(between: Between, binary: Path, session: Session, transfer_bytes: i
                 end.stop()
         received, sent = (end.result() for end in ends)
     if received["sha256"] != sent["sha256"] or received["bytes"] != transfer_bytes:
-        raise RunFailed(f"{received['bytes']} of {transfer_bytes} bytes arrived, or not the same ones")
+        raise RunFailed(
+            "bench.bytes-missing",
+            "{received} of {transfer_bytes} bytes arrived, or not the same ones",
+            received=received["bytes"],
+            transfer_bytes=transfer_bytes,
+        )
     packets = sum(connection["sent"] for connection in sent["connections"])
     again = sum(connection["resent"] for connection in sent["connections"])
     return Transfer(
@@ -149,7 +154,9 @@ def _peaks_until_over(ends: list[_End], limit_s: float) -> list[int]:
     peaks = [0] * len(ends)
     while any(end.exit_code() is None for end in ends):
         if time.monotonic() > deadline:
-            raise RunFailed(f"the transfer was not over after {limit_s:.0f} s")
+            raise RunFailed(
+                "bench.transfer-not-over", "the transfer was not over after {limit_s:.0f} s", limit_s=limit_s
+            )
         peaks = [max(peak, end.peak_bytes()) for peak, end in zip(peaks, ends, strict=True)]
         time.sleep(POLL_S)
     return peaks
@@ -190,7 +197,7 @@ class _End:
         deadline = time.monotonic() + READY_S
         while True:
             if failure := self.process.failure():
-                raise RunFailed(failure)
+                raise RunFailed.of(failure)
             try:
                 state = control(self, "GET", "/state")["state"]
             except OSError:
@@ -198,7 +205,13 @@ class _End:
             if state == "ready":
                 return
             if time.monotonic() > deadline:
-                raise RunFailed(f"{self.process.name} is {state} after {READY_S:.0f} s, not ready")
+                raise RunFailed(
+                    "bench.not-ready",
+                    "{process} is {state} after {ready_s:.0f} s, not ready",
+                    process=self.process.name,
+                    state=state,
+                    ready_s=READY_S,
+                )
             time.sleep(POLL_S)
 
     def peak_bytes(self) -> int:
@@ -214,7 +227,12 @@ class _End:
         """What it says of the transfer; raises :class:`RunFailed` where that failed."""
         found = self.place.result()
         if found is None or found["error"]:
-            raise RunFailed(f"{self.process.name}: {found['error'] if found else 'left no result'}")
+            raise RunFailed(
+                "bench.process-failed",
+                "{process}: {error}",
+                process=self.process.name,
+                error=found["error"] if found else "left no result",
+            )
         return found
 
     def exit_code(self) -> int | None:

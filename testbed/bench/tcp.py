@@ -82,5 +82,5 @@ def goodput_bps(between: Between, seconds: int) -> float:
             server.end_group()
     found = json.loads(said)
     if "error" in found:
-        raise RunFailed(f"iperf3: {found['error']}")
+        raise RunFailed("iperf3.failed", "iperf3: {error}", error=found["error"])
     return float(found["end"]["sum_received"]["bits_per_second"])

@@ -16,6 +16,7 @@ from testbed.checks.result import Verdict
 from testbed.engines.mininet.engine import ENGINE
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.planning.resolve import Choices, resolve
 from testbed.runner.middle_choice import choose_middle
 from testbed.scenario.load import load as load_scenario
@@ -57,7 +58,7 @@ class Loader(threading.Thread):
         self._run, self._push, self._phases = run, push, phases
         self._stopped = threading.Event()
         self.load: Load | None = None
-        self.error: str | None = None
+        self.error: Message | None = None
 
     def run(self) -> None:
         """Until the load is over, or :meth:`stop`."""
@@ -71,7 +72,7 @@ class Loader(threading.Thread):
                 return
             self.load = telemetry_load.run(endpoint, self._push, RATE_PPS, self._phases.loaded_s, self._stopped)
         except Exception as error:  # told with the result: the transfer goes on whatever became of the load
-            self.error = str(error)
+            self.error = Message("bench.load-broke", "{error}", error=error)
 
     def stop(self) -> None:
         """End, whatever it is doing."""
@@ -103,8 +104,10 @@ def measure(asked: Measurement) -> None:
         verdict = measured.execute()
     finally:
         loader.stop()
-    if loader.load is None or loader.error:
-        raise RunFailed(loader.error or "the transfer was over before the load began")
+    if loader.error:
+        raise RunFailed.of(loader.error)
+    if loader.load is None:
+        raise RunFailed("bench.load-too-late", "the transfer was over before the load began")
     asked.add(section(FromFile(measured.folder / "telemetry.lp"), loader.load, phases, verdict))
 
 
@@ -112,7 +115,11 @@ def goodput_bps(received: Samples, from_ns: int, to_ns: int) -> float:
     """Bits per second that arrived between two times, by the first and last sample in between."""
     inside = (received.t_ns >= from_ns) & (received.t_ns <= to_ns)
     if inside.sum() < 2:
-        raise RunFailed(f"the transfer has no two samples in {(to_ns - from_ns) / 1e9:.1f} s of it")
+        raise RunFailed(
+            "bench.no-samples",
+            "the transfer has no two samples in {seconds:.1f} s of it",
+            seconds=(to_ns - from_ns) / 1000000000.0,
+        )
     t_ns, values = received.t_ns[inside], received.values[inside]
     return float(8e9 * (values[-1] - values[0]) / (t_ns[-1] - t_ns[0]))
 

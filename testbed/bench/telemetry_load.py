@@ -104,7 +104,11 @@ def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stop
                     process.kill()
                     process.wait()
         if source.returncode or not told:
-            raise RunFailed(f"the load on the database broke down: {errors.strip() or source.returncode}")
+            raise RunFailed(
+                "bench.load-failed",
+                "the load on the database broke down: {error}",
+                error=errors.strip() or source.returncode,
+            )
         counts = json.loads(told)
         load.written, load.pushed, load.rejected = int(written), counts["pushed"], counts["rejected"]
         with influx.Client(own, "admin") as reader:

@@ -44,17 +44,21 @@ ANSWER_WITHIN_S = 120.0
 class NoBrowser(CannotRun):
     """There is no Chromium or Chrome on this machine."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            f"no browser: none of {', '.join(NAMES)} is installed",
-            "Install one, e.g. apt-get install chromium, or name one with NCP_TESTBED_BROWSER.",
-        )
-
 
 def find() -> str | None:
     """The browser's path: NCP_TESTBED_BROWSER's, or the first that is installed; None without one."""
     names = (os.environ["NCP_TESTBED_BROWSER"],) if os.environ.get("NCP_TESTBED_BROWSER") else NAMES
     return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def none_found() -> NoBrowser:
+    """The error where there is none."""
+    return NoBrowser(
+        "browser.none",
+        "no browser: none of {names} is installed",
+        "Install one, e.g. apt-get install chromium, or name one with NCP_TESTBED_BROWSER.",
+        names=", ".join(NAMES),
+    )
 
 
 class Browser:
@@ -68,7 +72,7 @@ class Browser:
     def __init__(self) -> None:
         path = find()
         if path is None:
-            raise NoBrowser
+            raise none_found()
         self._profile = tempfile.TemporaryDirectory(prefix="ncp-browser-", ignore_cleanup_errors=True)
         self._log = Path(self._profile.name) / "log"
         environment = {**os.environ, "HOME": self._profile.name, "XDG_CONFIG_HOME": self._profile.name}
@@ -114,12 +118,22 @@ class Browser:
         try:
             self._commands.write(json.dumps(message).encode() + b"\0")
         except BrokenPipeError:
-            raise RunFailed(f"the browser ended before {method}: {self._last_words()}") from None
+            raise RunFailed(
+                "browser.ended-before",
+                "the browser ended before {method}: {said}",
+                method=method,
+                said=self._last_words(),
+            ) from None
         while True:
             answer = self._next()
             if answer.get("id") == self._number:
                 if "error" in answer:
-                    raise RunFailed(f"the browser refused {method}: {answer['error'].get('message')}")
+                    raise RunFailed(
+                        "browser.refused",
+                        "the browser refused {method}: {error}",
+                        method=method,
+                        error=answer["error"].get("message"),
+                    )
                 result: dict[str, Any] = answer.get("result", {})
                 return result
             self._events.append(answer)
@@ -154,7 +168,9 @@ class Browser:
         """A JavaScript expression's value, in JSON's types."""
         answer = self.call("Runtime.evaluate", session, expression=expression, returnByValue=True)
         if "exceptionDetails" in answer:
-            raise RunFailed(f"the page can't be evaluated: {answer['exceptionDetails']}")
+            raise RunFailed(
+                "browser.evaluation-failed", "the page can't be evaluated: {error}", error=answer["exceptionDetails"]
+            )
         return answer["result"].get("value")
 
     def pdf(self, page: Path, to: Path) -> None:
@@ -177,10 +193,15 @@ class Browser:
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._answers], [], [], max(0.0, until_s - time.monotonic()))
             if not ready:
-                raise RunFailed(f"the browser did not answer for {ANSWER_WITHIN_S:g} s: {self._last_words()}")
+                raise RunFailed(
+                    "browser.does-not-answer",
+                    "the browser did not answer for {timeout_s:g} s: {said}",
+                    timeout_s=ANSWER_WITHIN_S,
+                    said=self._last_words(),
+                )
             data = self._answers.read(1 << 20)
             if not data:
-                raise RunFailed(f"the browser ended: {self._last_words()}")
+                raise RunFailed("browser.ended", "the browser ended: {said}", said=self._last_words())
             self._buffer += data
         message, _, self._buffer = self._buffer.partition(b"\0")
         document: dict[str, Any] = json.loads(message)

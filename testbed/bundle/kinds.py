@@ -42,11 +42,16 @@ WORDING = re.compile(r"(?:^|[.\]]|: )(?:reason|reasons\[\d+\]|summary|why): ")
 def kind_of(folder: Path) -> Kind:
     """By the files that it has; BadInput where it is none."""
     if not folder.is_dir():
-        raise BadInput(f"{folder}: there is no such result folder")
+        raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
     for file, kind in _MARKS:
         if (folder / file).is_file():
             return kind
-    raise BadInput(f"{folder}: is not a result folder: it has none of {', '.join(file for file, _ in _MARKS)}")
+    raise BadInput(
+        "result.not-a-result",
+        "{folder}: is not a result folder: it has none of {files}",
+        folder=folder,
+        files=", ".join((file for file, _ in _MARKS)),
+    )
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
@@ -141,9 +146,14 @@ def _provenance(folder: Path) -> dict[str, object]:
 def _run(folder: Path, runs: Runs, _: bool) -> Verified:
     if folder not in runs:
         broken = read_verdict(folder).broken
-        raise BadInput(f"{folder}: there is no verdict to verify: the run broke down: {broken}")
+        raise BadInput(
+            "verify.no-verdict",
+            "{folder}: there is no verdict to verify: the run broke down: {broken}",
+            folder=folder,
+            broken=broken,
+        )
     if runs[folder].unreadable:
-        raise BadInput(runs[folder].differences[0])
+        raise BadInput("verify.not-readable", "{why}", why=runs[folder].differences[0])
     return runs[folder]
 
 

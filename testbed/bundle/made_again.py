@@ -42,7 +42,12 @@ def verify_run(folder: Path) -> Verified:
     """
     plan, recorded = read_plan(folder / "plan.json"), read_verdict(folder)
     if recorded.broken:
-        raise BadInput(f"{folder}: there is no verdict to verify: the run broke down: {recorded.broken}")
+        raise BadInput(
+            "verify.no-verdict",
+            "{folder}: there is no verdict to verify: the run broke down: {broken}",
+            folder=folder,
+            broken=recorded.broken,
+        )
     return _MadeAgain(folder, plan, recorded).verified
 
 
@@ -114,7 +119,9 @@ class _MadeAgain:
             if not self.complete and self._facts("calibration"):
                 return [calibration.LinkReading(**reading) for reading in self._facts("calibration")]
         except (RunFailed, KeyError, TypeError) as error:
-            raise BadInput(f"{probe}: is not what the probe says: {error}") from error
+            raise BadInput(
+                "verify.probe-broken", "{probe}: is not what the probe says: {error}", probe=probe, error=error
+            ) from error
         self._lacks(calibration.PROBE)
         return None
 
@@ -144,7 +151,13 @@ class _MadeAgain:
             said = read_json(relay) if self.plan["middle"] == "relay" else None
             trust = trust_of_run(self.plan, said, qdiscs, spans, float(self._facts("clock_step_s") or 0.0))
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{self.folder}: {HOST_LOAD} or relay.json is broken: {error}") from error
+            raise BadInput(
+                "verify.host-load-broken",
+                "{folder}: {host_load} or relay.json is broken: {error}",
+                folder=self.folder,
+                host_load=HOST_LOAD,
+                error=error,
+            ) from error
         return self._with_underlay(trust, reader)
 
     def _with_underlay(self, trust: Trust, reader: FromFile) -> Trust:
@@ -160,7 +173,7 @@ class _MadeAgain:
         try:
             return underlay.with_underlay(self.plan, underlay.read(file), trust, underlay.span_of(reader.events()))
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{file}: is broken: {error}") from error
+            raise BadInput("verify.file-broken", "{file}: is broken: {error}", file=file, error=error) from error
 
     def _same_host(self, reader: FromFile, idle: Sequence[float]) -> None:
         """The host's samples against those in the telemetry."""
@@ -224,4 +237,4 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: can't be read as text: {error}") from error
+        raise BadInput("result.not-text", "{path}: can't be read as text: {error}", path=path, error=error) from error

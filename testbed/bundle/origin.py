@@ -60,9 +60,13 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     cell, whose file has its overrides in it. BadInput where neither can be read."""
     file = folder / "scenario.yaml"
     if not file.is_file():
-        raise BadInput(f"{file.name}: there is no such file")
+        raise BadInput("file.missing", "{file}: there is no such file", file=file.name)
     if extended.KEY in parse(file, file.read_text(encoding="utf-8"), "a scenario is a mapping"):
-        raise BadInput(f"{file.name}: extends another scenario; a result's is whole, and no other file is read for it")
+        raise BadInput(
+            "verify.extends-another",
+            "{file}: extends another scenario; a result's is whole, and no other file is read for it",
+            file=file.name,
+        )
     overrides = [str(text) for text in plan.get("overrides", [])]
     found, wrong = [], None
     try:
@@ -123,7 +127,10 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
 
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
     if loaded.scenario.topology.file is not None:  # whatever the plan says
-        raise BadInput("its topology is a program, which is not in the plan and is not executed to check it")
+        raise BadInput(
+            "verify.topology-is-a-program",
+            "its topology is a program, which is not in the plan and is not executed to check it",
+        )
     again = resolve(loaded, policies, choices, str(plan["run"]))
     own = plan["sessions"][0]
     if "carrier" in own:  # a table's column chooses it

@@ -46,7 +46,11 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> dict[s
     runs = [entry(folder) for folder in folders]
     places = [run["path"] for run in runs]
     if twice := {place for place in places if places.count(place) > 1}:
-        raise BadInput(f"{twice.pop()} would be in the bundle twice; give each result folder once")
+        raise BadInput(
+            "bundle.folder-twice",
+            "{folder} would be in the bundle twice; give each result folder once",
+            folder=twice.pop(),
+        )
     files = {place: source for folder, run in zip(folders, runs, strict=True) for place, source in _files(folder, run)}
     files |= dict(_sources())
     digests = {place: (source, _sha256(source)) for place, source in sorted(files.items())}
@@ -76,7 +80,9 @@ def _write(file: Path, files: Mapping[str, Path], written: Mapping[str, bytes]) 
                         data_out.write(chunk)
         temporary.replace(file)
     except OSError as error:
-        raise BadInput(f"{file}: can't be written: {error.strerror}") from error
+        raise BadInput(
+            "file.not-writable", "{file}: can't be written: {reason}", file=file, reason=error.strerror
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 

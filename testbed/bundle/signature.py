@@ -24,13 +24,17 @@ def sign(manifest: bytes, key: Path) -> bytes:
     Raises BadInput where the key can't sign, CannotRun without OpenSSH.
     """
     if not key.is_file():
-        raise BadInput(f"--sign {key}: there is no such key", "ssh-keygen -t ed25519 makes one.")
+        raise BadInput(
+            "signature.no-key", "--sign {key}: there is no such key", "ssh-keygen -t ed25519 makes one.", key=key
+        )
     with tempfile.TemporaryDirectory(prefix="ncp-sign-") as place:
         file = Path(place, MANIFEST)
         file.write_bytes(manifest)
         done = _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(file))
         if done.returncode:
-            raise BadInput(f"--sign {key}: signing failed: {_last(done)}")
+            raise BadInput(
+                "signature.signing-failed", "--sign {key}: signing failed: {said}", key=key, said=_last(done)
+            )
         return file.with_name(SIGNATURE).read_bytes()
 
 
@@ -38,7 +42,12 @@ def check(place: Path, bundle: Verified, signers: Path | None) -> None:
     """By whom a bundle is signed, in ``bundle``. With ``signers`` (OpenSSH's file of allowed signers) it has to be by
     one of them. Raises BadInput where there is no such file, CannotRun without OpenSSH."""
     if signers is not None and not signers.is_file():
-        raise BadInput(f"--signers {signers}: there is no such file", "See ALLOWED SIGNERS in ssh-keygen(1).")
+        raise BadInput(
+            "signature.no-signers",
+            "--signers {signers}: there is no such file",
+            "See ALLOWED SIGNERS in ssh-keygen(1).",
+            signers=signers,
+        )
     signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
     if not signature.is_file():
         _told(bundle, "unsigned", wanted=signers is not None)
@@ -75,7 +84,9 @@ def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:
 def _ssh_keygen(what: str, *arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("ssh-keygen")
     if program is None:
-        raise CannotRun("signatures need OpenSSH's ssh-keygen", "apt-get install openssh-client")
+        raise CannotRun(
+            "signature.no-ssh-keygen", "signatures need OpenSSH's ssh-keygen", "apt-get install openssh-client"
+        )
     return subprocess.run([program, "-Y", what, *arguments], input=given or b"", capture_output=True, check=False)
 
 

@@ -54,26 +54,50 @@ def _unpack(file: Path, place: Path) -> None:
     except Exception as error:  # zipfile and what it unpacks with have many for a file that is not as it should be
         if of_the_machine(error):
             raise
-        raise BadInput(f"{file}: is damaged: {error or type(error).__name__}") from error
+        raise BadInput(
+            "bundle.damaged", "{file}: is damaged: {error}", file=file, error=error or type(error).__name__
+        ) from error
 
 
 def _refuse(file: Path, archive: zipfile.ZipFile, place: Path) -> None:
     names = Counter(archive.namelist())
     if len(names) > MOST_FILES:
-        raise BadInput(f"{file}: has {len(names)} files in it; {MOST_FILES} at most")
+        raise BadInput(
+            "bundle.too-many-files",
+            "{file}: has {files} files in it; {most_files} at most",
+            file=file,
+            files=len(names),
+            most_files=MOST_FILES,
+        )
     for name, times in names.items():
         if not _is_inside(name) or times > 1:
-            raise BadInput(f"{file}: {name!r} is not a valid name for a file in a bundle")
+            raise BadInput(
+                "bundle.bad-name", "{file}: {name!r} is not a valid name for a file in a bundle", file=file, name=name
+            )
     for needed in NEEDED:
         if needed not in names:
-            raise BadInput(f"{file}: is not a bundle: it has no {needed}")
+            raise BadInput(
+                "bundle.not-a-bundle", "{file}: is not a bundle: it has no {needed}", file=file, needed=needed
+            )
     size = sum(info.file_size for info in archive.infolist())
     packed = sum(info.compress_size for info in archive.infolist())
     if size > max(MOST_TIMES_PACKED * packed, 16 << 20):
-        raise BadInput(f"{file}: would unpack to {size / packed:.0f} times its size; no result's data would")
+        raise BadInput(
+            "bundle.grows-too-much",
+            "{file}: would unpack to {times:.0f} times its size; no result's data would",
+            file=file,
+            times=size / packed,
+        )
     free = shutil.disk_usage(place).free
     if size > min(LARGEST_BYTES, free):
-        raise BadInput(f"{file}: has {size / 2**30:.1f} GiB in it; {free / 2**30:.1f} GiB are free in {place.parent}")
+        raise BadInput(
+            "bundle.no-space",
+            "{file}: has {size_gib:.1f} GiB in it; {free_gib:.1f} GiB are free in {folder}",
+            file=file,
+            size_gib=size / 2**30,
+            free_gib=free / 2**30,
+            folder=place.parent,
+        )
 
 
 def _is_inside(name: str) -> bool:
@@ -88,13 +112,23 @@ def _described(file: Path, place: Path) -> None:
     schema, runs = description.get("schema"), description.get("runs")
     if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
         raise BadInput(
-            f"{file}: {DESCRIPTION}: schema: {schema!r}; this checkout reads 1 to {SCHEMA}",
+            "bundle.newer-schema",
+            "{file}: {description}: schema: {schema!r}; this checkout reads 1 to {newest}",
             "A newer checkout reads it.",
+            file=file,
+            description=DESCRIPTION,
+            schema=schema,
+            newest=SCHEMA,
         )
     if not isinstance(runs, list) or not all(
         isinstance(run, dict) and isinstance(run.get("path"), str) for run in runs
     ):
-        raise BadInput(f"{file}: {DESCRIPTION}: runs: should be a list of results, each with its path")
+        raise BadInput(
+            "bundle.no-list-of-results",
+            "{file}: {description}: runs: should be a list of results, each with its path",
+            file=file,
+            description=DESCRIPTION,
+        )
 
 
 def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = None) -> list[Verified]:
@@ -105,9 +139,19 @@ def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = No
     runs = description["runs"]
     for run in runs:
         if not _is_inside(run["path"]):
-            raise BadInput(f"{DESCRIPTION}: runs: {run['path']!r} is not a folder of a result in the bundle")
+            raise BadInput(
+                "bundle.not-a-result",
+                "{description}: runs: {path!r} is not a folder of a result in the bundle",
+                description=DESCRIPTION,
+                path=run["path"],
+            )
         if not (place / run["path"]).is_dir():
-            raise BadInput(f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle")
+            raise BadInput(
+                "bundle.no-such-folder",
+                "{description}: runs: {path}: there is no such folder in the bundle",
+                description=DESCRIPTION,
+                path=run["path"],
+            )
     _nothing_else(place, [run["path"] for run in runs], bundle)
     found = verify_folders([place / run["path"] for run in runs], rerun=rerun)
     for run in runs:
@@ -155,7 +199,12 @@ def _sums(place: Path) -> Verified:
     for number, line in enumerate((place / MANIFEST).read_text(encoding="utf-8").splitlines(), start=1):
         digest, _, name = line.partition("  ")
         if len(digest) != 64 or not name:
-            raise BadInput(f"{MANIFEST}, line {number}: should be a SHA-256, two spaces and a file's name")
+            raise BadInput(
+                "bundle.bad-manifest-line",
+                "{manifest}, line {line}: should be a SHA-256, two spaces and a file's name",
+                manifest=MANIFEST,
+                line=number,
+            )
         listed[name] = digest
     there = _files(place)
     found = [f"{name}: is listed in {MANIFEST}, but not there" for name in listed if name not in there]

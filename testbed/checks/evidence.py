@@ -112,8 +112,10 @@ def agent_results(folder: Path) -> list[dict[str, Any]]:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise BadInput(f"{path}: not JSON: {error}") from error
+            raise BadInput("result.not-json", "{path}: not JSON: {error}", path=path, error=error) from error
         if not isinstance(document, dict):
-            raise BadInput(f"{path}: should be a JSON object, the result of one agent")
+            raise BadInput(
+                "result.agent-not-an-object", "{path}: should be a JSON object, the result of one agent", path=path
+            )
         results.append(document)
     return results

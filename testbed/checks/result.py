@@ -65,14 +65,23 @@ class Verdict(BaseModel):
     policy: str
     broken: str | None = None
     """Why the run broke down before it could be judged; its checks are then all ``error``."""
+    broken_code: str | None = None
+    """The code of the error that broke it; results older than codes, and errors of the program's own, have none."""
     unsupported: bool = False
     """Whether it broke down because this machine lacks what it asks for."""
     figures: dict[str, float] = {}
     """What the run measured: flat, the unit in each name. Tables are made of them."""
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the user stopped the run."""
+        if self.broken_code is None:  # a result older than codes
+            return (self.broken or "").startswith("stopped by ")
+        return self.broken_code == "run.stopped"
+
     def to_json(self) -> dict[str, Any]:
         """The document of ``verdict.json``."""
-        document = self.model_dump(mode="json")
+        document = self.model_dump(mode="json", exclude=None if self.broken_code else {"broken_code"})
         return {"schema": document.pop("schema_version"), **document}
 
     @classmethod

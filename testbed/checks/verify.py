@@ -49,7 +49,9 @@ def read_verdict(result_dir: Path) -> Verdict:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
-        raise BadInput(f"{path}: {where}: {first['msg']}") from error
+        raise BadInput(
+            "verify.bad-check", "{path}: {where}: {error}", path=path, where=where, error=first["msg"]
+        ) from error
 
 
 def recorded_database_points(recorded: Verdict) -> int | None:

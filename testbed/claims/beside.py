@@ -31,7 +31,12 @@ class Result:
     def read(cls, folder: Path) -> Result:
         """From a result folder, or a reference; BadInput where it is none."""
         if not (folder / "claims.json").is_file():
-            raise BadInput(f"{folder} has no claims.json", "Give a result folder of all claims, or a reference.")
+            raise BadInput(
+                "claims.no-result",
+                "{folder} has no claims.json",
+                "Give a result folder of all claims, or a reference.",
+                folder=folder,
+            )
         document = read_json(folder / "claims.json")
         return cls(folder, document, {e["id"]: Judged.from_json(e) for e in document["claims"]})
 
@@ -47,7 +52,10 @@ def check(engine: str, others: Sequence[Result]) -> None:
     for name in engines:
         if engines.count(name) > 1:
             raise BadInput(
-                f"two of these results are of --engine {name}", "Results of different engines go side by side."
+                "claims.engine-twice",
+                "two of these results are of --engine {engine}",
+                "Results of different engines go side by side.",
+                engine=name,
             )
 
 

@@ -160,7 +160,7 @@ class Runs(Study[str, Made]):
         """The exit code of the run's command, and what it said last on stderr; CannotRun where another run is on."""
         code, last = self._run(name)
         if code == Exit.CANNOT_RUN and last.endswith(live.BUSY):
-            raise CannotRun(last)
+            raise CannotRun("claims.machine-busy", "{said}", said=last)
         return code, last
 
     def _shown(self, name: str) -> str:

@@ -29,12 +29,18 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
     there = {name: _what_there_is(run) for name, run in claims.runs.items()}
     for name, claim in claims.claims.items():
         if wrong := dangling(claim, claims.runs[claim.run], there[claim.run]):
-            raise BadInput(f"{path}: claims.{name}: {wrong}")
+            raise BadInput("claims.bad-claim", "{path}: claims.{claim}: {wrong}", path=path, claim=name, wrong=wrong)
     for name in only:
         if name not in claims.claims:
             close = difflib.get_close_matches(name, claims.claims, n=1, cutoff=0.5)
             guess = f"; did you mean {close[0]!r}?" if close else ""
-            raise BadInput(f"--only: there is no claim {name!r}{guess}", "./run.sh all --dry-run lists them")
+            raise BadInput(
+                "claims.no-such-claim",
+                "--only: there is no claim {claim!r}{guess}",
+                "./run.sh all --dry-run lists them",
+                claim=name,
+                guess=guess,
+            )
     return claims.chosen(list(only))
 
 

@@ -21,7 +21,12 @@ OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "window
 def place_of(name: str) -> Path:
     """The folder of that name in ``reference/``; BadInput for what would be elsewhere."""
     if not is_plain_name(name):
-        raise BadInput(f"{name!r} is not a valid folder name in {FOLDER.name}/: use letters, digits, ., _ and -")
+        raise BadInput(
+            "claims.bad-reference-name",
+            "{name!r} is not a valid folder name in {folder}/: use letters, digits, ., _ and -",
+            name=name,
+            folder=FOLDER.name,
+        )
     return FOLDER / name
 
 
@@ -34,10 +39,18 @@ def keep(result: Path, place: Path) -> list[Path]:
     document = read_json(result / "claims.json")
     if not document["complete"]:
         raise BadInput(
-            f"{result}: it was stopped before it finished", f"Go on with it: ./run.sh all --resume {document['run']}"
+            "claims.result-stopped",
+            "{result}: it was stopped before it finished",
+            "Go on with it: ./run.sh all --resume {run}",
+            result=result,
+            run=document["run"],
         )
     if (place / "claims.json").is_file() and read_json(place / "claims.json")["run"] != document["run"]:
-        raise BadInput(f"{place} holds the results of another run; give another name, or remove it")
+        raise BadInput(
+            "claims.reference-taken",
+            "{place} holds the results of another run; give another name, or remove it",
+            place=place,
+        )
     copies = []
     runs = [result / run["folder"] for run in document["runs"].values() if run["folder"]]
     runs += [first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None]

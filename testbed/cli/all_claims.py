@@ -63,10 +63,16 @@ def register(app: typer.Typer) -> None:
         engines = _engines(engine)
         if resume and len(engines) > 1:
             raise BadInput(
-                "--resume goes on with one engine's runs", "Name it, and put the others' results --beside it."
+                "claims.resume-needs-one-engine",
+                "--resume goes on with one engine's runs",
+                "Name it, and put the others' results --beside it.",
             )
         if cluster not in ("", HOSTS):
-            raise BadInput(f"--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone")
+            raise BadInput(
+                "claims.cluster-not-alone",
+                "--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
+                cluster=cluster,
+            )
         asked = [all_run.Asked(one, quick, tuple(only or ()), resume, link, bool(cluster)) for one in engines]
         if dry_run:
             for one in asked:
@@ -92,7 +98,7 @@ def register(app: typer.Typer) -> None:
 
         place = place_of(name)
         if not result.is_dir():
-            raise BadInput(f"{result}: there is no such result folder")
+            raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=result)
         copies = keep(result.resolve(), place)
         size = sum(path.stat().st_size for path in copies)
         print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
@@ -102,7 +108,12 @@ def _engines(text: str) -> list[str]:
 
     found = [name for name in text.split(",") if name in ENGINES]
     if len(found) != len(text.split(",")) or len(set(found)) != len(found):
-        raise BadInput(f"--engine {text}: should be {', '.join(ENGINES)}, or several of them, like mininet,vkernel")
+        raise BadInput(
+            "claims.bad-engines",
+            "--engine {text}: should be {engines}, or several of them, like mininet,vkernel",
+            text=text,
+            engines=", ".join(ENGINES),
+        )
     return found
 
 

@@ -60,12 +60,12 @@ def main() -> None:
     except Interrupted as error:
         print(f"error: {error.message}", file=sys.stderr)
         print(" ".join(["INTERRUPTED", *takewhile(lambda word: not word.startswith("-"), sys.argv[1:3])]))
-        sys.exit(int(error.code))
+        sys.exit(int(error.exit_code))
     except TestbedError as error:
         print(f"error: {error.message}", file=sys.stderr)
         if hint := error.hint or _what_next(error):
             print(hint, file=sys.stderr)
-        sys.exit(int(error.code))
+        sys.exit(int(error.exit_code))
     except OSError as error:
         if not (told := of_the_machine(error)):
             raise
@@ -154,9 +154,19 @@ def with_verb(arguments: Sequence[str]) -> list[str]:
     near_verb = difflib.get_close_matches(first, VERBS, n=1, cutoff=0.75)
     near_scenario = difflib.get_close_matches(first, known, n=1, cutoff=0.75)
     if near_verb and not near_scenario and "/" not in first:
-        raise BadInput(f"there is no verb or scenario {first!r}; did you mean {near_verb[0]!r}?")
+        raise BadInput(
+            "cli.no-such-verb",
+            "there is no verb or scenario {name!r}; did you mean {near!r}?",
+            name=first,
+            near=near_verb[0],
+        )
     if near_scenario and (files.is_table(near_scenario[0]) or files.is_sweep(near_scenario[0])):
-        raise BadInput(f"there is no scenario, table or sweep {first!r}; did you mean {near_scenario[0]!r}?")
+        raise BadInput(
+            "cli.no-such-name",
+            "there is no scenario, table or sweep {name!r}; did you mean {near!r}?",
+            name=first,
+            near=near_scenario[0],
+        )
     return ["run", *arguments]
 
 

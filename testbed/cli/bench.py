@@ -40,11 +40,18 @@ def register(app: typer.Typer) -> None:
         sim half a minute; overlay six minutes, or half a minute.
         """
         if only and what != "links":
-            raise BadInput(f"--only: {only!r}: only bench links has parts; leave it out")
+            raise BadInput(
+                "bench.only-links-has-parts", "--only: {only!r}: only bench links has parts; leave it out", only=only
+            )
         module = import_module(f"testbed.bench.{_MODULES[what]}")
         parts = tuple(part.strip() for part in only.split(",")) if only else ()
         for part in parts:
             if part not in module.PARTS:
-                raise BadInput(f"--only: {part!r} is not a part of the benchmark; parts: {', '.join(module.PARTS)}")
+                raise BadInput(
+                    "bench.no-such-part",
+                    "--only: {part!r} is not a part of the benchmark; parts: {parts}",
+                    part=part,
+                    parts=", ".join(module.PARTS),
+                )
         passed = module.BENCHMARK.carry_out(f"bench {what}", quick=quick, parts=parts)
         raise typer.Exit(Exit.PASS if passed else Exit.FAIL)

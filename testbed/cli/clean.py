@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(_on_machines(Path(hosts)))
 
         if os.geteuid() != 0:
-            raise CannotRun("removing namespaces needs root", "Try: sudo ./run.sh clean")
+            raise CannotRun("clean.needs-root", "removing namespaces needs root", "Try: sudo ./run.sh clean")
         on = live.holder()
         found = live.remove_leftovers(live.docker_client)
         if on is not None:
@@ -53,7 +53,12 @@ def _on_machines(file: Path) -> int:
         name: variables for name, variables in inventory.read(file).hosts.items() if not inventory.here(variables)
     }
     if (on := live.holder()) is not None:
-        raise CannotRun(f"{on} is running; it removes what it has made", "Wait for it, or stop it with Ctrl-C.")
+        raise CannotRun(
+            "clean.run-in-progress",
+            "{run} is running; it removes what it has made",
+            "Wait for it, or stop it with Ctrl-C.",
+            run=on,
+        )
     removed, problems = leftovers.remove(machines)
     for what in removed:
         print(f"removed {what}")

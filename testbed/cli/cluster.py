@@ -83,7 +83,11 @@ def register(app: typer.Typer) -> None:
 
         load(name, set_, quick=quick)  # bad input ends here
         if files.is_path(name):
-            raise BadInput(f"{name}: should be the name of a sweep of the checkout, as pods have nothing else")
+            raise BadInput(
+                "cluster.pods-need-a-sweep",
+                "{name}: should be the name of a sweep of the checkout, as pods have nothing else",
+                name=name,
+            )
         asked = manifests.Asked(parts, cores, memory, image or manifests.IMAGE, claim)
         options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
         commit = push.commit()

@@ -115,7 +115,10 @@ def _compare(
     command = "./run.sh " + shlex.join(sys.argv[1:])
     comparison = result.Comparison(folder.name, sides, found, confidence, command)
     if not found and all(g.trusted for g in sides):
-        raise BadInput("the groups have no setting and figure in common, so there is nothing to compare")
+        raise BadInput(
+            "compare.nothing-in-common",
+            "the groups have no setting and figure in common, so there is nothing to compare",
+        )
     page = result.write(folder, comparison)
     make_latest(folder)
     result.print_screen(comparison, Console(width=None if sys.stdout.isatty() else 120))
@@ -149,17 +152,23 @@ def _sides(
         groups[name] = recorded(name, places)
         order.append(name)
     if commits and not scenario:
-        raise BadInput("--commit needs --scenario: what the commits' agents should run")
+        raise BadInput(
+            "compare.commit-without-scenario", "--commit needs --scenario: what the commits' agents should run"
+        )
     variants += [Variant(commit, scenario, (), commit) for commit in commits]
     order += commits
     if twice := {name for name in order if order.count(name) > 1}:
-        raise BadInput(f"two groups are named {twice.pop()!r}; give each a name of its own")
-    if len(order) < 2:
         raise BadInput(
-            "there is only one group; name another to compare it with" if order else "nothing to compare",
-            "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders",
+            "compare.group-twice", "two groups are named {group!r}; give each a name of its own", group=twice.pop()
         )
+    if len(order) < 2:
+        if order:
+            raise BadInput("compare.one-group", "there is only one group; name another to compare it with", _EXAMPLE)
+        raise BadInput("compare.no-group", "nothing to compare", _EXAMPLE)
     return order, groups, variants
+
+
+_EXAMPLE = "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders"
 
 
 def _short(text: str, taken: Sequence[str]) -> str:
@@ -184,7 +193,12 @@ def _known(figures: Sequence[str], groups: Sequence[Group]) -> None:
     known = {name for group in groups for run in group.runs for name in run.measured.values}
     for name in figures:
         if name not in known:
-            raise BadInput(f"--figures: there is no figure {name!r}; figures: {', '.join(sorted(known))}")
+            raise BadInput(
+                "compare.no-such-figure",
+                "--figures: there is no figure {figure!r}; figures: {figures}",
+                figure=name,
+                figures=", ".join(sorted(known)),
+            )
 
 
 def compare_engines(
@@ -226,7 +240,9 @@ def compare_engines(
     with runs_made(cluster):
         refused = on_engines.compare_all(wanted, asked, folder, each, strict=bool(names))
     if not found:
-        raise CannotRun("these engines carry none of the scenarios, so there is nothing to compare")
+        raise CannotRun(
+            "compare.no-engine-carries", "these engines carry none of the scenarios, so there is nothing to compare"
+        )
     page = agreement.write(folder, found, refused)
     make_latest(folder)
     for entry in found:
@@ -243,7 +259,12 @@ def _engines(text: str) -> tuple[str, ...]:
     names = text.split(",")
     unknown = [name for name in names if name not in ENGINES]
     if unknown or len(names) < 2 or len(set(names)) < len(names):
-        raise BadInput(f"--engines {text}: should be two or more of {', '.join(ENGINES)}, like sim,vkernel")
+        raise BadInput(
+            "compare.bad-engines",
+            "--engines {text}: should be two or more of {engines}, like sim,vkernel",
+            text=text,
+            engines=", ".join(ENGINES),
+        )
     return tuple(names)
 
 
@@ -254,12 +275,14 @@ def _kept(results: list[str], engines: tuple[str, ...], names: list[str]) -> dic
         engine, _, folder = text.partition("=")
         if engine not in engines or not Path(folder).is_dir():
             raise BadInput(
-                f"--results {text}: should be one of {', '.join(engines)} and a result folder, "
-                "like mininet=results/startup/latest"
+                "compare.bad-results",
+                "--results {text}: should be one of {engines} and a result folder, like mininet=results/startup/latest",
+                text=text,
+                engines=", ".join(engines),
             )
         found[engine] = Path(folder).resolve()
     if found and len(names) != 1:
-        raise BadInput("--results: give one scenario or table, that of the result folder")
+        raise BadInput("compare.results-need-one", "--results: give one scenario or table, that of the result folder")
     return found
 
 

@@ -32,7 +32,12 @@ def register(app: typer.Typer) -> None:
         """
         section = _section(program)
         if os.geteuid() != 0:
-            raise CannotRun("conform needs root, for network namespaces", f"Try: sudo ./run.sh conform '{program}'")
+            raise CannotRun(
+                "conform.needs-root",
+                "conform needs root, for network namespaces",
+                "Try: sudo ./run.sh conform '{program}'",
+                program=program,
+            )
         raise typer.Exit(_run(section))
 
 
@@ -40,11 +45,15 @@ def _section(program: str) -> dict[str, Any]:
     """As a scenario would have it."""
     words = shlex.split(program)
     if not words:
-        raise BadInput("conform: name an image, or a command in quotes like 'python3 mine.py'")
+        raise BadInput("conform.no-program", "conform: name an image, or a command in quotes like 'python3 mine.py'")
     if len(words) == 1 and not Path(words[0]).is_file() and shutil.which(words[0]) is None:
         return {"image": words[0]}
     if len(words) == 1 and Path(words[0]).is_file() and "/" not in words[0]:
-        raise BadInput(f"conform: {words[0]} is a file; give the command that starts it, like ./{words[0]}")
+        raise BadInput(
+            "conform.program-is-a-file",
+            "conform: {file} is a file; give the command that starts it, like ./{file}",
+            file=words[0],
+        )
     return {"command": words, "folder": str(Path.cwd())}
 
 

@@ -25,7 +25,9 @@ JsonOption = Annotated[
 def refuse_with(as_json: bool, dry_run: bool) -> None:
     """BadInput for events of nothing."""
     if as_json and dry_run:
-        raise BadInput("--json: reports on runs that are made", "Leave out --dry-run, or --json.")
+        raise BadInput(
+            "cli.json-with-dry-run", "--json: reports on runs that are made", "Leave out --dry-run, or --json."
+        )
 
 
 def in_events(do: Callable[[EventProgress], int]) -> int:
@@ -38,7 +40,13 @@ def in_events(do: Callable[[EventProgress], int]) -> int:
             return do(progress)
         except TestbedError as error:
             progress.write(
-                {"event": "error", "message": error.message, "hint": error.hint, "exit_code": int(error.code)}
+                {
+                    "event": "error",
+                    "code": error.code,
+                    "message": error.message,
+                    "hint": error.hint,
+                    "exit_code": int(error.exit_code),
+                }
             )
             raise
 

@@ -49,8 +49,10 @@ def register(app: typer.Typer) -> None:
         for folder in folders:
             if asked != {"plots"} and not (folder / "telemetry.lp").is_file():
                 raise BadInput(
-                    f"{folder}: not the result folder of a run: it has no telemetry.lp",
+                    "export.not-a-run",
+                    "{folder}: not the result folder of a run: it has no telemetry.lp",
                     "Of tables, sweeps and comparisons there are --plots.",
+                    folder=folder,
                 )
         found = [
             f"{folder}/{said}"
@@ -68,10 +70,16 @@ def register(app: typer.Typer) -> None:
                     continue
                 written = write(folder)
                 if name == "plots" and name in asked and not written:
-                    raise BadInput(f"--plots: {folder} has nothing that could be drawn")
+                    raise BadInput(
+                        "export.nothing-to-draw", "--plots: {folder} has nothing that could be drawn", folder=folder
+                    )
                 if name in asked and not written:
                     raise BadInput(
-                        f"--{name}: {folder} has no trace for it; make the run with {MADE_WITH.get(name, name)}"
+                        "export.no-trace",
+                        "--{option}: {folder} has no trace for it; make the run with {needed}",
+                        option=name,
+                        folder=folder,
+                        needed=MADE_WITH.get(name, name),
                     )
                 for path in written:
                     print(path)

@@ -29,11 +29,11 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Make a scenario of a containerlab, netlab or Mininet topology; what is lost is named, a line each."""
         if not file.is_file():
-            raise BadInput(f"{file}: there is no such file")
+            raise BadInput("file.missing", "{file}: there is no such file", file=file)
         name, text, lost = bring_in(file, class_, output.parent if output else Path())
         place = output or Path(f"{name}.yaml")
         if place.exists():
-            raise BadInput(f"{place}: exists already", "Give another place with -o FILE.")
+            raise BadInput("file.exists", "{file}: exists already", "Give another place with -o FILE.", file=place)
         write_output(text, place)
         say_lost(lost)
         planned(load(str(place) if "/" in str(place) else f"./{place}"), quick=False)

@@ -57,9 +57,14 @@ def _losses(text: str) -> list[float]:
         try:
             found.append(parse_fraction(part.strip()))
         except UnitError as error:
-            raise BadInput(f"--loss {text}: {error}") from error
+            raise BadInput("interop.bad-loss", "--loss {text}: {error}", text=text, error=error) from error
         if not 0 <= found[-1] <= 0.2:
-            raise BadInput(f"--loss {text}: {part} is outside 0% to 20%, which TCP can still cope with")
+            raise BadInput(
+                "interop.loss-outside",
+                "--loss {text}: {value} is outside 0% to 20%, which TCP can still cope with",
+                text=text,
+                value=part,
+            )
     return list(dict.fromkeys(found))
 
 

@@ -41,5 +41,7 @@ def register(app: typer.Typer) -> None:
 def _need_root() -> None:
     if os.geteuid() != 0:
         raise CannotRun(
-            "the testbed's database runs under an account of its own, which needs root to start", "Use sudo."
+            "cli.database-needs-root",
+            "the testbed's database runs under an account of its own, which needs root to start",
+            "Use sudo.",
         )

@@ -66,7 +66,7 @@ def ended_early(error: Exception, name: str, folder: Path) -> int:
     match error:
         case Interrupted():
             print(f"INTERRUPTED {name}")
-            return int(error.code)
+            return int(error.exit_code)
         case LinksOff():
             print(f"UNTRUSTED {name}")
             return Exit.UNTRUSTED

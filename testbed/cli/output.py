@@ -31,5 +31,11 @@ def write_output(text: str, file: Path | None) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{file}: can't be written: {error.strerror}", "Give a file in a folder that exists.") from error
+        raise BadInput(
+            "file.not-writable",
+            "{file}: can't be written: {reason}",
+            "Give a file in a folder that exists.",
+            file=file,
+            reason=error.strerror,
+        ) from error
     print(file)

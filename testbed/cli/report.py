@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.browser import Browser, NoBrowser, find
+from testbed.browser import Browser, find, none_found
 from testbed.cli.verify import ResultFolders
 from testbed.errors import BadInput
 
@@ -24,9 +24,9 @@ def register(app: typer.Typer) -> None:
 
         for folder in folders:
             if not folder.is_dir():
-                raise BadInput(f"{folder}: there is no such result folder")
+                raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
         if pdf and find() is None:
-            raise NoBrowser
+            raise none_found()
         pages = [write_page(folder) for folder in folders]
         for page in pages:
             print(page)

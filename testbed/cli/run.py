@@ -74,9 +74,13 @@ def register(app: typer.Typer) -> None:
         traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
         if repeat > 1:
             if hosts:
-                raise BadInput("--hosts: its machines have one run at a time", "Leave --repeat out.")
+                raise BadInput(
+                    "cli.hosts-with-repeat", "--hosts: its machines have one run at a time", "Leave --repeat out."
+                )
             if traces:
-                raise BadInput("--pcap and --qlog: they trace a single run", "Leave --repeat out.")
+                raise BadInput(
+                    "cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out."
+                )
             from testbed.cli.table import tell_run
             from testbed.tables.repeated import repeated
             from testbed.tables.table_run import Asked as AskedOfTable
@@ -91,9 +95,17 @@ def register(app: typer.Typer) -> None:
             with runs_made(cluster):
                 raise typer.Exit(tell_run(table, several, as_json))
         if resume:
-            raise BadInput("--resume: only a repetition can be resumed", "Give the same --repeat again.")
+            raise BadInput(
+                "cli.resume-without-repeat",
+                "--resume: only a repetition can be resumed",
+                "Give the same --repeat again.",
+            )
         if cluster:
-            raise BadInput("--cluster: a single run is made here", "Several go to other machines: give --repeat.")
+            raise BadInput(
+                "cli.cluster-without-repeat",
+                "--cluster: a single run is made here",
+                "Several go to other machines: give --repeat.",
+            )
         machines = None
         if hosts:
             from testbed import inventory
@@ -176,10 +188,13 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
     try:
         found = json.loads((run.folder / "verdict.json").read_text())
     except (OSError, ValueError):
-        found = {"broken": "the run ended early"}
+        found = {"broken": "the run ended early", "broken_code": "run.ended-early"}
     if found["broken"]:
         hint = f"Data and logs so far: {run.folder}"
-        progress.write({"event": "error", "message": found["broken"], "hint": hint, "exit_code": code})
+        event_code = found.get("broken_code") or "run.program-error"
+        progress.write(
+            {"event": "error", "code": event_code, "message": found["broken"], "hint": hint, "exit_code": code}
+        )
         return code
     events.tell_verdict(progress, found["verdict"], found["summary"], found["checks"], run.folder, code)
     return code

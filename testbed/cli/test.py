@@ -36,14 +36,19 @@ def register(app: typer.Typer) -> None:
         if os.geteuid() == 0:
             make_ready(Progress(), "test")
         if importlib.util.find_spec("nox") is None:
-            raise CannotRun("the test tools are not installed", "As root, ./run.sh test installs them.")
+            raise CannotRun("test.no-tools", "the test tools are not installed", "As root, ./run.sh test installs them.")
         raise typer.Exit(carry_out(only or []))
 
 
 def carry_out(names: list[str]) -> int:
     """Run the sessions of that name, one after the other, or all of a push; returns the exit code."""
     if names and (unknown := set(names) - set(there := sessions())):
-        raise BadInput(f"there is no session {min(unknown)!r}; sessions: {', '.join(there)}")
+        raise BadInput(
+            "test.no-such-session",
+            "there is no session {session!r}; sessions: {sessions}",
+            session=min(unknown),
+            sessions=", ".join(there),
+        )
     shutil.rmtree(junit.FOLDER, ignore_errors=True)
     junit.FOLDER.mkdir(parents=True)
     report = junit.FOLDER / "report.json"

@@ -50,9 +50,13 @@ def register(app: typer.Typer) -> None:
         bundles = [result for result in results if result.is_file()]
         for result in bundles:
             if not is_bundle(result):
-                raise BadInput(f"{result}: neither a result folder nor a bundle")
+                raise BadInput("verify.not-a-result", "{result}: neither a result folder nor a bundle", result=result)
         if signers and folders:
-            raise BadInput(f"--signers: {folders[0]} is a folder, and only bundles are signed")
+            raise BadInput(
+                "verify.signers-of-a-folder",
+                "--signers: {folder} is a folder, and only bundles are signed",
+                folder=folders[0],
+            )
         differs = _tell(verify_folders(folders, rerun=rerun)) if folders else False
         for bundle in bundles:
             with unpacked(bundle) as place:

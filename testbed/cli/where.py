@@ -44,7 +44,11 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
             yield
         return
     if kind not in ("", HOSTS, SLURM) or (options and kind != SLURM):
-        raise BadInput(f"--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…")
+        raise BadInput(
+            "cluster.bad-target",
+            "--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…",
+            cluster=cluster,
+        )
     if not kind:
         yield
         return
@@ -78,8 +82,12 @@ def _one_part(options: str) -> Iterator[None]:
     number = os.environ.get(INDEX, "")
     if asked is None or not number.isdecimal() or int(number) >= int(asked[1]):
         raise BadInput(
-            f"--cluster part:{options} with {INDEX}={number!r}: should be part:of=PARTS,cores=CORES, and the index a "
-            "number below PARTS"
+            "cluster.bad-part",
+            "--cluster part:{options} with {index}={number!r}: should be part:of=PARTS,cores=CORES, and the index a "
+            "number below PARTS",
+            options=options,
+            index=INDEX,
+            number=number,
         )
     try:
         with made_by(Part(int(number), int(asked[1]), int(asked[2]))):

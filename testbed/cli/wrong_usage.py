@@ -11,6 +11,7 @@ from typer._click import exceptions
 
 from testbed.cli.examples import EXAMPLES
 from testbed.errors import BadInput
+from testbed.message import Message
 
 UsageError = exceptions.UsageError
 NoArguments = exceptions.NoArgsIsHelpError
@@ -19,7 +20,7 @@ NoArguments = exceptions.NoArgsIsHelpError
 def told(error: exceptions.UsageError, arguments: Sequence[str]) -> BadInput:
     """As :class:`BadInput`; ``arguments`` are those of the command line, its verb first if it has one."""
     verb = " ".join(error.ctx.command_path.split()[1:]) if error.ctx else arguments[0]
-    return BadInput(_message(error, verb, arguments).removeprefix(": "), _hint(error, verb))
+    return BadInput.of(_message(error, verb, arguments), _hint(error, verb))
 
 
 def _hint(error: exceptions.UsageError, verb: str) -> str:
@@ -30,23 +31,35 @@ def _hint(error: exceptions.UsageError, verb: str) -> str:
     return more
 
 
-def _message(error: exceptions.UsageError, verb: str, arguments: Sequence[str]) -> str:
+def _message(error: exceptions.UsageError, verb: str, arguments: Sequence[str]) -> Message:
     match error:
         case exceptions.MissingParameter():
-            return f"{verb}: {_name(error.param)} is missing"
+            return Message("usage.missing", "{parameter} is missing", parameter=_name(error.param)).at(verb)
         case exceptions.NoSuchOption():
-            return f"{verb}: there is no option {error.option_name}{_guess(error.option_name, error.possibilities)}"
+            option, guess = error.option_name, _guess(error.option_name, error.possibilities)
+            return Message("usage.no-such-option", "there is no option {option}{guess}", option=option, guess=guess).at(
+                verb
+            )
         case exceptions.BadOptionUsage():
             takes = "takes a value" if "requires" in error.message else "takes no value"
-            return f"{arguments[0]}: {error.option_name} {takes}"
+            return Message("usage.option-value", "{option} {takes}", option=error.option_name, takes=takes).at(
+                arguments[0]
+            )
         case exceptions.BadParameter() if error.param is not None:
             value = _value(error.param, arguments) or _in_quotes(error.message)
-            return f"{_name(error.param)}{value}: {_should_be(error.param, value, error.message)}"
+            return Message(
+                "usage.bad-value",
+                "{parameter}{value}: {should_be}",
+                parameter=_name(error.param),
+                value=value,
+                should_be=_should_be(error.param, value, error.message),
+            )
     if "No such command" in error.message:
-        return f"{verb}: {error.message.removeprefix('No such command ').replace('. Did', ' is no verb of it; did')}"
+        said = error.message.removeprefix("No such command ").replace(". Did", " is no verb of it; did")
+        return Message("usage.no-such-command", "{error}", error=said).at(verb)
     if extra := _in_brackets(error.message):
-        return f"{verb}: {extra!r} is one too many"
-    return f"{verb}: {error.message.rstrip('.')}"
+        return Message("usage.one-too-many", "{extra!r} is one too many", extra=extra).at(verb)
+    return Message("usage.wrong", "{error}", error=error.message.rstrip(".")).at(verb)
 
 
 def _name(parameter: Any) -> str:

@@ -77,8 +77,13 @@ class Connection:
             except AWAY as error:
                 if time.monotonic() - begun_s > AWAY_S:
                     raise CannotRun(
-                        f"the scheduler {self.cluster.scheduler} has not answered for {AWAY_S:.0f} s: {error}",
-                        self.site.hint,
+                        "cluster.scheduler-silent",
+                        "the scheduler {scheduler} has not answered for {away_s:.0f} s: {error}",
+                        "{hint}",
+                        scheduler=self.cluster.scheduler,
+                        away_s=AWAY_S,
+                        error=error,
+                        hint=self.site.hint,
                     ) from error
                 if not told:
                     progress.say(f"  the scheduler {self.cluster.scheduler} does not answer; waiting for it")

@@ -15,6 +15,7 @@ from testbed.cluster.model import Can, Cluster, Host, Ssh
 from testbed.doctor import guest_kernel, make_ready
 from testbed.doctor.provisioning import LOG, Played, play
 from testbed.errors import CannotRun
+from testbed.message import Lines
 from testbed.runner.progress import Progress
 
 PORT = 8786
@@ -84,14 +85,20 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     off = _off(played)
     changed = sum(recap.changed for recap in played.hosts.values())
     if off and not go_on:
-        raise CannotRun(_told(off), f"--keep-going makes the cluster without them. Log: {LOG}")
+        raise CannotRun(
+            "cluster.hosts-failed",
+            "{hosts}",
+            "--keep-going makes the cluster without them. Log: {log}",
+            hosts=_told(off),
+            log=LOG,
+        )
     if played.code and not off:
-        raise CannotRun("\n".join(played.errors) or f"ansible-playbook ended with {played.code}", f"Log: {LOG}")
+        raise _failed(played)
     if check:
         return Deployed(None, changed, off)
     hosts = [json.loads((told / f"{name}.json").read_text()) for name in inventory.hosts if name not in off]
     if not hosts:
-        raise CannotRun(_told(off), f"No host is left. Log: {LOG}")
+        raise CannotRun("cluster.no-host-left", "{hosts}", "No host is left. Log: {log}", hosts=_told(off), log=LOG)
     cluster = _cluster(commit, own, hosts)
     model.write(cluster)
     return Deployed(cluster, changed, off)
@@ -110,7 +117,9 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     inventory, authority = own / INVENTORY, own / "tls" / "ca.crt"
     if not inventory.exists():
         model.read()  # which says that there is none
-        raise CannotRun(f"{inventory} does not exist, so the hosts are not known")
+        raise CannotRun(
+            "cluster.no-inventory", "{inventory} does not exist, so the hosts are not known", inventory=inventory
+        )
     variables = {
         "commit": (own / COMMIT).read_text(),
         "authority": here.sha256(authority) if authority.exists() else "",
@@ -118,11 +127,14 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     played = _play("cluster-down.yml", inventory, variables, progress, [])
     if (off := _off(played)) and not go_on:
         raise CannotRun(
-            _told(off),
-            f"They still have what `cluster up` put there: try again, or give them up with --keep-going. Log: {LOG}",
+            "cluster.hosts-not-cleaned",
+            "{hosts}",
+            "They still have what `cluster up` put there: try again, or give them up with --keep-going. Log: {log}",
+            hosts=_told(off),
+            log=LOG,
         )
     if not played.hosts:
-        raise CannotRun("\n".join(played.errors) or f"ansible-playbook ended with {played.code}", f"Log: {LOG}")
+        raise _failed(played)
     shutil.rmtree(own)
     return sum(recap.changed for recap in played.hosts.values())
 
@@ -150,8 +162,14 @@ def _off(played: Played) -> dict[str, str]:
     return off
 
 
-def _told(off: dict[str, str]) -> str:
-    return "\n".join(f"{name}: {reason}" for name, reason in off.items())
+def _told(off: dict[str, str]) -> Lines:
+    return Lines(f"{name}: {reason}" for name, reason in off.items())
+
+
+def _failed(played: Played) -> CannotRun:
+    """The playbook failed, and on no host."""
+    said = Lines(played.errors) or f"ansible-playbook ended with {played.code}"
+    return CannotRun("cluster.playbook-failed", "{said}", "Log: {log}", said=said, log=LOG)
 
 
 def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) -> None:
@@ -162,7 +180,12 @@ def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) ->
     gone = sorted(hosts - set(inventory.hosts))
     if there != commit or gone:
         what = f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}"
-        raise CannotRun(f"there is a cluster {what} already", "Take it down first: ./run.sh cluster down")
+        raise CannotRun(
+            "cluster.exists",
+            "there is a cluster {what} already",
+            "Take it down first: ./run.sh cluster down",
+            what=what,
+        )
 
 
 def _cluster(commit: str, own: Path, hosts: list[dict[str, Any]]) -> Cluster:

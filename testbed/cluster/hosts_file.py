@@ -65,7 +65,12 @@ def read(folder: Path) -> Hosts:
             first = error.errors()[0]
             why = f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['input']!r:.60}: {first['msg']}"
         raise BadInput(
-            f"{file}: {why}", f"It is what {NAME} of a cluster's study is not: damaged, or another."
+            "cluster.bad-hosts-file",
+            "{file}: {why}",
+            "It is what {name} of a cluster's study is not: damaged, or another.",
+            file=file,
+            why=why,
+            name=NAME,
         ) from error
 
 

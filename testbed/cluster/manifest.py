@@ -116,6 +116,14 @@ def how_to(sweep: str, options: Sequence[str], commit: str) -> str:
 
 def _check(asked: Asked) -> None:
     if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", asked.claim):
-        raise BadInput(f"--claim: {asked.claim!r} should be a claim's name: small letters, digits, '-' and '.'")
+        raise BadInput(
+            "cluster.bad-claim-name",
+            "--claim: {claim!r} should be a claim's name: small letters, digits, '-' and '.'",
+            claim=asked.claim,
+        )
     if not re.fullmatch(r"[1-9][0-9]*([kMGT]i?)?", asked.memory):
-        raise BadInput(f"--memory: {asked.memory!r} should be an amount of memory, as 512Mi or 2Gi")
+        raise BadInput(
+            "cluster.bad-memory",
+            "--memory: {memory!r} should be an amount of memory, as 512Mi or 2Gi",
+            memory=asked.memory,
+        )

@@ -86,14 +86,24 @@ def read() -> Cluster:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise CannotRun(
-            f"there is no cluster: {path} does not exist", "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)"
+            "cluster.none",
+            "there is no cluster: {path} does not exist",
+            "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)",
+            path=path,
         ) from None
     try:
         return Cluster.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "the document"
-        raise BadInput(f"{path}: {key}: {first['input']!r:.80} is not right: {first['msg']}") from error
+        raise BadInput(
+            "cluster.bad-state",
+            "{path}: {key}: {value!r:.80} is not right: {error}",
+            path=path,
+            key=key,
+            value=first["input"],
+            error=first["msg"],
+        ) from error
 
 
 def write(cluster: Cluster) -> None:

@@ -55,7 +55,12 @@ def commit() -> str:
     """The checkout's, by its full name; raises :class:`CannotRun` where files of it are changed."""
     if changed := _git("status", "--porcelain", "--untracked-files=no"):
         names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
-        raise CannotRun(f"the checkout has uncommitted changes ({names}), and hosts get a commit", "Commit them.")
+        raise CannotRun(
+            "cluster.uncommitted-changes",
+            "the checkout has uncommitted changes ({names}), and hosts get a commit",
+            "Commit them.",
+            names=names,
+        )
     return _git("rev-parse", "HEAD")
 
 
@@ -76,7 +81,11 @@ def _fetch(archive: Path) -> None:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched), *options, *locks]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise CannotRun(f"the packages could not be fetched: {done.stderr.strip()[-300:]}")
+            raise CannotRun(
+                "cluster.packages-not-fetched",
+                "the packages could not be fetched: {stderr}",
+                stderr=done.stderr.strip()[-300:],
+            )
         with tarfile.open(packed, "w") as opened:
             opened.add(fetched, arcname="wheels")
         packed.rename(archive)
@@ -87,5 +96,11 @@ def _git(*arguments: str) -> str:
     done = git(*arguments)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
-        raise CannotRun(f"git {arguments[0]}: {said}", "A cluster is made from a clone with Git.")
+        raise CannotRun(
+            "cluster.git-failed",
+            "git {verb}: {said}",
+            "A cluster is made from a clone with Git.",
+            verb=arguments[0],
+            said=said,
+        )
     return done.stdout.decode().strip()

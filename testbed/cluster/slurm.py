@@ -58,10 +58,20 @@ def asked_for(text: str) -> Asked:
     for part in text.split(",") if text else ():
         name, equals, value = part.partition("=")
         if name not in known or not equals or not value:
-            raise BadInput(f"--cluster slurm: {part!r} should be KEY=VALUE, with {', '.join(sorted(known))} as keys")
+            raise BadInput(
+                "slurm.bad-option",
+                "--cluster slurm: {part!r} should be KEY=VALUE, with {keys} as keys",
+                part=part,
+                keys=", ".join(sorted(known)),
+            )
         if name in ("jobs", "cores"):
             if not value.isdecimal() or not 1 <= int(value) <= 4096:
-                raise BadInput(f"--cluster slurm: {name}: {value!r} should be a number from 1 to 4096")
+                raise BadInput(
+                    "slurm.bad-number",
+                    "--cluster slurm: {name}: {value!r} should be a number from 1 to 4096",
+                    name=name,
+                    value=value,
+                )
             found[name] = int(value)
         else:
             found[name] = value
@@ -89,8 +99,10 @@ def on_slurm(asked: Asked) -> Iterator[OnCluster]:
     """
     if missing := [program for program in ("sbatch", "squeue", "scancel") if shutil.which(program) is None]:
         raise CannotRun(
-            f"--cluster slurm: {', '.join(missing)}: not here",
+            "slurm.not-here",
+            "--cluster slurm: {missing}: not here",
             "Give the command where jobs are submitted: on a login node of a site with Slurm.",
+            missing=", ".join(missing),
         )
     settings.apply()
     build_programs()
@@ -179,7 +191,12 @@ def _refuse_where_slurm_does(script: str, folder: Path) -> None:
     file.write_text(script)
     done = subprocess.run(["sbatch", "--test-only", str(file)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CannotRun(f"Slurm refuses the job: {done.stderr.strip()[-300:]}", "sinfo shows what there is.")
+        raise CannotRun(
+            "slurm.job-refused",
+            "Slurm refuses the job: {stderr}",
+            "sinfo shows what there is.",
+            stderr=done.stderr.strip()[-300:],
+        )
 
 
 def _queued(jobs: SLURMCluster) -> bool:

@@ -43,7 +43,13 @@ class Waiting(Generic[Key]):
         on.append(worker)
         if len(on) >= ALLOWED_FAILURES:
             raise RunFailed(
-                f"{self.name(key)}: tried {len(on)} times, on {', '.join(on)}; {why}", "What is finished is kept."
+                "cluster.gave-up",
+                "{name}: tried {times} times, on {hosts}; {why}",
+                "What is finished is kept.",
+                name=self.name(key),
+                times=len(on),
+                hosts=", ".join(on),
+                why=why,
             )
 
     def took(self, seconds: float) -> None:

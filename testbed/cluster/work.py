@@ -112,11 +112,11 @@ def _end(processes: Sequence[ForkServerProcess]) -> None:
 
 def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
     if submitter in HERE.ended:
-        return Failed(RunFailed("the submitter has gone"), "", of_the_host=False)
+        return Failed(RunFailed("cluster.submitter-gone", "the submitter has gone"), "", of_the_host=False)
     try:
         return _answer(do, given, submitter)
     except OSError as error:  # no room, no more processes, or one that ended while it spoke
-        return Failed(RunFailed(f"{error}"), traceback.format_exc(), of_the_host=True)
+        return Failed(RunFailed("cluster.job-failed", "{error}", error=error), traceback.format_exc(), of_the_host=True)
 
 
 def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
@@ -134,8 +134,10 @@ def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) ->
             answer: Answer = ours.recv()
         except EOFError:
             process.join()
-            why = f"its process ended ({process.exitcode}) without a message"
-            answer = Failed(RunFailed(why), "", of_the_host=True)
+            silent = RunFailed(
+                "cluster.job-silent", "its process ended ({exitcode}) without a message", exitcode=process.exitcode
+            )
+            answer = Failed(silent, "", of_the_host=True)
         process.join()
         return answer
     finally:
@@ -172,7 +174,11 @@ def _end_with_the_worker(pipe: Connection) -> None:
 def _failed(error: BaseException) -> Failed:
     of_the_host = isinstance(error, CannotRun) or bool(of_the_machine(error)) or not isinstance(error, Exception)
     trace = traceback.format_exc()
-    told = error if isinstance(error, Exception) and _is_picklable(error) else RunFailed(f"{error!r}")
+    told = (
+        error
+        if isinstance(error, Exception) and _is_picklable(error)
+        else RunFailed("cluster.job-broke", "{error!r}", error=error)
+    )
     return Failed(told, trace, of_the_host)
 
 

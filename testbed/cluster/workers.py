@@ -83,13 +83,22 @@ class Workers:
             return
         if self.there:
             told = "\n".join(f"{name}: {why}" for name, why in sorted(self.refused.items()))
-            raise CannotRun(f"no host of the cluster is fit for this study\n{told}", "./run.sh cluster up INVENTORY")
+            raise CannotRun(
+                "cluster.no-fit-host",
+                "no host of the cluster is fit for this study\n{told}",
+                "./run.sh cluster up INVENTORY",
+                told=told,
+            )
         if self.alone_s == float("-inf"):
             self.alone_s = time.monotonic()
             self.progress.say("  no worker is connected; waiting")
         if time.monotonic() - self.alone_s > self.site.patience_s:
             if not self.site.coming():
                 raise CannotRun(
-                    f"no worker of the cluster has connected for {self.site.patience_s:.0f} s", self.site.hint
+                    "cluster.no-worker",
+                    "no worker of the cluster has connected for {patience_s:.0f} s",
+                    "{hint}",
+                    patience_s=self.site.patience_s,
+                    hint=self.site.hint,
                 )
             self.alone_s = time.monotonic()

@@ -90,7 +90,9 @@ def recorded(name: str, places: Sequence[str]) -> Group:
         folders = [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
         found = [run for folder in folders if folder.is_dir() for run in _runs_in(folder)]
         if not found:
-            raise BadInput(f"{place}: there is no result folder of a run or table there")
+            raise BadInput(
+                "compare.no-result", "{place}: there is no result folder of a run or table there", place=place
+            )
         group.runs += found
         tables = [folder for folder in folders if (folder / "matrix.json").is_file()]
         group.missing += sum(_missing(folder.resolve()) for folder in tables)
@@ -147,17 +149,24 @@ def variant(text: str, scenario: str) -> Variant:
     name, _, rest = text.partition(":")
     if not name or "=" in name:
         raise BadInput(
-            f"{text!r}: neither a result folder nor NAME:KEY=VALUE",
+            "compare.not-a-group",
+            "{text!r}: neither a result folder nor NAME:KEY=VALUE",
             "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate",
+            text=text,
         )
     # A comma that no key follows belongs to the value before it.
     parts = [part for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", rest) if part]
     for part in parts:
         if "=" not in part:
-            raise BadInput(f"{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate")
+            raise BadInput(
+                "compare.not-a-setting",
+                "{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate",
+                text=text,
+                part=part,
+            )
     commits = [part.partition("=")[2] for part in parts if part.startswith("commit=")]
     if len(commits) > 1:
-        raise BadInput(f"{text!r}: one commit at most")
+        raise BadInput("compare.several-commits", "{text!r}: one commit at most", text=text)
     assignments = tuple(part for part in parts if not part.startswith("commit="))
     return Variant(name if scenario else text, scenario or name, assignments, commits[0] if commits else None)
 
@@ -166,7 +175,11 @@ def named_places(text: str) -> tuple[str, list[str]]:
     """``NAME=PLACE,PLACE`` of ``--group``; BadInput where it is none."""
     name, equals, places = text.partition("=")
     if not equals or not name or not places:
-        raise BadInput(f"--group {text}: should be NAME=FOLDER,FOLDER, e.g. old=results/startup/latest")
+        raise BadInput(
+            "compare.bad-group",
+            "--group {text}: should be NAME=FOLDER,FOLDER, e.g. old=results/startup/latest",
+            text=text,
+        )
     return name, [place for place in places.split(",") if place]
 
 

@@ -84,7 +84,14 @@ def compare_all(
             cells[name].append(Cell((loaded[name].scenario.name, engine.name), loaded[name], choices, programs))
             if why := study.why_unsupported(cells[name][-1]):
                 if strict:
-                    raise CannotRun(f"{name}: {why}", f"Leave out {engine.name}.")
+                    raise CannotRun(
+                        "compare.engine-does-not-carry",
+                        "{name}: {why}",
+                        "Leave out {engine}.",
+                        name=name,
+                        why=why,
+                        engine=engine.name,
+                    )
                 refused[name] = why
         if len(refused) == len(loaded):
             break
@@ -211,4 +218,9 @@ def _same_question(
     settings = [{s for s in of if not s.startswith(OF_THE_MACHINE)} for of in (document["overrides"], overrides)]
     if name != wanted or document["quick"] != asked.quick or settings[0] != settings[1]:
         told = f"{name}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings[0]))}".strip()
-        raise BadInput(f"--results: {folder} is of {told}: give the same scenario and options")
+        raise BadInput(
+            "compare.results-of-another",
+            "--results: {folder} is of {told}: give the same scenario and options",
+            folder=folder,
+            told=told,
+        )

@@ -38,9 +38,18 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
     columns = {contender.name: contender for contender in tables.contenders(loaded.table, list(policies))}
     row, column = place
     if row not in rows or column not in columns:
-        raise BadInput(f"{name}: {table} has rows {', '.join(rows)} and columns {', '.join(columns)}")
+        raise BadInput(
+            "compare.no-such-cell",
+            "{name}: {table} has rows {rows} and columns {columns}",
+            name=name,
+            table=table,
+            rows=", ".join(rows),
+            columns=", ".join(columns),
+        )
     if columns[column].column.carrier:
-        raise BadInput(f"{name}: a column with its own carrier is not a scenario")
+        raise BadInput(
+            "compare.column-not-a-scenario", "{name}: a column with its own carrier is not a scenario", name=name
+        )
     return tables.scenario_of(loaded, rows[row], columns[column])
 
 
@@ -59,7 +68,14 @@ class Repeats(Runs[Made]):
         """The SHA-256 of its data; raises RunFailed of a run that broke down."""
         verdict = read_verdict(run)
         if verdict.broken:
-            raise RunFailed(f"{self.name(key)}: {verdict.broken}", f"Data and logs so far: {run}")
+            raise RunFailed(
+                "run.broke-down",
+                "{name}: {broken}",
+                "Data and logs so far: {run}",
+                name=self.name(key),
+                broken=verdict.broken,
+                run=run,
+            )
         exact = bool(read_json(run / "provenance.json").get("engine", {}).get("repeatable"))
         return Made(digests(run), exact, verdict.verdict)
 
@@ -76,7 +92,9 @@ def repeat(
     progress, engine = Progress(), engines.named(ENGINE)
     programs = ready(engine, options, progress, "repeatable")
     if not engine.exact():
-        raise CannotRun("the guest kernel with virtual time is not built", "./run.sh doctor --build builds it.")
+        raise CannotRun(
+            "vkernel.not-built", "the guest kernel with virtual time is not built", "./run.sh doctor --build builds it."
+        )
     cells: dict[str, list[Cell]] = {}
     for name, loaded in scenarios.items():
         first = Cell((name.replace("/", "-"), "1"), loaded, engine.choices(options), programs)

@@ -71,7 +71,7 @@ def versions(variants: Sequence[Variant], asked: Asked, progress: Progress) -> l
         try:
             engine.refuse(version.cell(0).plan())
         except BadInput as error:
-            raise BadInput(f"{variant.name}: {error.message}", error.hint) from error
+            raise error.at(variant.name) from error
         found.append(version)
     return found
 

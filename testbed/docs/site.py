@@ -31,7 +31,11 @@ def build(into: Path = BUILT) -> Path:
     )
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.startswith(("WARNING", "ERROR", "  - "))]
-        raise RunFailed("the site can't be built: " + ("\n".join(said) or done.stderr.strip()[-2000:]))
+        raise RunFailed(
+            "docs.site-not-built",
+            "the site can't be built: {said}",
+            said="\n".join(said) or done.stderr.strip()[-2000:],
+        )
     return into / "index.html"
 
 

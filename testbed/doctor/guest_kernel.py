@@ -56,8 +56,10 @@ def chosen() -> Kernel:
     if stock():
         return stock_kernel()
     raise CannotRun(
+        "vkernel.none",
         "there is no guest kernel: the one with virtual time is not built, and user-mode-linux is not installed",
-        why_not_buildable() or "./run.sh doctor --build builds it.",
+        "{hint}",
+        hint=why_not_buildable() or "./run.sh doctor --build builds it.",
     )
 
 
@@ -66,7 +68,9 @@ def built() -> Path | None:
     checkout's recipe; or None."""
     if named := os.environ.get("NCP_TESTBED_VKERNEL"):
         if not os.access(named, os.X_OK):
-            raise BadInput(f"NCP_TESTBED_VKERNEL={named}: should be a kernel, an executable file")
+            raise BadInput(
+                "vkernel.not-a-kernel", "NCP_TESTBED_VKERNEL={path}: should be a kernel, an executable file", path=named
+            )
         return Path(named).resolve()
     digest = recipe_digest()
     for cache_folder in (own_cache(), SHARED_CACHE):

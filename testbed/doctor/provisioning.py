@@ -20,6 +20,7 @@ from testbed import paths
 from testbed.doctor.check import TAGS_WITHOUT_ROOT, Need, missing, needs
 from testbed.doctor.finding import Finding
 from testbed.errors import CannotRun
+from testbed.message import Lines
 
 PLAYBOOKS = paths.CHECKOUT / "playbooks"
 LOG = paths.CHECKOUT / ".build" / "setup.log"
@@ -49,11 +50,6 @@ class Progress(Protocol):
 class SetupFailed(CannotRun):
     """A task of the playbook failed: names the task, its message and the log."""
 
-    def __init__(self, task: str, reason: str) -> None:
-        self.task = task
-        self.reason = reason
-        super().__init__(f'set-up failed at "{task}": {reason}', f"full log: {LOG}")
-
 
 def make_ready(progress: Progress, wanted: str | frozenset[Need]) -> None:
     """Return when this machine has what is wanted, or all that a verb of that name needs, installing what a playbook
@@ -71,13 +67,19 @@ def make_ready(progress: Progress, wanted: str | frozenset[Need]) -> None:
         return
     tags = {finding.tag for finding in lacking if finding.tag is not None}
     if not installable(lacking) or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
-        raise CannotRun(_told("this machine can't run it", lacking))
+        raise CannotRun("setup.machine-lacks", "this machine can't run it:\n{findings}", findings=_told(lacking))
     progress.say("\n".join(("Setting up what is missing:", *(f"  {f.name}: {f.detail}" for f in lacking))))
     setup(progress, tags)
     importlib.invalidate_caches()  # Mininet may have just appeared
     still = missing(needed)
     if still:
-        raise CannotRun(_told("still missing after set-up", still), f"full log: {LOG}")
+        raise CannotRun(
+            "setup.still-missing",
+            "still missing after set-up:\n{findings}",
+            "full log: {log}",
+            findings=_told(still),
+            log=LOG,
+        )
 
 
 def installable(lacking: Iterable[Finding]) -> bool:
@@ -104,7 +106,14 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
     played = play(progress, playbook, ["--tags", ",".join(chosen)] if chosen else [])
     if played.code != 0:
         ended = f"ansible-playbook ended with {played.code} (time limit: {TIME_LIMIT_S} s)"
-        raise SetupFailed(played.task, played.errors[-1] if played.errors else ended)
+        raise SetupFailed(
+            "setup.task-failed",
+            'set-up failed at "{task}": {reason}',
+            "full log: {log}",
+            task=played.task,
+            reason=played.errors[-1] if played.errors else ended,
+            log=LOG,
+        )
 
 
 @dataclass(frozen=True)
@@ -243,6 +252,5 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def _told(headline: str, findings: Iterable[Finding]) -> str:
-    lines = (f"  {f.name}: {f.detail} (for: {f.why})" + (f" → {f.fix}" if f.fix else "") for f in findings)
-    return "\n".join((f"{headline}:", *lines))
+def _told(findings: Iterable[Finding]) -> Lines:
+    return Lines(f"  {f.name}: {f.detail} (for: {f.why})" + (f" → {f.fix}" if f.fix else "") for f in findings)

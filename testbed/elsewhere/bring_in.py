@@ -34,8 +34,9 @@ def bring_in(file: Path, class_name: str | None, folder: Path) -> tuple[str, str
     links = [FoundLink(link.name, nodes[link.a], nodes[link.b], link.does) for link in network.links]
     _name(links)
     if not links:
+        left_out = "Left out: " + "; ".join(lost) if lost else ""
         raise BadInput(
-            f"{file}: there is no link between two nodes", *(["Left out: " + "; ".join(lost)] if lost else [])
+            "import.no-link", "{file}: there is no link between two nodes", "{left_out}", file=file, left_out=left_out
         )
     sender, receiver = _ends(links)
     ways = _paths(links, sender, receiver)
@@ -62,8 +63,10 @@ def _network(file: Path, class_name: str | None) -> Network:
     if "links" in document and "checks" not in document:
         return from_netlab(document, name)
     raise BadInput(
-        f"{file}: neither containerlab's (topology: with nodes and links) nor netlab's (nodes and links)",
+        "import.unknown-format",
+        "{file}: neither containerlab's (topology: with nodes and links) nor netlab's (nodes and links)",
         "./run.sh import also takes a Python file with a Mininet Topo.",
+        file=file,
     )
 
 

@@ -15,6 +15,7 @@ from testbed.doctor import Need, make_ready
 from testbed.errors import CannotRun
 from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
+from testbed.message import Lines
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
 from testbed.plan.model import Plan, Traces
@@ -125,12 +126,21 @@ class Engine(ABC):
     def refuse_user(self, command: str) -> None:
         """Raise :class:`CannotRun` where this user may not make such runs; ``command`` is what was asked for."""
         if not self.for_this_user():
-            raise CannotRun("running needs root, for network namespaces", f"Try: sudo ./run.sh {command}")
+            raise CannotRun(
+                "run.needs-root",
+                "running needs root, for network namespaces",
+                "Try: sudo ./run.sh {command}",
+                command=command,
+            )
 
     def refuse_options(self, options: Options) -> None:
         """Raise :class:`CannotRun` for options that ask for what it has not."""
         if options.machines is not None:
-            raise CannotRun(f"--hosts: --engine {self.name} has no packets that could go to another machine")
+            raise CannotRun(
+                "engine.has-no-packets",
+                "--hosts: --engine {engine} has no packets that could go to another machine",
+                engine=self.name,
+            )
 
     @abstractmethod
     def choices(self, options: Options) -> Choices:
@@ -190,9 +200,9 @@ class Engine(ABC):
     def refuse(self, plan: Plan) -> None:
         """Raise :class:`CannotRun` with all that it refuses, and for what is not built yet."""
         if missing := not_built(plan):
-            raise CannotRun(missing)
+            raise CannotRun("engine.not-built", "{missing}", missing=missing)
         if refused := self.refuses(plan):
-            raise CannotRun("\n".join(refused), self.instead())
+            raise CannotRun("engine.refuses", "{reasons}", "{instead}", reasons=Lines(refused), instead=self.instead())
 
     def instead(self) -> str:
         """What to do about a plan that it refuses."""

@@ -18,7 +18,7 @@ from typing import Any
 from testbed import paths
 from testbed.checks.result import Trust, Verdict
 from testbed.engines.virtual_database import Database
-from testbed.errors import CannotRun, TestbedError, Unsupported
+from testbed.errors import CannotRun
 from testbed.plan.model import Plan
 from testbed.runner import judging, provenance
 from testbed.runner.interrupts import Interrupted
@@ -88,9 +88,8 @@ class VirtualRun(ABC):
             except Interrupted:
                 raise  # it is as if it had not been begun: made again it is the same
             except Exception as error:
-                message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
                 self._write_provenance({})
-                write_broken(self.plan, self.folder, None, message, [], unsupported=isinstance(error, Unsupported))
+                write_broken(self.plan, self.folder, None, error, [])
                 raise
 
     def without_database(self, database_points: int | None) -> Verdict:
@@ -116,9 +115,11 @@ class VirtualRun(ABC):
                 held.enter_context(_locked(self.folder))
             except (BlockingIOError, FileExistsError):
                 raise CannotRun(
-                    f"{self.folder}: another process is making this very run",
-                    "Wait for it: the result is the same. "
-                    "Or give this one results of its own: NCP_TESTBED_RESULTS=FOLDER ./run.sh …",
+                    "run.made-elsewhere",
+                    "{folder}: another process is making this very run",
+                    "Wait for it: the result is the same. Or give this one results of its own: "
+                    "NCP_TESTBED_RESULTS=FOLDER ./run.sh …",
+                    folder=self.folder,
                 ) from None
             self._fill_folder()
             yield

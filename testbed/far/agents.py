@@ -56,7 +56,7 @@ class FarAgent(ContainerAgent):
         """As of a container here, looked at now and then; its result is here when it has ended."""
         if self._code is None and time.monotonic() - self._looked_s >= LOOK_S:
             if failed := self.machine.failure():
-                raise RunFailed(failed, "./run.sh clean --hosts INVENTORY removes what is left of this run there.")
+                raise RunFailed.of(failed, "./run.sh clean --hosts INVENTORY removes what is left of this run there.")
             self._code = super().exit_code()
             self._looked_s = time.monotonic()
             if self._code is not None:

@@ -24,6 +24,7 @@ from testbed.far.programs import FarProgram, files_of
 from testbed.far.refusals import too_short
 from testbed.far.spools import FollowedSpools
 from testbed.far.ways import VXLAN_BYTES, Measured, Watch
+from testbed.message import Lines, Message
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE, Way, way_between, ways_below
 from testbed.runner.agents import AgentPlace, ContainerAgent
@@ -136,7 +137,9 @@ class FarHosts:
         for of_here in (True, False):
             self._measure([way for way in self._ways.values() if (way.origin is None) == of_here])
         if short := too_short(self.plan, self.underlays):
-            raise CannotRun("\n".join(short), "Lengthen the link, or place its hosts nearer.")
+            raise CannotRun(
+                "host.link-too-short", "{links}", "Lengthen the link, or place its hosts nearer.", links=Lines(short)
+            )
         self._lay_tunnels()
 
     def _measure(self, ways: Sequence[Measured]) -> None:
@@ -186,9 +189,13 @@ class FarHosts:
             if way.carries(mtu):
                 return min(LINK_MTU_BYTES, mtu - VXLAN_BYTES)
         raise CannotRun(
-            f"{way.machine.name}: packets of {needed_bytes + VXLAN_BYTES} bytes, which frames of "
-            f"{needed_bytes + ETHERNET_BYTES} bytes take, don't get there in one piece",
+            "host.packets-too-large",
+            "{machine}: packets of {packet_bytes} bytes, which frames of {frame_bytes} bytes take, don't get there "
+            "in one piece",
             "Let the network between the machines have a larger MTU, or send smaller packets (ncp.mtu).",
+            machine=way.machine.name,
+            packet_bytes=needed_bytes + VXLAN_BYTES,
+            frame_bytes=needed_bytes + ETHERNET_BYTES,
         )
 
     def _mtu_of(self, link: Link) -> int:
@@ -385,9 +392,9 @@ class FarHosts:
         """Those that come from there, and which nobody pushes there."""
         return [path for machine in self.machines.values() for path in self._spool_files(machine, places).values()]
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """What became of a machine, or of what watches it; None while all is well."""
-        asked: list[Callable[[], str | None]] = [machine.failure for machine in self.machines.values()]
+        asked: list[Callable[[], Message | None]] = [machine.failure for machine in self.machines.values()]
         asked += [watch.failure for watch in self._watches]
         asked += [followed.failure for followed in self._following]
         return next((said for failure in asked if (said := failure())), None)
@@ -472,7 +479,9 @@ def _answer(machine: Machine, method: str, path: str, body: object = None) -> An
     try:
         return machine.ask(method, path, body)
     except OSError as error:
-        raise RunFailed(f"{machine.name} does not answer: {error}") from error
+        raise RunFailed(
+            "host.does-not-answer", "{machine} does not answer: {error}", machine=machine.name, error=error
+        ) from error
 
 
 def _stop_quietly(followed: FollowedSpools) -> None:

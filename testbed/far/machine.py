@@ -17,6 +17,7 @@ from typing import Any
 
 from testbed import build
 from testbed.errors import CannotRun, RunFailed
+from testbed.message import Message
 from testbed.runner.processes import Supervised, last_words
 
 log = logging.getLogger(__name__)
@@ -99,21 +100,41 @@ class Machine:
         deadline = time.monotonic() + CONNECT_S
         while not all(Path(here).exists() for here in ways):
             if self._ssh.process.poll() is not None:
-                raise CannotRun(f"{self.name}: SSH does not get there{last_words(self.log)}", "Try: ssh " + address)
+                raise CannotRun(
+                    "host.no-ssh",
+                    "{machine}: SSH does not get there{said}",
+                    "Try: ssh {address}",
+                    machine=self.name,
+                    said=last_words(self.log),
+                    address=address,
+                )
             if time.monotonic() > deadline:
-                raise CannotRun(f"{self.name}: no SSH connection within {CONNECT_S:g} s; see {self.log}")
+                raise CannotRun(
+                    "host.ssh-timeout",
+                    "{machine}: no SSH connection within {timeout_s:g} s; see {log}",
+                    machine=self.name,
+                    timeout_s=CONNECT_S,
+                    log=self.log,
+                )
             time.sleep(0.05)
         try:
             self.docker = docker.DockerClient(base_url=f"unix://{engine}", timeout=ANSWER_S)
             there = str(self.docker.info()["Architecture"])
         except (DockerException, OSError) as error:
             raise CannotRun(
-                f"{self.name}: no Docker engine answers at its /var/run/docker.sock ({type(error).__name__})",
+                "host.no-docker",
+                "{machine}: no Docker engine answers at its /var/run/docker.sock ({error})",
                 "Start it there, and let the SSH user be root or of the group docker.",
+                machine=self.name,
+                error=type(error).__name__,
             ) from error
         if there != platform.machine():
             raise CannotRun(
-                f"{self.name}: its processor is {there}, and programs are built for {platform.machine()} here"
+                "host.other-processor",
+                "{machine}: its processor is {there}, and programs are built for {here} here",
+                machine=self.name,
+                there=there,
+                here=platform.machine(),
             )
 
     def start_helper(self, program: Path, key: int) -> None:
@@ -135,7 +156,12 @@ class Machine:
             )
             self._helper.start()
         except APIError as error:
-            raise CannotRun(f"{self.name}: its Docker engine refuses the helper: {error.explanation}") from error
+            raise CannotRun(
+                "host.helper-refused",
+                "{machine}: its Docker engine refuses the helper: {error}",
+                machine=self.name,
+                error=error.explanation,
+            ) from error
         deadline = time.monotonic() + CONNECT_S
         while True:
             try:
@@ -147,8 +173,12 @@ class Machine:
                     said = self._helper.logs().decode(errors="replace").strip()
                     taken = "address already in use" in said
                     raise CannotRun(
-                        f"{self.name}: the helper does not run there: {said or 'it says nothing'}",
-                        "Another run has hosts there: wait for it." if taken else "",
+                        "host.helper-not-running",
+                        "{machine}: the helper does not run there: {said}",
+                        "{hint}",
+                        machine=self.name,
+                        said=said or "it says nothing",
+                        hint="Another run has hosts there: wait for it." if taken else "",
                     ) from None
                 time.sleep(0.1)
 
@@ -229,14 +259,26 @@ class Machine:
         finally:
             connection.close()
         if answer.status >= 400:
-            raise RunFailed(f"{self.name} refused {method} {path}: {said.decode(errors='replace').strip()}")
+            raise RunFailed(
+                "host.refused",
+                "{machine} refused {method} {path}: {said}",
+                machine=self.name,
+                method=method,
+                path=path,
+                said=said.decode(errors="replace").strip(),
+            )
         return said
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """How the connection ended by itself, or None while it is there."""
         if self._ssh is None or self._ssh.process.poll() is None:
             return None
-        return f"the connection to {self.name} is gone{last_words(self.log)}"
+        return Message(
+            "host.connection-gone",
+            "the connection to {machine} is gone{said}",
+            machine=self.name,
+            said=last_words(self.log),
+        )
 
     def stop(self) -> None:
         """Remove what the run made there, and end the connection; what can't be removed now is left to
@@ -289,7 +331,13 @@ def _in_folders(client: Any, helper: str, *command: str) -> bytes:
         container.start()
         ended = container.wait(timeout=ANSWER_S)["StatusCode"]
         if ended:
-            raise RunFailed(f"{command[0]} ended with {ended}: {container.logs().decode(errors='replace').strip()}")
+            raise RunFailed(
+                "container.ended",
+                "{command} ended with {ended}: {logs}",
+                command=command[0],
+                ended=ended,
+                logs=container.logs().decode(errors="replace").strip(),
+            )
         said: bytes = container.logs(stderr=False)
     finally:
         container.remove(force=True)  # one that did not start as well: its engine may have had no room
@@ -300,7 +348,13 @@ def _address_of(name: str, host: str) -> str:
     try:
         return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
     except OSError as error:
-        raise CannotRun(f"{name}: {host}: no IPv4 address is known of it ({error})") from error
+        raise CannotRun(
+            "host.no-address",
+            "{machine}: {address}: no IPv4 address is known of it ({error})",
+            machine=name,
+            address=host,
+            error=error,
+        ) from error
 
 
 def address_towards(other: str) -> str:

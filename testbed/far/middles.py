@@ -12,6 +12,7 @@ from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.far.machine import Machine
+from testbed.message import Message
 from testbed.plan.place import HERE
 from testbed.runner.agents import NO_ANSWER
 from testbed.runner.processes import last_words
@@ -39,7 +40,7 @@ class FarRelay:
     ) -> None:
         """``links``: those whose middles it is, as it is to have them; ``log`` gets what it says."""
         self.machine, self._log = machine, log
-        self._error: str | None = None
+        self._error: Message | None = None
         self._looked_s = time.monotonic()
         machine.put(_files(plan, links), [FOLDER])
         self._container: Any = machine.docker.containers.create(
@@ -71,9 +72,14 @@ class FarRelay:
                 return
             except OSError as error:
                 if failed := self.failed(at_once=True):
-                    raise RunFailed(failed) from None
+                    raise RunFailed.of(failed) from None
                 if time.monotonic() > deadline:
-                    raise RunFailed(f"the link relay on {self.machine.name} does not answer: {error}") from error
+                    raise RunFailed(
+                        "relay.does-not-answer",
+                        "the link relay on {machine} does not answer: {error}",
+                        machine=self.machine.name,
+                        error=error,
+                    ) from error
                 time.sleep(0.05)
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> Applied:
@@ -84,16 +90,26 @@ class FarRelay:
         try:
             answer = self.machine.ask("POST", f"/set?{urllib.parse.urlencode(asked)}", dict(properties), socket=SOCKET)
         except OSError as error:
-            raise RunFailed(f"the link relay on {self.machine.name} does not answer: {error}") from error
+            raise RunFailed(
+                "relay.does-not-answer",
+                "the link relay on {machine} does not answer: {error}",
+                machine=self.machine.name,
+                error=error,
+            ) from error
         applied_ns = int(answer["applied_unix_ns"]) - ahead_ns
         return Applied(applied_ns, applied_ns)
 
-    def failed(self, *, at_once: bool = False) -> str | None:
+    def failed(self, *, at_once: bool = False) -> Message | None:
         """How it ended by itself, looked at now and then, or None."""
         if self._error is None and (at_once or time.monotonic() - self._looked_s >= LOOK_S):
             self._looked_s = time.monotonic()
             if not self._runs():
-                self._error = f"the link relay on {self.machine.name} ended{self._last_words()}"
+                self._error = Message(
+                    "relay.ended-elsewhere",
+                    "the link relay on {machine} ended{said}",
+                    machine=self.machine.name,
+                    said=self._last_words(),
+                )
         return self._error
 
     def _runs(self) -> bool:
@@ -187,7 +203,7 @@ class SpreadMiddle:
         """As of one relay, and where the middles are."""
         return {"middle": self.name, "losses_seeded": True, "reason": "", "elsewhere": dict(self._where)}
 
-    def failed(self) -> str | None:
+    def failed(self) -> Message | None:
         """What happened to the first that ended by itself."""
         asked = ([self._here.failed] if self._here else []) + [relay.failed for relay in self._there.values()]
         return next((said for failed in asked if (said := failed())), None)

@@ -23,7 +23,9 @@ def files_of(name: str) -> dict[str, bytes]:
     """A program and the libraries that it is linked with, by their paths below the root."""
     path = shutil.which(name)
     if path is None:
-        raise CannotRun(f"{name} is not installed here, from where it goes to the machines")
+        raise CannotRun(
+            "program.not-installed", "{name} is not installed here, from where it goes to the machines", name=name
+        )
     said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
     return {file.lstrip("/"): Path(file).read_bytes() for file in (path, *_LIBRARY.findall(said))}
 
@@ -42,7 +44,13 @@ class FarProgram:
         try:
             machine.ask("POST", f"/program?{urllib.parse.urlencode(asked)}", [path, *command[1:]])
         except OSError as error:
-            raise RunFailed(f"{name} on {machine.name}: it does not answer: {error}") from error
+            raise RunFailed(
+                "program.does-not-answer",
+                "{program} on {machine}: it does not answer: {error}",
+                program=name,
+                machine=machine.name,
+                error=error,
+            ) from error
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """What it prints, to its end: each line with its time, on this machine's clock."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.far.machine import Machine
+from testbed.message import Message
 
 EVERY_S = 0.5
 GIVEN_UP_S = 10.0
@@ -24,7 +25,7 @@ class FollowedSpools(threading.Thread):
         self._machine, self._files = machine, files
         self._read = dict.fromkeys(files, 0)
         self._ended = threading.Event()
-        self._error: str | None = None
+        self._error: Message | None = None
         self._answered_s = time.monotonic()
 
     def run(self) -> None:
@@ -32,7 +33,7 @@ class FollowedSpools(threading.Thread):
         while not self._ended.wait(EVERY_S):
             self._look()
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """Why it could not go on, or None."""
         return self._error
 
@@ -44,7 +45,7 @@ class FollowedSpools(threading.Thread):
         while self._error is None and not self._look():
             time.sleep(EVERY_S)
         if self._error:
-            raise RunFailed(self._error)
+            raise RunFailed.of(self._error)
 
     def _look(self) -> bool:
         """Whether all was fetched that is there."""
@@ -54,10 +55,16 @@ class FollowedSpools(threading.Thread):
         except OSError as error:
             silent_s = time.monotonic() - self._answered_s
             if silent_s > GIVEN_UP_S or self._machine.failure():
-                self._error = f"{self._machine.name} has not answered for {silent_s:.0f} s: {error}"
+                self._error = Message(
+                    "host.silent",
+                    "{machine} has not answered for {silent_s:.0f} s: {error}",
+                    machine=self._machine.name,
+                    silent_s=silent_s,
+                    error=error,
+                )
             return False
         except RunFailed as error:
-            self._error = error.message
+            self._error = error.said
             return False
         self._answered_s = time.monotonic()
         return True

@@ -11,6 +11,7 @@ from testbed.errors import CannotRun
 from testbed.far import underlay
 from testbed.far.machine import ECHO_PORT, VXLAN_PORT, Machine
 from testbed.far.underlay import LEAST_SAMPLES, Sample
+from testbed.message import Message
 from testbed.plan.place import HERE, Way
 from testbed.runner.processes import Supervised
 from topologies.commands import dies_with_us
@@ -47,9 +48,17 @@ class Measured:
         if came < LEAST_SAMPLES:
             sender = f" from {self.origin.name}" if self.origin else ""
             raise CannotRun(
-                f"{self.machine.name}: {came} of {len(samples)} UDP packets{sender} to {self.machine.address} came back"
-                + (f": {said}" if said else ""),
-                f"The UDP ports {VXLAN_PORT} and {ECHO_PORT} must be open between the machines.",
+                "host.packets-lost",
+                "{machine}: {came} of {sent} UDP packets{sender} to {address} came back{said}",
+                "The UDP ports {vxlan_port} and {echo_port} must be open between the machines.",
+                machine=self.machine.name,
+                came=came,
+                sent=len(samples),
+                sender=sender,
+                address=self.machine.address,
+                said=f": {said}" if said else "",
+                vxlan_port=VXLAN_PORT,
+                echo_port=ECHO_PORT,
             )
         return samples
 
@@ -95,7 +104,7 @@ class Watch:
     process: Supervised | None
     """None: another machine does, which is told to end with all of its."""
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """How it ended by itself, or None."""
         return self.process.failure() if self.process else None
 

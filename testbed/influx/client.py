@@ -25,8 +25,8 @@ class QueryFailed(RunFailed):
 class NoAnswer(QueryFailed):
     """InfluxDB did not answer."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "./run.sh doctor tells whether it is there. A run's telemetry.lp has all its points.")
+
+_NO_ANSWER = "./run.sh doctor tells whether it is there. A run's telemetry.lp has all its points."
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,22 @@ class Client:
         try:
             answer = self._client.query(influxql, bind_params=parameters, epoch="ns", method=method)
         except requests.RequestException as error:
-            raise NoAnswer(f"InfluxDB at {self._url} does not answer: {error} (query: {influxql})") from error
+            raise NoAnswer(
+                "influx.no-answer-to-query",
+                "InfluxDB at {url} does not answer: {error} (query: {query})",
+                _NO_ANSWER,
+                url=self._url,
+                error=error,
+                query=influxql,
+            ) from error
         except (InfluxDBClientError, InfluxDBServerError) as error:
-            raise QueryFailed(f"InfluxDB at {self._url}: {error} (query: {influxql})") from error
+            raise QueryFailed(
+                "influx.query-failed",
+                "InfluxDB at {url}: {error} (query: {query})",
+                url=self._url,
+                error=error,
+                query=influxql,
+            ) from error
         raw: dict[str, Any] = answer.raw
         return raw
 
@@ -126,6 +139,14 @@ class Client:
         try:
             self._client.write(list(lines), where, 204, "line")
         except requests.RequestException as error:
-            raise NoAnswer(f"InfluxDB at {self._url} does not answer a write: {error}") from error
+            raise NoAnswer(
+                "influx.no-answer-to-write",
+                "InfluxDB at {url} does not answer a write: {error}",
+                _NO_ANSWER,
+                url=self._url,
+                error=error,
+            ) from error
         except (InfluxDBClientError, InfluxDBServerError) as error:
-            raise QueryFailed(f"InfluxDB at {self._url} refused a write: {error}") from error
+            raise QueryFailed(
+                "influx.write-refused", "InfluxDB at {url} refused a write: {error}", url=self._url, error=error
+            ) from error

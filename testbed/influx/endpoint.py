@@ -67,6 +67,6 @@ def external() -> Endpoint | None:
     except ValueError:  # a port that is not a number
         valid = False
     if not valid:
-        raise BadInput(f"NCP_TESTBED_INFLUX_URL={url}: should be like http://host:8086")
+        raise BadInput("influx.bad-url", "NCP_TESTBED_INFLUX_URL={url}: should be like http://host:8086", url=url)
     login = Login(os.environ.get("NCP_TESTBED_INFLUX_USER", ""), os.environ.get("NCP_TESTBED_INFLUX_PASSWORD", ""))
     return Endpoint(url, DATABASE, dict.fromkeys(ROLES, login))

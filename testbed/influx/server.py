@@ -40,14 +40,6 @@ class InfluxUnavailable(CannotRun):
 class PortInUse(CannotRun):
     """Something that is not the testbed's InfluxDB listens on its port."""
 
-    def __init__(self, port: int, owner: str) -> None:
-        self.port = port
-        super().__init__(
-            f"port {port} of 127.0.0.1, wanted for InfluxDB, is held by {owner}",
-            f"stop it, choose another port (NCP_TESTBED_INFLUX_PORT={port + 1}), "
-            "or use a server of your own (NCP_TESTBED_INFLUX_URL)",
-        )
-
 
 @dataclass(frozen=True)
 class Status:
@@ -174,7 +166,15 @@ def _listener(port: int) -> str | None:
 def _check_port(port: int) -> None:
     owner = _listener(port)
     if owner is not None:
-        raise PortInUse(port, owner)
+        raise PortInUse(
+            "influx.port-in-use",
+            "port {port} of 127.0.0.1, wanted for InfluxDB, is held by {owner}",
+            "stop it, choose another port (NCP_TESTBED_INFLUX_PORT={other}), "
+            "or use a server of your own (NCP_TESTBED_INFLUX_URL)",
+            port=port,
+            owner=owner,
+            other=port + 1,
+        )
 
 
 def _refuse_other_line(version: str, what: str) -> None:
@@ -182,9 +182,12 @@ def _refuse_other_line(version: str, what: str) -> None:
     retention policies, continuous queries and users are made, nor one that drops a run's series."""
     if (line := re.search(r"\bv?(\d+)\.\d+", version)) and line[1] != "1":
         raise InfluxUnavailable(
-            f"{what} is InfluxDB {line[0]}: the testbed needs the line 1.x, whose InfluxQL makes databases, retention "
-            "policies and continuous queries",
+            "influx.wrong-version",
+            "{what} is InfluxDB {version}: the testbed needs the line 1.x, whose InfluxQL makes databases, "
+            "retention policies and continuous queries",
             "install the package influxdb (1.x), or name a 1.x server of your own with NCP_TESTBED_INFLUX_URL",
+            what=what,
+            version=line[0],
         )
 
 
@@ -192,6 +195,7 @@ def _start(state: State, user: str | None) -> None:
     program = shutil.which("influxd")
     if program is None:
         raise InfluxUnavailable(
+            "influx.not-installed",
             "influxd is not installed",
             "install the package influxdb (1.x), or name a server of your own with NCP_TESTBED_INFLUX_URL",
         )
@@ -229,8 +233,13 @@ def _wait_until_it_answers(state: State, endpoint: Endpoint) -> None:
         time.sleep(0.05)
     lines = state.log.read_text(errors="replace").splitlines()
     raise InfluxUnavailable(
-        f"influxd did not answer at {endpoint.url} within {START_TIMEOUT_S:.0f} s: {(lines or ['no log'])[-1]}",
-        f"its log: {state.log}",
+        "influx.not-up",
+        "influxd did not answer at {url} within {timeout_s:.0f} s: {said}",
+        "its log: {log}",
+        url=endpoint.url,
+        timeout_s=START_TIMEOUT_S,
+        said=(lines or ["no log"])[-1],
+        log=state.log,
     )
 
 
@@ -243,8 +252,13 @@ def _make_users(state: State, endpoint: Endpoint) -> None:
         except InfluxDBClientError as error:
             if "create admin user" not in str(error):
                 raise InfluxUnavailable(
-                    f"the InfluxDB at {endpoint.url} refuses the login in {state.credentials}: {error.content}",
-                    f"if the passwords are lost, end it and remove {state.folder} (its data goes with it)",
+                    "influx.login-refused",
+                    "the InfluxDB at {url} refuses the login in {credentials}: {error}",
+                    "if the passwords are lost, end it and remove {folder} (its data goes with it)",
+                    url=endpoint.url,
+                    credentials=state.credentials,
+                    error=error.content,
+                    folder=state.folder,
                 ) from error
             client.create_user(admin.username, admin.password, admin=True)
             names = {admin.username}
@@ -271,16 +285,24 @@ def _check_login(endpoint: Endpoint, names: str) -> None:
                 client.create_database(endpoint.database)
             _furnish(client, endpoint.database, shorten=endpoint.database not in present)
     except (InfluxDBClientError, InfluxDBServerError) as error:
-        raise InfluxUnavailable(f"{endpoint.url} refuses: {error}", f"check {names}") from error
+        raise InfluxUnavailable(
+            "influx.refused", "{url} refuses: {error}", "check {names}", url=endpoint.url, error=error, names=names
+        ) from error
     except KeyError as error:  # no version
         raise InfluxUnavailable(
-            f"NCP_TESTBED_INFLUX_URL={endpoint.url} answers, but not as InfluxDB does: no header {error}",
+            "influx.not-influx",
+            "NCP_TESTBED_INFLUX_URL={url} answers, but not as InfluxDB does: no header {error}",
             "name a server of InfluxDB 1.x, or unset the variable to use the testbed's own",
+            url=endpoint.url,
+            error=error,
         ) from error
     except requests.RequestException as error:
         raise InfluxUnavailable(
-            f"NCP_TESTBED_INFLUX_URL={endpoint.url} does not answer: {error}",
+            "influx.does-not-answer",
+            "NCP_TESTBED_INFLUX_URL={url} does not answer: {error}",
             "start it, or unset the variable to use the testbed's own server",
+            url=endpoint.url,
+            error=error,
         ) from error
 
 

@@ -65,7 +65,9 @@ def port() -> int:
     """
     text = os.environ.get("NCP_TESTBED_INFLUX_PORT", "8086")
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise BadInput(f"NCP_TESTBED_INFLUX_PORT={text}: should be a port number from 1 to 65535")
+        raise BadInput(
+            "influx.bad-port", "NCP_TESTBED_INFLUX_PORT={port}: should be a port number from 1 to 65535", port=text
+        )
     return int(text)
 
 
@@ -113,8 +115,11 @@ class State:
             self.configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port))
         except OSError as error:
             raise CannotRun(
-                f"InfluxDB's state folder: {error.strerror}: {error.filename}",
+                "influx.no-state-folder",
+                "InfluxDB's state folder: {reason}: {filename}",
                 "run as root, or name a folder of your own with NCP_TESTBED_STATE",
+                reason=error.strerror,
+                filename=error.filename,
             ) from error
         user = service_user()
         if user is not None and self.data.owner() != user:

@@ -118,7 +118,7 @@ def run_cell(cell: Cell, place: Place, progress: Progress, step: Step) -> CellRe
                 agent.stop()
         lost = _end_captures(captures)
     if broken := next((said for part in place.failures if (said := part())), None):
-        raise RunFailed(broken)  # not the cell's fault: no further cell can be run
+        raise RunFailed.of(broken)  # not the cell's fault: no further cell can be run
     packets, why = _packets(place.binaries["ncp-trace"], cell, folder, lost)
     results = {end: ends[end].result() for end in ENDS}
     evidence = Evidence(session["transfer_bytes"], results, packets, failure, why)

@@ -66,7 +66,12 @@ def chosen_peers(texts: Sequence[str]) -> list[str]:
     """The peers named on the command line; raises :class:`BadInput` for one that there is not."""
     for text in texts:
         if text not in PEERS:
-            raise BadInput(f"--peer {text}: there is no such peer; peers: {', '.join(PEERS)}")
+            raise BadInput(
+                "interop.no-such-peer",
+                "--peer {peer}: there is no such peer; peers: {peers}",
+                peer=text,
+                peers=", ".join(PEERS),
+            )
     return list(dict.fromkeys(texts)) or list(PEERS)
 
 
@@ -77,8 +82,18 @@ def chosen_connections(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         ends = [first, last if dash else first]
         if not all(end.strip().isdigit() for end in ends):
-            raise BadInput(f"--connections {text}: write numbers from 1 to {MOST_CONNECTIONS}, like 1,4 or 1-4")
+            raise BadInput(
+                "interop.bad-connections",
+                "--connections {text}: write numbers from 1 to {most_connections}, like 1,4 or 1-4",
+                text=text,
+                most_connections=MOST_CONNECTIONS,
+            )
         found += range(int(ends[0]), int(ends[1]) + 1)
     if not found or min(found) < 1 or max(found) > MOST_CONNECTIONS:
-        raise BadInput(f"--connections {text}: the network has 1 to {MOST_CONNECTIONS} links")
+        raise BadInput(
+            "interop.connections-outside",
+            "--connections {text}: the network has 1 to {most_connections} links",
+            text=text,
+            most_connections=MOST_CONNECTIONS,
+        )
     return list(dict.fromkeys(found))

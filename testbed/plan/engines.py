@@ -60,7 +60,9 @@ DEFAULT = next(iter(ENGINES))
 def named(name: str) -> EngineFacts:
     """Raises :class:`BadInput` where there is no such engine."""
     if name not in ENGINES:
-        raise BadInput(f"engine {name!r}: should be {', '.join(ENGINES)}")
+        raise BadInput(
+            "engine.unknown", "engine {engine!r}: should be {engines}", engine=name, engines=", ".join(ENGINES)
+        )
     return ENGINES[name]
 
 

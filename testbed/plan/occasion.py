@@ -17,6 +17,8 @@ def occasion() -> str:
     text = os.environ.get("NCP_TESTBED_OCCASION", "manual")
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", text):
         raise BadInput(
-            f"NCP_TESTBED_OCCASION={text}: should be a word of at most 20 small letters and digits, like nightly"
+            "cli.bad-occasion",
+            "NCP_TESTBED_OCCASION={text}: should be a word of at most 20 small letters and digits, like nightly",
+            text=text,
         )
     return text

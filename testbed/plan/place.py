@@ -36,12 +36,20 @@ def placed(
     for host, machine in asked.items():
         if host not in hosts:
             raise BadInput(
-                f"{file}: place.{host}: there is no host {host!r} that sends or receives; there are {', '.join(hosts)}"
+                "place.no-such-host",
+                "{file}: place.{host}: there is no host {host!r} that sends or receives; there are {hosts}",
+                file=file,
+                host=host,
+                hosts=", ".join(hosts),
             )
         if machine not in machines:
             raise BadInput(
-                f"{file}: place.{host}: there is no machine {machine!r} in the inventory; there are "
-                f"{', '.join(machines)}"
+                "place.no-such-machine",
+                "{file}: place.{host}: there is no machine {machine!r} in the inventory; there are {machines}",
+                file=file,
+                host=host,
+                machine=machine,
+                machines=", ".join(machines),
             )
     sends = {host: float(sum(link["rate_bps"] for link in links if host in _ends(link))) for host in hosts}
     found = dict(asked)

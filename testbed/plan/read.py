@@ -33,7 +33,7 @@ def valid(document: Any, where: str) -> Plan:
         key = _named(document, first["loc"])
         is_missing = first["type"] == "missing"
         what = "is missing" if is_missing else f"{first['input']!r:.80} is not right: {first['msg']}"
-        raise BadInput(f"{where}: {key}: {what}") from error
+        raise BadInput("plan.bad-value", "{where}: {key}: {error}", where=where, key=key, error=what) from error
     plan: Plan = document
     return plan
 

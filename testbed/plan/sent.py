@@ -60,5 +60,7 @@ def sent_by(plan: Plan) -> TrafficFacts:
 def named(name: str) -> TrafficFacts:
     """Raises :class:`BadInput` where there is no such traffic."""
     if name not in TRAFFIC:
-        raise BadInput(f"traffic {name!r}: should be {', '.join(TRAFFIC)}")
+        raise BadInput(
+            "traffic.unknown", "traffic {traffic!r}: should be {known}", traffic=name, known=", ".join(TRAFFIC)
+        )
     return TRAFFIC[name]

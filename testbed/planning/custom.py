@@ -34,7 +34,7 @@ def custom(scenario: Scenario, resolver: Resolver) -> Topology:
     try:
         layout.routes()
     except Ambiguous as error:
-        raise BadInput(f"{resolver.file}: sessions: {error}") from error
+        raise BadInput("topology.bad-session", "{file}: sessions: {error}", file=resolver.file, error=error) from error
     links = resolver.links(asked, edges)
     return Topology(layout, links, links, {}, sessions=sessions, cross_traffic=others)
 
@@ -44,12 +44,18 @@ def _read(scenario: Scenario, file: FilePath) -> Graph:
     where = f"{file}: " + ("links" if scenario.topology.kind == "graph" else "topology.class")
     for name in graph.nodes:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-            raise BadInput(f"{where}: node {name!r}: use letters, digits, - and _")
+            raise BadInput(
+                "topology.bad-node-name", "{where}: node {node!r}: use letters, digits, - and _", where=where, node=name
+            )
         if len(interface_name(name, len(graph.links))) > MOST_INTERFACE_CHARACTERS:
             most = MOST_INTERFACE_CHARACTERS - len(interface_name("", len(graph.links)))
             raise BadInput(
-                f"{where}: node {name!r}: its interfaces' names would be longer than Linux allows; use {most} "
-                "characters at most"
+                "topology.node-name-too-long",
+                "{where}: node {node!r}: its interfaces' names would be longer than Linux allows; use {most} "
+                "characters at most",
+                where=where,
+                node=name,
+                most=most,
             )
     return graph
 
@@ -66,7 +72,11 @@ def _of_mininet(scenario: Scenario, scenario_file: FilePath) -> Graph:
         from topologies.custom import TopoError, read_topo
     except ImportError as error:
         raise CannotRun(
-            f"{scenario_file}: topology.file: a topology of your own needs Mininet: {error}", "See ./run.sh doctor."
+            "topology.needs-mininet",
+            "{scenario_file}: topology.file: a topology of your own needs Mininet: {error}",
+            "See ./run.sh doctor.",
+            scenario_file=scenario_file,
+            error=error,
         ) from error
     asked = scenario.topology
     assert asked.file is not None
@@ -74,7 +84,13 @@ def _of_mininet(scenario: Scenario, scenario_file: FilePath) -> Graph:
     try:
         return read_topo(scenario_file.parent / asked.file, asked.class_name, asked.options)
     except TopoError as error:
-        raise BadInput(f"{scenario_file}: topology.{error.field}: {error}") from error
+        raise BadInput(
+            "topology.program-failed",
+            "{scenario_file}: topology.{field}: {error}",
+            scenario_file=scenario_file,
+            field=error.field,
+            error=error,
+        ) from error
 
 
 def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, ...]:
@@ -84,26 +100,51 @@ def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, .
     where = f"{file}: links"
     if names and len(names) != len(graph.links):
         raise BadInput(
-            f"{file}: topology.class: {len(names)} of {len(graph.links)} links have a name (key=…); give all of "
-            f"them one, or none: {shown}"
+            "topology.some-links-named",
+            "{file}: topology.class: {named} of {links} links have a name (key=…); give all of them one, or none: "
+            "{shown}",
+            file=file,
+            named=len(names),
+            links=len(graph.links),
+            shown=shown,
         )
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(f"{file}: topology.class: two links are named {twice!r} (key=…); each needs a name of its own")
+        raise BadInput(
+            "topology.link-name-twice",
+            "{file}: topology.class: two links are named {link!r} (key=…); each needs a name of its own",
+            file=file,
+            link=twice,
+        )
     if not names:
         if len(links) != len(graph.links):
             raise BadInput(
-                f"{where}: {len(links)} links for the {len(graph.links)} of the topology, which are matched in "
-                f"order: {shown}"
+                "topology.number-of-links",
+                "{where}: {described} links for the {links} of the topology, which are matched in order: {shown}",
+                where=where,
+                described=len(links),
+                links=len(graph.links),
+                shown=shown,
             )
         return tuple(Edge(link.name, a, b) for link, (_, a, b) in zip(links, graph.links, strict=True))
     ends = {name: (a, b) for name, a, b in graph.links}
     for link in links:
         if link.name not in ends:
-            raise BadInput(f"{where}.{link.name}: the topology has no link of that name; it has {shown}")
+            raise BadInput(
+                "topology.no-such-link",
+                "{where}.{link}: the topology has no link of that name; it has {known}",
+                where=where,
+                link=link.name,
+                known=shown,
+            )
     described = {link.name for link in links}
     if missing := [name for name in names if name not in described]:
-        raise BadInput(f"{where}: the topology's {', '.join(missing)} is not described; give it a rate and a delay")
+        raise BadInput(
+            "topology.link-not-described",
+            "{where}: the topology's {links} is not described; give it a rate and a delay",
+            where=where,
+            links=", ".join(missing),
+        )
     return tuple(Edge(link.name, *ends[link.name]) for link in links)
 
 
@@ -118,7 +159,14 @@ def _paths(
             for role in ("sender", "receiver"):
                 if getattr(entry, role) not in graph.nodes:
                     nodes = ", ".join(graph.nodes)
-                    raise BadInput(f"{where}.{role}: there is no host {getattr(entry, role)!r}; nodes: {nodes}")
+                    raise BadInput(
+                        "topology.no-such-host",
+                        "{where}.{role}: there is no host {host!r}; nodes: {nodes}",
+                        where=where,
+                        role=role,
+                        host=getattr(entry, role),
+                        nodes=nodes,
+                    )
             all_of_it.append([])
             for place, names in enumerate(entry.paths, start=1):
                 at = f"{where}.{entry.key_of_paths}" + (f".{place}" if key == "sessions" else "")
@@ -132,17 +180,44 @@ def _walk(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Edg
     at, been = sender, [sender]
     for name in names:
         if name not in edges:
-            raise BadInput(f"{where}: there is no link {name!r}; links: {', '.join(edges)}")
+            raise BadInput(
+                "topology.path-link-unknown",
+                "{where}: there is no link {link!r}; links: {links}",
+                where=where,
+                link=name,
+                links=", ".join(edges),
+            )
         edge = edges[name]
         if at not in (edge.a, edge.b):
             here = ", ".join(known.name for known in edges.values() if at in (known.a, known.b))
-            raise BadInput(f"{where}: {name} is between {edge.a} and {edge.b}, and the path is at {at}: {here}")
+            raise BadInput(
+                "topology.path-broken",
+                "{where}: {link} is between {a} and {b}, and the path is at {at}: {here}",
+                where=where,
+                link=name,
+                a=edge.a,
+                b=edge.b,
+                at=at,
+                here=here,
+            )
         at = edge.b if at == edge.a else edge.a
         if at in been:
-            raise BadInput(f"{where}: {name} leads back to {at}; a path may visit each node only once")
+            raise BadInput(
+                "topology.path-loops",
+                "{where}: {link} leads back to {at}; a path may visit each node only once",
+                where=where,
+                link=name,
+                at=at,
+            )
         been.append(at)
     if at != receiver:
-        raise BadInput(f"{where}: it ends at {at}, and the receiver is {receiver}")
+        raise BadInput(
+            "topology.path-ends-elsewhere",
+            "{where}: it ends at {at}, and the receiver is {receiver}",
+            where=where,
+            at=at,
+            receiver=receiver,
+        )
 
 
 def _layout(scenario: Scenario, graph: Graph, edges: tuple[Edge, ...], paths: list[Path]) -> Layout:
@@ -160,13 +235,21 @@ def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> 
     where = f"{file}: links.{link.name}"
     crossing = [path for path in paths if link.name in path.edges]
     if not crossing:
-        raise BadInput(f"{where}: no path crosses it; add it to one, or leave it out of the topology")
+        raise BadInput(
+            "topology.link-unused",
+            "{where}: no path crosses it; add it to one, or leave it out of the topology",
+            where=where,
+        )
     forwards = {node.name for node in layout.nodes if node.forwards}
     for path in crossing:
         if inner := [node for node in _inside(path, layout) if node not in forwards]:
             raise BadInput(
-                f"{file}: sessions: the path {', '.join(path.edges)} goes through {inner[0]}, which sends or receives "
-                "itself; only other nodes pass packets on"
+                "topology.path-through-host",
+                "{file}: sessions: the path {path} goes through {host}, which sends or receives itself; only other "
+                "nodes pass packets on",
+                file=file,
+                path=", ".join(path.edges),
+                host=inner[0],
             )
     at_senders = all(path.edges[0] == link.name for path in crossing)
     return link if at_senders else queued_in_the_middle(link, where)

@@ -50,12 +50,28 @@ def section_of(loaded: LoadedScenario) -> model.Program:
     folder = (loaded.path.parent / asked.folder).resolve()
     awaited = not folder.is_dir() and PEERS in folder.parents
     if not folder.is_dir() and not awaited:
-        raise BadInput(f"{where}: there is no folder {folder}; it is relative to the scenario's file")
+        raise BadInput(
+            "program.no-folder",
+            "{where}: there is no folder {folder}; it is relative to the scenario's file",
+            where=where,
+            folder=folder,
+        )
     if not awaited and folder.stat().st_mode & 0o5 != 0o5:
-        raise BadInput(f"{where}: the program's user can't read {folder}; try chmod o+rx {folder}")
+        raise BadInput(
+            "program.folder-not-readable",
+            "{where}: the program's user can't read {folder}; try chmod o+rx {folder}",
+            where=where,
+            folder=folder,
+        )
     first = asked.command[0]
     if not awaited and "/" in first and not (folder / first).is_file():
-        raise BadInput(f"{loaded.path}: program.command: there is no {first!r} in {folder}")
+        raise BadInput(
+            "program.no-command",
+            "{path}: program.command: there is no {command!r} in {folder}",
+            path=loaded.path,
+            command=first,
+            folder=folder,
+        )
     return {
         "name": name_of(asked),
         "command": asked.command,
@@ -156,8 +172,13 @@ def _digest(folder: Path, where: str) -> str:
         total += path.stat().st_size
         if number >= MOST_FILES or total > MOST_FOLDER_BYTES:
             raise BadInput(
-                f"{where}: {folder} has more than {MOST_FILES:,} files or {MOST_FOLDER_BYTES >> 20} MiB; give the "
-                "program a folder of its own"
+                "program.folder-too-large",
+                "{where}: {folder} has more than {most_files:,} files or {most_folder_bytes} MiB; give the program "
+                "a folder of its own",
+                where=where,
+                folder=folder,
+                most_files=MOST_FILES,
+                most_folder_bytes=MOST_FOLDER_BYTES >> 20,
             )
         mode = "x" if path.stat().st_mode & 0o100 else "-"
         found.update(f"{path.relative_to(folder)}\0{mode}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())

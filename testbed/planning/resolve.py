@@ -124,17 +124,36 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
     for link in links:
         for key in FILES:
             if (file := str(link.get(key, ""))) and (unfit := why_unfit(Path(file))):
-                raise BadInput(f"{loaded.path}: links.{link['name']}.{key.removesuffix('_file')}: {file}: {unfit}")
+                raise BadInput(
+                    "link.bad-file",
+                    "{path}: links.{link}.{field}: {file}: {error}",
+                    path=loaded.path,
+                    link=link["name"],
+                    field=key.removesuffix("_file"),
+                    file=file,
+                    error=unfit,
+                )
 
 
 def _traces(asked: Traces, plan: Plan) -> Traces:
     """With each link by its name, once, in the plan's order."""
     if asked["qlog"] and not traffic_of(plan).windows:
-        raise BadInput(f"--qlog: it records NCP's sessions, and {plan['scenario']} sends by {plan['traffic']}")
+        raise BadInput(
+            "run.qlog-without-ncp",
+            "--qlog: it records NCP's sessions, and {scenario} sends by {traffic}",
+            scenario=plan["scenario"],
+            traffic=plan["traffic"],
+        )
     names = [link["name"] for link in plan["links"]]
     for name in asked["pcap"]:
         if name not in (*names, ALL):
-            raise BadInput(f"--pcap: there is no link {name!r}; there are {', '.join(names)}, or {ALL!r} for all")
+            raise BadInput(
+                "run.pcap-no-such-link",
+                "--pcap: there is no link {link!r}; there are {links}, or {all!r} for all",
+                link=name,
+                links=", ".join(names),
+                all=ALL,
+            )
     return {"qlog": asked["qlog"], "pcap": [name for name in names if {name, ALL} & set(asked["pcap"])]}
 
 
@@ -142,8 +161,14 @@ def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
     for number, event in enumerate(loaded.scenario.timeline, start=1):
         if event.at_s > limit_s:
             raise BadInput(
-                f"{loaded.path}: timeline.{number} ({event.do}).at: {event.at_s:g} s never comes: the transfer is "
-                f"given up after {limit_s:g} s; let it transfer more, or set limits.transfer_time"
+                "timeline.after-the-end",
+                "{path}: timeline.{number} ({do}).at: {at_s:g} s never comes: the transfer is given up after "
+                "{limit_s:g} s; let it transfer more, or set limits.transfer_time",
+                path=loaded.path,
+                number=number,
+                do=event.do,
+                at_s=event.at_s,
+                limit_s=limit_s,
             )
 
 
@@ -152,8 +177,12 @@ def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> N
         for name in check.policy:
             if name not in policies:
                 raise BadInput(
-                    f"{loaded.path}: checks.{check.name}.policy: there is no policy {name!r}; "
-                    f"policies: {', '.join(sorted(policies))}"
+                    "check.no-such-policy",
+                    "{path}: checks.{check}.policy: there is no policy {policy!r}; policies: {policies}",
+                    path=loaded.path,
+                    check=check.name,
+                    policy=name,
+                    policies=", ".join(sorted(policies)),
                 )
 
 
@@ -171,8 +200,14 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], l
             for name in names:
                 if name is not None and name not in known:
                     raise BadInput(
-                        f"{loaded.path}: checks.{check.name}.{key}: there is no {kind} {name!r}; "
-                        f"there are {', '.join(known)}"
+                        "check.no-such-target",
+                        "{path}: checks.{check}.{key}: there is no {kind} {name!r}; there are {known}",
+                        path=loaded.path,
+                        check=check.name,
+                        key=key,
+                        kind=kind,
+                        name=name,
+                        known=", ".join(known),
                     )
 
 
@@ -201,7 +236,7 @@ def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> l
     try:
         return unfold(loaded.scenario.timeline, topology.named, hops=topology.hops, connections=connections)
     except NoSuchTarget as error:
-        raise BadInput(f"{loaded.path}: {error}") from error
+        raise BadInput("scenario.wrong", "{path}: {error}", path=loaded.path, error=error) from error
 
 
 def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[Link]) -> float:

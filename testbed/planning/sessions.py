@@ -67,7 +67,12 @@ def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> Po
     if name not in policies:
         override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
         raise BadInput(
-            f"{override or loaded.path}: {field}: there is no policy {name!r}; policies: {', '.join(sorted(policies))}"
+            "scenario.no-such-policy",
+            "{where}: {field}: there is no policy {policy!r}; policies: {policies}",
+            where=override or loaded.path,
+            field=field,
+            policy=name,
+            policies=", ".join(sorted(policies)),
         )
     return policies[name]
 

@@ -47,8 +47,11 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
     for link in scenario.links:
         if link.trace:
             raise BadInput(
-                f"{resolver.file}: links.{link.name}.trace: a path through a relay has one constant rate on both "
-                "of its hops; give a rate alone, or use topology: parallel"
+                "link.trace-through-relay",
+                "{file}: links.{link}.trace: a path through a relay has one constant rate on both of its hops; give "
+                "a rate alone, or use topology: parallel",
+                file=resolver.file,
+                link=link.name,
             )
     shape = relays([link.name for link in scenario.links])
     whole = resolver.links(scenario.links, parallel([link.name for link in scenario.links]).edges)
@@ -86,7 +89,11 @@ def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     bottleneck = scenario.links[0]
     where = f"{resolver.file}: links.{bottleneck.name}"
     if bottleneck.name.startswith("access-"):
-        raise BadInput(f"{where}.name: access- begins the access links' names; use another, like core")
+        raise BadInput(
+            "topology.reserved-link-name",
+            "{where}.name: access- begins the access links' names; use another, like core",
+            where=where,
+        )
     sessions = len(scenario.sessions) or 1
     shape = dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
     core = resolver.link(queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
@@ -99,8 +106,12 @@ def _access(scenario: Scenario, resolver: Resolver, core: Link, shape: Layout) -
     rate = access.rate or Rate(bps=2 * core["rate_bps"])
     if rate.to_bps(core["frame_bytes"]) < core["rate_bps"]:
         raise BadInput(
-            f"{resolver.file}: access.rate: {rate.to_bps(core['frame_bytes']) / 1e6:g} Mbit/s is below the "
-            f"bottleneck's {core['rate_bps'] / 1e6:g} Mbit/s; the bottleneck has to be the slowest link"
+            "topology.access-too-slow",
+            "{file}: access.rate: {access_mbit_per_s:g} Mbit/s is below the bottleneck's {bottleneck_mbit_per_s:g} "
+            "Mbit/s; the bottleneck has to be the slowest link",
+            file=resolver.file,
+            access_mbit_per_s=rate.to_bps(core["frame_bytes"]) / 1000000.0,
+            bottleneck_mbit_per_s=core["rate_bps"] / 1000000.0,
         )
     return [
         resolve_link(

@@ -34,7 +34,12 @@ def calibration_rows(folder: ResultFolder) -> list[LinkRow]:
     try:
         return [_row(row, ends, folder.plan["limits"]) for row in folder.links]
     except (KeyError, ValueError) as error:
-        raise BadInput(f"{folder.path / 'links.csv'}: a column is missing or not a number: {error}") from error
+        raise BadInput(
+            "report.bad-links-file",
+            "{path}: a column is missing or not a number: {error}",
+            path=folder.path / "links.csv",
+            error=error,
+        ) from error
 
 
 def _row(row: dict[str, str], ends: dict[str, tuple[str, str]], limits: Limits) -> LinkRow:

@@ -45,4 +45,6 @@ def machine_rows(folder: ResultFolder) -> list[MachineRow]:
             for facts in folder.provenance.get("machines", [])
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"{folder.path / 'provenance.json'}: machines: {error}") from error
+        raise BadInput(
+            "report.bad-machines", "{path}: machines: {error}", path=folder.path / "provenance.json", error=error
+        ) from error

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import requests
 
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.runner.endings import Ending
 from testbed.runner.ledger import RUN_LABEL
@@ -104,7 +105,14 @@ def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
     finally:
         connection.close()
     if answer.status >= 400:
-        raise RunFailed(f"agent {agent.place.name} refused {method} {path}: {body.decode(errors='replace').strip()}")
+        raise RunFailed(
+            "agent.refused",
+            "agent {agent} refused {method} {path}: {said}",
+            agent=agent.place.name,
+            method=method,
+            path=path,
+            said=body.decode(errors="replace").strip(),
+        )
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     if agent.place.ahead_ns and document.get("started_unix_ns"):
         document["started_unix_ns"] -= agent.place.ahead_ns
@@ -200,8 +208,12 @@ class ContainerAgent:
             return 137
         except NO_ANSWER as error:
             raise RunFailed(
-                f"agent {self.place.name} on {self.place.host}: the Docker engine does not answer ({error})",
+                "agent.docker-does-not-answer",
+                "agent {agent} on {host}: the Docker engine does not answer ({error})",
                 "When it does again, ./run.sh clean removes what is left of this run.",
+                agent=self.place.name,
+                host=self.place.host,
+                error=error,
             ) from error
         state = self.container.attrs["State"]
         return None if state["Running"] else int(state["ExitCode"])
@@ -315,9 +327,16 @@ class ProcessAgent:
             self._process.stop()
 
 
-def why_it_ended(agent: Agent) -> str:
+def why_it_ended(agent: Agent) -> Message:
     """One line about an agent that ended too early, with its own words where it left some."""
     result = agent.place.result() or {}
     said = f": {result['error']}" if result.get("error") else last_words(agent.place.log)
     code = agent.exit_code()
-    return f"agent {agent.place.name} on {agent.place.host} ended with {code}{agent.out_of_memory() or said}"
+    return Message(
+        "agent.ended",
+        "agent {agent} on {host} ended with {status}{said}",
+        agent=agent.place.name,
+        host=agent.place.host,
+        status=code,
+        said=agent.out_of_memory() or said,
+    )

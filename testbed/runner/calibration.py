@@ -15,6 +15,7 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed.errors import RunFailed
+from testbed.message import Lines
 from testbed.plan.model import Limits, Plan
 from topologies.commands import dies_with_us
 from topologies.link import Link
@@ -62,12 +63,7 @@ class LinkReading:
 class LinksOff(RunFailed):
     """A link is not what was asked, so nothing was run over it."""
 
-    def __init__(self, reasons: list[str]) -> None:
-        super().__init__(
-            "the links are not what was asked, so nothing was run over them:\n  " + "\n  ".join(reasons),
-            "Free the machine of other load and run again.",
-        )
-        self.reasons = reasons
+    reasons: Sequence[str] = ()
 
 
 def calibrate(
@@ -95,7 +91,14 @@ def calibrate(
         reasons = off_limits(readings, plan["limits"])
         if not reasons:
             return readings
-    raise LinksOff(reasons)
+    off = LinksOff(
+        "calibration.links-off",
+        "the links are not what was asked, so nothing was run over them:\n{reasons}",
+        "Free the machine of other load and run again.",
+        reasons=Lines(f"  {reason}" for reason in reasons),
+    )
+    off.reasons = reasons
+    raise off
 
 
 def measure(
@@ -114,9 +117,19 @@ def measure(
                 dies_with_us(command), stdout=subprocess.PIPE, stderr=errors, text=True, timeout=timeout_s, check=False
             )
     except subprocess.TimeoutExpired:
-        raise RunFailed(f"the links could not be measured within {timeout_s:.0f} s; see {log}") from None
+        raise RunFailed(
+            "calibration.timeout",
+            "the links could not be measured within {timeout_s:.0f} s; see {log}",
+            timeout_s=timeout_s,
+            log=log,
+        ) from None
     if done.returncode:
-        raise RunFailed(f"the links could not be measured (the probe ended with {done.returncode}); see {log}")
+        raise RunFailed(
+            "calibration.probe-failed",
+            "the links could not be measured (the probe ended with {returncode}); see {log}",
+            returncode=done.returncode,
+            log=log,
+        )
     said: dict[str, Any] = json.loads(done.stdout)
     return said
 
@@ -130,8 +143,12 @@ def readings_of(plan: Plan, said: Mapping[str, Any]) -> list[LinkReading]:
 def _reading(link: Link, measured: dict[str, Any]) -> LinkReading:
     if measured["delay_ms"] is None or measured["rate_bps"] is None:
         raise RunFailed(
-            f"link {link['name']} {measured['direction']}: too little came through to measure it "
-            f"({measured['received']} of {measured['sent']} packets)"
+            "calibration.too-few-packets",
+            "link {link} {direction}: too little came through to measure it ({received} of {sent} packets)",
+            link=link["name"],
+            direction=measured["direction"],
+            received=measured["received"],
+            sent=measured["sent"],
         )
     return LinkReading(
         link=link["name"],

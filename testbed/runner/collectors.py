@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.host_load import HostLoad
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.runner.network import Network
 from testbed.runner.processes import Supervised
@@ -82,12 +83,14 @@ class Collectors:
         )
         parts.callback(_stop_quietly, self._push)
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """How one of them ended by itself, or None."""
         for process in (self._collect, self._push):
             if process and (said := process.failure()):
                 return said
-        return self.host_load.failure
+        if why := self.host_load.failure:
+            return Message("collectors.host-load-failed", "{why}", why=why)
+        return None
 
     def stop_sampling(self) -> None:
         """The last samples are in the spools; raises :class:`RunFailed` if a collector did not last."""

@@ -13,6 +13,7 @@ from influxdb.line_protocol import make_lines
 
 from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.plan.model import CrossTraffic, Plan
 from testbed.runner import iperf3
 from topologies.commands import dies_with_us, in_namespace
@@ -87,7 +88,7 @@ class Iperf3(threading.Thread):
         self._spool = folder / "spools" / f"{self.name}.lp"
         self._points = Iperf3Flow(plan, flow)
         self._stopped = threading.Event()
-        self._error: str | None = None
+        self._error: Message | None = None
         self._client: Program | None = None
         self._server = self._begun("server_host", _server_command(flow))
 
@@ -104,7 +105,7 @@ class Iperf3(threading.Thread):
         assert self._elsewhere is not None
         return self._elsewhere.start_program(at, f"{self.name}-{host}", command, at_unix_ns, self._log)
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """Why it did not do its part, or None."""
         return self._error
 
@@ -118,7 +119,7 @@ class Iperf3(threading.Thread):
                 self._client = self._begun("client_host", _client_command(self._flow), at_unix_ns, self._json)
                 self._await_client(self._client, at_unix_ns / 1e9 + self._flow["for_s"] + END_S)
             except RunFailed as error:
-                self._error = error.message
+                self._error = error.said
         self._server.end()
         reader.join()
         if self._client and not self._error and (whole := self._whole()):
@@ -129,7 +130,7 @@ class Iperf3(threading.Thread):
         """Wait for the flow's end; raises :class:`RunFailed` where it did not work."""
         self.join()
         if self._error:
-            raise RunFailed(self._error)
+            raise RunFailed.of(self._error)
 
     def stop(self) -> None:
         """End it, whatever it is doing."""
@@ -156,13 +157,19 @@ class Iperf3(threading.Thread):
         if not client.ended():
             client.end()
             if not self._stopped.is_set():
-                self._error = f"{self.name} did not end within {END_S:g} s of its time; see {self._json}"
+                self._error = Message(
+                    "cross-traffic.timeout",
+                    "{name} did not end within {end_s:g} s of its time; see {log}",
+                    name=self.name,
+                    end_s=END_S,
+                    log=self._json,
+                )
             return
         client.keep(self._json)
         try:
             iperf3.read_result(self._json, self.name)
         except RunFailed as error:
-            self._error = f"{error.message} and {self._log}"
+            self._error = Message("cross-traffic.failed", "{error} and {log}", error=error.said, log=self._log)
 
     def _whole(self) -> Point | None:
         """What the client says of the whole flow; None where it was stopped so hard that it said nothing."""

@@ -130,6 +130,8 @@ class ErrorEvent(TypedDict):
     """The last, where there is no verdict."""
 
     event: Literal["error"]
+    code: str
+    """What programs decide by: it stays the same when the message is worded otherwise."""
     message: str
     hint: str
     exit_code: int

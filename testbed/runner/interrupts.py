@@ -13,14 +13,10 @@ from testbed.errors import TestbedError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-STOPPED = "stopped by "
-"""How the message of a run begins that the user stopped."""
-
-
 class Interrupted(TestbedError):
     """The user stopped the run."""
 
-    code = 130  # type: ignore[assignment]  # 128 + SIGINT, as shells have it
+    exit_code = 130  # 128 + SIGINT, as shells have it
 
 
 @contextmanager
@@ -51,5 +47,8 @@ def _handled_by(handler: Any) -> Iterator[None]:
 
 def _raise(number: int, _frame: FrameType | None) -> None:
     raise Interrupted(
-        f"{STOPPED}{signal.Signals(number).name}", "What was measured so far is kept; ./run.sh report draws it."
+        "run.stopped",
+        "stopped by {signal}",
+        "What was measured so far is kept; ./run.sh report draws it.",
+        signal=signal.Signals(number).name,
     )

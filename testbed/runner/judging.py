@@ -15,6 +15,7 @@ from testbed.checks.evidence import agent_results
 from testbed.checks.history import history_lines
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.checks.windows_csv import write_windows_csv
+from testbed.errors import TestbedError, Unsupported
 from testbed.influx import comparison, retention, run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
@@ -93,21 +94,14 @@ def _on_one_clock(plan: Plan, folder: Path, verdict: Verdict, start_ns: int | No
 
 
 def write_broken(
-    plan: Plan,
-    folder: Path,
-    endpoint: Endpoint | None,
-    message: str,
-    untrusted: list[str],
-    *,
-    unsupported: bool = False,
-    report: bool = True,
+    plan: Plan, folder: Path, endpoint: Endpoint | None, error: Exception, untrusted: list[str], *, report: bool = True
 ) -> None:
     """Verdict and report of a run that broke down: nothing was judged, and why.
 
-    ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it; ``unsupported``:
-    this machine lacks what it asks for. Without ``report`` nothing is drawn. The verdict goes to the database as well,
-    if there is one and it takes it.
+    ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it. Without ``report``
+    nothing is drawn. The verdict goes to the database as well, if there is one and it takes it.
     """
+    message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
     reason = f"Not judged: {message}"
     checks = [
         CheckResult(name=check["name"], judge=check["judge"], status="error", reason=reason) for check in plan["checks"]
@@ -122,7 +116,8 @@ def write_broken(
         duration_s=None,
         policy=plan["sessions"][0]["policy"],
         broken=message,
-        unsupported=unsupported,
+        broken_code=error.code if isinstance(error, TestbedError) else None,
+        unsupported=isinstance(error, Unsupported),
     )
     _write_verdict(folder, verdict)
     if report:

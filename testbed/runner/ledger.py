@@ -106,7 +106,9 @@ class Ledger:
     def will_make(self, kind: Kind, name: str) -> None:
         """Call it before a thing is made. Raises :class:`RunFailed` where somebody else has made it."""
         if (kind == "namespace" and name in leftover_namespaces()) or (kind == "folder" and os.path.lexists(name)):
-            raise RunFailed(f"{kind} {name} exists already, and is not this run's")
+            raise RunFailed(
+                "run.object-exists", "{kind} {name} exists already, and is not this run's", kind=kind, name=name
+            )
         self._write({"kind": kind, "name": name})
 
     def entries(self) -> Iterator[tuple[Kind, str]]:
@@ -176,7 +178,7 @@ def _remove_container(name: str, run_id: str, docker: Docker) -> bool:
     from docker.errors import NotFound
 
     if (client := docker()) is None:
-        raise RunFailed("the Docker engine does not answer")
+        raise RunFailed("docker.does-not-answer", "the Docker engine does not answer")
     try:
         container = client.containers.get(name)
         if container.labels.get(RUN_LABEL) != run_id:

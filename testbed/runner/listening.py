@@ -18,5 +18,11 @@ def await_listening(namespace: str, port: int, server: Supervised) -> None:
     asked = in_namespace(namespace, ["ss", "-Htln", f"sport = :{port}"])
     while not run(asked).strip():
         if server.process.poll() is not None or time.monotonic() > deadline:
-            raise RunFailed(f"{server.name} does not listen on port {port}{last_words(server.log)}")
+            raise RunFailed(
+                "run.not-listening",
+                "{server} does not listen on port {port}{said}",
+                server=server.name,
+                port=port,
+                said=last_words(server.log),
+            )
         time.sleep(0.05)

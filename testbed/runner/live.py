@@ -30,7 +30,8 @@ from testbed.runner.processes import start_time
 from topologies.fabric import leftover_namespaces
 
 BUSY = "two runs at once would disturb each other's links"
-"""What a run says that finds another one on."""
+BUSY_CODES = ("run.machine-busy", "run.machine-still-busy", "claims.machine-busy")
+"""Of the errors of a run that finds another one on."""
 WAIT_FOR_OTHERS_S = 900.0
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,13 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
     base.mkdir(parents=True, exist_ok=True, mode=0o755)
     with (base / "lock").open("a+") as lock:
         if not _try_lock(lock):
-            raise CannotRun(f"{_holder(lock)} is running; {BUSY}", "Wait for it, or stop it with Ctrl-C.")
+            raise CannotRun(
+                "run.machine-busy",
+                "{run} is running; {busy}",
+                "Wait for it, or stop it with Ctrl-C.",
+                run=_holder(lock),
+                busy=BUSY,
+            )
         # Held now, so whatever is left belongs to runs that are over.
         lock.truncate(0)
         lock.write(f"{scenario} {run} (pid {os.getpid()})")
@@ -129,7 +136,13 @@ def wait_for_others(told: Callable[[str], object]) -> None:
     time.sleep(2)
     while (name := holder()) is not None:
         if time.monotonic() - since_s > WAIT_FOR_OTHERS_S:
-            raise CannotRun(f"{name} is still running after {WAIT_FOR_OTHERS_S / 60:.0f} minutes; {BUSY}")
+            raise CannotRun(
+                "run.machine-still-busy",
+                "{run} is still running after {minutes:.0f} minutes; {busy}",
+                run=name,
+                minutes=WAIT_FOR_OTHERS_S / 60,
+                busy=BUSY,
+            )
         told(name)
         time.sleep(2)
 

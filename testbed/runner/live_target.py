@@ -76,7 +76,7 @@ class LiveTarget:
                 wait_until(at_unix_ns)
                 control(agent, "POST", asked)
                 return time.time_ns()
-        raise RunFailed("there is no receiver to pause")
+        raise RunFailed("timeline.no-receiver", "there is no receiver to pause")
 
 
 def last(here_ns: int, elsewhere: Sequence[Future[int]]) -> int:

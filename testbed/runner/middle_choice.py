@@ -16,7 +16,7 @@ def choose_middle(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "
     if has_netem():
         return "netem"
     if link == "netem":
-        raise CannotRun("this kernel has no netem (sch_netem)", "Use --link relay or --link auto.")
+        raise CannotRun("kernel.no-netem", "this kernel has no netem (sch_netem)", "Use --link relay or --link auto.")
     return "relay"
 
 

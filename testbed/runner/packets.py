@@ -68,9 +68,14 @@ class Capture:
         deadline = time.monotonic() + START_S
         while "listening on" not in self._log.read_text(errors="replace"):
             if failure := self._process.failure():
-                raise RunFailed(failure)
+                raise RunFailed.of(failure)
             if time.monotonic() > deadline:
-                raise RunFailed(f"{self._process.name} did not start{last_words(self._log)}")
+                raise RunFailed(
+                    "process.not-started",
+                    "{process} did not start{said}",
+                    process=self._process.name,
+                    said=last_words(self._log),
+                )
             time.sleep(0.01)
 
     def stop(self) -> None:
@@ -88,5 +93,7 @@ def dropped(said: str) -> int:
     """The frames that tcpdump, by what it says at its end, never saw."""
     counts = {name: int(number) for number, name in _COUNTS.findall(said)}
     if "dropped by kernel" not in counts:
-        raise RunFailed(f"tcpdump did not say how many frames it missed: {said.strip()[-300:]}")
+        raise RunFailed(
+            "tcpdump.no-count", "tcpdump did not say how many frames it missed: {said}", said=said.strip()[-300:]
+        )
     return counts["dropped by kernel"]

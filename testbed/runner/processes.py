@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import RunFailed
+from testbed.message import Message
 from topologies.commands import dies_with_us, in_namespace
 
 AGENT_UID = 65532
@@ -80,12 +81,13 @@ class Supervised:
                     resource.prlimit(process.pid, kind, (most, most))
         return cls(name, process, log)
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """How it ended by itself, or None while it runs."""
         code = self.process.poll()
         if code is None:
             return None
-        return f"{self.name} ended with {code}{last_words(self.log)}"
+        said = last_words(self.log)
+        return Message("process.ended", "{name} ended with {status}{said}", name=self.name, status=code, said=said)
 
     def ask_to_end(self) -> None:
         """SIGTERM, without waiting."""
@@ -109,9 +111,21 @@ class Supervised:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-                raise RunFailed(f"{self.name} did not end within {timeout_s:g} s; see {self.log}") from None
+                raise RunFailed(
+                    "process.does-not-end",
+                    "{name} did not end within {timeout_s:g} s; see {log}",
+                    name=self.name,
+                    timeout_s=timeout_s,
+                    log=self.log,
+                ) from None
         elif already:
-            raise RunFailed(f"{self.name} ended with {already} during the run{last_words(self.log)}")
+            raise RunFailed(
+                "process.ended-early",
+                "{name} ended with {status} during the run{said}",
+                name=self.name,
+                status=already,
+                said=last_words(self.log),
+            )
 
     def end_whatever_it_does(self, *, timeout_s: float = 2.0) -> None:
         """SIGTERM to the process and all that it forked, then SIGKILL: a program of somebody else's may take no notice

@@ -46,6 +46,15 @@ def congestion_controls(spools: Path, session: str) -> set[str]:
 def assert_sent_with(asked: str, seen: Collection[str]) -> None:
     """Raises :class:`RunFailed` where data was not sent with the congestion control asked for, or nobody saw it."""
     if not seen:
-        raise RunFailed(f"no sample of the sender's sockets shows that their congestion control was {asked}")
+        raise RunFailed(
+            "tcp.congestion-control-not-seen",
+            "no sample of the sender's sockets shows that their congestion control was {wanted}",
+            wanted=asked,
+        )
     if set(seen) != {asked}:
-        raise RunFailed(f"the sender's congestion control was {', '.join(sorted(seen))}, not {asked}")
+        raise RunFailed(
+            "tcp.congestion-control-differs",
+            "the sender's congestion control was {seen}, not {wanted}",
+            seen=", ".join(sorted(seen)),
+            wanted=asked,
+        )

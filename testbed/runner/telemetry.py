@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.runner.processes import Supervised
 from topologies.fabric import MANAGEMENT_GATEWAY, Fabric
 
@@ -49,12 +50,17 @@ class Gateway:
         deadline = time.monotonic() + 5
         while not bridge.exists():
             if failure := self.failure():
-                raise RunFailed(failure)
+                raise RunFailed.of(failure)
             if time.monotonic() > deadline:
-                raise RunFailed(f"the telemetry gateway did not open {bridge}; see {logs / 'gateway.log'}")
+                raise RunFailed(
+                    "telemetry.gateway-not-up",
+                    "the telemetry gateway did not open {bridge}; see {log}",
+                    bridge=bridge,
+                    log=logs / "gateway.log",
+                )
             time.sleep(0.02)
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """How it ended by itself, or None."""
         return self._outside.failure() or self._inside.failure()
 

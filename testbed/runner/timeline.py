@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from influxdb.line_protocol import make_lines
 from line_protocol_parser import parse_line
 
+from testbed.message import Message
 from testbed.plan.model import Action, Plan
 
 AHEAD_S = 0.05
@@ -61,9 +62,9 @@ class Timeline(threading.Thread):
         self._plan, self._target, self._started_unix_ns, self._spool = plan, target, started_unix_ns, spool
         self._stopped = threading.Event()
         self.done: list[Done] = []
-        self._error: str | None = None
+        self._error: Message | None = None
 
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """Why an action could not be carried out, or None."""
         return self._error
 
@@ -75,7 +76,7 @@ class Timeline(threading.Thread):
             self._target.prepare()
             self._carry_out_all()
         except Exception as error:  # the run ends with this message, whatever part could not do it
-            self._error = f"timeline: {error}"
+            self._error = Message("timeline.failed", "timeline: {error}", error=error)
         finally:
             self._target.close()
 
@@ -92,7 +93,13 @@ class Timeline(threading.Thread):
             try:
                 done_ns = self._carry_out(action, due_ns)
             except Exception as error:  # the run ends with this message, whatever part could not do it
-                self._error = f"timeline at {action['at_s']:g} s ({action['text']}): {error}"
+                self._error = Message(
+                    "timeline.action-failed",
+                    "timeline at {at_s:g} s ({action}): {error}",
+                    at_s=action["at_s"],
+                    action=action["text"],
+                    error=error,
+                )
                 return
             at_s = (done_ns - start_ns) / 1e9
             self._record(Done(done_ns, action["kind"], action["at_s"], at_s, action["text"]))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.runner.agents import Agent, control, why_it_ended
@@ -29,12 +30,18 @@ def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
     while waiting:
         for agent in list(waiting):
             if agent.exit_code() is not None:
-                raise RunFailed(why_it_ended(agent))
+                raise RunFailed.of(why_it_ended(agent))
             if state_of(agent).get("state") in ("ready", "running"):
                 waiting.remove(agent)
         if waiting and time.monotonic() > deadline:
             names = ", ".join(agent.place.name for agent in waiting)
-            raise RunFailed(f"agent {names} is not ready after {timeout_s:g} s; see {waiting[0].place.log}")
+            raise RunFailed(
+                "agent.not-ready",
+                "agent {agent} is not ready after {timeout_s:g} s; see {log}",
+                agent=names,
+                timeout_s=timeout_s,
+                log=waiting[0].place.log,
+            )
         time.sleep(POLL_S / 2)
 
 
@@ -72,7 +79,7 @@ def watch_transfer(
             if code == 0:
                 running.remove(agent)
             elif code is not None:
-                raise RunFailed(why_it_ended(agent))
+                raise RunFailed.of(why_it_ended(agent))
 
     def tell() -> None:
         nonlocal next_status_s
@@ -92,8 +99,11 @@ def watch_transfer(
         look=look,
         failures=failures,
         limit_s=plan["limits"]["transfer_s"] + DRAIN_S,
-        too_long=lambda: (
-            f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); it was stopped"
+        too_long=lambda: Message(
+            "run.timeout",
+            "the transfer is not over after {elapsed_s:.0f} s ({expected_s:.0f} s at full rate); it was stopped",
+            elapsed_s=step.elapsed_s,
+            expected_s=expected_s,
         ),
         tell=tell,
         every_s=POLL_S,
@@ -114,7 +124,13 @@ def tell_to_start(agent: Agent) -> None:
     try:
         control(agent, "POST", "/start")
     except OSError as error:
-        raise RunFailed(f"agent {agent.place.name} on {agent.place.host} can't be started: {error}") from error
+        raise RunFailed(
+            "agent.not-started",
+            "agent {agent} on {host} can't be started: {error}",
+            agent=agent.place.name,
+            host=agent.place.host,
+            error=error,
+        ) from error
 
 
 class Heard:
@@ -134,8 +150,13 @@ class Heard:
                 self._last_s[agent.place.name] = now_s
             elif now_s - self._last_s.setdefault(agent.place.name, now_s) >= SILENT_S:
                 raise RunFailed(
-                    f"agent {agent.place.name} on {agent.place.host} has not answered for {SILENT_S:g} s: it hangs, or "
-                    f"this machine leaves it no time; see {agent.place.log}"
+                    "agent.silent",
+                    "agent {agent} on {host} has not answered for {seconds:g} s: it hangs, or this machine leaves "
+                    "it no time; see {log}",
+                    agent=agent.place.name,
+                    host=agent.place.host,
+                    seconds=SILENT_S,
+                    log=agent.place.log,
                 )
 
     def stalled(self, states: Sequence[dict[str, Any]], now_s: float) -> bool:

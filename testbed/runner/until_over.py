@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.runner.progress import Step
 
-Failure = Callable[[], str | None]
+Failure = Callable[[], Message | None]
 """Tells what became of a part that the transfer depends on (middle, gateway): how it failed, or None."""
 
 
@@ -19,7 +20,7 @@ def watch_until(
     look: Callable[[], object],
     failures: Sequence[Failure],
     limit_s: float,
-    too_long: Callable[[], str],
+    too_long: Callable[[], Message],
     tell: Callable[[], object],
     every_s: float,
 ) -> None:
@@ -32,8 +33,8 @@ def watch_until(
         look()
         for failure in failures:
             if said := failure():
-                raise RunFailed(said)
+                raise RunFailed.of(said)
         if step.elapsed_s > limit_s:
-            raise RunFailed(too_long())
+            raise RunFailed.of(too_long())
         tell()
         time.sleep(every_s)

@@ -40,22 +40,41 @@ def extended(
     if KEY not in document:
         return document
     if "name" not in document:
-        raise BadInput(f"{path}: name: is missing; a scenario that extends another has a name of its own")
+        raise BadInput(
+            "scenario.no-name",
+            "{path}: name: is missing; a scenario that extends another has a name of its own",
+            path=path,
+        )
     chain = [(path, document)]
     while KEY in chain[-1][1]:
         last, asked = chain[-1][0], chain[-1][1][KEY]
         lines = chain[-1][1].lc.data
         where = f"{last}:{lines[KEY][0] + 1}: {KEY}" if KEY in lines else f"{last}: {KEY}"
         if not isinstance(asked, str):
-            raise BadInput(f"{where}: {asked!r} is not right: write a scenario's name, or a file beside this one")
+            raise BadInput(
+                "scenario.bad-extends",
+                "{where}: {value!r} is not right: write a scenario's name, or a file beside this one",
+                where=where,
+                value=asked,
+            )
         try:
             found = read(asked, last)
         except BadInput as error:
-            raise BadInput(f"{where}: {error.message}", error.hint) from error
+            raise error.at(where) from error
         if any(found[0].resolve() == other.resolve() for other, _ in chain):
-            raise BadInput(f"{where}: {asked} extends this one in turn; one of them has to stand by itself")
+            raise BadInput(
+                "scenario.extends-itself",
+                "{where}: {name} extends this one in turn; one of them has to stand by itself",
+                where=where,
+                name=asked,
+            )
         if len(chain) == MOST_FILES:
-            raise BadInput(f"{where}: more than {MOST_FILES} files in a row")
+            raise BadInput(
+                "scenario.extends-too-deep",
+                "{where}: more than {most_files} files in a row",
+                where=where,
+                most_files=MOST_FILES,
+            )
         chain.append(found)
     base_file, merged = chain.pop()
     _name_files_from(merged, base_file.parent, path.parent)

@@ -78,7 +78,7 @@ def find(name: str, what: str, known: Sequence[Path]) -> Path:
     if is_path(name):
         path = Path(name)
         if not path.is_file():
-            raise BadInput(f"{name}: there is no such {what} file")
+            raise BadInput("scenario.no-file", "{name}: there is no such {what} file", name=name, what=what)
         return path
     for path in known:
         if path.stem == name:
@@ -86,7 +86,16 @@ def find(name: str, what: str, known: Sequence[Path]) -> Path:
     names = [path.stem for path in known]
     close = difflib.get_close_matches(name, names, n=1)
     guess = f" Did you mean {close[0]!r}?" if close else ""
-    raise BadInput(f"there is no {what} {name!r}.{guess}", f"{what.capitalize()}s: {', '.join(names)} (./run.sh list)")
+    raise BadInput(
+        "scenario.not-found",
+        "there is no {what} {name!r}.{guess}",
+        "{kind}s: {names} (./run.sh list)",
+        what=what,
+        name=name,
+        guess=guess,
+        kind=what.capitalize(),
+        names=", ".join(names),
+    )
 
 
 def read(path: Path) -> str:
@@ -95,9 +104,11 @@ def read(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, as it will be told
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not UTF-8 text") from error
+        raise BadInput("file.not-utf8", "{path}: not UTF-8 text", path=path) from error
     except OSError as error:
-        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+        raise BadInput(
+            "file.not-readable", "{path}: can't be read: {reason}", path=path, reason=error.strerror
+        ) from error
 
 
 def heading(path: Path) -> dict[str, str]:
@@ -116,5 +127,5 @@ def heading(path: Path) -> dict[str, str]:
                 break
             found[key.value] = value.value
     except YAMLError as error:
-        raise BadInput(f"{path}: not valid YAML") from error
+        raise BadInput("file.not-yaml", "{path}: not valid YAML", path=path) from error
     return found

@@ -44,10 +44,15 @@ def document_of(path: Path) -> CommentedMap:
     try:
         refuse_what_others_may_write(path)
     except OthersMayWrite as error:
-        raise BadInput(f"{path}: {error}") from error
+        raise BadInput("scenario.python-not-readable", "{path}: {error}", path=path, error=error) from error
     program = read(path)
     if len(program) > bounded.MOST_CHARACTERS:
-        raise BadInput(f"{path}: longer than {bounded.MOST_CHARACTERS} characters")
+        raise BadInput(
+            "scenario.python-too-long",
+            "{path}: longer than {most_characters} characters",
+            path=path,
+            most_characters=bounded.MOST_CHARACTERS,
+        )
     return _as_read(path, _agreed(path, program))
 
 
@@ -57,9 +62,11 @@ def _agreed(path: Path, program: str) -> str:
     first, second = (_returned(path, program, call) for call in range(2))
     if first != second:
         raise BadInput(
-            f"{path}: {_difference(json.loads(first), json.loads(second))} when scenario() is called again, so no run "
-            "could be repeated",
+            "scenario.python-differs",
+            "{path}: {difference} when scenario() is called again, so no run could be repeated",
             "Leave out the time, chance without a seed, and the order of sets.",
+            path=path,
+            difference=_difference(json.loads(first), json.loads(second)),
         )
     return first
 
@@ -90,31 +97,51 @@ def _returned(path: Path, program: str, call: int) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise BadInput(f"{path}: scenario() has not returned after {LIMIT_S:g} s; what does it wait for?") from error
+        raise BadInput(
+            "scenario.python-timeout",
+            "{path}: scenario() has not returned after {timeout_s:g} s; what does it wait for?",
+            path=path,
+            timeout_s=LIMIT_S,
+        ) from error
     if done.returncode == -signal.SIGXCPU:
-        raise BadInput(f"{path}: scenario() has not returned after {MOST_CPU_S} s of computing; does it loop for ever?")
+        raise BadInput(
+            "scenario.python-cpu-limit",
+            "{path}: scenario() has not returned after {cpu_s} s of computing; does it loop for ever?",
+            path=path,
+            cpu_s=MOST_CPU_S,
+        )
     try:
         said = json.loads(done.stdout)
         if "wrong" in said:
-            raise BadInput(f"{path}{said['wrong']}")
+            raise BadInput("scenario.python-failed", "{path}{error}", path=path, error=said["wrong"])
         return json.dumps(said["returned"])
     except (ValueError, TypeError, KeyError) as error:
         raise BadInput(
-            f"{path}: its process ended before scenario() returned (exit code {done.returncode})",
+            "scenario.python-ended",
+            "{path}: its process ended before scenario() returned (exit code {exit_code})",
             "Leave out what ends a process, and let scenario() return a dict.",
+            path=path,
+            exit_code=done.returncode,
         ) from error
 
 
 def _as_read(path: Path, returned: str) -> CommentedMap:
     """As YAML it is what results keep, so that is what is read, within its bounds. Its lines are none of the file's."""
     if len(returned) > bounded.MOST_CHARACTERS:
-        raise BadInput(f"{path}: what scenario() returned is longer than {bounded.MOST_CHARACTERS} characters")
+        raise BadInput(
+            "scenario.python-result-too-long",
+            "{path}: what scenario() returned is longer than {most_characters} characters",
+            path=path,
+            most_characters=bounded.MOST_CHARACTERS,
+        )
     text = io.StringIO()
     YAML().dump(json.loads(returned), text)
     try:
         document = bounded.load(text.getvalue(), lines=True)
     except bounded.NotYaml as error:
-        raise BadInput(f"{path}: what scenario() returned: {error}") from error
+        raise BadInput(
+            "scenario.python-result-bad", "{path}: what scenario() returned: {error}", path=path, error=error
+        ) from error
     _forget_lines(document)
     return document  # type: ignore[no-any-return]
 

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from testbed.errors import BadInput
+from testbed.message import InvalidValue, Lines, Message
 from testbed.scenario import bounded, files, in_python
 from testbed.scenario.extended import KEY, extended, file_of
 from testbed.scenario.files import read
@@ -108,7 +109,7 @@ def _read(path: Path) -> CommentedMap:
 def _base(name: str, file: Path) -> tuple[Path, CommentedMap]:
     """What a file extends: a scenario that is shipped, or a file beside it. None is carried out for another file."""
     if in_python.is_in_python(Path(name)):
-        raise BadInput(f"{name} is in Python, and only YAML can be extended")
+        raise BadInput("scenario.python-extended", "{name} is in Python, and only YAML can be extended", name=name)
     return _parsed(str(file.parent / name) if files.is_path(name) else name)
 
 
@@ -117,9 +118,15 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
     try:
         document = bounded.load(text, lines=True, most_characters=most_characters)
     except bounded.NotYaml as error:
-        raise BadInput(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
+        raise BadInput(
+            "scenario.bad-yaml",
+            "{path}{at_line}: {error}",
+            path=path,
+            at_line=f":{error.line}" if error.line else "",
+            error=error,
+        ) from error
     if not isinstance(document, CommentedMap):
-        raise BadInput(f"{path}: {should_be}")
+        raise BadInput("scenario.not-a-mapping", "{path}: {should_be}", path=path, should_be=should_be)
     return document
 
 
@@ -131,8 +138,11 @@ def validated(model: type[Model], path: Path, document: CommentedMap, applied: S
         # A misspelt key is also a missing one; the misspelling is the one to mend, so it comes first.
         details = sorted(error.errors(), key=lambda item: item["type"] == "missing")
         shown = [_describe(model, path, document, item, applied) for item in details[:3]]
+        told = Lines(dict.fromkeys(shown))
+        if len(told) == 1 and len(details) <= 3:
+            raise BadInput.of(told[0]) from error
         more = f"\n(and {len(details) - 3} more)" if len(details) > 3 else ""
-        raise BadInput("\n".join(dict.fromkeys(shown)) + more) from error
+        raise BadInput("input.mistakes", "{mistakes}{more}", mistakes=told, more=more) from error
 
 
 def plain(node: Any) -> Any:
@@ -151,30 +161,39 @@ def plain(node: Any) -> Any:
 
 def _describe(
     model: type[BaseModel], path: Path, document: CommentedMap, error: ErrorDetails, applied: Sequence[str]
-) -> str:
+) -> Message:
     """``scenarios/x.yaml:7: links.fast.rate: 1024 has no unit; write for example 1024pps``."""
     line, names, file = _locate(document, error["loc"])
     path = file or path
     field = ".".join(names) or model.__name__.lower()
-    kind, value = error["type"], error["input"]
-    if kind == "extra_forbidden":
-        known = _sibling_keys(model, error["loc"])
-        close = difflib.get_close_matches(names[-1], known, n=1)
-        message = f"unknown key {names[-1]!r}" + (f"; did you mean {close[0]!r}?" if close else "")
-        message += f" (known: {', '.join(known)})" if known else ""
-    elif kind == "missing":
-        message = "is missing"
-    elif kind == "value_error":
-        message = str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
-    elif isinstance(value, (str, int, float)):
-        message = f"{value!r} is not right: {error['msg']}"
-    else:
-        message = error["msg"]
     where = f"{path}:{line}" if line else str(path)
     overridden = next((a for a in applied if a.split("=", 1)[0] == field), None)
     if overridden:
         where = f"--set {overridden}"
-    return f"{where}: {field}: {message}"
+    said = _mistake(model, names, error)
+    return said.at(f"{where}: {field}", file=path, line=line, field=field, value=error["input"])
+
+
+def _mistake(model: type[BaseModel], names: Sequence[str], error: ErrorDetails) -> Message:
+    kind, value = error["type"], error["input"]
+    if kind == "extra_forbidden":
+        known = _sibling_keys(model, error["loc"])
+        close = difflib.get_close_matches(names[-1], known, n=1)
+        return Message(
+            "input.unknown-key",
+            "unknown key {key!r}{guess}{known}",
+            key=names[-1],
+            guess=f"; did you mean {close[0]!r}?" if close else "",
+            known=f" (known: {', '.join(known)})" if known else "",
+        )
+    if kind == "missing":
+        return Message("input.missing", "is missing")
+    if kind == "value_error":
+        wrong = error["ctx"]["error"] if "ctx" in error else error["msg"]
+        return wrong.said if isinstance(wrong, InvalidValue) else Message("input.bad-value", "{error}", error=wrong)
+    if isinstance(value, (str, int, float)):
+        return Message("input.wrong-type", "{value!r} is not right: {error}", value=value, error=error["msg"])
+    return Message("input.wrong-shape", "{error}", error=error["msg"])
 
 
 def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str], Path | None]:

@@ -34,11 +34,11 @@ def split_assignment(text: str) -> tuple[str, Any]:
     """``policy=previous`` → (``policy``, ``previous``); the value is read as YAML."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise BadInput(f"--set {text!r}: write key=value, for example --set policy=previous")
+        raise BadInput("set.no-value", "--set {text!r}: write key=value, for example --set policy=previous", text=text)
     try:
         return key.strip(), bounded.load(value)
     except bounded.NotYaml as error:
-        raise BadInput(f"--set {text[:200]!r}: {error}") from error
+        raise BadInput("set.bad-yaml", "--set {text!r}: {error}", text=text[:200], error=error) from error
 
 
 def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: str) -> str:
@@ -53,7 +53,9 @@ def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: st
     elif isinstance(node, dict):
         node[last] = value  # whether the key may exist is the model's to say, with its own message
     else:
-        raise BadInput(f"{origin} {key}: {'.'.join(steps[:-1])} has no parts")
+        raise BadInput(
+            "set.no-parts", "{origin} {key}: {part} has no parts", origin=origin, key=key, part=".".join(steps[:-1])
+        )
     return ".".join(steps)
 
 
@@ -66,14 +68,25 @@ def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
         return matches[0]
     if len(matches) > 1:
         options = ", ".join(".".join(path) for path in matches)
-        raise BadInput(f"{origin} {key}: several values have that name; write one of {options}")
+        raise BadInput(
+            "set.ambiguous",
+            "{origin} {key}: several values have that name; write one of {options}",
+            origin=origin,
+            key=key,
+            options=options,
+        )
     if key in OPTIONAL:
         return OPTIONAL[key].split(".")
     names = sorted({path[-1] for path in paths_of(document)} | set(OPTIONAL))
     close = difflib.get_close_matches(key, names, n=1)
     raise BadInput(
-        f"{origin} {key}: the scenario has no such value" + (f"; did you mean {close[0]!r}?" if close else ""),
-        "Values: " + ", ".join(names),
+        "set.no-such-value",
+        "{origin} {key}: the scenario has no such value{guess}",
+        "Values: {names}",
+        origin=origin,
+        key=key,
+        guess=f"; did you mean {close[0]!r}?" if close else "",
+        names=", ".join(names),
     )
 
 
@@ -99,9 +112,16 @@ def _child(node: Any, step: str, key: str, origin: str) -> Any:
             else:
                 close = difflib.get_close_matches(step, [str(k) for k in node], n=1)
                 guess = f"; did you mean {close[0]!r}?" if close else ""
-                raise BadInput(f"{origin} {key}: there is no {step!r}{guess}")
+                raise BadInput(
+                    "set.no-such-part",
+                    "{origin} {key}: there is no {part!r}{guess}",
+                    origin=origin,
+                    key=key,
+                    part=step,
+                    guess=guess,
+                )
         return node[step]
-    raise BadInput(f"{origin} {key}: {step!r} has no parts")
+    raise BadInput("set.part-without-parts", "{origin} {key}: {part!r} has no parts", origin=origin, key=key, part=step)
 
 
 def _index(items: list[Any], step: str, key: str, origin: str) -> int:
@@ -111,4 +131,11 @@ def _index(items: list[Any], step: str, key: str, origin: str) -> int:
     if step.isdigit() and 1 <= int(step) <= len(items):
         return int(step) - 1
     known = ", ".join(label for label in labels if label) or f"1 to {len(items)}"
-    raise BadInput(f"{origin} {key}: there is no {step!r}; there are {known}")
+    raise BadInput(
+        "set.no-such-entry",
+        "{origin} {key}: there is no {part!r}; there are {known}",
+        origin=origin,
+        key=key,
+        part=step,
+        known=known,
+    )

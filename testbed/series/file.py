@@ -129,9 +129,17 @@ class FromFile:
                     if self._only is None or line.startswith(self._only):
                         yield number, line
         except FileNotFoundError:
-            raise BadInput(f"{self.path}: there is no such file; a result folder has one") from None
+            raise BadInput(
+                "file.not-in-result", "{path}: there is no such file; a result folder has one", path=self.path
+            ) from None
         except UnicodeDecodeError as error:
-            raise BadInput(f"{self.path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+            raise BadInput(
+                "file.bad-utf8",
+                "{path}: not UTF-8 text ({reason} at byte {byte})",
+                path=self.path,
+                reason=error.reason,
+                byte=error.start,
+            ) from None
 
     def _take(self, number: int, line: str, head: str) -> None:
         """A line whose beginning is new: of those that begin like it the tags are then known."""
@@ -162,14 +170,32 @@ class FromFile:
         try:
             point = parse_line(line)
         except LineFormatError as error:
-            raise BadInput(f"{self.path}:{number}: not line protocol: {error}") from error
+            raise BadInput(
+                "telemetry.bad-line",
+                "{path}:{line}: not line protocol: {error}",
+                path=self.path,
+                line=number,
+                error=error,
+            ) from error
         if point is None:  # a comment
             return None
         if point["time"] is None:
-            raise BadInput(f"{self.path}:{number}: the point has no timestamp (Unix nanoseconds)")
+            raise BadInput(
+                "telemetry.no-timestamp",
+                "{path}:{line}: the point has no timestamp (Unix nanoseconds)",
+                path=self.path,
+                line=number,
+            )
         for name, value in point["fields"].items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise BadInput(f"{self.path}:{number}: {name} is {value}, which can't be a measurement")
+                raise BadInput(
+                    "telemetry.bad-value",
+                    "{path}:{line}: {field} is {value}, which can't be a measurement",
+                    path=self.path,
+                    line=number,
+                    field=name,
+                    value=value,
+                )
         return point
 
     def _tagged(self, point: Any, head: str) -> _Tagged:

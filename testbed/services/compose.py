@@ -25,7 +25,9 @@ def command() -> list[str]:
             return ["docker", "compose"]
     if shutil.which("docker-compose"):
         return ["docker-compose"]
-    raise NoService("neither `docker compose` nor `docker-compose` is installed (Debian: docker-compose)")
+    raise NoService(
+        "compose.not-installed", "neither `docker compose` nor `docker-compose` is installed (Debian: docker-compose)"
+    )
 
 
 def have_image() -> None:
@@ -39,10 +41,17 @@ def have_image() -> None:
             ["docker", "pull", "--quiet", image], capture_output=True, text=True, timeout=PULL_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise NoService(f"its image {image} was not here after {PULL_TIMEOUT_S} s of pulling") from None
+        raise NoService(
+            "compose.pull-timeout",
+            "its image {image} was not here after {pull_timeout_s} s of pulling",
+            image=image,
+            pull_timeout_s=PULL_TIMEOUT_S,
+        ) from None
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["docker pull failed"])[-1]
-        raise NoService(f"its image {image} can't be had: {why.rsplit(': ', 1)[-1]}")
+        raise NoService(
+            "compose.no-image", "its image {image} can't be had: {why}", image=image, why=why.rsplit(": ", 1)[-1]
+        )
 
 
 def start() -> None:
@@ -76,7 +85,12 @@ def _compose(arguments: list[str], timeout_s: float) -> None:
             arguments, cwd=paths.CHECKOUT, capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired:
-        raise NoService(f"`{' '.join(arguments)}` did not end within {timeout_s:.0f} s") from None
+        raise NoService(
+            "compose.timeout",
+            "`{command}` did not end within {timeout_s:.0f} s",
+            command=" ".join(arguments),
+            timeout_s=timeout_s,
+        ) from None
     if done.returncode:
         why = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
-        raise NoService(f"`{' '.join(arguments)}` failed: {why}")
+        raise NoService("compose.failed", "`{command}` failed: {why}", command=" ".join(arguments), why=why)

@@ -12,7 +12,9 @@ def port() -> int:
     """Grafana's port: ``NCP_TESTBED_GRAFANA_PORT``, else 3000; BadInput for no port."""
     text = os.environ.get("NCP_TESTBED_GRAFANA_PORT", "3000")
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise BadInput(f"NCP_TESTBED_GRAFANA_PORT={text}: should be a port number from 1 to 65535")
+        raise BadInput(
+            "grafana.bad-port", "NCP_TESTBED_GRAFANA_PORT={port}: should be a port number from 1 to 65535", port=text
+        )
     return int(text)
 
 

@@ -28,4 +28,8 @@ def start_grafana(endpoint: Endpoint) -> str:
         except requests.RequestException:
             pass
         time.sleep(0.5)
-    raise compose.NoService(f"it did not answer within {HEALTHY_TIMEOUT_S:.0f} s; see `docker logs`")
+    raise compose.NoService(
+        "compose.not-healthy",
+        "it did not answer within {healthy_timeout_s:.0f} s; see `docker logs`",
+        healthy_timeout_s=HEALTHY_TIMEOUT_S,
+    )

@@ -36,6 +36,6 @@ def when_free(attempt: Callable[[], Found], told: Callable[[str], object]) -> Fo
         try:
             return attempt()
         except CannotRun as error:
-            if not error.message.endswith(live.BUSY):
+            if error.code not in live.BUSY_CODES:
                 raise
         live.wait_for_others(told)

@@ -42,7 +42,7 @@ def carry_out_without_pages(run: Run, facts: Mapping[str, Any]) -> None:
         run.without_database(None)
         document["simulation"] = read_json(run.folder / "sim.json")
     except RunFailed as error:
-        write_broken(run.plan, run.folder, None, error.message, [])
+        write_broken(run.plan, run.folder, None, error, [])
     document["run"] |= provenance.of_program(run.folder)
     write_json(run.folder / "provenance.json", document)
 

@@ -38,16 +38,33 @@ def is_plain_name(text: str) -> bool:
 
 def _go_on(base: Path, document: str, asked: Mapping[str, Any], resume: str) -> Path:
     if not is_plain_name(resume):
-        raise BadInput(f"--resume {_short(resume)}: should be a study's id, or latest: a folder in {base}")
+        raise BadInput(
+            "resume.bad-id",
+            "--resume {resume}: should be a study's id, or latest: a folder in {base}",
+            resume=_short(resume),
+            base=base,
+        )
     folder = (base / resume).resolve()
     if not (folder / document).is_file():
-        raise BadInput(f"--resume {resume}: {folder} is not a result folder of {base.name}: it has no {document}")
+        raise BadInput(
+            "resume.no-such-result",
+            "--resume {resume}: {folder} is not a result folder of {base}: it has no {document}",
+            resume=resume,
+            folder=folder,
+            base=base.name,
+            document=document,
+        )
     before = json.loads((folder / document).read_text())
     for key, value in asked.items():
         if before.get(key) != value:
             raise BadInput(
-                f"--resume {resume}: that one was begun with another value of {key} ({_short(before.get(key))}, not "
-                f"{_short(value)}); give the same options, or start a new one"
+                "resume.other-options",
+                "--resume {resume}: that one was begun with another value of {key} ({before}, not {value}); give "
+                "the same options, or start a new one",
+                resume=resume,
+                key=key,
+                before=_short(before.get(key)),
+                value=_short(value),
             )
     return folder
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from testbed.checks.verify import read_verdict
 from testbed.engines import Engine
-from testbed.runner.interrupts import STOPPED
 from testbed.study.attempts import attempts_of
 
 
@@ -15,7 +14,7 @@ def finished(folder: Path) -> list[Path]:
     """The runs of a cell that have a verdict, in the order that they were made in; one that the user stopped has none
     that tells of the cell."""
     runs = sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
-    return [run for run in runs if not (read_verdict(run).broken or "").startswith(STOPPED)]
+    return [run for run in runs if not read_verdict(run).stopped]
 
 
 def standing(runs: Sequence[Path]) -> Path | None:

@@ -55,7 +55,11 @@ def build_missing(programs: Programs) -> None:
         with (COMMITS.parent / "commits.flock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if _git("cat-file", "-e", f"{programs.commit}^{{commit}}").returncode:
-                raise CannotRun(f"commit {programs.commit[:12]}: this machine's checkout has no such commit")
+                raise CannotRun(
+                    "commit.not-here",
+                    "commit {commit}: this machine's checkout has no such commit",
+                    commit=programs.commit[:12],
+                )
             sources = _sources(programs.commit)
             build.build_programs(*missing, source=sources, into=sources / ".build" / "bin")
 
@@ -71,8 +75,10 @@ def _full_name(revision: str) -> str:
     done = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if done.returncode:
         raise BadInput(
-            f"commit {revision!r}: this checkout has no such commit",
+            "commit.unknown",
+            "commit {revision!r}: this checkout has no such commit",
             "A branch, tag or commit; a dot is the checkout as it is.",
+            revision=revision,
         )
     return done.stdout.decode().strip()
 
@@ -98,4 +104,6 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return git(*arguments)
     except FileNotFoundError:
-        raise CannotRun("commits are compared by git, which is not installed", "apt-get install git") from None
+        raise CannotRun(
+            "commit.no-git", "commits are compared by git, which is not installed", "apt-get install git"
+        ) from None

@@ -39,7 +39,7 @@ class Runs(Study[Cell, Found]):
 
     def unsupported(self, key: Cell, why: str) -> Found:
         """Of a cell that can't be made here; raises :class:`Unsupported` where a study has no word for it."""
-        raise Unsupported(f"{self.name(key)}: {why}")
+        raise Unsupported("run.unsupported", "{name}: {why}", name=self.name(key), why=why)
 
     def carry_out(self, run: Run) -> None:
         """With all that a run leaves."""
@@ -119,7 +119,12 @@ class Runs(Study[Cell, Found]):
         reasons = {self.why_unsupported(key): key.engine.name for key in keys}
         if reasons and "" not in reasons:
             named = ", ".join(sorted(set(reasons.values())))
-            raise Unsupported(f"none of these can be run with --engine {named}: {'; '.join(sorted(reasons))}")
+            raise Unsupported(
+                "run.none-supported",
+                "none of these can be run with --engine {engine}: {reasons}",
+                engine=named,
+                reasons="; ".join(sorted(reasons)),
+            )
 
     def _standing(self, key: Cell) -> Path | None:
         return kept.standing(kept.finished(self.folder / key.folder))

@@ -96,7 +96,12 @@ class _Child(Generic[Job, Found]):
             found, error, trace = self.pipe.recv()
         except EOFError:
             self.process.join()
-            raise RunFailed(f"{self.job}: its process ended ({self.process.exitcode}) without a message") from None
+            raise RunFailed(
+                "run.process-ended",
+                "{job}: its process ended ({exitcode}) without a message",
+                job=self.job,
+                exitcode=self.process.exitcode,
+            ) from None
         self.process.join()
         if error is not None:
             raise error from InJob(trace)

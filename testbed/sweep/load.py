@@ -50,7 +50,12 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     changes, own = document.get("quick"), Sweep.model_fields.keys() - {"name", "quick"}
     for key in changes if isinstance(changes, dict) else ():
         if key not in own:
-            raise BadInput(f"{path}: quick.{key}: it replaces keys of the sweep, such as seeds")
+            raise BadInput(
+                "sweep.bad-quick",
+                "{path}: quick.{key}: it replaces keys of the sweep, such as seeds",
+                path=path,
+                key=key,
+            )
     if quick:
         made_quick(path, document, own)
     sweep = validated(Sweep, path, document)
@@ -103,9 +108,15 @@ def _plan_of(loaded: LoadedSweep, row: Combination, column: Contender, repetitio
             transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
             plan = _plan(loaded, [*assignments, *loaded.overrides, transfer], choices, policies)
     except BadInput as error:
-        raise BadInput(f"{_where(loaded, row, error.message)}: {error.message}", error.hint) from error
+        raise error.at(_where(loaded, row, error.message)) from error
     if refused := refusals(plan):
-        raise BadInput(f"{loaded.path}: {refused[0]}", "A sweep runs in virtual time.")
+        raise BadInput(
+            "sweep.not-in-virtual-time",
+            "{path}: {why}",
+            "A sweep runs in virtual time.",
+            path=loaded.path,
+            why=refused[0],
+        )
     plan["run"] = run_id(plan)
     return plan
 

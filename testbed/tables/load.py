@@ -122,7 +122,9 @@ def contenders(table: Table, policies: Sequence[str]) -> list[Contender]:
             found.append(Contender(str(column.name), column, dict(column.set)))
     names = [contender.name for contender in found]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise BadInput(f"two columns are named {twice.pop()!r}; give each a name of its own")
+        raise BadInput(
+            "table.column-twice", "two columns are named {column!r}; give each a name of its own", column=twice.pop()
+        )
     return found
 
 
@@ -130,7 +132,7 @@ def scenario_of(loaded: LoadedTable, row: Row, contender: Contender) -> LoadedSc
     """The scenario of a cell; raises :class:`BadInput` that names row and column."""
     document = copy.deepcopy(loaded.document["cells"])
     if not isinstance(document, CommentedMap):
-        raise BadInput(f"{loaded.path}: cells should be a scenario without name and title")
+        raise BadInput("table.bad-cells", "{path}: cells should be a scenario without name and title", path=loaded.path)
     row_document = next(r for r in loaded.document["rows"] if str(r["name"]) == row.name)
     origin = f"{loaded.path}: row {row.name}, column {contender.name}"
     applied = []
@@ -145,7 +147,8 @@ def scenario_of(loaded: LoadedTable, row: Row, contender: Contender) -> LoadedSc
     try:
         scenario = validated(Scenario, loaded.path, document)
     except BadInput as error:
-        raise BadInput(f"{error.message} (row {row.name}, column {contender.name})", error.hint) from error
+        cell = {"row": row.name, "column": contender.name}
+        raise error.at("", f" (row {row.name}, column {contender.name})", **cell) from error
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
     return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
@@ -156,5 +159,12 @@ def select(what: str, asked: str, known: Sequence[str]) -> list[str]:
     wanted = [part.strip() for part in asked.split(",") if part.strip()]
     for name in wanted:
         if name not in known:
-            raise BadInput(f"--{what}: there is no {what.removesuffix('s')} {name!r}; {what}: {', '.join(known)}")
+            raise BadInput(
+                "table.no-such-part",
+                "--{what}: there is no {kind} {name!r}; {what}: {known}",
+                what=what,
+                kind=what.removesuffix("s"),
+                name=name,
+                known=", ".join(known),
+            )
     return [name for name in known if not wanted or name in wanted]

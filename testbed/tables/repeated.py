@@ -22,7 +22,7 @@ def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int,
     scenario = scenarios.load(name, assignments, quick=quick).scenario  # its own words for what is wrong
     path, document, applied = scenarios.document_of(name, assignments, quick=quick)
     if repeat < 2:
-        raise BadInput("--repeat: at least 2 runs make a repetition")
+        raise BadInput("table.too-few-runs", "--repeat: at least 2 runs make a repetition")
     cells = CommentedMap(
         (key, value)
         for key, value in document.items()

@@ -96,12 +96,19 @@ def read_known(source: Known) -> dict[str, dict[str, str]]:
     """A file of known values by its own name of the row; BadInput where a column is missing."""
     path = paths.CHECKOUT / source.file
     if not path.is_file():
-        raise BadInput(f"known.{source.name}.file: there is no file {source.file}")
+        raise BadInput(
+            "table.known-no-file", "known.{source}.file: there is no file {file}", source=source.name, file=source.file
+        )
     rows = read_csv(path)
     for column in (*source.by, *source.columns.values()):
         if rows and column not in rows[0]:
             raise BadInput(
-                f"known.{source.name}.columns: {source.file} has no column {column!r}; it has {', '.join(rows[0])}"
+                "table.known-no-column",
+                "known.{source}.columns: {file} has no column {column!r}; it has {columns}",
+                source=source.name,
+                file=source.file,
+                column=column,
+                columns=", ".join(rows[0]),
             )
     return {"/".join(row[column] for column in source.by): row for row in rows}
 

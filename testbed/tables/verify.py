@@ -104,8 +104,11 @@ def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_r
     file, matrix = folder / KEPT_AS, read_json(folder / "matrix.json")
     if not file.is_file():
         raise BadInput(
-            f"{folder}: has no {KEPT_AS}, which says what was asked of the table",
-            f"Verify its runs: {folder}/cells/*/*/*/*-*",
+            "table.no-request",
+            "{folder}: has no {kept_as}, which says what was asked of the table",
+            "Verify its runs: {folder}/cells/*/*/*/*-*",
+            folder=folder,
+            kept_as=KEPT_AS,
         )
     loaded = table_file.load(str(file))
     loaded = LoadedTable(loaded.table, file, loaded.document, tuple(document["overrides"]))

@@ -25,4 +25,4 @@ def frames_of(path: Path) -> Iterator[Frame]:
     try:
         yield from frames(path)
     except NotACapture as error:
-        raise BadInput(str(error)) from error
+        raise BadInput.of(error.said) from error

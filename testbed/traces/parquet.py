@@ -42,10 +42,15 @@ def _table(where: str, points: list[Point]) -> pa.Table:
         for name, value in told.items():
             if types.setdefault(name, type(value)) is not type(value):
                 raise BadInput(
-                    f"{where}: {name} is {types[name].__name__} and {type(value).__name__}; a column has one type"
+                    "export.column-types",
+                    "{where}: {column} is {first} and {second}; a column has one type",
+                    where=where,
+                    column=name,
+                    first=types[name].__name__,
+                    second=type(value).__name__,
                 )
     if both := set(tags) & types.keys() | {"time"} & {*tags, *types}:
-        raise BadInput(f"{where}: {both.pop()} names two columns")
+        raise BadInput("export.column-twice", "{where}: {column} names two columns", where=where, column=both.pop())
     columns: list[Any] = [pa.array([time for time, _, _ in points], TIME.type)]
     fields = [TIME]
     for name in tags:

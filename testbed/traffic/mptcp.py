@@ -17,6 +17,7 @@ from typing import Any
 
 from testbed.doctor.check import Need
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runner import iperf3
 from testbed.runner.agents import Agent
@@ -145,7 +146,9 @@ class Mptcp(Traffic):
                 look=lambda: _sample(client, subflows),
                 failures=failures,
                 limit_s=self.site.plan["limits"]["transfer_s"] + BEYOND_BYTES / 1e5,
-                too_long=lambda: f"iperf3 over MPTCP did not end in time; see {client_json}",
+                too_long=lambda: Message(
+                    "mptcp.timeout", "iperf3 over MPTCP did not end in time; see {log}", log=client_json
+                ),
                 tell=lambda: self.site.progress.update(step, "MPTCP"),
                 every_s=SAMPLE_S,
             )
@@ -165,7 +168,12 @@ def _prepare(client: str, server: str, session: Session) -> dict[str, Any]:
     """Buffers, path manager and announced addresses; returns what the kernel will use."""
     others = len(session["connections"]) - 1
     if others >= MOST_LINKS:
-        raise RunFailed(f"the kernel's path manager keeps {MOST_LINKS} addresses; {others + 1} links are too many")
+        raise RunFailed(
+            "mptcp.too-many-links",
+            "the kernel's path manager keeps {most_links} addresses; {links} links are too many",
+            most_links=MOST_LINKS,
+            links=others + 1,
+        )
     for namespace in (client, server):
         run(in_namespace(namespace, ["sysctl", "-qw", "net.mptcp.enabled=1", *SETTINGS]))
         limits = ["subflow", str(max(others, 1)), "add_addr_accepted", str(max(others, 1))]
@@ -226,7 +234,7 @@ def _results(
     duration_s = completion_s(intervals, wanted)
     if duration_s is None:
         got = sum(int(interval["bytes"]) for interval in intervals)
-        raise RunFailed(f"{got:,} of {wanted:,} bytes arrived over MPTCP")
+        raise RunFailed("mptcp.bytes-missing", "{got:,} of {wanted:,} bytes arrived over MPTCP", got=got, wanted=wanted)
     connections = []
     for number, connection in enumerate(session["connections"]):
         local = _address(session, "sender", number)

@@ -66,7 +66,9 @@ class Traffic(ABC):
     @classmethod
     def in_place_of_ncp(cls, plan: Plan, congestion_control: str | None) -> Plan:  # noqa: ARG003 (of a kernel's)
         """The plan of an NCP run as one of its own, over the same links: what a table's column has as ``carrier``."""
-        raise BadInput(f"carrier: {cls.__name__} does not take the place of NCP")
+        raise BadInput(
+            "traffic.not-a-carrier", "carrier: {traffic} does not take the place of NCP", traffic=cls.__name__
+        )
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:

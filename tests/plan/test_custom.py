@@ -57,7 +57,7 @@ def write(folder: Path, scenario: str = SCENARIO, topo: str = DIAMOND, keys: tup
 def refusal(file: str, *assignments: str) -> str:
     with pytest.raises(BadInput) as raised:
         plan_of(file, *assignments)
-    assert raised.value.code == 2
+    assert raised.value.exit_code == 2
     assert not raised.value.message.count("Traceback")
     return raised.value.message
 

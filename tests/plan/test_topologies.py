@@ -214,7 +214,7 @@ def test_mistakes_are_told(scenario: str, assignments: list[str], says: str) -> 
     with pytest.raises(BadInput) as raised:
         plan_of(scenario, *assignments)
     assert says in raised.value.message
-    assert raised.value.code == 2
+    assert raised.value.exit_code == 2
 
 
 def test_sessions_may_share_a_host() -> None:

@@ -167,9 +167,9 @@ class Lab:
             self.patch.setattr("testbed.engines.virtual_run.Database", AllStored)
             broken = judging.write_broken
 
-            def with_reasons(plan: Any, folder: Path, endpoint: Any, message: str, _: Any, **more: Any) -> None:
+            def with_reasons(plan: Any, folder: Path, endpoint: Any, error: Exception, _: Any, **more: Any) -> None:
                 """As runs on real packets end: with why its links can't be trusted."""
-                broken(plan, folder, endpoint, message, getattr(sys.exc_info()[1], "reasons", []), **more)
+                broken(plan, folder, endpoint, error, getattr(error, "reasons", []), **more)
 
             self.patch.setattr(virtual_run, "write_broken", with_reasons)
 

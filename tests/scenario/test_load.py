@@ -86,7 +86,7 @@ def test_set_mistakes(assignment: str, says: str) -> None:
     with pytest.raises(BadInput) as raised:
         load("startup", [assignment])
     assert says in raised.value.message
-    assert raised.value.code == Exit.BAD_INPUT
+    assert raised.value.exit_code == Exit.BAD_INPUT
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch:
     told = Told()
     with pytest.raises(CannotRun) as raised:
         doctor.make_ready(told, engines.named("mininet").needs())
-    assert raised.value.code == Exit.CANNOT_RUN
+    assert raised.value.exit_code == Exit.CANNOT_RUN
     for name in ("iperf3", "ethtool", "socat"):
         assert f"  {name}: not in PATH" in raised.value.message
     assert told.steps == {}
@@ -245,8 +245,8 @@ def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, se
     told = Told()
     with pytest.raises(doctor.SetupFailed) as raised:
         doctor.setup(told, ["chosen"], str(playbook))
-    assert raised.value.task == "A step that fails"
-    assert "the disk is full" in raised.value.reason
+    assert raised.value.parameters["task"] == "A step that fails"
+    assert "the disk is full" in raised.value.parameters["reason"]
     assert list(told.steps) == ["A step that works", "A step that fails"]
     assert told.steps["A step that works"].note == "done"
     assert str(setup_log) in raised.value.hint

@@ -134,7 +134,7 @@ def test_a_port_held_by_another_process_is_named_with_the_fix(influx_state: Path
         assert influx.status().state == "foreign"
         with pytest.raises(influx.PortInUse) as raised:
             influx.ensure()
-    assert raised.value.code == Exit.CANNOT_RUN
+    assert raised.value.exit_code == Exit.CANNOT_RUN
     assert f"port {free_port}" in raised.value.message
     assert f"(pid {os.getpid()})" in raised.value.message
     assert f"NCP_TESTBED_INFLUX_PORT={free_port + 1}" in raised.value.hint

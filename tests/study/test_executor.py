@@ -96,7 +96,8 @@ def test_another_run_on_the_machine_is_waited_for_and_any_other_reason_is_raised
 ) -> None:
     waited: list[str] = []
     monkeypatch.setattr(live, "wait_for_others", lambda told: told("startup 2026"))
-    words: list[str | CannotRun] = [CannotRun(f"startup 2026 is running; {live.BUSY}"), "made", CannotRun("no root")]
+    other = CannotRun("run.machine-busy", "startup 2026 is running")
+    words: list[str | CannotRun] = [other, "made", CannotRun("run.needs-root", "no root")]
     said = iter(words)
 
     def attempt() -> str:

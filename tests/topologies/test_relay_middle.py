@@ -50,4 +50,6 @@ def test_what_the_relay_refuses_is_said() -> None:
         process.wait()
         with pytest.raises(CommandFailed, match="does not answer"):
             net.middle.change(LINK, "ab", {"loss": 0.1})
-        assert "ended with -9" in (net.middle.failed() or "")
+        failed = net.middle.failed()
+        assert failed is not None
+        assert (failed.code, failed.parameters["status"]) == ("relay.ended", -9)

@@ -8,6 +8,7 @@ import pytest
 
 from testbed import traffic
 from testbed.errors import BadInput, RunFailed
+from testbed.message import Message
 from testbed.plan.sent import TRAFFIC, sent_by, traffic_of
 from testbed.runner.progress import Step
 from testbed.runner.until_over import watch_until
@@ -33,8 +34,8 @@ def test_what_takes_ncps_place_is_planned_as_ncp_is() -> None:
         traffic.of(before | {"traffic": "quic"})
 
 
-def _said(words: str | None) -> str | None:
-    return words
+def _said(failure: Message | None) -> Message | None:
+    return failure
 
 
 class Looked:
@@ -49,14 +50,14 @@ class Looked:
     def tell(self) -> None:
         self.told += 1
 
-    def watch(self, *failures: str | None, limit_s: float = 600.0) -> None:
+    def watch(self, *failures: Message | None, limit_s: float = 600.0) -> None:
         watch_until(
             lambda: self.left <= 0,
             Step("transfer"),
             look=self.look,
             failures=[partial(_said, said) for said in failures],
             limit_s=limit_s,
-            too_long=lambda: "it takes too long",
+            too_long=lambda: Message("test.too-long", "it takes too long"),
             tell=self.tell,
             every_s=0.0,
         )
@@ -71,7 +72,7 @@ def test_it_is_watched_until_it_is_over() -> None:
 def test_a_part_that_fails_ends_it() -> None:
     looked = Looked(3)
     with pytest.raises(RunFailed, match="the middle ended"):
-        looked.watch(None, "the middle ended")
+        looked.watch(None, Message("test.ended", "the middle ended"))
     assert (looked.left, looked.told) == (2, 0)
 
 
@@ -84,5 +85,5 @@ def test_what_takes_too_long_is_given_up() -> None:
 
 def test_what_is_over_is_not_looked_at() -> None:
     looked = Looked(0)
-    looked.watch("whatever became of the parts since")
+    looked.watch(Message("test.ended", "whatever became of the parts since"))
     assert looked.told == 0

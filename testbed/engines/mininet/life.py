@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from collectors.host_load import clock_step_s
 from testbed import build, paths, traffic
 from testbed.checks.result import Trust, Verdict
-from testbed.errors import CannotRun, RunFailed, TestbedError, Unsupported
+from testbed.errors import CannotRun, RunFailed
 from testbed.influx import server
 from testbed.influx.client import Client, NoAnswer, QueryFailed
 from testbed.influx.endpoint import Endpoint
@@ -68,7 +68,7 @@ class EmulatedRun:
 
     def without_database(self, database_points: int | None) -> Verdict:
         """No run on real packets is like another."""
-        raise CannotRun("a run on real packets can't be made again: it would be another run")
+        raise CannotRun("run.not-repeatable", "a run on real packets can't be made again: it would be another run")
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
@@ -79,7 +79,6 @@ class EmulatedRun:
             try:
                 return self._run(own)
             except Exception as error:
-                message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
                 from testbed.runner.judging import write_broken
 
                 self._write_provenance()
@@ -87,9 +86,8 @@ class EmulatedRun:
                     self.plan,
                     self.folder,
                     None if isinstance(error, NoAnswer) else self.endpoint,
-                    message,
+                    error,
                     getattr(error, "reasons", []),
-                    unsupported=isinstance(error, Unsupported),
                     # Who stops a run does not wait for plots.
                     report=not isinstance(error, Interrupted),
                 )
@@ -271,7 +269,7 @@ class EmulatedRun:
         parts.callback(network.tear_down)
         for agent in started:
             if agent.exit_code() is not None:  # there is no namespace to build in
-                raise RunFailed(agents.why_it_ended(agent))
+                raise RunFailed.of(agents.why_it_ended(agent))
         network.build(pids)
         self.provenance["sysctls"] = provenance.sysctls(network.namespaces())
         self.provenance["middle"] = network.middle.facts()
@@ -374,7 +372,12 @@ class EmulatedRun:
         try:
             result: dict[str, Any] = json.loads((self.spools / "relay" / "result.json").read_text())
         except (OSError, ValueError) as error:
-            raise RunFailed(f"the link relay left no result ({error}); see {self.logs / 'relay.log'}") from error
+            raise RunFailed(
+                "relay.no-result",
+                "the link relay left no result ({error}); see {log}",
+                error=error,
+                log=self.logs / "relay.log",
+            ) from error
         return result
 
     def _tear_down(self, parts: ExitStack) -> None:

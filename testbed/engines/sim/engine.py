@@ -41,9 +41,18 @@ class Simulator(Engine):
         """Those about real parts."""
         super().refuse_options(options)
         if options.runtime is not None:
-            raise CannotRun(f"--runtime {options.runtime}: in virtual time agents are neither containers nor processes")
+            raise CannotRun(
+                "sim.runtime-given",
+                "--runtime {runtime}: in virtual time agents are neither containers nor processes",
+                runtime=options.runtime,
+            )
         if options.link != "auto":
-            raise CannotRun(f"--link {options.link}: in virtual time links are the model itself", "Leave --link out.")
+            raise CannotRun(
+                "sim.link-given",
+                "--link {link}: in virtual time links are the model itself",
+                "Leave --link out.",
+                link=options.link,
+            )
 
     def choices(self, options: Options) -> Choices:
         """Nothing is left to choose."""

@@ -11,6 +11,7 @@ from testbed.checks.result import Trust
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
 from testbed.errors import CannotRun, RunFailed, says_of_the_machine
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -61,10 +62,12 @@ def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
     text = done.stdout.decode(errors="replace")
     log.write_text(text)
     if done.returncode:
-        told = f"the simulator ended with {done.returncode}: {_last_line(text)}"
+        ended = Message(
+            "sim.ended", "the simulator ended with {status}: {said}", status=done.returncode, said=_last_line(text)
+        )
         if done.returncode < 0 or says_of_the_machine(text):
-            raise CannotRun(told, "Make room, in memory or on the disk, and give the same command.")
-        raise RunFailed(told, f"Its log: {log}")
+            raise CannotRun.of(ended, "Make room, in memory or on the disk, and give the same command.")
+        raise RunFailed.of(ended, f"Its log: {log}")
     facts: dict[str, Any] = json.loads((folder / "sim.json").read_text())
     return facts
 

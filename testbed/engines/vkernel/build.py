@@ -46,7 +46,13 @@ def build(progress: Progress) -> Path:
             progress.update(step, estimate.told(line.strip()))
         said = process.stderr.read().strip()
         if process.wait():
-            raise RunFailed(f"the guest kernel does not build: {said[-300:]}", f"Its log: {log}")
+            raise RunFailed(
+                "vkernel.build-failed",
+                "the guest kernel does not build: {said}",
+                "Its log: {log}",
+                said=said[-300:],
+                log=log,
+            )
         step.note = f"{target} ({target.stat().st_size / 2**20:.1f} MiB)"
     return target
 

@@ -45,13 +45,23 @@ class GuestKernel(Engine):
         """Those that ask for what a guest has not."""
         super().refuse_options(options)
         if options.runtime == "docker":
-            raise CannotRun("--runtime docker: the guest has no container engine", "Its agents are processes.")
+            raise CannotRun(
+                "vkernel.docker-given",
+                "--runtime docker: the guest has no container engine",
+                "Its agents are processes.",
+            )
         if options.link == "relay":
             raise CannotRun(
-                "--link relay: it is late by its CPU time, and in the guest that is nothing", "Leave --link out."
+                "vkernel.relay-given",
+                "--link relay: it is late by its CPU time, and in the guest that is nothing",
+                "Leave --link out.",
             )
         if options.traces and options.traces["pcap"] and not machine.program("tcpdump")().ok:
-            raise CannotRun("--pcap: the guest has this machine's programs, and tcpdump is not in PATH", "Install it.")
+            raise CannotRun(
+                "vkernel.no-tcpdump",
+                "--pcap: the guest has this machine's programs, and tcpdump is not in PATH",
+                "Install it.",
+            )
 
     def choices(self, options: Options) -> Choices:
         """What the guest has."""

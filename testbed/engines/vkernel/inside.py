@@ -60,7 +60,7 @@ def main() -> int:
         if not isinstance(error, TestbedError):
             document["error"] = f"{type(error).__name__}: {error}"
             raise
-        document["error"] = error.message
+        document |= {"error": error.message, "code": error.code}
         document["unsupported"] = isinstance(error, Unsupported)
         return 1
     finally:

@@ -33,4 +33,8 @@ def _compile(chosen: Kernel, out: Path) -> None:
     )
     ended = guest.boot(chosen, job, command, out=out, seed=1, limit_s=LIMIT_S, checkout=checkout.mounts())
     if ended.code:
-        raise RunFailed(f"the guest can't load the runner: {(job / 'stderr').read_text()[-300:]}")
+        raise RunFailed(
+            "vkernel.runner-not-loaded",
+            "the guest can't load the runner: {said}",
+            said=(job / "stderr").read_text()[-300:],
+        )

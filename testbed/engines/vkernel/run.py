@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout, guest, python_cache
 from testbed.errors import RunFailed, Unsupported
+from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
@@ -115,16 +117,30 @@ class GuestRun(VirtualRun):
         if not file.exists():
             lines = (job / "stderr").read_text(errors="replace").strip().splitlines()
             said = lines[-1] if lines else "it said nothing"
-            raise RunFailed(f"the guest's runner ended with {ended.code}: {said}", f"Its log: {job}")
+            raise RunFailed(
+                "vkernel.runner-failed",
+                "the guest's runner ended with {code}: {said}",
+                "Its log: {job}",
+                code=ended.code,
+                said=said,
+                job=job,
+            )
         document: dict[str, Any] = json.loads(file.read_text())
         file.unlink()
         if document.get("unsupported"):
-            raise Unsupported(document["error"])
+            raise Unsupported.of(_message(document))
         if "trust" not in document:
-            error = RunFailed(document.get("error", "the run broke down in the guest"), f"Its log: {job}")
+            error = RunFailed.of(_message(document), f"Its log: {job}")
             error.reasons = document.get("reasons", [])  # type: ignore[attr-defined]
             raise error
         return document
+
+
+def _message(document: Mapping[str, Any]) -> Message:
+    """The error in the guest's account."""
+    if "error" not in document:
+        return Message("vkernel.run-failed", "the run broke down in the guest")
+    return Message.restored(document.get("code", "vkernel.program-error"), document["error"])
 
 
 def _folders_in(plan: Plan) -> list[guest.Mount]:

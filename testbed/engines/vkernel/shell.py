@@ -39,7 +39,9 @@ def open_shell(kernel: Kernel, command: str) -> int:
 def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
     """The guest's console is this terminal, and the shell's own, so that Ctrl-C ends what runs in it."""
     if not sys.stdin.isatty():
-        raise BadInput("shell: this is not a terminal", "./run.sh shell -c 'COMMAND' runs a command.")
+        raise BadInput(
+            "shell.no-terminal", "shell: this is not a terminal", "./run.sh shell -c 'COMMAND' runs a command."
+        )
     leaps = "; while it waits its clock leaps on" if kernel.exact else ""
     print(f"Ctrl-C ends what runs, exit the guest{leaps}", flush=True)
     size = shutil.get_terminal_size()
@@ -58,7 +60,7 @@ def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
             check=False,
         )
     if not (job / CODE).exists():
-        raise RunFailed(f"the guest ended before its shell did; see {job}")
+        raise RunFailed("shell.guest-ended", "the guest ended before its shell did; see {job}", job=job)
     return int((job / CODE).read_text())
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.planning import ndn as ndn_plan
 from testbed.runner.agents import Agent, AgentPlace, agent_name, why_it_ended
@@ -83,7 +84,7 @@ class Ndn(Traffic):
         for agent in started:
             agent.stop()
             if agent.place.result() is None:
-                raise RunFailed(f"{why_it_ended(agent)}; it left no result")
+                raise RunFailed("ndn.no-result", "{why}; it left no result", why=why_it_ended(agent))
         if asked := _congestion_control(self.site.plan):
             seen = congestion_controls(self.site.spools, self.site.session["name"])
             self.site.provenance["congestion_control_of_the_sockets"] = sorted(seen)
@@ -97,7 +98,7 @@ class Ndn(Traffic):
         def look() -> None:
             for agent in started:
                 if agent is not consumer and agent.exit_code() is not None:
-                    raise RunFailed(why_it_ended(agent))
+                    raise RunFailed.of(why_it_ended(agent))
 
         def tell() -> None:
             done = state_of(consumer).get("bytes", 0) / session["transfer_bytes"]
@@ -110,14 +111,17 @@ class Ndn(Traffic):
             look=look,
             failures=failures,
             limit_s=self.site.plan["limits"]["transfer_s"] + DRAIN_S,
-            too_long=lambda: (
-                f"the fetch is not over after {step.elapsed_s:.0f} s ({session['expected_s']:.0f} s at full rate)"
+            too_long=lambda: Message(
+                "ndn.timeout",
+                "the fetch is not over after {elapsed_s:.0f} s ({expected_s:.0f} s at full rate)",
+                elapsed_s=step.elapsed_s,
+                expected_s=session["expected_s"],
             ),
             tell=tell,
             every_s=POLL_S,
         )
         if consumer.exit_code():
-            raise RunFailed(why_it_ended(consumer))
+            raise RunFailed.of(why_it_ended(consumer))
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:
         """In the shape of a session's, and the consumer's log."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
+from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
 from testbed.runner.agents import Agent, AgentPlace
 from testbed.runner.ends import write_events, write_result
@@ -46,7 +47,12 @@ class Running:
         if ended.get("sender") and not ended["receiver"]:
             self.sender_ended_s = self.sender_ended_s or time.monotonic()
             if time.monotonic() - self.sender_ended_s > END_S:
-                raise RunFailed(f"{self.ends['receiver'].who} has not ended {END_S:g} s after the sender")
+                raise RunFailed(
+                    "program.does-not-end",
+                    "{who} has not ended {end_s:g} s after the sender",
+                    who=self.ends["receiver"].who,
+                    end_s=END_S,
+                )
         return ended.get("sender", False) and ended["receiver"]
 
 
@@ -158,9 +164,15 @@ class Program(Traffic):
             ended = [running.over() for running in self._running]
             return all(ended) and not waiting
 
-        def too_long() -> str:
+        def too_long() -> Message:
             on = [end.who for running in self._running for end in running.ends.values() if not end.has_ended()]
-            return f"{', '.join(on)} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)"
+            return Message(
+                "program.timeout",
+                "{who} has not ended after {elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
+                who=", ".join(on),
+                elapsed_s=step.elapsed_s,
+                expected_s=expected_s,
+            )
 
         watch_until(
             over,
@@ -185,7 +197,12 @@ class Program(Traffic):
         said = {role: result.read_result(end.out, end.who) for role, end in running.ends.items()}
         started_ns = captured.first_unix_ns(running.captures["sender"].file)
         if started_ns is None:
-            raise RunFailed(f"no packet left {session['sender_host']} for {session['receiver_host']}")
+            raise RunFailed(
+                "program.no-packets",
+                "no packet left {sender_host} for {receiver_host}",
+                sender_host=session["sender_host"],
+                receiver_host=session["receiver_host"],
+            )
         finished_ns = result.appeared_unix_ns(running.ends["receiver"].out, said["receiver"])
         span_ns = (started_ns, finished_ns)
         arrivals = captured.read_arrivals(running.captures["receiver"].file, session)

@@ -37,7 +37,7 @@ def first_unix_ns(capture: Path) -> int | None:
     except OSError:
         return None
     except NotACapture as error:
-        raise RunFailed(str(error)) from error
+        raise RunFailed.of(error.said) from error
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _packets(capture: Path) -> Iterator[tuple[int, bytes, bytes, int]]:
     except CutOff:
         return
     except NotACapture as error:
-        raise RunFailed(str(error)) from error
+        raise RunFailed.of(error.said) from error
 
 
 def _payload_bytes(packet: bytes) -> int:

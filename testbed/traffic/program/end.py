@@ -10,7 +10,7 @@ from testbed.errors import RunFailed, Unsupported
 from testbed.plan.model import Plan, Role, Session
 from testbed.runner import live
 from testbed.runner.ledger import RUN_VARIABLE
-from testbed.runner.processes import AGENT_UID, UNPRIVILEGED, Supervised
+from testbed.runner.processes import AGENT_UID, UNPRIVILEGED, Supervised, last_words
 from testbed.traffic.program.part import EXIT_NOT_SUPPORTED, PAYLOAD, READY, TASK, Part, own_environment, write_task
 from testbed.traffic.program.payload import write_payload
 
@@ -85,9 +85,15 @@ class End:
         :class:`Unsupported` where it said so that it does not do what it was asked for."""
         code = self._process.process.poll()
         if code == EXIT_NOT_SUPPORTED:
-            raise Unsupported(f"{self.who} says that it does not support testcase {self.part.task()['testcase']}")
+            raise Unsupported(
+                "program.testcase-unsupported",
+                "{who} says that it does not support testcase {testcase}",
+                who=self.who,
+                testcase=self.part.task()["testcase"],
+            )
         if code:
-            raise RunFailed(str(self._process.failure()).replace(self._process.name, self.who, 1))
+            said = last_words(self._process.log)
+            raise RunFailed("program.ended", "{who} ended with {status}{said}", who=self.who, status=code, said=said)
         return code == 0
 
     def await_ready(self, timeout_s: float) -> None:
@@ -95,11 +101,20 @@ class End:
         deadline = time.monotonic() + timeout_s
         while not os.path.lexists(self.out / READY):
             if self.ended_well():
-                raise RunFailed(f"{self.who} ended before it was ready (log: {self._process.log})")
+                raise RunFailed(
+                    "program.ended-early",
+                    "{who} ended before it was ready (log: {log})",
+                    who=self.who,
+                    log=self._process.log,
+                )
             if time.monotonic() > deadline:
                 raise RunFailed(
-                    f"{self.who} was not ready after {timeout_s:g} s: it made no file $OUT/{READY} "
-                    f"(log: {self._process.log})"
+                    "program.not-ready",
+                    "{who} was not ready after {timeout_s:g} s: it made no file $OUT/{ready} (log: {log})",
+                    who=self.who,
+                    timeout_s=timeout_s,
+                    ready=READY,
+                    log=self._process.log,
                 )
             time.sleep(POLL_S)
 

@@ -54,4 +54,8 @@ def _extract(exported: Iterable[bytes], into: Path) -> None:
                 tar.stdin.write(chunk)
         said = tar.communicate()[1].decode(errors="replace").strip()
     if tar.returncode:
-        raise RunFailed(f"the image can't be unpacked: {said.splitlines()[-1] if said else tar.returncode}")
+        raise RunFailed(
+            "program.image-not-unpacked",
+            "the image can't be unpacked: {error}",
+            error=said.splitlines()[-1] if said else tar.returncode,
+        )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from testbed.errors import Exit, RunFailed, Unsupported
+from testbed.message import Message
 from testbed.plan.model import host_of
 from testbed.runner.agents import Agent
 from testbed.runner.ends import write_events, write_result
@@ -103,8 +104,8 @@ class Tcp(Traffic):
         expected_s = self.site.session["expected_s"]
 
         def look() -> None:
-            if server.process.poll():
-                raise RunFailed(str(server.failure()))
+            if server.process.poll() and (failure := server.failure()):
+                raise RunFailed.of(failure)
 
         def tell() -> None:
             left_s = max(0.0, expected_s - step.elapsed_s)
@@ -116,16 +117,19 @@ class Tcp(Traffic):
             look=look,
             failures=failures,
             limit_s=self.site.plan["limits"]["transfer_s"],
-            too_long=lambda: (
-                f"{client.name} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)"
+            too_long=lambda: Message(
+                "tcp.timeout",
+                "{client} has not ended after {elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
+                client=client.name,
+                elapsed_s=step.elapsed_s,
+                expected_s=expected_s,
             ),
             tell=tell,
             every_s=POLL_S,
         )
-        if client.process.returncode == Exit.CANNOT_RUN:
-            raise Unsupported(str(client.failure()))
-        if client.process.returncode:
-            raise RunFailed(str(client.failure()))
+        if client.process.returncode and (failure := client.failure()):
+            unsupported = client.process.returncode == Exit.CANNOT_RUN
+            raise Unsupported.of(failure) if unsupported else RunFailed.of(failure)
 
     def _assert_congestion_control(self, measured: Measured) -> None:
         seen = congestion_controls(self.site.spools, self.site.session["name"]) | {measured.congestion_control}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed, Unsupported
+from testbed.message import Message
 from testbed.pcap import NotACapture
 from testbed.runner.processes import Supervised
 from testbed.scenario.tcp import KERNELS_INITIAL_WINDOW, Download
@@ -31,7 +32,7 @@ class DownloadTransfer(Kind):
         self._kernel = self._probe()
         asked = self.stage.asked
         if asked["unlimited_window"] and self._kernel["limited"] is not False:
-            raise Unsupported(_why_limited(self._kernel))
+            raise Unsupported.of(_why_limited(self._kernel))
         server = self.stage.start(
             "download server",
             [
@@ -141,18 +142,36 @@ class DownloadTransfer(Kind):
         try:
             connections = [c for c in read_connections(path) if c.server[1] == PORT]
             if len(connections) != 1:
-                raise RunFailed(f"{path} has {len(connections)} connections with port {PORT}, not the download's one")
+                raise RunFailed(
+                    "tcp.several-connections",
+                    "{path} has {number_of_connections} connections with port {port}, not the download's one",
+                    path=path,
+                    number_of_connections=len(connections),
+                    port=PORT,
+                )
             return time_sequence(connections[0])
         except (NotACapture, Incomplete) as error:
-            raise RunFailed(f"the download's packets are incomplete ({error}); see {path}") from error
+            raise RunFailed(
+                "tcp.packets-missing",
+                "the download's packets are incomplete ({error}); see {path}",
+                error=error,
+                path=path,
+            ) from error
 
 
-def _why_limited(kernel: Mapping[str, Any]) -> str:
+def _why_limited(kernel: Mapping[str, Any]) -> Message:
     if kernel["limited"] is None:
-        return f"what window this kernel offers in a new connection can't be told: {kernel['why']}"
-    return (
-        f"this kernel limits the initial receive window to 64 KiB: for a receive buffer of "
-        f"{kernel['asked_bytes']:,} bytes it offers {kernel['offered_bytes']:,}"
+        return Message(
+            "kernel.window-unknown",
+            "what window this kernel offers in a new connection can't be told: {why}",
+            why=kernel["why"],
+        )
+    return Message(
+        "kernel.window-limited",
+        "this kernel limits the initial receive window to 64 KiB: for a receive buffer of {asked_bytes:,} bytes it "
+        "offers {offered_bytes:,}",
+        asked_bytes=kernel["asked_bytes"],
+        offered_bytes=kernel["offered_bytes"],
     )
 
 
@@ -161,9 +180,11 @@ def _result(path: Path) -> dict[str, Any]:
     try:
         result: dict[str, Any] = json.JSONDecoder().raw_decode(path.read_text())[0]
     except (OSError, ValueError) as error:
-        raise RunFailed(f"tcp-download left no result ({error}); see {path}") from error
+        raise RunFailed(
+            "tcp.no-download-result", "tcp-download left no result ({error}); see {path}", error=error, path=path
+        ) from error
     if result["error"]:
-        raise RunFailed(f"tcp-download: {result['error']}; see {path}")
+        raise RunFailed("tcp.download-failed", "tcp-download: {error}; see {path}", error=result["error"], path=path)
     return result
 
 

@@ -184,7 +184,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         try:
             found.append(json.loads(line))
         except ValueError:
-            raise RunFailed(f"{path}: line {number} is not JSON: {line[:200]}") from None
+            raise RunFailed(
+                "fetch.bad-line", "{path}: line {line} is not JSON: {text}", path=path, line=number, text=line[:200]
+            ) from None
     return found
 
 
@@ -193,11 +195,23 @@ def pages_s(fetched: Sequence[Mapping[str, Any]], asked: Fetch) -> list[float]:
     the last tells. Raises :class:`RunFailed` where one is missing, or not as large as asked."""
     many = len(asked.objects_bytes)
     if len(fetched) != many * asked.rounds:
-        raise RunFailed(f"{len(fetched)} of {many * asked.rounds} objects were fetched")
+        raise RunFailed(
+            "fetch.objects-missing",
+            "{fetched} of {wanted} objects were fetched",
+            fetched=len(fetched),
+            wanted=many * asked.rounds,
+        )
     for one in fetched:
         wanted = asked.objects_bytes[one["urlnum"]]
         if one["http_code"] != 200 or one["size_download"] != wanted:
-            raise RunFailed(f"{one['url']}: answered {one['http_code']} with {one['size_download']} of {wanted} bytes")
+            raise RunFailed(
+                "fetch.object-incomplete",
+                "{url}: answered {http_code} with {size_download} of {wanted} bytes",
+                url=one["url"],
+                http_code=one["http_code"],
+                size_download=one["size_download"],
+                wanted=wanted,
+            )
     pages = [[float(one["time_total"]) for one in fetched[at : at + many]] for at in range(0, len(fetched), many)]
     return [max(times) if asked.parallel else sum(times) for times in pages]
 
@@ -220,12 +234,24 @@ def check_connections(connections: Sequence[Mapping[str, Any]], asked: Fetch) ->
     """The server's word on its first connection; raises :class:`RunFailed` where one began otherwise than asked."""
     wanted = len(asked.objects_bytes) * asked.rounds
     if len(connections) != wanted:
-        raise RunFailed(f"{wanted} objects were fetched on {len(connections)} connections, not each on its own")
+        raise RunFailed(
+            "fetch.connections-shared",
+            "{wanted} objects were fetched on {connections} connections, not each on its own",
+            wanted=wanted,
+            connections=len(connections),
+        )
     for one in connections:
         for what, value in (
             ("initial_window_segments", asked.initial_window_segments),
             ("congestion_control", asked.congestion_control),
         ):
             if one[what] != value:
-                raise RunFailed(f"the connection of {one['client']} began with {what} {one[what]}, not {value}")
+                raise RunFailed(
+                    "fetch.wrong-first",
+                    "the connection of {client} began with {what} {got}, not {value}",
+                    client=one["client"],
+                    what=what,
+                    got=one[what],
+                    value=value,
+                )
     return connections[0]
