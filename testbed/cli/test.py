@@ -36,7 +36,9 @@ def register(app: typer.Typer) -> None:
         if os.geteuid() == 0:
             make_ready(Progress(), "test")
         if importlib.util.find_spec("nox") is None:
-            raise CannotRun("test.no-tools", "the test tools are not installed", "As root, ./run.sh test installs them.")
+            raise CannotRun(
+                "test.no-tools", "the test tools are not installed", "As root, ./run.sh test installs them."
+            )
         raise typer.Exit(carry_out(only or []))
 
 

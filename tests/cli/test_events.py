@@ -56,12 +56,13 @@ def test_the_verdict_is_the_last_event(
 
 def test_an_error_is_the_last_event(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def run(*_: Any) -> Any:
-        raise CannotRun("there is no kernel", "Get one.")
+        raise CannotRun("vkernel.none", "there is no kernel", "Get one.")
 
     monkeypatch.setattr(table_run, "run", run)
     assert typed(monkeypatch, "speed-table", "--json") == 4
     (told,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    assert told == {"event": "error", "message": "there is no kernel", "hint": "Get one.", "exit_code": 4}
+    error = {"event": "error", "code": "vkernel.none", "message": "there is no kernel"}
+    assert told == error | {"hint": "Get one.", "exit_code": 4}
 
 
 @pytest.mark.parametrize("verb", ["startup", "speed-table", "converge-rate", "all"])

@@ -1,16 +1,19 @@
-"""Writes the golden files: ``python -m tests.golden [NAME]…``, all of them or those whose names begin so."""
+"""Writes the golden files: ``python -m tests.golden [NAME]…``, all of them or those whose names begin so; and
+``messages.tsv``."""
 
 from __future__ import annotations
 
 import sys
 
-from tests.golden import transcripts
+from tests.golden import messages, transcripts
 from tests.golden.recorded import FOLDER, made
 
 
 def main(*beginnings: str) -> None:
     """Write them, and say which changed; files of what is no longer there go."""
     files = made()
+    if not beginnings or "messages".startswith(beginnings):
+        messages.write()
     for old in FOLDER.rglob("*.json"):
         if str(old.relative_to(FOLDER)) not in files:
             old.unlink()

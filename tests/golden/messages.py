@@ -124,13 +124,9 @@ def catalogue(entries: list[Entry]) -> str:
     return "".join(f"{entry.row()}\n" for entry in sorted(set(entries)))
 
 
-def main() -> int:
-    """Write the catalogue; returns 1 where the source of a text is wrong."""
-    entries, wrong = read(sources())
-    CATALOGUE.write_text(catalogue(entries))
-    print("\n".join(wrong or [f"{CATALOGUE.name}: {len({entry.code for entry in entries})} codes"]))
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def write() -> None:
+    """Write the catalogue, and say whether it changed."""
+    found = catalogue(read(sources())[0])
+    if not CATALOGUE.is_file() or CATALOGUE.read_text() != found:
+        CATALOGUE.write_text(found)
+        print(f"written: {CATALOGUE.name}")

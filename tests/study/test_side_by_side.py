@@ -24,7 +24,7 @@ def fail_at_two(number: int, folder: Path) -> None:
     if number == 2:
         while not (folder / "began-1").exists():
             time.sleep(0.01)
-        raise BadInput("two is wrong", "Give another number.")
+        raise BadInput("test.wrong", "two is wrong", "Give another number.")
     stand_by(number, folder)
 
 
