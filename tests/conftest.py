@@ -4,7 +4,6 @@ stopped at the end."""
 
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from testbed.engines.vkernel.run import GuestRun
 from testbed.plan.model import Traces
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from tests.ports import held_port
 from tests.ready import in_a_guest as prepare
 
 # Time is judged in benchmarks: a busy machine must not fail a property. A push draws the same examples each time; a
@@ -34,7 +34,7 @@ GUEST_LIMIT_S = 1200
 
 
 PURE = {
-    *("checks", "claims", "cli", "compare", "docs", "elsewhere", "graph", "interop", "judge", "mutants", "plan"),
+    *("checks", "claims", "cli", "docs", "elsewhere", "graph", "interop", "judge", "mutants", "plan"),
     *("report", "scenario", "study", "sweep", "tables"),
 }
 """Folders whose tests are quick, but for those that are marked otherwise."""
@@ -109,10 +109,9 @@ def guest_run(exact_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_port() -> Iterator[int]:
+    with held_port() as port:
+        yield port
 
 
 @pytest.fixture

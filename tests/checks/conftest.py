@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 import requests
 
 from testbed.influx.client import Client
 from testbed.influx.endpoint import Endpoint, Login
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.ports import held_port
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +29,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     if shutil.which("influxd") is None:
         pytest.skip("influxd is not installed")
     folder = tmp_path_factory.mktemp("influxdb")
-    http, rpc = _free_port(), _free_port()
+    with ExitStack() as ports:
+        yield from _started(folder, *(ports.enter_context(held_port()) for _ in range(2)))
+
+
+def _started(folder: Path, http: int, rpc: int) -> Iterator[Client]:
     environment = {
         **os.environ,
         "INFLUXDB_HTTP_BIND_ADDRESS": f"127.0.0.1:{http}",

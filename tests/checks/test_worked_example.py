@@ -49,6 +49,7 @@ def testbed(tmp_path: Path) -> Testbed:
     return call
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize(("links", "code", "status"), [("", 0, "pass"), ("loss: 5%,", 1, "fail")])
 def test_it_judges_a_run(testbed: Testbed, tmp_path: Path, links: str, code: int, status: str) -> None:
     done = testbed("run", "--engine", "sim", "--set", "ncp.transfer=2MiB", most="0.01", links=links)

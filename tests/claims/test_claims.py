@@ -311,6 +311,7 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.runs
 def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Path, tmp_path: Path) -> None:
     asked = all_run.Asked("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"), resume="latest")
     before = {path: path.stat().st_mtime_ns for path in result.rglob("telemetry.lp")}
@@ -344,6 +345,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
         reference.keep(result, tmp_path / "other")
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("path", sorted(reference.FOLDER.glob("*/claims.json")), ids=lambda path: path.parent.name)
 def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"

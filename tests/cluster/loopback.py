@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from testbed import paths
 from testbed.cluster import model
 from testbed.runner.interrupts import interruptible
+from tests.ports import held_port
 
 UNSOUND = Path(__file__).parent / "workers"
 """Programs that stand in a worker's place."""
@@ -43,10 +43,9 @@ class Loopback:
     address = "127.0.0.1"
     """The scheduler's."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, place: Path, port: int) -> None:
+        self.place, self.port = place, port
         self.ca, self.cert, self.key = certificates(place)
-        self.port = _free_port()
         self.scheduler: subprocess.Popen[bytes] | None = None
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -121,24 +120,19 @@ class Loopback:
             )
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @contextlib.contextmanager
 def loopback(place: Path, names: Sequence[str]) -> Iterator[Loopback]:
     """A whole one."""
     place.mkdir(parents=True, exist_ok=True)
-    cluster = Loopback(place)
-    try:
-        cluster.start_scheduler()
-        for name in names:
-            cluster.start_worker(name)
-        yield cluster
-    finally:
-        cluster.end()
+    with held_port() as port:
+        cluster = Loopback(place, port)
+        try:
+            cluster.start_scheduler()
+            for name in names:
+                cluster.start_worker(name)
+            yield cluster
+        finally:
+            cluster.end()
 
 
 def until(what: Callable[[], object], seconds: float = 600.0) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from testbed.cluster import hosts_file
 from testbed.influx import server
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback
+from tests.ports import held_port
 
 pytestmark = [
     pytest.mark.packets,
@@ -26,11 +26,10 @@ REAL = ["--real-packets"]
 @pytest.fixture
 def database(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One of the test's own, beside the machine's."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(found.getsockname()[1]))
-    yield
-    server.stop()
+    with held_port() as port:
+        monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(port))
+        yield
+        server.stop()
 
 
 @pytest.mark.usefixtures("database")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.cluster.loopback import Loopback
 from tests.cluster.machines import do, free_network, join
+from tests.ports import held_port
 
 DISK_BYTES = 3 << 30
 """Of memory it takes what is written, and a run wants to see 2 GiB free."""
@@ -29,8 +30,8 @@ SCHEDULER = "scheduler"
 class Wired(Loopback):
     """Its workers may be given any names that are short enough for an interface's."""
 
-    def __init__(self, place: Path) -> None:
-        super().__init__(place)
+    def __init__(self, place: Path, port: int) -> None:
+        super().__init__(place, port)
         self.switch, self.network = f"ncpt-{secrets.token_hex(2)}", free_network()
         self.address = f"{self.network}.253"
         self.parts: list[str] = []
@@ -127,9 +128,10 @@ def _said(*command: str) -> str:
 def wired(place: Path) -> Iterator[Wired]:
     """A whole one, with no workers yet."""
     place.mkdir(parents=True, exist_ok=True)
-    cluster = Wired(place)
-    try:
-        cluster.start_scheduler()
-        yield cluster
-    finally:
-        cluster.end()
+    with held_port() as port:
+        cluster = Wired(place, port)
+        try:
+            cluster.start_scheduler()
+            yield cluster
+        finally:
+            cluster.end()

@@ -41,6 +41,7 @@ def compare(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.nightly  # 90 runs
 def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Path) -> None:
     """Over ten pairs of three runs each; no two groups share a seed."""
     sources = tmp_path / "sources"

@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +65,31 @@ class Machine:
             containers,
         )
 
+    def things(self) -> set[str]:
+        """All of them, by kind and name."""
+        return {f"{kind.name} {name}" for kind in fields(self) for name in getattr(self, kind.name)}
+
+
+GOES_WITHIN_S = 60.0
+"""What tests beside this one make is gone by then."""
+
+
+def left_behind(before: Set[str], now: Callable[[], Set[str]]) -> set[str]:
+    """What was not there before and stays. Other tests may make things meanwhile: those go."""
+    left = now() - before
+    deadline = time.monotonic() + GOES_WITHIN_S
+    while left and time.monotonic() < deadline:
+        time.sleep(0.5)
+        left &= now()
+    return set(left)
+
 
 @pytest.fixture(autouse=True)
 def machine_is_left_as_it_was() -> Iterator[None]:
-    """After every test there are the namespaces, interfaces and containers that there were before."""
-    before = Machine.now()
+    """After every test there are no namespaces, interfaces and containers but those that there were before."""
+    before = Machine.now().things()
     yield
-    assert Machine.now() == before
+    assert left_behind(before, lambda: Machine.now().things()) == set()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import docker
@@ -20,7 +19,7 @@ from testbed import paths
 from testbed.errors import Exit
 from testbed.runner import live
 from testbed.runner.ledger import NAME, RUN_VARIABLE
-from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started
+from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started, left_behind
 
 pytestmark = pytest.mark.packets
 
@@ -33,25 +32,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 EACH_NIGHT = 50
 
 
-@dataclass(frozen=True)
-class Left:
+def things() -> set[str]:
     """What a run could leave behind."""
-
-    machine: Machine
-    namespaces: frozenset[str]
-    processes: frozenset[str]
-    ledgers: frozenset[str]
-    temporary: frozenset[str]
-
-    @classmethod
-    def now(cls) -> "Left":
-        return cls(
-            Machine.now(),
-            frozenset(path.name for path in Path("/run/netns").glob("*")),
-            frozenset(marked_processes()),
-            frozenset(str(path) for path in paths.live_runs().glob(f"*/{NAME}")),
-            frozenset(str(path) for path in Path("/tmp").glob("ncp-testbed-2*")),
-        )
+    return Machine.now().things() | {
+        *(f"namespace {path.name}" for path in Path("/run/netns").glob("*")),
+        *(f"process {pid}" for pid in marked_processes()),
+        *(str(path) for path in paths.live_runs().glob(f"*/{NAME}")),
+        *(str(path) for path in Path("/tmp").glob("ncp-testbed-2*")),
+    }
 
 
 def marked_processes() -> Iterator[str]:
@@ -103,7 +91,7 @@ def end_at_a_random_moment(start: Start, run_sh: Call, number: signal.Signals, s
     told = f"{number.name} {later_s:.3f} s after {step!r}"
     live.wait_for_others(lambda _: None)
     run_sh("clean")
-    before = Left.now()
+    before = things()
     run = start("startup", "--quick", "--set", "transfer=2MiB", *ON_ANY_MACHINE)
     await_step(run, step)
     time.sleep(later_s)
@@ -119,7 +107,7 @@ def end_at_a_random_moment(start: Start, run_sh: Call, number: signal.Signals, s
     else:  # it was faster
         assert last.split()[0] in ("PASS", "FAIL", "UNTRUSTED"), f"{told}: {code} {out}{err}"
         assert code in (Exit.PASS, Exit.FAIL, Exit.UNTRUSTED), told
-    assert Left.now() == before, told
+    assert left_behind(before, things) == set(), told
     assert run_sh("clean").stdout == "nothing to remove\n", told
 
 

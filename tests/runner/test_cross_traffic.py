@@ -1,6 +1,7 @@
 """iperf3 as cross traffic: a real flow between two namespaces, its points and its JSON."""
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ PLAN: Any = {"run": "r", "scenario": "s"}
 @pytest.fixture
 def namespaces() -> Iterator[dict[str, str]]:
     """Two namespaces with a veth pair between them."""
-    names = {"a": "ncp-test-iperf-a", "b": "ncp-test-iperf-b"}
+    names = {host: f"ncp-test-{os.getpid()}-{host}" for host in "ab"}
     paths = {host: f"/run/netns/{name}" for host, name in names.items()}
     for name in names.values():
         run(["ip", "netns", "add", name])

@@ -19,6 +19,7 @@ from testbed.errors import BadInput, Exit
 from testbed.influx.client import QueryFailed
 from testbed.influx.state import SERVICE_USER
 from testbed.series import FromInflux
+from tests.ports import held_port
 
 pytestmark = pytest.mark.root
 
@@ -118,17 +119,16 @@ def test_a_killed_server_is_started_again(endpoint: influx.Endpoint) -> None:
 
 
 def test_another_port_moves_the_server(endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        other = probe.getsockname()[1]
-    process = server_process()
-    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(other))
-    assert influx.ensure().port == other
-    assert has_ended(process)
+    with held_port() as other:
+        process = server_process()
+        monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(other))
+        assert influx.ensure().port == other
+        assert has_ended(process)
 
 
 def test_a_port_held_by_another_process_is_named_with_the_fix(influx_state: Path, free_port: int) -> None:
     with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", free_port))
         other.listen()
         assert influx.status().state == "foreign"

@@ -13,6 +13,7 @@ import pytest
 
 from testbed import build, paths
 
+pytestmark = pytest.mark.nightly  # compiling all for another processor takes a minute
 PLAN = paths.CHECKOUT / "ncp-agent" / "virtual" / "testdata" / "plan.json"
 QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
 

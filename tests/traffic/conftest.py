@@ -42,7 +42,7 @@ def planned(folder: Path, *changed: str, text: str = SCENARIO) -> Any:
     """The plan of a scenario in a folder, in which its program is."""
     (folder / "mine.yaml").write_text(text)
     loaded = load(str(folder / "mine.yaml"), changed)
-    return resolve(loaded, {}, Choices(runtime="process"), "20261123-000000-abcd")
+    return resolve(loaded, {}, Choices(runtime="process"), f"20261123-000000-{os.getpid() & 0xFFFF:04x}")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The page's new traffic, put in place from the page: one file and one line."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +52,7 @@ def pings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[traffic.Traff
 @pytest.fixture
 def network() -> Iterator[SimpleNamespace]:
     """Two hosts with a cable between them."""
-    names = {"a": "ncp-test-pings-a", "b": "ncp-test-pings-b"}
+    names = {host: f"ncp-test-{os.getpid()}-{host}" for host in "ab"}
     namespaces = {host: f"/run/netns/{name}" for host, name in names.items()}
     for name in names.values():
         run(["ip", "netns", "add", name])
