@@ -12,6 +12,11 @@ from testbed.message import Message
 Error = TypeVar("Error", bound="TestbedError")
 
 
+CODE_FILE = "NCP_TESTBED_ERROR_CODE"
+"""Environment variable of a program that starts a command: the file that is to get the code of the error, if one ends
+the command. An exit code tells the kind of error alone."""
+
+
 class Exit(IntEnum):
     """Exit codes of the command line."""
 

@@ -18,7 +18,7 @@ from testbed import paths
 from testbed.claims.load import kind_of
 from testbed.claims.model import RunSpec
 from testbed.engines import Engine
-from testbed.errors import CannotRun, Exit
+from testbed.errors import CODE_FILE, CannotRun, Exit
 from testbed.plan.engines import DEFAULT
 from testbed.runner import live
 from testbed.runner.progress import Progress, Step
@@ -31,6 +31,37 @@ _VERBS = {"scenario": "run", "table": "table", "sweep": "sweep"}
 
 State = Literal["judged", "unsupported", "not carried", "broken", "left out"]
 """``unsupported`` by this machine; ``not carried`` by the engine, on any machine."""
+
+NOT_CARRIED = ("engine.refuses", "run.none-supported")
+"""Errors by which an engine carries no such run: in virtual time on any machine, else with this machine's kernel."""
+LACKING = (
+    "build.no-go",
+    "engine.not-built",
+    "kernel.no-netem",
+    "kernel.refuses",
+    "program.no-docker",
+    "program.not-installed",
+    "run.needs-root",
+    "run.unsupported",
+    "setup.machine-lacks",
+    "setup.still-missing",
+    "topology.needs-mininet",
+    "vkernel.none",
+    "vkernel.not-built",
+)
+"""Errors by which this machine lacks what a run needs. Any other by which it can't be made, such as a full disk or a
+simulator that was killed, is a run that broke down: another day it has a result."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run's command ended."""
+
+    exit_code: int
+    said: str
+    """Its error, else its last line."""
+    error: str = ""
+    """The error's code, "" without one."""
 
 
 @dataclass(frozen=True)
@@ -96,24 +127,29 @@ class Runs(Study[str, Made]):
         spec, home = self.specs[key], self._home(key)
         home.mkdir(parents=True, exist_ok=True)
         waiting = Step("waiting")
-        code, last = when_free(lambda: self._ended(key), lambda name: self.progress.update(waiting, name))
+        ended = when_free(lambda: self._ended(key), lambda name: self.progress.update(waiting, name))
         size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
         latest = home / spec.run / "latest"
         state: State = "judged"
-        if code == Exit.CANNOT_RUN:
-            state = "not carried" if self.engine.facts.virtual_time else "unsupported"
+        if ended.exit_code == Exit.CANNOT_RUN:
+            state = self._state_without_a_run(ended.error)
         elif not (latest / "verdict.json").is_file():
             state = "broken"
         return Made(
             key,
             self._shown(key),
             state,
-            "" if state == "judged" else last,
+            "" if state == "judged" else ended.said,
             str(latest.resolve().relative_to(self.folder.resolve())) if state == "judged" else "",
-            exit_code=code,
+            exit_code=ended.exit_code,
             disk_mb=round(size / 1e6, 1),
             shorter=spec.shorter(quick=self.quick),
         )
+
+    def _state_without_a_run(self, error: str) -> State:
+        if error in NOT_CARRIED and self.engine.facts.virtual_time:
+            return "not carried"
+        return "unsupported" if error in NOT_CARRIED + LACKING else "broken"
 
     def make_trusted(self, key: str) -> Made:
         """With the seconds of all attempts."""
@@ -156,12 +192,12 @@ class Runs(Study[str, Made]):
     def _home(self, name: str) -> Path:
         return self.folder / "runs" / name
 
-    def _ended(self, name: str) -> tuple[int, str]:
-        """The exit code of the run's command, and what it said last on stderr; CannotRun where another run is on."""
-        code, last = self._run(name)
-        if code == Exit.CANNOT_RUN and last.endswith(live.BUSY):
-            raise CannotRun("claims.machine-busy", "{said}", said=last)
-        return code, last
+    def _ended(self, name: str) -> Ended:
+        """How the run's command ended; CannotRun where another run is on."""
+        ended = self._run(name)
+        if ended.error in live.BUSY_CODES:
+            raise CannotRun("claims.machine-busy", "{said}", said=ended.said)
+        return ended
 
     def _shown(self, name: str) -> str:
         return "./run.sh " + shlex.join(self.arguments(name, self.specs[name]))
@@ -186,7 +222,7 @@ class Runs(Study[str, Made]):
             given += ["--link", self.link]
         return given
 
-    def _run(self, name: str) -> tuple[int, str]:
+    def _run(self, name: str) -> Ended:
         spec = self.specs[name]
         home = self._home(name)
         command = [sys.executable, "-m", "testbed", _VERBS[kind_of(spec)], *self.arguments(name, spec)]
@@ -194,7 +230,14 @@ class Runs(Study[str, Made]):
             command += ["--resume", "latest"]
         if self.cluster and self._makes_many(name):
             command.append("--cluster")
-        environment = {**os.environ, "NCP_TESTBED_RESULTS": str(home), "PYTHONPATH": str(paths.CHECKOUT)}
+        error = home / "error-code"
+        error.unlink(missing_ok=True)
+        environment = {
+            **os.environ,
+            "NCP_TESTBED_RESULTS": str(home),
+            "PYTHONPATH": str(paths.CHECKOUT),
+            CODE_FILE: str(error),
+        }
         step = Step(name)
         log = home / "log.txt"
         said_from = log.stat().st_size if log.is_file() else 0
@@ -216,8 +259,10 @@ class Runs(Study[str, Made]):
             finally:
                 _end(child)
         lines = _lines(log, said_from)
-        error = next((line for line in lines if line.startswith("error: ")), lines[-1].strip())
-        return int(child.returncode), error.removeprefix("error: ")
+        said = next((line for line in lines if line.startswith("error: ")), lines[-1].strip())
+        code = error.read_text() if error.is_file() else ""
+        error.unlink(missing_ok=True)
+        return Ended(int(child.returncode), said.removeprefix("error: "), code)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -8,17 +8,20 @@ imports inside its function what only one of them needs, for the same reason.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from inspect import getdoc
 from itertools import takewhile
+from pathlib import Path
 
 import typer
 
 from testbed.cli import examples, taking_turns, terminal, wrong_usage
-from testbed.errors import BadInput, Exit, TestbedError, of_the_machine
+from testbed.errors import CODE_FILE, BadInput, Exit, TestbedError, of_the_machine
 from testbed.runner.interrupts import Interrupted, interruptible
 from testbed.scenario import files
 
@@ -62,6 +65,7 @@ def main() -> None:
         print(" ".join(["INTERRUPTED", *takewhile(lambda word: not word.startswith("-"), sys.argv[1:3])]))
         sys.exit(int(error.exit_code))
     except TestbedError as error:
+        _leave_code(error)
         print(f"error: {error.message}", file=sys.stderr)
         if hint := error.hint or _what_next(error):
             print(hint, file=sys.stderr)
@@ -73,6 +77,13 @@ def main() -> None:
         sys.exit(int(Exit.CANNOT_RUN))
     finally:
         taking_turns.give_to_the_owner()
+
+
+def _leave_code(error: TestbedError) -> None:
+    """For the program that started this command. A full disk, which may be the error, must not hide it."""
+    if file := os.environ.get(CODE_FILE):
+        with suppress(OSError):
+            Path(file).write_text(error.code)
 
 
 def _what_next(error: TestbedError) -> str:

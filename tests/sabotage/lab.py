@@ -20,8 +20,10 @@ from typing import Any
 import pytest
 
 from testbed import build, paths
+from testbed.claims.execute import Ended
 from testbed.cli import app as cli
 from testbed.documents import read_json
+from testbed.errors import CODE_FILE
 from testbed.runner import judging, provenance
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
@@ -44,6 +46,8 @@ class Said:
 
     code: int
     text: str
+    error: str = ""
+    """The code of the error that ended it, "" without one."""
 
     @property
     def last_line(self) -> str:
@@ -76,6 +80,7 @@ class Lab:
         patch.setenv("NCP_TESTBED_RESULTS", str(self.results))
         patch.setenv("NCP_TESTBED_STATE", str(self.place / "state"))  # no database is up there
         patch.setenv("NCP_TESTBED_INFLUX_PORT", "18087")
+        patch.setenv(CODE_FILE, str(self.place / "error-code"))
         simulator = simulator_of(tuple(entry.swaps), self.place.parent)
         patch.setattr("testbed.doctor.make_ready", lambda *_, **__: None)
         patch.setattr(build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator})
@@ -114,7 +119,8 @@ class Lab:
         """``./run.sh ARGUMENTS``, in this process."""
         out, err = io.StringIO(), io.StringIO()
         before, sys.argv = sys.argv, ["./run.sh", *arguments]
-        code = 0
+        code, error = 0, self.place / "error-code"
+        error.unlink(missing_ok=True)
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 cli.main()
@@ -124,7 +130,7 @@ class Lab:
             sys.argv = before
         with (self.place / "said.txt").open("a") as log:
             log.write(f"$ {' '.join(arguments)}\n{err.getvalue()}{out.getvalue()}[{code}]\n\n")
-        self._said[arguments] = Said(code, out.getvalue())
+        self._said[arguments] = Said(code, out.getvalue(), error.read_text() if error.is_file() else "")
         return self._said[arguments]
 
     def latest(self, name: str) -> Path:
@@ -176,7 +182,7 @@ class Lab:
     def _at_work(self, seed: int) -> Entry | None:
         return self.entry if self.entry.only_seed in (None, seed) else None
 
-    def _claims_run(self, runs: Any, name: str) -> tuple[int, str]:
+    def _claims_run(self, runs: Any, name: str) -> Ended:
         """A run of ``all``: the one that was made for its own level, by the same command."""
         from testbed.claims.execute import _VERBS
         from testbed.claims.load import kind_of
@@ -184,8 +190,9 @@ class Lab:
         spec = runs.specs[name]
         asked = (_VERBS[kind_of(spec)], *runs.arguments(name, spec))
         said = self._said.get(asked) or self.ask(*asked)
-        shutil.copytree(self.results / spec.run, runs._home(name) / spec.run, symlinks=True)
-        return said.code, said.last_line
+        if (self.results / spec.run).exists():
+            shutil.copytree(self.results / spec.run, runs._home(name) / spec.run, symlinks=True)
+        return Ended(said.code, said.last_line, said.error)
 
 
 def _left_again(made: Path, folder: Path, plan: Any) -> dict[str, Any]:
