@@ -11,6 +11,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from typing import Generic, TypeVar
@@ -26,7 +27,8 @@ PRELOADED = [
     "testbed.cli",
 ]
 """What jobs need of Python is loaded once, before they are forked. The last is what the program begins with: each job
-imports it as well, which takes longer than a short run."""
+imports it as well, which takes longer than a short run. The server that forks them passes over what it can't import, so
+each job imports them again, where a name that is wrong is an error."""
 LOOK_S = 0.5
 """How often ``on`` is called."""
 
@@ -68,7 +70,9 @@ def side_by_side(
                     ours, theirs = context.Pipe()
                     job = waiting.popleft()
                     # A daemon: if all else fails, it ends with this process.
-                    process = context.Process(target=_child, args=(do, job, theirs, dict(os.environ)), daemon=True)
+                    process = context.Process(
+                        target=_child, args=(do, job, theirs, dict(os.environ), PRELOADED), daemon=True
+                    )
                     running[ours] = _Child(job, process, ours)
                     process.start()
                     theirs.close()
@@ -118,13 +122,17 @@ def _end(children: Sequence[_Child[Job, Found]]) -> None:
         process.join()
 
 
-def _child(do: Callable[[Job], Found], job: Job, pipe: Connection, environment: Mapping[str, str]) -> None:
+def _child(
+    do: Callable[[Job], Found], job: Job, pipe: Connection, environment: Mapping[str, str], modules: Sequence[str]
+) -> None:
     """In its own session, so that Ctrl-C comes once, from the process that started it."""
     with interruptible():
         os.setsid()
         os.environ.clear()
         os.environ.update(environment)
         try:
+            for module in modules:
+                import_module(module)
             pipe.send((do(job), None, ""))
         except BaseException as error:
             with contextlib.suppress(BrokenPipeError):  # where the one that asked has ended

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from testbed import paths
+import topologies
+from testbed import checks, judge, plan, series
 from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.checks.expected import law_for
@@ -52,11 +53,19 @@ LAST_S = 5.0
 @cache
 def rules() -> str:
     """A digest of the code that measures; figures by other rules are not the same figures."""
-    digest = hashlib.sha256(Path(__file__).read_bytes())
-    for folder in ("checks", "plan", "series"):
-        for source in sorted((paths.CHECKOUT / "testbed" / folder).glob("*.py")):
-            digest.update(source.read_bytes())
+    digest = hashlib.sha256()
+    for source in sources():
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def sources() -> list[Path]:
+    """Of this module and of all packages that it measures with. They are imported by name: one that is not there any
+    more is an error, and no digest of less."""
+    found = [Path(__file__)]
+    for package in (checks, judge, plan, series, topologies):
+        found += sorted(file for folder in package.__path__ for file in Path(folder).rglob("*.py"))
+    return found
 
 
 def measure(plan: Plan, folder: Path) -> dict[str, Any]:

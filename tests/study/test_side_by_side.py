@@ -11,6 +11,7 @@ import pytest
 
 from testbed.errors import BadInput, RunFailed
 from testbed.runner.interrupts import Interrupted
+from testbed.study import side_by_side as pool
 from testbed.study.attempts import until_trusted
 from testbed.study.side_by_side import side_by_side
 
@@ -51,6 +52,12 @@ def test_every_job_is_done_and_told(width: int) -> None:
     processes = {pid for _, pid in found.values()}
     assert processes == {os.getpid()} if width == 1 else os.getpid() not in processes
     assert seen == (set() if width == 1 else set(range(7)))
+
+
+def test_what_is_to_be_loaded_once_and_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "PRELOADED", [*pool.PRELOADED, "testbed.study.moved"])
+    with pytest.raises(ModuleNotFoundError, match=r"testbed\.study\.moved"):
+        side_by_side([1, 2], double, lambda *_: None, width=2)
 
 
 def test_what_is_wrong_with_one_is_raised_and_ends_the_others(tmp_path: Path) -> None:
