@@ -34,6 +34,8 @@ SAME_EACH_TIME = {"RAPID_SEED": "1"}
 """Of properties in Go. Those in Python: Hypothesis' profile in tests/conftest.py."""
 BESIDE_REAL_TIME = ("nice", "-n", "19")
 """Before what takes processor time while real packets are sent."""
+EACH_BY_ITSELF = ("--dist", "worksteal")
+"""For one file with many slow tests."""
 QUICK = ["ruff", "gofmt", "imports"]
 EXACT = ["mypy", "vet", "go", "golden", "shellcheck", "actionlint", "ansible-lint"]
 SHELL_SCRIPTS = (
@@ -83,7 +85,8 @@ def pytest(
         *(sys.executable, "-m", "pytest", f"--hypothesis-profile={profile}"),
         # Sessions run side by side: each has a cache of its own.
         *("-o", f"cache_dir={junit.FOLDER / 'cache' / name}"),
-        *(("-n", str(workers), "--dist", "loadgroup") if workers else ()),
+        # A file's tests have one worker, so that what they share is made once.
+        *(("-n", str(workers), "--dist", "loadfile") if workers else ()),
         *(*arguments, *session.posargs),
     ]
     first, again = junit.FOLDER / f"{name}.xml", junit.FOLDER / f"{name}-again.xml"
@@ -233,7 +236,7 @@ def runs(session: nox.Session) -> None:
 @nox.session(requires=["alone"], allow_parallel=True)
 def saboteurs(session: nox.Session) -> None:
     """Deliberate defects, one of each class and level, each of which must be caught."""
-    pytest(session, "-m", "saboteurs", workers=2, nicely=True)
+    pytest(session, "-m", "saboteurs", *EACH_BY_ITSELF, workers=2, nicely=True)
 
 
 nox.options.sessions = [*QUICK, "pure", *EXACT, "alone", "packets", "guest-kernel", "guest", "runs", "saboteurs"]
@@ -253,7 +256,14 @@ def nightly(session: nox.Session) -> None:
 @nox.session(name="saboteurs-all")
 def saboteurs_all(session: nox.Session) -> None:
     """Each deliberate defect."""
-    pytest(session, "-m", "(saboteurs or nightly) and not packets", OF_OTHER_SESSIONS[session.name], workers=2)
+    pytest(
+        session,
+        "-m",
+        "(saboteurs or nightly) and not packets",
+        *EACH_BY_ITSELF,
+        OF_OTHER_SESSIONS[session.name],
+        workers=2,
+    )
 
 
 @nox.session(name="saboteurs-packets")

@@ -19,7 +19,6 @@ from topologies.commands import in_namespace, run
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.xdist_group("peers of NDN"),  # the last test is about what the others did
     pytest.mark.skipif(sys.version_info < (3, 11), reason="python-ndn 0.5.2 needs Python 3.11"),
     pytest.mark.skipif(not interop.node_for_ndnts().ok, reason=f"NDNts: Node is {interop.node_for_ndnts().detail}"),
 ]

@@ -14,8 +14,6 @@ import pytest
 
 from tests.netem.measure import SAMPLES_MS
 
-pytestmark = pytest.mark.xdist_group("middles")  # one worker has them all, so that only one guest is booted
-
 MIDDLES = ("netem", "relay")
 Z = 4.9
 """Standard deviations: a normal variable is farther off with a chance of one in a million."""
