@@ -32,4 +32,4 @@ def test_other_windows_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(plans.programs().binaries, "ncp-sim", simulator_of((NKP24,), tmp_path))
     (tmp_path / "again").mkdir()
     found = difference("startup", tmp_path / "again")
-    assert found.count("\n-") == found.count("\n+") > 10
+    assert found.count("\n-") > 10
