@@ -10,6 +10,7 @@ from typing import Any
 
 from mininet.topo import Topo
 
+from testbed.message import InvalidValue
 from topologies.emulated_link import EmulatedLink
 from topologies.hosts import RoutedHost
 from topologies.layout import Edge, Graph, Layout, Node
@@ -17,12 +18,16 @@ from topologies.layout import Path as LayoutPath
 from topologies.own_code import OthersMayWrite, refuse_what_others_may_write
 
 
-class TopoError(ValueError):
+class TopoError(InvalidValue):
     """A file is no Mininet topology; ``field`` is the part of ``{file, class, options}`` that is wrong."""
 
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+    field = "file"
+
+
+class TopoClassError(TopoError):
+    """A class of the file is none."""
+
+    field = "class"
 
 
 def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
@@ -47,7 +52,14 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
         topo = Recorded(**options)
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise TopoError("class", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}") from error
+        raise TopoClassError(
+            "topology.class-raised",
+            "{topology}({options}) raised {said}{at_line}",
+            topology=class_name,
+            options=_call(options),
+            said=said,
+            at_line=_line(file, error),
+        ) from error
     return Graph(tuple(topo.nodes(sort=False)), tuple(added), tuple(told))
 
 
@@ -61,7 +73,7 @@ def _refuse_what_others_may_write(file: Path) -> None:
     try:
         refuse_what_others_may_write(file)
     except OthersMayWrite as error:
-        raise TopoError("file", str(error)) from error
+        raise TopoError("topology.others-may-write", "{error}", error=error) from error
 
 
 def route(topo: Topo, *paths: Sequence[str]) -> None:
@@ -101,14 +113,27 @@ def _carried_out(file: Path) -> dict[str, Any]:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise TopoError("file", f"{file}: {reason}; it should be a Python file with a Mininet Topo") from error
+        raise TopoError(
+            "topology.file-not-readable",
+            "{file}: {reason}; it should be a Python file with a Mininet Topo",
+            file=file,
+            reason=reason,
+        ) from error
     try:
         exec(compile(text, str(file), "exec"), names)
     except SyntaxError as error:
-        raise TopoError("file", f"{file}:{error.lineno}: not Python: {error.msg}") from error
+        raise TopoError(
+            "topology.not-python", "{file}:{line}: not Python: {error}", file=file, line=error.lineno, error=error.msg
+        ) from error
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise TopoError("file", f"{file} can't be loaded: {said}{_line(file, error)}") from error
+        raise TopoError(
+            "topology.file-raised",
+            "{file} can't be loaded: {said}{at_line}",
+            file=file,
+            said=said,
+            at_line=_line(file, error),
+        ) from error
     return names
 
 
@@ -118,11 +143,21 @@ def _class(file: Path, name: str) -> type[Topo]:
     if name not in names:
         near = difflib.get_close_matches(name, topos, n=1)
         guess = f"; did you mean {near[0]!r}?" if near else ""
-        raise TopoError(
-            "class", f"{file} has no class {name!r}{guess} (its Topo classes: {', '.join(topos) or 'none'})"
+        raise TopoClassError(
+            "topology.no-such-class",
+            "{file} has no class {topology!r}{guess} (its Topo classes: {known})",
+            file=file,
+            topology=name,
+            guess=guess,
+            known=", ".join(topos) or "none",
         )
     if not _is_topo(names[name]):
-        raise TopoError("class", f"{name!r} in {file} is no Mininet Topo; derive it from mininet.topo.Topo")
+        raise TopoClassError(
+            "topology.no-topo",
+            "{topology!r} in {file} is no Mininet Topo; derive it from mininet.topo.Topo",
+            topology=name,
+            file=file,
+        )
     found: type[Topo] = names[name]
     return found
 

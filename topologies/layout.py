@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from testbed.message import InvalidValue
 from topologies.link import end_address, interface_name
 from topologies.typed_dict import TypedDict
 
 
-class Ambiguous(ValueError):
+class Ambiguous(InvalidValue):
     """Two paths want to go different ways to one address."""
 
 
@@ -106,8 +107,13 @@ class Layout:
                     }
                     if known.setdefault((host, destination), route) != route:
                         raise Ambiguous(
-                            f"{host} would need two ways to {destination}: by {known[host, destination]['via']} and "
-                            f"by {via}; let paths to one host end in links of their own"
+                            "topology.ambiguous-route",
+                            "{host} would need two ways to {destination}: by {first} and by {second}; let paths to "
+                            "one host end in links of their own",
+                            host=host,
+                            destination=destination,
+                            first=known[host, destination]["via"],
+                            second=via,
                         )
         return list(known.values())
 

@@ -11,6 +11,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from testbed.message import InvalidValue
+
 _NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)(.*?)\s*$")
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -30,7 +32,7 @@ MOST_QUEUED_PACKETS, MOST_BDP = 10_000_000, 10_000.0
 LONGEST_TEXT = 64
 
 
-class UnitError(ValueError):
+class UnitError(InvalidValue):
     """A quantity that can't be read; the message says what would be right."""
 
 
@@ -79,29 +81,58 @@ class QueueLength:
 def _refuse_long(text: object, example: str) -> None:
     """Before a pattern is tried, which may take the square of the length."""
     if isinstance(text, str) and len(text) > LONGEST_TEXT:
-        raise UnitError(f"{text[:20]!r}… ({len(text)} characters) is not a quantity; write for example {example}")
+        raise UnitError(
+            "quantity.too-long",
+            "{text!r}… ({characters} characters) is not a quantity; write for example {example}",
+            text=text[:20],
+            characters=len(text),
+            example=example,
+        )
 
 
 def _split(text: object, example: str) -> tuple[float, str]:
     _refuse_long(text, example)
     match = _NUMBER.match(text) if isinstance(text, str) else None
     if isinstance(text, (int, float)) and not isinstance(text, bool):
-        raise UnitError(f"{text} has no unit; write for example {example}")
+        raise UnitError(
+            "quantity.number-without-unit",
+            "{number} has no unit; write for example {example}",
+            number=text,
+            example=example,
+        )
     if match is None or match.group(3):
-        raise UnitError(f"{text!r} is not a quantity; write for example {example}")
+        raise UnitError(
+            "quantity.not-a-quantity",
+            "{text!r} is not a quantity; write for example {example}",
+            text=text,
+            example=example,
+        )
     number = float(match.group(1))
     if not math.isfinite(number):
-        raise UnitError(f"{text!r} is larger than any number here; write for example {example}")
+        raise UnitError(
+            "quantity.too-large",
+            "{text!r} is larger than any number here; write for example {example}",
+            text=text,
+            example=example,
+        )
     return number, match.group(2)
 
 
 def _scaled(text: object, units: dict[str, float], example: str) -> float:
     number, unit = _split(text, example)
     if not unit:
-        raise UnitError(f"{text!r} has no unit; write for example {example}")
+        raise UnitError(
+            "quantity.no-unit", "{text!r} has no unit; write for example {example}", text=text, example=example
+        )
     factor = units.get(unit) or units.get(unit.lower())
     if factor is None:
-        raise UnitError(f"{text!r}: unit {unit!r} is not known here; use one of {', '.join(units)}")
+        raise UnitError(
+            "quantity.unknown-unit",
+            "{text!r}: unit {unit!r} is not known here; use one of {known}",
+            text=text,
+            unit=unit,
+            known=", ".join(units),
+        )
     return number * factor
 
 
@@ -109,9 +140,19 @@ def parse_duration_s(text: object, *, example: str = "50ms, 2s or 1min") -> floa
     """Seconds, from 0 to a week."""
     seconds = 0.0 if text in (0, "0") and not isinstance(text, bool) else _scaled(text, _SECONDS, example)
     if seconds < 0:
-        raise UnitError(f"{text!r} is negative; a duration is 0 or more, for example {example}")
+        raise UnitError(
+            "quantity.negative-duration",
+            "{text!r} is negative; a duration is 0 or more, for example {example}",
+            text=text,
+            example=example,
+        )
     if seconds > LONGEST_S:
-        raise UnitError(f"{text!r} is longer than 168h; write for example {example}")
+        raise UnitError(
+            "quantity.duration-too-long",
+            "{text!r} is longer than 168h; write for example {example}",
+            text=text,
+            example=example,
+        )
     return seconds
 
 
@@ -120,7 +161,7 @@ def parse_delay_ms(text: object) -> float:
     # Rounded to the nanosecond: 50ms is 50.0, not 50.00000000000001.
     delay_ms = round(parse_duration_s(text) * 1000, 6)
     if delay_ms > LONGEST_DELAY_MS:
-        raise UnitError(f"{text!r} is longer than 1h; write for example 50ms")
+        raise UnitError("quantity.delay-too-long", "{text!r} is longer than 1h; write for example 50ms", text=text)
     return delay_ms
 
 
@@ -130,19 +171,43 @@ def parse_rate(text: object) -> Rate:
     example = "1024pps or 8mbit"
     number, unit = _split(text, example)
     if not unit:
-        raise UnitError(f"{text!r} has no unit; write for example {example}")
+        raise UnitError(
+            "quantity.no-unit", "{text!r} has no unit; write for example {example}", text=text, example=example
+        )
     if number <= 0:
-        raise UnitError(f"{text!r} is not above 0; write for example {example}")
+        raise UnitError(
+            "quantity.not-above-zero",
+            "{text!r} is not above 0; write for example {example}",
+            text=text,
+            example=example,
+        )
     if unit.lower() in ("pps", "packets/s"):
         if not LEAST_PPS <= number <= MOST_PPS:
-            raise UnitError(f"{text!r} is outside {LEAST_PPS:g}pps to {MOST_PPS:.0f}pps")
+            raise UnitError(
+                "quantity.rate-outside-pps",
+                "{text!r} is outside {least_pps:g}pps to {most_pps:.0f}pps",
+                text=text,
+                least_pps=LEAST_PPS,
+                most_pps=MOST_PPS,
+            )
         return Rate(pps=number)
     unit_bits = unit.lower().removesuffix("/s").removesuffix("ps")
     if unit_bits not in _BITS_PER_SECOND:
-        raise UnitError(f"{text!r}: unit {unit!r} is not known here; use pps, bit, kbit, mbit or gbit")
+        raise UnitError(
+            "quantity.unknown-rate-unit",
+            "{text!r}: unit {unit!r} is not known here; use pps, bit, kbit, mbit or gbit",
+            text=text,
+            unit=unit,
+        )
     bps = number * _BITS_PER_SECOND[unit_bits]
     if not LEAST_BPS <= bps <= MOST_BPS:
-        raise UnitError(f"{text!r} is outside {LEAST_BPS:g}bit to {MOST_BPS / 1e9:g}gbit")
+        raise UnitError(
+            "quantity.rate-outside-bits",
+            "{text!r} is outside {least_bps:g}bit to {most_gbit_per_s:g}gbit",
+            text=text,
+            least_bps=LEAST_BPS,
+            most_gbit_per_s=MOST_BPS / 1000000000.0,
+        )
     return Rate(bps=bps)
 
 
@@ -150,25 +215,34 @@ def parse_size_bytes(text: object) -> int:
     """Bytes, from 1 to 2^50: ``48MiB`` (2^20) or ``1MB`` (10^6)."""
     size = _scaled(text, {k: float(v) for k, v in _BYTES.items()}, "48MiB, 64KiB or 1024B")
     if size < 1:
-        raise UnitError(f"{text!r} is less than one byte")
+        raise UnitError("quantity.below-one-byte", "{text!r} is less than one byte", text=text)
     if size > MOST_BYTES:
-        raise UnitError(f"{text!r} is more than {MOST_BYTES >> 30}GiB")
+        raise UnitError(
+            "quantity.too-many-bytes", "{text!r} is more than {most_gib}GiB", text=text, most_gib=MOST_BYTES >> 30
+        )
     return round(size)
 
 
 def parse_fraction(text: object) -> float:
     """A fraction from 0 to 1, written as a percentage (``1%``) or as a bare number (``0.01``)."""
     if isinstance(text, bool):
-        raise UnitError(f"{text!r} is not a fraction; write for example 1% or 0.01")
+        raise UnitError(
+            "quantity.not-a-fraction", "{text!r} is not a fraction; write for example 1% or 0.01", text=text
+        )
     if isinstance(text, (int, float)):
         value = float(text)
     else:
         number, unit = _split(text, "1% or 0.01")
         if unit not in ("", "%"):
-            raise UnitError(f"{text!r}: unit {unit!r} is not known here; write for example 1% or 0.01")
+            raise UnitError(
+                "quantity.unknown-fraction-unit",
+                "{text!r}: unit {unit!r} is not known here; write for example 1% or 0.01",
+                text=text,
+                unit=unit,
+            )
         value = number / 100 if unit else number
     if not 0 <= value <= 1:
-        raise UnitError(f"{text!r} is outside 0 to 1 (0% to 100%)")
+        raise UnitError("quantity.fraction-outside", "{text!r} is outside 0 to 1 (0% to 100%)", text=text)
     return value
 
 
@@ -176,22 +250,41 @@ def parse_queue(text: object) -> QueueLength:
     """A queue limit: ``100 packets``, ``64KiB``, ``20ms`` or ``1x bdp``, above zero."""
     example = "100 packets, 64KiB, 20ms or 1x bdp"
     if not isinstance(text, str):
-        raise UnitError(f"{text!r} has no unit; write for example {example}")
+        raise UnitError(
+            "quantity.no-unit", "{text!r} has no unit; write for example {example}", text=text, example=example
+        )
     _refuse_long(text, example)
     bdp = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*[x×]?\s*bdp\s*", text, re.IGNORECASE)
     number, unit = (float(bdp.group(1)), "bdp") if bdp else _split(text, example)
     if number <= 0:
-        raise UnitError(f"{text!r} is not above 0; write for example {example}")
+        raise UnitError(
+            "quantity.not-above-zero",
+            "{text!r} is not above 0; write for example {example}",
+            text=text,
+            example=example,
+        )
     if unit == "bdp":
         if number > MOST_BDP:
-            raise UnitError(f"{text!r} is more than {MOST_BDP:.0f}x bdp; write for example {example}")
+            raise UnitError(
+                "quantity.too-many-bdp",
+                "{text!r} is more than {most_bdp:.0f}x bdp; write for example {example}",
+                text=text,
+                most_bdp=MOST_BDP,
+                example=example,
+            )
         return QueueLength(bdp=number)
     if unit.lower() in ("packets", "packet", "p"):
         if number > MOST_QUEUED_PACKETS:
-            raise UnitError(f"{text!r} is more than {MOST_QUEUED_PACKETS} packets; write for example {example}")
+            raise UnitError(
+                "quantity.too-many-packets",
+                "{text!r} is more than {most_queued_packets} packets; write for example {example}",
+                text=text,
+                most_queued_packets=MOST_QUEUED_PACKETS,
+                example=example,
+            )
         return QueueLength(packets=round(number))
     if unit in _SECONDS:
         return QueueLength(ms=parse_delay_ms(text))
     if unit.lower() in _BYTES:
         return QueueLength(bytes=parse_size_bytes(text))
-    raise UnitError(f"{text!r}: write for example {example}")
+    raise UnitError("quantity.not-a-queue", "{text!r}: write for example {example}", text=text, example=example)

@@ -11,6 +11,7 @@ from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
+from testbed.message import InvalidValue
 from testbed.plan.model import Session
 
 
@@ -33,7 +34,7 @@ class Goodput(CheckParameters):
     @model_validator(mode="after")
     def _both_or_none(self) -> Goodput:
         if (self.from_s is None) != (self.to_s is None):
-            raise ValueError("give both from and to, or none of them")
+            raise InvalidValue("check.from-without-to", "give both from and to, or none of them")
         return self
 
     def unfit(self, section: Any) -> str | None:

@@ -12,6 +12,7 @@ from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
+from testbed.message import InvalidValue
 from testbed.series import named
 
 
@@ -38,7 +39,7 @@ class Level(CheckParameters):
     def _one_time(self) -> Level:
         window = self.from_s is not None and self.to_s is not None
         if (self.from_s is None) != (self.to_s is None) or window == (self.at_s is not None):
-            raise ValueError("give either at (for example 5s) or both from and to")
+            raise InvalidValue("check.at-or-from", "give either at (for example 5s) or both from and to")
         return self
 
     def asked(self) -> str:

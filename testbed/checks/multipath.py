@@ -16,6 +16,7 @@ from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.round_trip import base_rtt_ms
 from testbed.checks.together import session_rates_bps
+from testbed.message import InvalidValue
 from testbed.plan.model import Plan, Session
 
 MOST = 1.1
@@ -51,9 +52,9 @@ class Multipath(CheckParameters):
     @model_validator(mode="after")
     def _together(self) -> Multipath:
         if (self.returned is None) != (self.at_s is None):
-            raise ValueError("give both returned and at, or none of them")
+            raise InvalidValue("check.returned-without-at", "give both returned and at, or none of them")
         if len({self.rival is None, self.from_s is None, self.to_s is None}) > 1:
-            raise ValueError("give rival, from and to, or none of them")
+            raise InvalidValue("check.rival-without-from", "give rival, from and to, or none of them")
         return self
 
     def asked(self) -> str:

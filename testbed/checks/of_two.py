@@ -7,6 +7,7 @@ from typing_extensions import Self
 
 from testbed.checks.parameters import CheckParameters, ConnectionIndex
 from testbed.checks.quantities import SeriesName
+from testbed.message import InvalidValue
 
 
 class OfTwo(CheckParameters):
@@ -21,5 +22,5 @@ class OfTwo(CheckParameters):
     @model_validator(mode="after")
     def _two(self) -> Self:
         if self.connections[0] == self.connections[1]:
-            raise ValueError("of has to name two different ones, for example [1, 2]")
+            raise InvalidValue("check.of-the-same", "of has to name two different ones, for example [1, 2]")
         return self

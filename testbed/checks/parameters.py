@@ -7,6 +7,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
+from testbed.message import InvalidValue
+
 
 def _one_or_more(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
@@ -46,9 +48,16 @@ class CheckParameters(BaseModel):
         """Of checks that are about a time, or that have bounds."""
         from_s, to_s, low, high = (getattr(self, key, None) for key in ("from_s", "to_s", "min", "max"))
         if from_s is not None and to_s is not None and to_s <= from_s:
-            raise ValueError(f"to ({to_s:g} s) has to be later than from ({from_s:g} s)")
+            raise InvalidValue(
+                "check.to-before-from",
+                "to ({to_s:g} s) has to be later than from ({from_s:g} s)",
+                to_s=to_s,
+                from_s=from_s,
+            )
         if low is not None and high is not None and high < low:
-            raise ValueError(f"max ({high:g}) has to be at least min ({low:g})")
+            raise InvalidValue(
+                "check.max-below-min", "max ({max:g}) has to be at least min ({min:g})", max=high, min=low
+            )
         return self
 
     def asked(self) -> str:

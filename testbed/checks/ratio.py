@@ -14,6 +14,7 @@ from testbed.checks.of_two import OfTwo
 from testbed.checks.parameters import WITH_SESSIONS
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, Status, rounded
+from testbed.message import InvalidValue
 from testbed.series import named
 
 Values = np.typing.NDArray[np.float64]
@@ -41,7 +42,7 @@ class Ratio(OfTwo):
     def _one_time(self) -> Ratio:
         window = self.from_s is not None and self.to_s is not None
         if (self.from_s is None) != (self.to_s is None) or window == (self.last_s is not None):
-            raise ValueError("give either last (for example 5s) or both from and to")
+            raise InvalidValue("check.last-or-from", "give either last (for example 5s) or both from and to")
         return self
 
     def asked(self) -> str:

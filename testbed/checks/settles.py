@@ -14,6 +14,7 @@ from testbed.checks.of_two import OfTwo
 from testbed.checks.quantities import Seconds
 from testbed.checks.ratio import quotients
 from testbed.checks.result import CheckResult, Status, rounded
+from testbed.message import InvalidValue
 from testbed.series import named
 
 TOLERANCE = 0.2
@@ -39,7 +40,12 @@ class Settles(OfTwo):
     def _some_time(self) -> Settles:
         if self.to_s < self.from_s + self.within_s + self.at_least_s:
             latest = self.from_s + self.within_s + self.at_least_s
-            raise ValueError(f"to ({self.to_s:g} s) has to be {latest:g} s or later: from + within + at_least")
+            raise InvalidValue(
+                "check.to-too-early",
+                "to ({to_s:g} s) has to be {least_s:g} s or later: from + within + at_least",
+                to_s=self.to_s,
+                least_s=latest,
+            )
         return self
 
     def asked(self) -> str:

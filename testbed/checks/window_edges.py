@@ -12,6 +12,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.result import CheckResult, rounded
+from testbed.message import InvalidValue
 
 
 class WindowEdges(CheckParameters):
@@ -29,7 +30,12 @@ class WindowEdges(CheckParameters):
     @model_validator(mode="after")
     def _rises_in_order(self) -> WindowEdges:
         if self.max_rise < self.min_rise:
-            raise ValueError(f"max_rise ({self.max_rise:g}) has to be at least min_rise ({self.min_rise:g})")
+            raise InvalidValue(
+                "check.rise-below-min",
+                "max_rise ({max_rise:g}) has to be at least min_rise ({min_rise:g})",
+                max_rise=self.max_rise,
+                min_rise=self.min_rise,
+            )
         return self
 
     def asked(self) -> str:

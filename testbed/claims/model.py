@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
 from testbed.claims.setups import Difference, Setup
+from testbed.message import InvalidValue
 from testbed.plan.engines import named
 from testbed.scenario.section import Name, Section
 from testbed.tables.model import TableCheck
@@ -128,19 +129,26 @@ class Claim(Section):
     @model_validator(mode="after")
     def _fits_together(self) -> Claim:
         if (self.check is None) == (self.judge is None):
-            raise ValueError("give either check, the name of a check of the run, or judge, a check over its table")
+            raise InvalidValue(
+                "claims.check-or-judge",
+                "give either check, the name of a check of the run, or judge, a check over its table",
+            )
         if (self.kind == "changed") != (self.beside is not None):
-            raise ValueError(
-                "beside names the claim that is decided in the source's set-up; give it with kind: changed, only there"
+            raise InvalidValue(
+                "claims.beside-without-changed",
+                "beside names the claim that is decided in the source's set-up; give it with kind: changed, only there",
             )
         if self.kind == "changed" and not self.differs:
-            raise ValueError("differs: say what is changed, as ours and theirs")
+            raise InvalidValue("claims.no-differs", "differs: say what is changed, as ours and theirs")
         if bool(self.cause) == self.reproduces:
-            raise ValueError(
-                "cause says why a claim does not reproduce; give it with reproduces: false, and only there"
+            raise InvalidValue(
+                "claims.cause-without-failure",
+                "cause says why a claim does not reproduce; give it with reproduces: false, and only there",
             )
         if self.by_chance and (self.reproduces or self.kind != "beyond"):
-            raise ValueError("by_chance: give it with reproduces: false and kind: beyond, only there")
+            raise InvalidValue(
+                "claims.by-chance-alone", "by_chance: give it with reproduces: false and kind: beyond, only there"
+            )
         return self
 
     def holds_with(self) -> str:
@@ -170,23 +178,46 @@ class Claims(Section):
                 ("setup", claim.setup, self.setups),
             ):
                 if wanted not in known:
-                    raise ValueError(f"claims.{name}.{what}: there is no {what} {wanted!r}: {', '.join(known)}")
+                    raise InvalidValue(
+                        "claims.no-such-part",
+                        "claims.{claim}.{what}: there is no {what} {name!r}: {known}",
+                        claim=name,
+                        what=what,
+                        name=wanted,
+                        known=", ".join(known),
+                    )
             claim.table_check(name)
             beside = claim.beside and self.claims.get(claim.beside)
             if claim.beside and not (beside and beside.kind == "claim"):
-                raise ValueError(f"claims.{name}.beside: {claim.beside!r} is no claim of kind claim")
+                raise InvalidValue(
+                    "claims.beside-no-claim",
+                    "claims.{claim}.beside: {beside!r} is no claim of kind claim",
+                    claim=name,
+                    beside=claim.beside,
+                )
             for key in (key for difference in claim.differs for key in difference.keys):
                 if key not in self.setups[claim.setup].says_of():
-                    raise ValueError(f"claims.{name}.differs: set-up {claim.setup} does not mention {key!r}")
+                    raise InvalidValue(
+                        "claims.differs-elsewhere",
+                        "claims.{claim}.differs: set-up {setup} does not mention {key!r}",
+                        claim=name,
+                        setup=claim.setup,
+                        key=key,
+                    )
         for what, there, wanted_by in (
             ("runs", self.runs, {claim.run for claim in self.claims.values()}),
             ("setups", self.setups, {claim.setup for claim in self.claims.values()}),
         ):
             if unused := set(there) - wanted_by:
-                raise ValueError(f"{what}.{unused.pop()} decides no claim")
+                raise InvalidValue("claims.unused", "{what}.{name} decides no claim", what=what, name=unused.pop())
         for name, setup in self.setups.items():
             if setup.source not in self.sources:
-                raise ValueError(f"setups.{name}.source: there is no source {setup.source!r}")
+                raise InvalidValue(
+                    "claims.no-source",
+                    "setups.{setup}.source: there is no source {source!r}",
+                    setup=name,
+                    source=setup.source,
+                )
         return self
 
     def chosen(self, only: list[str]) -> Claims:

@@ -34,7 +34,7 @@ def custom(scenario: Scenario, resolver: Resolver) -> Topology:
     try:
         layout.routes()
     except Ambiguous as error:
-        raise BadInput("topology.bad-session", "{file}: sessions: {error}", file=resolver.file, error=error) from error
+        raise BadInput.of(error.said.at(f"{resolver.file}: sessions")) from error
     links = resolver.links(asked, edges)
     return Topology(layout, links, links, {}, sessions=sessions, cross_traffic=others)
 
@@ -84,13 +84,8 @@ def _of_mininet(scenario: Scenario, scenario_file: FilePath) -> Graph:
     try:
         return read_topo(scenario_file.parent / asked.file, asked.class_name, asked.options)
     except TopoError as error:
-        raise BadInput(
-            "topology.program-failed",
-            "{scenario_file}: topology.{field}: {error}",
-            scenario_file=scenario_file,
-            field=error.field,
-            error=error,
-        ) from error
+        field = f"topology.{error.field}"
+        raise BadInput.of(error.said.at(f"{scenario_file}: {field}", field=field)) from error
 
 
 def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, ...]:

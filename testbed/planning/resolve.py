@@ -126,10 +126,9 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
             if (file := str(link.get(key, ""))) and (unfit := why_unfit(Path(file))):
                 raise BadInput(
                     "link.bad-file",
-                    "{path}: links.{link}.{field}: {file}: {error}",
+                    "{path}: {field}: {file}: {error}",
                     path=loaded.path,
-                    link=link["name"],
-                    field=key.removesuffix("_file"),
+                    field=f"links.{link['name']}.{key.removesuffix('_file')}",
                     file=file,
                     error=unfit,
                 )
@@ -162,11 +161,10 @@ def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
         if event.at_s > limit_s:
             raise BadInput(
                 "timeline.after-the-end",
-                "{path}: timeline.{number} ({do}).at: {at_s:g} s never comes: the transfer is given up after "
+                "{path}: {field}: {at_s:g} s never comes: the transfer is given up after "
                 "{limit_s:g} s; let it transfer more, or set limits.transfer_time",
                 path=loaded.path,
-                number=number,
-                do=event.do,
+                field=f"timeline.{number} ({event.do}).at",
                 at_s=event.at_s,
                 limit_s=limit_s,
             )
@@ -178,9 +176,9 @@ def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> N
             if name not in policies:
                 raise BadInput(
                     "check.no-such-policy",
-                    "{path}: checks.{check}.policy: there is no policy {policy!r}; policies: {policies}",
+                    "{path}: {field}: there is no policy {policy!r}; policies: {policies}",
                     path=loaded.path,
-                    check=check.name,
+                    field=f"checks.{check.name}.policy",
                     policy=name,
                     policies=", ".join(sorted(policies)),
                 )
@@ -201,10 +199,9 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], l
                 if name is not None and name not in known:
                     raise BadInput(
                         "check.no-such-target",
-                        "{path}: checks.{check}.{key}: there is no {kind} {name!r}; there are {known}",
+                        "{path}: {field}: there is no {kind} {name!r}; there are {known}",
                         path=loaded.path,
-                        check=check.name,
-                        key=key,
+                        field=f"checks.{check.name}.{key}",
                         kind=kind,
                         name=name,
                         known=", ".join(known),
@@ -236,7 +233,7 @@ def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> l
     try:
         return unfold(loaded.scenario.timeline, topology.named, hops=topology.hops, connections=connections)
     except NoSuchTarget as error:
-        raise BadInput("scenario.wrong", "{path}: {error}", path=loaded.path, error=error) from error
+        raise BadInput.of(error.said.at(f"{loaded.path}")) from error
 
 
 def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[Link]) -> float:

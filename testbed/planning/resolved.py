@@ -62,10 +62,9 @@ class Resolver:
         if planned["queue"]["packets"] > MOST_QUEUED_PACKETS:
             raise BadInput(
                 "link.queue-too-long",
-                "{file}: links.{link}.queue: at this rate and delay it holds {packets} packets; "
-                "{most_queued_packets} at most",
+                "{file}: {field}: at this rate and delay it holds {packets} packets; {most_queued_packets} at most",
                 file=self.file,
-                link=link.name,
+                field=f"links.{link.name}.queue",
                 packets=planned["queue"]["packets"],
                 most_queued_packets=MOST_QUEUED_PACKETS,
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from testbed.message import InvalidValue
 from testbed.plan.model import DIRECTIONS, Action, CarrierAction, Directions, Properties, SetAction
 from testbed.plan.stretches import at, stretches
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
@@ -21,7 +22,7 @@ _AS_ASKED = ("delay_ms", "jitter_ms", "loss", *NUMBERS)
 """Properties that a plan has as the event does."""
 
 
-class NoSuchTarget(ValueError):
+class NoSuchTarget(InvalidValue):
     """An event names a link or connection that there is none of, or what its link can't change."""
 
 
@@ -45,16 +46,29 @@ def unfold(
         link = None
         if not isinstance(event, PauseRead):
             if event.link not in by_name:
-                raise NoSuchTarget(f"{where}.link: there is no link {event.link!r}; links: {', '.join(by_name)}")
+                raise NoSuchTarget(
+                    "timeline.no-such-link",
+                    "{where}.link: there is no link {link!r}; links: {links}",
+                    where=where,
+                    link=event.link,
+                    links=", ".join(by_name),
+                )
             link = by_name[event.link]
             if isinstance(event, SetLink) and event.jitter_ms is not None and link.get("jitter") == "samples":
                 raise NoSuchTarget(
-                    f"{where}.jitter: link {event.link!r} has its jitter from a file, which no event changes; "
-                    "give the link jitter: {uniform: 5ms} or {normal: 5ms} instead"
+                    "timeline.jitter-from-file",
+                    "{where}.jitter: link {link!r} has its jitter from a file, which no event changes; give the "
+                    "link jitter: {{uniform: 5ms}} or {{normal: 5ms}} instead",
+                    where=where,
+                    link=event.link,
                 )
         elif event.connection > connections:
             raise NoSuchTarget(
-                f"{where}.connection: there is no connection {event.connection}; there are 1 to {connections}"
+                "timeline.no-such-connection",
+                "{where}.connection: there is no connection {connection}; there are 1 to {connections}",
+                where=where,
+                connection=event.connection,
+                connections=connections,
             )
         actions += _actions(event, link, actions)
     # A sort that keeps the file's order at equal times.

@@ -48,10 +48,10 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
         if link.trace:
             raise BadInput(
                 "link.trace-through-relay",
-                "{file}: links.{link}.trace: a path through a relay has one constant rate on both of its hops; give "
+                "{file}: {field}: a path through a relay has one constant rate on both of its hops; give "
                 "a rate alone, or use topology: parallel",
                 file=resolver.file,
-                link=link.name,
+                field=f"links.{link.name}.trace",
             )
     shape = relays([link.name for link in scenario.links])
     whole = resolver.links(scenario.links, parallel([link.name for link in scenario.links]).edges)
@@ -107,9 +107,10 @@ def _access(scenario: Scenario, resolver: Resolver, core: Link, shape: Layout) -
     if rate.to_bps(core["frame_bytes"]) < core["rate_bps"]:
         raise BadInput(
             "topology.access-too-slow",
-            "{file}: access.rate: {access_mbit_per_s:g} Mbit/s is below the bottleneck's {bottleneck_mbit_per_s:g} "
+            "{file}: {field}: {access_mbit_per_s:g} Mbit/s is below the bottleneck's {bottleneck_mbit_per_s:g} "
             "Mbit/s; the bottleneck has to be the slowest link",
             file=resolver.file,
+            field="access.rate",
             access_mbit_per_s=rate.to_bps(core["frame_bytes"]) / 1000000.0,
             bottleneck_mbit_per_s=core["rate_bps"] / 1000000.0,
         )

@@ -9,6 +9,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from testbed.message import InvalidValue
+
 MOST_CHARACTERS = 1 << 15
 """The largest file of the testbed's own has a third of it; ruamel takes up to a second for as many."""
 MOST_VALUES = 20_000
@@ -18,18 +20,16 @@ DEEPEST = 20
 """Lists and mappings inside each other."""
 
 
-class NotYaml(ValueError):
+class NotYaml(InvalidValue):
     """What is wrong with a text, with its line (from 1) where one is to blame."""
 
-    def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
+    line: int | None = None
 
 
 def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTERS) -> Any:
     """The text's document, with ``lines`` as ruamel's types that remember them; raises :class:`NotYaml`."""
     if len(text) > most_characters:
-        raise NotYaml(f"longer than {most_characters} characters")
+        raise NotYaml("yaml.too-long", "longer than {most_characters} characters", most_characters=most_characters)
     yaml = YAML(typ="rt" if lines else "safe", pure=True)
     yaml.Composer = _NotTooDeep
     try:
@@ -37,12 +37,13 @@ def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTE
     except NotYaml:
         raise
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise NotYaml(f"not valid YAML: {error.problem}", line) from error
+        wrong = NotYaml("yaml.invalid", "not valid YAML: {error}", error=error.problem)
+        wrong.line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise wrong from error
     except YAMLError as error:
-        raise NotYaml(f"not valid YAML: {error}") from error
+        raise NotYaml("yaml.invalid", "not valid YAML: {error}", error=error) from error
     except Exception as error:  # ruamel's own parser has others for what it can't make of a scalar or a key
-        raise NotYaml(f"not valid YAML: {error}") from error
+        raise NotYaml("yaml.invalid", "not valid YAML: {error}", error=error) from error
     _values(document, {})
     return document
 
@@ -54,7 +55,7 @@ class _NotTooDeep(Composer):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self._depth > DEEPEST:
-            raise NotYaml(f"lists and mappings are nested deeper than {DEEPEST}")
+            raise NotYaml("yaml.too-deep", "lists and mappings are nested deeper than {deepest}", deepest=DEEPEST)
         self._depth += 1
         try:
             return super().compose_node(parent, index)
@@ -65,15 +66,22 @@ class _NotTooDeep(Composer):
 def _values(node: Any, known: dict[int, int]) -> int:
     """How many values a node stands for. ``known`` are those counted before; 0: that is being counted."""
     if isinstance(node, int) and node.bit_length() > MOST_BITS:
-        raise NotYaml(f"an integer of {node.bit_length()} bits; {MOST_BITS} at most")
+        raise NotYaml(
+            "yaml.integer-too-long",
+            "an integer of {bits} bits; {most_bits} at most",
+            bits=node.bit_length(),
+            most_bits=MOST_BITS,
+        )
     if not isinstance(node, (dict, list, tuple, set)):
         return 1
     if known.get(id(node)) == 0:
-        raise NotYaml("an alias (*) refers to something that contains it")
+        raise NotYaml("yaml.alias-of-itself", "an alias (*) refers to something that contains it")
     if id(node) not in known:
         known[id(node)] = 0
         children = node.values() if isinstance(node, dict) else node
         known[id(node)] = 1 + sum(_values(child, known) for child in children)
     if known[id(node)] > MOST_VALUES:
-        raise NotYaml(f"aliases (*) expand to more than {MOST_VALUES} values")
+        raise NotYaml(
+            "yaml.too-many-values", "aliases (*) expand to more than {most_values} values", most_values=MOST_VALUES
+        )
     return known[id(node)]

@@ -139,9 +139,7 @@ def _as_read(path: Path, returned: str) -> CommentedMap:
     try:
         document = bounded.load(text.getvalue(), lines=True)
     except bounded.NotYaml as error:
-        raise BadInput(
-            "scenario.python-result-bad", "{path}: what scenario() returned: {error}", path=path, error=error
-        ) from error
+        raise BadInput.of(error.said.at(f"{path}: what scenario() returned")) from error
     _forget_lines(document)
     return document  # type: ignore[no-any-return]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
+from testbed.message import InvalidValue
 from testbed.scenario.impaired import impaired
 from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes
 from testbed.scenario.section import Name, Section
@@ -38,7 +39,7 @@ class Jitter(Section):
     def _one_kind(self) -> Jitter:
         given = [kind for kind in (self.uniform_ms, self.normal_ms, self.file) if kind is not None]
         if len(given) != 1:
-            raise ValueError("give one of uniform, normal and file, for example {uniform: 5ms}")
+            raise InvalidValue("link.one-jitter", "give one of uniform, normal and file, for example {{uniform: 5ms}}")
         return self
 
 
@@ -54,7 +55,7 @@ class BurstLoss(Section):
     @classmethod
     def _ends(cls, leave: float) -> float:
         if leave <= 0:
-            raise ValueError("0 would never leave the bad state; use more than 0%")
+            raise InvalidValue("link.endless-bad-state", "0 would never leave the bad state; use more than 0%")
         return leave
 
     def as_planned(self) -> GilbertElliott:
@@ -104,19 +105,30 @@ class Link(Section):
     @classmethod
     def _something_arrives(cls, loss: float) -> float:
         if loss >= 1:
-            raise ValueError("a link that loses everything carries no transfer; use less than 100%")
+            raise InvalidValue(
+                "link.loses-everything", "a link that loses everything carries no transfer; use less than 100%"
+            )
         return loss
 
     @model_validator(mode="after")
     def _fits_together(self) -> Link:
         if self.ends and self.ends[0] == self.ends[1]:
-            raise ValueError(f"link {self.name!r} leads from {self.ends[0]} to itself; name two nodes")
+            raise InvalidValue(
+                "link.leads-to-itself",
+                "link {link!r} leads from {node} to itself; name two nodes",
+                link=self.name,
+                node=self.ends[0],
+            )
         if self.burst_loss and self.loss:
-            raise ValueError(f"link {self.name!r} has loss and burst_loss; give one of them")
+            raise InvalidValue(
+                "link.loss-twice", "link {link!r} has loss and burst_loss; give one of them", link=self.name
+            )
         if self.trace and self.queue.mode == "backpressure":
-            raise ValueError(
-                f"link {self.name!r} has a trace, which paces frames in the middle of the link, and a queue at "
-                "the sender; set queue to {limit: …, mode: droptail}"
+            raise InvalidValue(
+                "link.trace-and-backpressure",
+                "link {link!r} has a trace, which paces frames in the middle of the link, and a queue at the "
+                "sender; set queue to {{limit: …, mode: droptail}}",
+                link=self.name,
             )
         return self
 

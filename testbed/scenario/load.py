@@ -118,13 +118,8 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
     try:
         document = bounded.load(text, lines=True, most_characters=most_characters)
     except bounded.NotYaml as error:
-        raise BadInput(
-            "scenario.bad-yaml",
-            "{path}{at_line}: {error}",
-            path=path,
-            at_line=f":{error.line}" if error.line else "",
-            error=error,
-        ) from error
+        where = f"{path}:{error.line}" if error.line else f"{path}"
+        raise BadInput.of(error.said.at(where, file=path, line=error.line)) from error
     if not isinstance(document, CommentedMap):
         raise BadInput("scenario.not-a-mapping", "{path}: {should_be}", path=path, should_be=should_be)
     return document

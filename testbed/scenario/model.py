@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from testbed.checks import Check
+from testbed.message import InvalidValue
 from testbed.scenario.links import Link
 from testbed.scenario.ndn import Ndn
 from testbed.scenario.program import Program
@@ -60,8 +61,11 @@ class NcpSession(Section):
     @model_validator(mode="after")
     def _window_holds_a_packet(self) -> NcpSession:
         if self.send_window_bytes < self.mtu_bytes:
-            raise ValueError(
-                f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)"
+            raise InvalidValue(
+                "ncp.send-window-too-small",
+                "send_window ({send_window_bytes} B) is smaller than one packet (mtu {mtu_bytes} B)",
+                send_window_bytes=self.send_window_bytes,
+                mtu_bytes=self.mtu_bytes,
             )
         return self
 
@@ -136,7 +140,12 @@ class Scenario(Section):
     def _with_copies(cls, links: list[Link]) -> list[Link]:
         each = [copy for link in links for copy in link.each()]
         if len(each) > MOST_LINKS:
-            raise ValueError(f"with their copies there are {len(each)} links; {MOST_LINKS} at most")
+            raise InvalidValue(
+                "scenario.too-many-links",
+                "with their copies there are {links} links; {most_links} at most",
+                links=len(each),
+                most_links=MOST_LINKS,
+            )
         return each
 
     @field_validator("timeline")
@@ -144,7 +153,12 @@ class Scenario(Section):
     def _not_too_many(cls, timeline: list[TimelineEvent]) -> list[TimelineEvent]:
         count = sum(event.actions for event in timeline)
         if count > MOST_ACTIONS:
-            raise ValueError(f"it has {count} changes, with each step of a ramp; {MOST_ACTIONS} at most")
+            raise InvalidValue(
+                "timeline.too-many-changes",
+                "it has {count} changes, with each step of a ramp; {most_actions} at most",
+                count=count,
+                most_actions=MOST_ACTIONS,
+            )
         return timeline
 
     @field_validator("links", "sessions")
@@ -154,7 +168,12 @@ class Scenario(Section):
         seen: set[str] = set()
         for item in named:
             if item.name in seen:
-                raise ValueError(f"two {kind}s are named {item.name!r}; give each {kind} a name of its own")
+                raise InvalidValue(
+                    "scenario.name-twice",
+                    "two {kind}s are named {name!r}; give each {kind} a name of its own",
+                    kind=kind,
+                    name=item.name,
+                )
             seen.add(item.name)
         return named
 
@@ -175,19 +194,34 @@ class Scenario(Section):
         given = [name for name in TRAFFIC if getattr(self, name) is not None]
         if len(given) != 1:
             said = " and ".join(given) or "none"
-            raise ValueError(
-                f"a scenario has exactly one of {', '.join(TRAFFIC)}, which says what is sent; here is {said}"
+            raise InvalidValue(
+                "scenario.several-traffics",
+                "a scenario has exactly one of {known}, which says what is sent; here is {said}",
+                known=", ".join(TRAFFIC),
+                said=said,
             )
         for check in self.checks:
             if self.traffic not in check.of_traffic:
                 kinds = " or ".join(check.of_traffic)
-                raise ValueError(f"checks.{check.name}: {check.judge} is about {kinds}, not {self.traffic}")
+                raise InvalidValue(
+                    "check.of-other-traffic",
+                    "checks.{check}: {judge} is about {kinds}, not {traffic}",
+                    check=check.name,
+                    judge=check.judge,
+                    kinds=kinds,
+                    traffic=self.traffic,
+                )
             if why := check.unfit(getattr(self, self.traffic)):
-                raise ValueError(f"checks.{check.name}: {check.judge} {why}")
+                raise InvalidValue(
+                    "check.does-not-fit", "checks.{check}: {judge} {why}", check=check.name, judge=check.judge, why=why
+                )
         if (self.traffic == "ndn") != self.topology.shape.agents_everywhere:
-            raise ValueError(
-                f"topology: {self.traffic} over {self.topology.kind}; ndn needs topology chain, which has an agent "
-                "on every host, and nothing else can use that"
+            raise InvalidValue(
+                "topology.not-for-traffic",
+                "topology: {traffic} over {topology}; ndn needs topology chain, which has an agent on every host, "
+                "and nothing else can use that",
+                traffic=self.traffic,
+                topology=self.topology.kind,
             )
         if self.traffic != "ncp":
             self._nothing_of_ncp()
@@ -200,25 +234,47 @@ class Scenario(Section):
         many = self.sessions if "sessions" in self.topology.shape.keys else self.links
         key = "sessions" if many is self.sessions else "links"
         if self.traffic == "ndn" and len(self.links) < 2:
-            raise ValueError("links has 1; ndn needs a forwarder between consumer and producer, so at least 2")
+            raise InvalidValue(
+                "ndn.no-forwarder", "links has 1; ndn needs a forwarder between consumer and producer, so at least 2"
+            )
         if len(many) > 1 and self.traffic != "ndn":
-            raise ValueError(f"{key} has {len(many)}; {self.traffic} sends over one path, so give one")
+            raise InvalidValue(
+                "traffic.one-path",
+                "{key} has {number}; {traffic} sends over one path, so give one",
+                key=key,
+                number=len(many),
+                traffic=self.traffic,
+            )
         for session in self.sessions:
             if max(session.connections, len(session.paths)) > 1:
-                raise ValueError(f"sessions.{session.name}: {self.traffic} has one connection; give one path")
+                raise InvalidValue(
+                    "traffic.one-connection",
+                    "sessions.{session}: {traffic} has one connection; give one path",
+                    session=session.name,
+                    traffic=self.traffic,
+                )
 
     def _nothing_of_ncp(self) -> None:
         for session in self.sessions:
             for name in ("policy", "transfer_bytes", "send_window_bytes", "initial_windows"):
                 if getattr(session, name) is not None:
-                    raise ValueError(f"sessions.{session.name}: {name} is NCP's; leave it out")
+                    raise InvalidValue(
+                        "traffic.ncp-only",
+                        "sessions.{session}: {key} is NCP's; leave it out",
+                        session=session.name,
+                        key=name,
+                    )
             if self.traffic == "program" and session.connections > 1:
-                raise ValueError(
-                    f"sessions.{session.name}.connections: a program gets addresses, one for each path; leave it out"
+                raise InvalidValue(
+                    "program.connections-given",
+                    "sessions.{session}.connections: a program gets addresses, one for each path; leave it out",
+                    session=session.name,
                 )
         for event in self.timeline:
             if event.do == "pause_read":
-                raise ValueError("timeline: pause_read is only for NCP's receiver; leave it out")
+                raise InvalidValue(
+                    "timeline.pause-without-ncp", "timeline: pause_read is only for NCP's receiver; leave it out"
+                )
 
     @model_validator(mode="after")
     def _of_its_topology(self) -> Scenario:
@@ -226,17 +282,33 @@ class Scenario(Section):
         for key in ("sessions", "access", "cross_traffic"):
             if getattr(self, key) and key not in shape.keys:
                 others = " or ".join(name for name, other in KINDS.items() if key in other.keys)
-                raise ValueError(f"{key}: topology {kind} has none; use topology {others}, or leave it out")
+                raise InvalidValue(
+                    "topology.key-not-taken",
+                    "{key}: topology {topology} has none; use topology {others}, or leave it out",
+                    key=key,
+                    topology=kind,
+                    others=others,
+                )
         if not shape.least_links <= len(self.links) <= (shape.most_links or MOST_LINKS):
             least = shape.least_links
             wanted = f"at least {least}" if len(self.links) < least else f"at most {shape.most_links}"
-            raise ValueError(f"links has {len(self.links)}; a {kind} has {wanted}: {shape.links_are}")
+            raise InvalidValue(
+                "topology.links-do-not-fit",
+                "links has {links}; a {topology} has {wanted}: {description}",
+                links=len(self.links),
+                topology=kind,
+                wanted=wanted,
+                description=shape.links_are,
+            )
         if self.topology.is_own and not self.sessions:
-            raise ValueError("sessions: is missing; with a topology of your own they say who sends over which links")
+            raise InvalidValue(
+                "topology.no-sessions",
+                "sessions: is missing; with a topology of your own they say who sends over which links",
+            )
         for link in self.links:
             if (kind == "graph") != (link.ends is not None):
                 does = "is missing; name its two nodes" if kind == "graph" else "topology graph has it"
-                raise ValueError(f"links.{link.name}.ends: {does}")
+                raise InvalidValue("topology.bad-ends", "links.{link}.ends: {error}", link=link.name, error=does)
         return self
 
     @model_validator(mode="after")
@@ -247,36 +319,71 @@ class Scenario(Section):
                 for role in ("sender", "receiver"):
                     self._check_host(f"{where}.{role}", getattr(entry, role))
                 if entry.sender is not None and entry.sender == entry.receiver:
-                    raise ValueError(f"{where}: {entry.sender} sends to itself; give two hosts")
+                    raise InvalidValue(
+                        "topology.sends-to-itself",
+                        "{where}: {sender} sends to itself; give two hosts",
+                        where=where,
+                        sender=entry.sender,
+                    )
                 self._check_paths(where, entry)
         return self
 
     def _check_host(self, where: str, host: str | None) -> None:
         if not self.topology.shape.hosts_are_named:
             if host is not None:
-                raise ValueError(f"{where}: topology {self.topology.kind} chooses the hosts; leave it out")
+                raise InvalidValue(
+                    "topology.hosts-chosen",
+                    "{where}: topology {topology} chooses the hosts; leave it out",
+                    where=where,
+                    topology=self.topology.kind,
+                )
             return
         if self.topology.is_own:
             if host is None:
-                raise ValueError(f"{where}: is missing; name a host of {self.topology.class_name or 'the links'}")
+                raise InvalidValue(
+                    "topology.no-end",
+                    "{where}: is missing; name a host of {owner}",
+                    where=where,
+                    owner=self.topology.class_name or "the links",
+                )
             return
         hosts = [f"h{number}" for number in range(1, len(self.links) + 1)]
         if host not in hosts:
             said = "is missing" if host is None else f"there is no host {host!r}"
-            raise ValueError(f"{where}: {said}; hosts, one per link: {', '.join(hosts)}")
+            raise InvalidValue(
+                "topology.bad-end",
+                "{where}: {error}; hosts, one per link: {hosts}",
+                where=where,
+                error=said,
+                hosts=", ".join(hosts),
+            )
 
     def _check_paths(self, where: str, entry: Session | CrossTraffic) -> None:
         if not self.topology.is_own:
             if entry.paths:
-                raise ValueError(f"{where}.{entry.key_of_paths}: topology {self.topology.kind} tells it; leave it out")
+                raise InvalidValue(
+                    "topology.paths-told",
+                    "{where}.{key}: topology {topology} tells it; leave it out",
+                    where=where,
+                    key=entry.key_of_paths,
+                    topology=self.topology.kind,
+                )
             return
         names = ", ".join(link.name for link in self.links)
         if not entry.paths:
-            raise ValueError(
-                f"{where}.{entry.key_of_paths}: is missing; name the links that packets cross, in order, of {names}"
+            raise InvalidValue(
+                "topology.no-paths",
+                "{where}.{key}: is missing; name the links that packets cross, in order, of {names}",
+                where=where,
+                key=entry.key_of_paths,
+                names=names,
             )
         if isinstance(entry, Session) and "connections" in entry.model_fields_set:
-            raise ValueError(f"{where}.connections: there is one for each of its paths; leave it out")
+            raise InvalidValue(
+                "topology.connections-given",
+                "{where}.connections: there is one for each of its paths; leave it out",
+                where=where,
+            )
 
     @model_validator(mode="after")
     def _one_window_per_connection(self) -> Scenario:
@@ -288,12 +395,19 @@ class Scenario(Section):
                 own = session.initial_windows or windows
                 connections = len(session.paths) or session.connections
                 if own is not None and len(own) != connections:
-                    raise ValueError(
-                        f"initial_windows has {len(own)} values for the {connections} connections of "
-                        f"session {session.name}; give one per connection"
+                    raise InvalidValue(
+                        "ncp.windows-per-connection",
+                        "initial_windows has {windows} values for the {connections} connections of session "
+                        "{session}; give one per connection",
+                        windows=len(own),
+                        connections=connections,
+                        session=session.name,
                     )
         elif windows is not None and len(windows) != len(self.links):
-            raise ValueError(
-                f"ncp.initial_windows has {len(windows)} values for {len(self.links)} links; give one per link"
+            raise InvalidValue(
+                "ncp.windows-per-link",
+                "ncp.initial_windows has {windows} values for {links} links; give one per link",
+                windows=len(windows),
+                links=len(self.links),
             )
         return self

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from testbed.message import InvalidValue
 from testbed.scenario.quantities import DelayMilliseconds, SizeBytes
 from testbed.scenario.section import CongestionControl, Section
 
@@ -70,7 +71,12 @@ class Ndn(Section):
     @model_validator(mode="after")
     def _whole(self) -> Ndn:
         if self.object_bytes < self.segment_bytes:
-            raise ValueError(f"object ({self.object_bytes} B) is smaller than one segment ({self.segment_bytes} B)")
+            raise InvalidValue(
+                "ndn.object-too-small",
+                "object ({object_bytes} B) is smaller than one segment ({segment_bytes} B)",
+                object_bytes=self.object_bytes,
+                segment_bytes=self.segment_bytes,
+            )
         return self
 
     @property

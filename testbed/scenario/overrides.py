@@ -38,7 +38,7 @@ def split_assignment(text: str) -> tuple[str, Any]:
     try:
         return key.strip(), bounded.load(value)
     except bounded.NotYaml as error:
-        raise BadInput("set.bad-yaml", "--set {text!r}: {error}", text=text[:200], error=error) from error
+        raise BadInput.of(error.said.at(f"--set {text[:200]!r}")) from error
 
 
 def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: str) -> str:

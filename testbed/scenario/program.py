@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from testbed.message import InvalidValue
 from testbed.scenario.quantities import DurationSeconds, SizeBytes
 from testbed.scenario.section import CongestionControl, Name, Section
 
@@ -52,13 +53,17 @@ class Program(Section):
     def _not_the_contracts(cls, environment: dict[str, str]) -> dict[str, str]:
         for name in environment:
             if name in SET_BY_THE_TESTBED:
-                raise ValueError(f"{name} is set by the testbed; choose another name")
+                raise InvalidValue(
+                    "program.reserved-variable", "{variable} is set by the testbed; choose another name", variable=name
+                )
         return environment
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Program:
         if (self.command is None) == (self.image is None):
-            raise ValueError("give either command, for example python3 mine.py, or image")
+            raise InvalidValue("program.command-or-image", "give either command, for example python3 mine.py, or image")
         if (self.transfer_bytes is None) == (self.for_s is None):
-            raise ValueError("give either transfer, for example 4MiB, or for, for example 10s")
+            raise InvalidValue(
+                "program.transfer-or-for", "give either transfer, for example 4MiB, or for, for example 10s"
+            )
         return self

@@ -9,13 +9,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
+from testbed.message import InvalidValue
 from topologies import units
 from topologies.impairments.impairment import SHARE
 
 
 def _whole(seconds: float) -> float:
     if seconds % 1:
-        raise ValueError(f"{seconds:g} s: iperf3 counts whole seconds, for example 10s")
+        raise InvalidValue(
+            "tcp.whole-seconds", "{seconds:g} s: iperf3 counts whole seconds, for example 10s", seconds=seconds
+        )
     return seconds
 
 

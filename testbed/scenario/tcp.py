@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from testbed.message import InvalidValue
 from testbed.scenario.quantities import Iperf3Seconds, SizeBytes
 from testbed.scenario.section import CongestionControl, Section
 from testbed.tcp import slow_start
@@ -79,7 +80,11 @@ class TcpSection(Section):
         for settings in (sysctls.sender, sysctls.receiver):
             for name in settings:
                 if not re.fullmatch(r"net\.(core|ipv4)\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)*", name):
-                    raise ValueError(f"{name!r} is not a network namespace's; write for example net.ipv4.tcp_rmem")
+                    raise InvalidValue(
+                        "tcp.not-a-namespaces-sysctl",
+                        "{name!r} is not a network namespace's; write for example net.ipv4.tcp_rmem",
+                        name=name,
+                    )
         return sysctls
 
     @field_validator("routes")
@@ -88,7 +93,12 @@ class TcpSection(Section):
         for options in (routes.sender, routes.receiver):
             for name in options:
                 if name not in ROUTE_OPTIONS:
-                    raise ValueError(f"{name!r} is not an option here; options: {', '.join(ROUTE_OPTIONS)}")
+                    raise InvalidValue(
+                        "tcp.no-such-route-option",
+                        "{option!r} is not an option here; options: {known}",
+                        option=name,
+                        known=", ".join(ROUTE_OPTIONS),
+                    )
         return routes
 
     def sysctls_of(self, role: Role) -> dict[str, str]:
@@ -129,14 +139,23 @@ class Fetch(TcpSection):
     def _window_is_a_number(self) -> Fetch:
         window = self.routes.sender.get("initcwnd", "10")
         if not window.isdecimal() or not int(window):
-            raise ValueError(f"routes.sender.initcwnd: {window!r} is not a number of segments; write for example 10")
+            raise InvalidValue(
+                "tcp.bad-initcwnd",
+                "routes.sender.initcwnd: {window!r} is not a number of segments; write for example 10",
+                window=window,
+            )
         return self
 
     @field_validator("objects_bytes")
     @classmethod
     def _page_fits(cls, objects_bytes: list[int]) -> list[int]:
         if (page_bytes := sum(objects_bytes)) > LARGEST_PAGE_BYTES:
-            raise ValueError(f"{page_bytes:,} bytes together; a page has at most {LARGEST_PAGE_BYTES:,}")
+            raise InvalidValue(
+                "tcp.page-too-large",
+                "{page_bytes:,} bytes together; a page has at most {largest_page_bytes:,}",
+                page_bytes=page_bytes,
+                largest_page_bytes=LARGEST_PAGE_BYTES,
+            )
         return objects_bytes
 
     @classmethod
@@ -192,7 +211,11 @@ class Download(TcpSection):
     @classmethod
     def _at_the_sender(cls, capture: Any) -> Any:
         if which_host(capture) not in ("sender", "both"):
-            raise ValueError(f"{capture!r}: a download is judged from what the sender's host saw; use sender or both")
+            raise InvalidValue(
+                "tcp.capture-without-sender",
+                "{capture!r}: a download is judged from what the sender's host saw; use sender or both",
+                capture=capture,
+            )
         return capture
 
     def transfer_bytes(self) -> int:

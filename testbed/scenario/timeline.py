@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from testbed.message import InvalidValue
 from testbed.scenario.impaired import impaired
 from testbed.scenario.links import BurstLoss
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, LinkRate
@@ -43,7 +44,9 @@ class SetLink(Event):
     @model_validator(mode="after")
     def _something(self) -> SetLink:
         if not self.model_fields_set - {"at_s", "do", "link", "direction"}:
-            raise ValueError("sets nothing; give for example rate: 512pps, delay: 100ms or loss: 0")
+            raise InvalidValue(
+                "timeline.sets-nothing", "sets nothing; give for example rate: 512pps, delay: 100ms or loss: 0"
+            )
         return self
 
 
@@ -114,7 +117,9 @@ class Ramp(Event):
     @model_validator(mode="after")
     def _one(self) -> Ramp:
         if sum(value is not None for value in (self.rate, self.delay_ms, self.loss)) != 1:
-            raise ValueError("give one of rate, delay and loss, from and to, for example delay: [50ms, 500ms]")
+            raise InvalidValue(
+                "timeline.one-ramp", "give one of rate, delay and loss, from and to, for example delay: [50ms, 500ms]"
+            )
         return self
 
 

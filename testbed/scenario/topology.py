@@ -10,6 +10,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from testbed.message import InvalidValue
 from testbed.scenario.section import Section
 from topologies.shapes import SHAPES
 from topologies.shapes.shape import Shape
@@ -67,5 +68,7 @@ class Topology(Section):
     def _file_and_class(self) -> Topology:
         custom = self.kind == "custom"
         if custom != (self.file is not None) or custom != (self.class_name is not None):
-            raise ValueError("a topology of your own is {file: my_topo.py, class: MyTopo}, with both")
+            raise InvalidValue(
+                "topology.file-and-class", "a topology of your own is {{file: my_topo.py, class: MyTopo}}, with both"
+            )
         return self

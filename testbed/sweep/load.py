@@ -108,7 +108,7 @@ def _plan_of(loaded: LoadedSweep, row: Combination, column: Contender, repetitio
             transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
             plan = _plan(loaded, [*assignments, *loaded.overrides, transfer], choices, policies)
     except BadInput as error:
-        raise error.at(_where(loaded, row, error.message)) from error
+        raise error.at(_where(loaded, row, error)) from error
     if refused := refusals(plan):
         raise BadInput(
             "sweep.not-in-virtual-time",
@@ -125,10 +125,12 @@ def _plan(loaded: LoadedSweep, assignments: Sequence[str], choices: Choices, pol
     return resolve(loaded.read(loaded.sweep.scenario, tuple(assignments)), policies, choices, "sim")
 
 
-def _where(loaded: LoadedSweep, row: Combination, message: str) -> str:
-    """The file, with the parameter that a message is about, its line and its value."""
+def _where(loaded: LoadedSweep, row: Combination, error: BadInput) -> str:
+    """The file, with the parameter that an error is about, its line and its value."""
+    mistakes = error.parameters.get("mistakes", [error.said])
+    fields = [f".{one.parameters.get('field') or one.parameters.get('key', '')}." for one in mistakes]
     for key, value in loaded.sweep.parameters.items():
         keys = value[0].set if isinstance(value[0], Setting) else [key]
-        if any(name in message for name in keys):
+        if any(f".{name}." in field for name in keys for field in fields):
             return f"{loaded.path}:{loaded.lines.get(key, 1)}: parameters.{key}: {row.values[key]!r}"
     return f"{loaded.path}: set"

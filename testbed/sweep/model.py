@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from testbed.message import InvalidValue
 from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.section import Name, Section
 from testbed.sweep.figures import FIGURES
@@ -21,7 +22,12 @@ POLICY = "policy"
 
 def _known_figure(name: str) -> str:
     if name not in FIGURES:
-        raise ValueError(f"there is no figure {name!r}; figures: {', '.join(FIGURES)}")
+        raise InvalidValue(
+            "sweep.no-such-figure",
+            "there is no figure {figure!r}; figures: {known}",
+            figure=name,
+            known=", ".join(FIGURES),
+        )
     return name
 
 
@@ -112,11 +118,11 @@ class Sweep(Section):
     ) -> dict[str, list[Setting | str | int | float]]:
         for key, values in parameters.items():
             if not values:
-                raise ValueError(f"{key} has no values; give at least one")
+                raise InvalidValue("sweep.no-values", "{key} has no values; give at least one", key=key)
             if len({shown(value) for value in values}) < len(values):
-                raise ValueError(f"{key} has a value twice; give each once")
+                raise InvalidValue("sweep.value-twice", "{key} has a value twice; give each once", key=key)
         if POLICY in parameters or "ncp.policy" in parameters:
-            raise ValueError("policies are not a parameter; list them under policies")
+            raise InvalidValue("sweep.policies-as-parameter", "policies are not a parameter; list them under policies")
         return parameters
 
     @model_validator(mode="after")
@@ -124,7 +130,12 @@ class Sweep(Section):
         each = 1 if self.policies == "all" else len(self.policies)
         runs = prod(len(values) for values in self.parameters.values()) * each * self.seeds
         if runs > MOST_RUNS:
-            raise ValueError(f"parameters: all combinations are {runs} runs; {MOST_RUNS} at most")
+            raise InvalidValue(
+                "sweep.too-many-runs",
+                "parameters: all combinations are {runs} runs; {most_runs} at most",
+                runs=runs,
+                most_runs=MOST_RUNS,
+            )
         return self
 
     @model_validator(mode="after")
@@ -136,9 +147,18 @@ class Sweep(Section):
         for number, plot in enumerate(self.plots, start=1):
             for key in plot.keys:
                 if key not in known:
-                    raise ValueError(f"plots.{number}: there is no parameter {key!r}; there are {', '.join(known)}")
+                    raise InvalidValue(
+                        "sweep.no-such-parameter",
+                        "plots.{plot}: there is no parameter {parameter!r}; there are {known}",
+                        plot=number,
+                        parameter=key,
+                        known=", ".join(known),
+                    )
             if missing := [key for key in varied if key not in plot.keys]:
-                raise ValueError(
-                    f"plots.{number}: {missing[0]} is none of x, lines and panels, so its values would be mixed"
+                raise InvalidValue(
+                    "sweep.mixed-values",
+                    "plots.{plot}: {parameter} is none of x, lines and panels, so its values would be mixed",
+                    plot=number,
+                    parameter=missing[0],
                 )
         return self

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator, 
 
 from testbed.checks.parameters import CheckName
 from testbed.figures import GOODPUT
+from testbed.message import InvalidValue
 from testbed.plan.sent import TRAFFIC
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import CongestionControl, Name, Section
@@ -21,7 +22,12 @@ CARRIERS = tuple(facts.name for facts in TRAFFIC.values() if facts.in_place_of_n
 
 def _carrier(name: str) -> str:
     if name not in CARRIERS:
-        raise ValueError(f"{name!r} does not take the place of NCP; should be {', '.join(CARRIERS)}")
+        raise InvalidValue(
+            "table.bad-carrier",
+            "{carrier!r} does not take the place of NCP; should be {known}",
+            carrier=name,
+            known=", ".join(CARRIERS),
+        )
     return name
 
 
@@ -56,9 +62,13 @@ class Column(Section):
     @model_validator(mode="after")
     def _fits_together(self) -> Column:
         if (self.name is None) == (self.policies is None):
-            raise ValueError("give either name or policies: all")
+            raise InvalidValue("table.name-or-policies", "give either name or policies: all")
         if self.congestion_control and self.carrier is None:
-            raise ValueError(f"congestion_control is for carrier: {', '.join(CARRIERS)}; NCP has its policies")
+            raise InvalidValue(
+                "table.congestion-control-of-ncp",
+                "congestion_control is for carrier: {carriers}; NCP has its policies",
+                carriers=", ".join(CARRIERS),
+            )
         return self
 
 
@@ -123,7 +133,7 @@ class WithinCheck(OfFigure):
     @model_validator(mode="after")
     def _a_limit(self) -> WithinCheck:
         if self.min is None and self.max is None:
-            raise ValueError("give min or max, or both")
+            raise InvalidValue("table.no-bounds", "give min or max, or both")
         return self
 
 
@@ -249,7 +259,9 @@ class Table(Section):
         names = [row.name for row in rows]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two rows are named {name!r}; give each row a name of its own")
+                raise InvalidValue(
+                    "table.row-twice", "two rows are named {row!r}; give each row a name of its own", row=name
+                )
         return rows
 
     @model_validator(mode="after")
@@ -260,7 +272,13 @@ class Table(Section):
         for where, listed in wanted:
             for name in listed or ():
                 if name not in names:
-                    raise ValueError(f"{where}: there is no row {name!r}; rows: {', '.join(sorted(names))}")
+                    raise InvalidValue(
+                        "table.no-such-row",
+                        "{where}: there is no row {row!r}; rows: {rows}",
+                        where=where,
+                        row=name,
+                        rows=", ".join(sorted(names)),
+                    )
         for where, figures in (
             *((f"checks.{check.name}", [check.figure, getattr(check, "x", None)]) for check in self.checks),
             *((f"known.{known.name}", [known.figure]) for known in self.known),
@@ -268,10 +286,22 @@ class Table(Section):
         ):
             for figure in figures:
                 if figure is not None and figure not in self.figures:
-                    raise ValueError(f"{where}: {figure!r} is none of figures: {', '.join(self.figures)}")
+                    raise InvalidValue(
+                        "table.no-such-figure",
+                        "{where}: {figure!r} is none of figures: {known}",
+                        where=where,
+                        figure=figure,
+                        known=", ".join(self.figures),
+                    )
         known = {known.name for known in self.known}
         for row in self.rows:
             for name in row.known_as:
                 if name not in known:
-                    raise ValueError(f"rows.{row.name}.known_as: {name!r} is none of known: {', '.join(known)}")
+                    raise InvalidValue(
+                        "table.not-known",
+                        "rows.{row}.known_as: {name!r} is none of known: {known}",
+                        row=row.name,
+                        name=name,
+                        known=", ".join(known),
+                    )
         return self

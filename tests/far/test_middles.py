@@ -166,9 +166,11 @@ def test_a_relay_that_ended_says_why(tmp_path: Path) -> None:
     machine.container.attrs["State"]["Running"] = False
     assert ended.failed() is None, "it is not asked about all the time"
     log = tmp_path / "relay-m1.log"
-    assert ended.failed(at_once=True) == (
-        f"the link relay on m1 ended: ncp-link: link one: interface l1a: there is none (log: {log})"
-    )
+    failed = ended.failed(at_once=True)
+    assert failed is not None
+    assert failed.code == "relay.ended-elsewhere"
+    assert failed.parameters["machine"] == "m1"
+    assert failed.parameters["said"] == f": ncp-link: link one: interface l1a: there is none (log: {log})"
     assert log.read_bytes() == machine.container.logs()
 
 

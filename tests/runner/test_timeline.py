@@ -97,5 +97,9 @@ def test_an_action_that_fails_ends_the_timeline_with_its_cause(tmp_path: Path) -
     timeline = Timeline(plan(bad, *ACTIONS[1:]), recorder, lambda: 1, tmp_path / "events.lp")
     timeline.start()
     timeline.join(10)
-    assert timeline.failure() == "timeline at 0.05 s (link l: explode 1): no such property"
+    failure = timeline.failure()
+    assert failure is not None
+    assert failure.code == "timeline.action-failed"
+    assert (failure.parameters["at_s"], failure.parameters["action"]) == (0.05, "link l: explode 1")
+    assert str(failure.parameters["error"]) == "no such property"
     assert recorder.calls == []

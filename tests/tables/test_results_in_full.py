@@ -56,6 +56,7 @@ def test_the_whole_verdict() -> None:
         "duration_s": None,
         "policy": "a, b",
         "broken": None,
+        "broken_code": None,
         "unsupported": False,
         "figures": {},
     }

@@ -107,7 +107,7 @@ def test_a_word_that_changed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_exit_code_that_changed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CannotRun, "code", Exit.FAIL)
+    monkeypatch.setattr(CannotRun, "exit_code", Exit.FAIL)
     diff = changed(SESSIONS / "no-root.txt").splitlines()
     assert {line for line in diff[2:] if line[0] in "+-"} == {"-exit 4", "+exit 1"}
 
