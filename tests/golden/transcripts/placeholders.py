@@ -33,6 +33,8 @@ RULES: tuple[tuple[str, str], ...] = (
     (r'"left_s": [\d.]+', '"left_s": <seconds>'),
     # Sizes of compressed files.
     (r"(?m)\b\d+\.\d MiB$", "<size> MiB"),
+    # Of a key that signs.
+    (r"\bSHA256:[A-Za-z0-9+/]{43}", "<key>"),
     # Of the code: its commit, and whether it has changes.
     (r"\bcommit(:?) [0-9a-f]{12}\b( with changes that are not committed)?", r"commit\1 <commit>"),
     # Of all data of a run, its id included.

@@ -119,8 +119,10 @@ def _by_the_shell(command: str, folder: Path, environment: dict[str, str]) -> Ou
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Of a machine where nothing was run yet, without a database, and of a terminal without colours."""
+    """Of a machine where nothing was run yet, without a database, and of a terminal without colours; ``OLD`` is where
+    bundles of earlier versions are."""
     ours = {
+        "OLD": str(paths.CHECKOUT / "tests" / "bundle" / "old"),
         "NCP_TESTBED_RESULTS": str(folder / "results"),
         "NCP_TESTBED_STATE": str(folder.parent / "state"),
         "NCP_TESTBED_RUN": str(folder.parent / "run"),

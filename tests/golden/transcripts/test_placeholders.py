@@ -31,6 +31,7 @@ EXAMPLES = {
     "  [1/4] row near: 0.4947 MiB/s, pass  about 3 s left\n": "  [1/4] row near: 0.4947 MiB/s, pass\n",
     '"of": 4, "left_s": 12.5}': '"of": 4, "left_s": <seconds>}',
     "tiny.zip, 0.4 MiB\nTo check it": "tiny.zip, <size> MiB\nTo check it",
+    "by a key (SHA256:VB252xiPObnZzST6F2NXBoC2B85TVE/gsfCKgMvcjLs)": "by a key (<key>)",
     "not checked commit: 1b4c8c313193 had changes": "not checked commit: <commit> had changes",
     "made again by commit 1b4c8c313193 with changes that are not committed: all": "made again by commit <commit>: all",
     "are the same bytes (2ba7851585878dca)": "are the same bytes (<digest>)",
