@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Mapping
+from typing import Any
 
 from testbed import paths
 
@@ -15,3 +18,9 @@ def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     # A hook of another repository names that one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return subprocess.run(command, cwd=paths.CHECKOUT, env=environment, capture_output=True, check=False)
+
+
+def commit_of(recorded: Mapping[str, Any]) -> str:
+    """The commit that a result names; "" for none, and for what is no commit's name but would be an option of git's."""
+    commit = str(recorded.get("commit") or "")
+    return commit if re.fullmatch(r"[0-9a-f]{4,64}", commit) else ""

@@ -30,13 +30,14 @@ class TopoClassError(TopoError):
     field = "class"
 
 
-def read_topo(file: Path, class_name: str, options: Mapping[str, Any]) -> Graph:
-    """Make a topology of the class in the file, as ``mn --custom`` does; raises :class:`TopoError`.
+def read_topo(file: Path, class_name: str, options: Mapping[str, Any], text: str | None = None) -> Graph:
+    """Make a topology of the class in the file, or in its ``text`` where that was read before, as ``mn --custom`` does;
+    raises :class:`TopoError`.
 
     The file is carried out as Python. For root it has to be root's own or the caller's.
     """
     _refuse_what_others_may_write(file)
-    topo_class = _class(file, class_name)
+    topo_class = _class(file, class_name, text)
     added: list[tuple[str | None, str, str]] = []
     told: list[Mapping[str, Any]] = []
 
@@ -106,11 +107,11 @@ def route(topo: Topo, *paths: Sequence[str]) -> None:
         )
 
 
-def _carried_out(file: Path) -> dict[str, Any]:
+def _carried_out(file: Path, text: str | None = None) -> dict[str, Any]:
     """Runs the file as ``mn --custom`` does: in names of its own, which are returned."""
     names: dict[str, Any] = {}
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8") if text is None else text
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise TopoError(
@@ -137,8 +138,8 @@ def _carried_out(file: Path) -> dict[str, Any]:
     return names
 
 
-def _class(file: Path, name: str) -> type[Topo]:
-    names = _carried_out(file)
+def _class(file: Path, name: str, text: str | None) -> type[Topo]:
+    names = _carried_out(file, text)
     topos = [key for key, value in names.items() if _is_topo(value) and value is not Topo]
     if name not in names:
         near = difflib.get_close_matches(name, topos, n=1)

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from testbed import confine
 from testbed.bundle import origin, page
 from testbed.bundle.made_again import verify_run
 from testbed.bundle.pages import write_page
@@ -61,16 +62,22 @@ def runs_in(folder: Path) -> Iterator[Path]:
             yield plan.parent
 
 
-def verify_folder(folder: Path, *, rerun: bool = False) -> Verified:
+def verify_folder(folder: Path, *, rerun: bool = False, trust_code: bool = False) -> Verified:
     """Judge it again from its own data; BadInput where a file is missing or broken."""
-    return verify_folders([folder], rerun=rerun)[0]
+    return verify_folders([folder], rerun=rerun, trust_code=trust_code)[0]
 
 
-def verify_folders(folders: Sequence[Path], *, rerun: bool = False) -> list[Verified]:
+def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: bool = False) -> list[Verified]:
     """Each judged again, its runs side by side on the machine's cores; ``rerun``: runs in virtual time are made again.
+    ``trust_code`` is as :func:`testbed.confine.to` has it.
 
-    Raises BadInput where a file is missing or broken.
+    Raises BadInput where a file is missing or broken, and where a link leads out of a folder.
     """
+    with confine.to_results(*folders, trust_code=trust_code):
+        return _verify_folders(folders, rerun=rerun, trust_code=trust_code)
+
+
+def _verify_folders(folders: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verified]:
     kinds = [kind_of(folder) for folder in folders]
     every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
     runs = [run for run in every if not _broken(run)]
@@ -83,7 +90,7 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False) -> list[Veri
     width = len(os.sched_getaffinity(0)) if many else 1
     side_by_side(
         _shared_out(runs, 1 if rerun else -(-len(runs) // (SHARES * width))),
-        partial(_each, rerun=rerun),
+        partial(_each, rerun=rerun, trust_code=trust_code),
         lambda share, verified, _: found.update(zip(share, verified, strict=True)),
         width=width,
     )
@@ -102,9 +109,10 @@ def _shared_out(runs: Sequence[Path], size: int) -> list[Sequence[Path]]:
     return [runs[begin : begin + size] for begin in range(0, len(runs), max(size, 1))]
 
 
-def _each(runs: Sequence[Path], *, rerun: bool) -> list[Verified]:
-    """Runs, one after the other."""
-    return [_one(run, rerun=rerun) for run in runs]
+def _each(runs: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verified]:
+    """Runs, one after the other; maybe in another process than the one that reads the rest of the result."""
+    with confine.to(*runs, trust_code=trust_code):
+        return [_one(run, rerun=rerun) for run in runs]
 
 
 def _broken(run: Path) -> bool:
@@ -201,12 +209,13 @@ def drawn_again(folder: Path, place: Path) -> None:
 
     Raises BadInput where a file is missing or broken.
     """
-    if any((folder / name).is_file() for name in ("plan.json", "table.json", "claims.json")):
-        page.beside(folder, place)
-        write_page(place)
-    else:
-        room = importlib.import_module(_ROOMS[kind_of(folder)])
-        room.verify(Asked(folder, place, False, True))
+    with confine.to_results(folder):
+        if any((folder / name).is_file() for name in ("plan.json", "table.json", "claims.json")):
+            page.beside(folder, place)
+            write_page(place)
+        else:
+            room = importlib.import_module(_ROOMS[kind_of(folder)])
+            room.verify(Asked(folder, place, False, True))
 
 
 def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:

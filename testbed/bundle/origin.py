@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed import build, engines, paths, traffic
+from testbed import build, confine, engines, paths, traffic
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences
 from testbed.documents import read_json
 from testbed.engines import Programs, virtual_run
 from testbed.errors import BadInput, TestbedError
-from testbed.history import git
+from testbed.history import commit_of, git
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
@@ -27,9 +27,10 @@ from testbed.planning.sessions import PolicyFacts
 from testbed.runner import provenance
 from testbed.scenario import extended
 from testbed.scenario.files import LINKS
-from testbed.scenario.kept import PROGRAM
-from testbed.scenario.load import LoadedScenario, load, parse, validated
+from testbed.scenario.kept import PROGRAM, TOPOLOGY
+from testbed.scenario.load import LoadedScenario, document_of, load, parse, plain, validated
 from testbed.scenario.model import Scenario
+from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.tables.verify import asked_by, is_repeated
 from topologies.link import FILES
 
@@ -43,7 +44,7 @@ def provenance_of(folder: Path) -> dict[str, Any]:
 def schema_of(recorded: Mapping[str, Any]) -> int:
     """Of the result folder whose provenance it is. One that says less than its commit's sources wrote says nothing."""
     said = recorded.get("schema")
-    least = _schema_at(str(recorded.get("commit") or ""))
+    least = _schema_at(commit_of(recorded))
     return max(int(said) if isinstance(said, int) else 1, least)
 
 
@@ -51,7 +52,7 @@ def of_this_code(recorded: Mapping[str, Any]) -> bool:
     """Whether the code that wrote a result is this checkout's, so that it would write the same words."""
     if code := recorded.get("code"):
         return bool(code == provenance.code())
-    commit = str(recorded.get("commit") or "")
+    commit = commit_of(recorded)
     return bool(commit) and _git("diff", "--quiet", commit, "--", "testbed") is not None
 
 
@@ -68,39 +69,40 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
             file=file.name,
         )
     overrides = [str(text) for text in plan.get("overrides", [])]
+    own = own_file(file, plan["scenario"], commit_of(provenance_of(folder)))
     found, wrong = [], None
     try:
-        quick = load(str(file), quick=bool(plan.get("quick"))).overrides
-        told = load(str(file), overrides[len(quick) :], quick=bool(plan.get("quick")))
+        quick = load(str(own), quick=bool(plan.get("quick"))).overrides
+        told = load(str(own), overrides[len(quick) :], quick=bool(plan.get("quick")))
         found.append(replace(told, changed=len(overrides) > len(quick)))
     except BadInput as error:
         wrong = error
     try:
         text = file.read_text(encoding="utf-8")
         scenario = validated(Scenario, file, parse(file, text, "a scenario is a mapping"))
-        found.append(LoadedScenario(scenario, file, text, tuple(overrides)))
+        found.append(LoadedScenario(scenario, own, text, tuple(overrides)))
     except BadInput as error:
         wrong = wrong or error
     if not found and wrong is not None:
         raise wrong
-    return found
+    return [with_kept_topology(loaded, folder) for loaded in found]
 
 
 def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, LoadedScenario] | None:
     """The plan by the scenario in the folder, its overrides and what was chosen, compared with the recorded one field
     by field; None where it can't be made again, which ``verified`` tells."""
-    if plan["topology"].get("file"):
-        verified.unchecked.append(
-            "plan.json: the topology is a program of the user's own, which is not run to check it"
-        )
-        return None
+    with confine.to(folder):
+        return _plan_again(folder, plan, verified)
+
+
+def _plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, LoadedScenario] | None:
     if plan.get("program"):
         verified.unchecked.append(
             "plan.json: what is sent is a program of the user's own, which is not with the results"
         )
         return None
     if (folder / PROGRAM).is_file():
-        verified.unchecked.append(f"scenario.yaml: {PROGRAM} gave it, which is not carried out to check it")
+        _check_program(folder, verified)
     try:
         choices = Choices(
             plan["runtime"],
@@ -112,7 +114,13 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
             plan.get("traces"),
         )
         policies = _policies(plan, provenance_of(folder), verified)
-        made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in scenario_again(folder, plan)]
+        asked = scenario_again(folder, plan)
+        if plan["topology"].get("file") and not any(map(_may_make_topology, asked)):
+            verified.unchecked.append(
+                "plan.json: the topology is a program of the user's own, which is not run to check it"
+            )
+            return None
+        made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in asked]
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         verified.differences.append(f"plan.json: can't be made again from scenario.yaml: {what}")
@@ -121,12 +129,31 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
     least = min(range(len(told)), key=lambda place: len(told[place]))
     verified.differences.extend(told[least])
     if paths_of(plan) != paths_of(made[least][0]):
-        verified.notes.append("plan.json: of files of the machine (jitter, trace) only the names are compared")
+        verified.notes.append("plan.json: of jitter, trace and topology files only the names are compared")
     return made[least]
 
 
+def _may_make_topology(loaded: LoadedScenario) -> bool:
+    """Whether its topology is a program that may be executed."""
+    file = loaded.scenario.topology.file
+    return file is not None and confine.may_execute(loaded.path.parent / file)
+
+
+def _check_program(folder: Path, verified: Verified) -> None:
+    """Whether a scenario in Python gives what the folder has of it as YAML, where it may be executed."""
+    program, text = folder / PROGRAM, folder / "scenario.yaml"
+    if not confine.may_execute(program):
+        verified.unchecked.append(f"scenario.yaml: {PROGRAM} gave it, which is not carried out to check it")
+        return
+    try:
+        recorded, again = (plain(document_of(str(path), [], quick=False)[1]) for path in (text, program))
+        verified.differences.extend(differences(f"scenario.yaml by {PROGRAM}", recorded, again))
+    except BadInput as error:
+        verified.differences.append(f"scenario.yaml: {PROGRAM} does not give it: {error.message}")
+
+
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
-    if loaded.scenario.topology.file is not None:  # whatever the plan says
+    if loaded.scenario.topology.file is not None and not _may_make_topology(loaded):  # whatever the plan says
         raise BadInput(
             "verify.topology-is-a-program",
             "its topology is a program, which is not in the plan and is not executed to check it",
@@ -167,7 +194,8 @@ def policies_here() -> PolicyFacts:
 
 def paths_of(plan: Plan) -> list[str]:
     """The files of the machine that a plan names."""
-    return [str(value) for link in plan["links"] for key, value in link.items() if key in FILES]
+    named = [str(value) for link in plan["links"] for key, value in link.items() if key in FILES]
+    return [*named, *([plan["topology"]["file"]] if "file" in plan["topology"] else [])]
 
 
 def _named_files(plan: Plan) -> dict[str, Any]:
@@ -176,13 +204,16 @@ def _named_files(plan: Plan) -> dict[str, Any]:
         {key: PurePosixPath(str(value)).name if key in FILES else value for key, value in link.items()}
         for link in plan["links"]
     ]
-    return {**plan, "links": links}
+    topology: dict[str, Any] = dict(plan["topology"])
+    if "file" in topology:
+        topology["file"] = TOPOLOGY
+    return {**plan, "links": links, "topology": topology}
 
 
 def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified: Verified) -> None:
     """Whether the recorded commit may be the one that the result was made by: its sources give the run its name (in
     the simulator), and the scenario in the folder is the commit's."""
-    commit = str(recorded.get("commit") or "")
+    commit = commit_of(recorded)
     if why := _why_not_checkable(commit, recorded):
         verified.unchecked.append(f"commit: {why}")
         return
@@ -236,12 +267,12 @@ def _rule_in(source: bytes) -> dict[str, str]:
 
 
 def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> str | None:
-    if not commit:
+    if not commit and not recorded.get("commit"):
         return "none is recorded"
     if recorded.get("uncommitted_changes"):
         return f"{_short(commit)} had changes that were not committed"
-    if not commit.isalnum() or _git("cat-file", "-e", f"{commit}^{{commit}}") is None:
-        return f"{_short(commit)} is not known to this checkout"
+    if not commit or _git("cat-file", "-e", f"{commit}^{{commit}}") is None:
+        return f"{_short(str(recorded.get('commit')))} is not known to this checkout"
     return None
 
 
@@ -278,7 +309,7 @@ def _scenario_of(commit: str, name: str) -> tuple[str, bytes | None]:
 
 def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -> None:
     """Whether a table is the one that the recorded commit has, with the overrides that are recorded."""
-    commit = str(recorded.get("commit") or "")
+    commit = commit_of(recorded)
     if why := _why_not_checkable(commit, recorded):
         verified.unchecked.append(f"commit: {why}")
         return
@@ -295,7 +326,8 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -
         file = Path(scratch, f"{name}.yaml")
         file.write_bytes(there)
         try:
-            found = asked_by(folder, file)
+            with confine.to(Path(scratch), folder):
+                found = asked_by(folder, file)
         except BadInput as error:
             found = [error.message]
     verified.differences.extend(f"commit {_short(commit)}, {place}: {text}" for text in found)
@@ -309,10 +341,10 @@ def is_cell(folder: Path) -> bool:
 
 def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:
     """Whether the recorded commit may have the same ``sources`` as this checkout."""
-    commit = str(recorded.get("commit") or "")
-    if not commit or recorded.get("uncommitted_changes"):
+    if not recorded.get("commit") or recorded.get("uncommitted_changes"):
         return True
-    return commit.isalnum() and _git("diff", "--quiet", commit, "--", *sources, ":!*_test.go") is not None
+    commit = commit_of(recorded)
+    return bool(commit) and _git("diff", "--quiet", commit, "--", *sources, ":!*_test.go") is not None
 
 
 def here() -> str:
@@ -324,7 +356,7 @@ def here() -> str:
 
 def told_of(recorded: Mapping[str, Any]) -> str:
     """The recorded commit in words."""
-    commit = str(recorded.get("commit") or "")
+    commit = commit_of(recorded)
     changed = " with changes that were not committed" if recorded.get("uncommitted_changes") else ""
     return f"commit {_short(commit)}{changed}" if commit else "a commit that is not recorded"
 
@@ -336,7 +368,7 @@ def _short(commit: str) -> str:
 @cache
 def _schema_at(commit: str) -> int:
     """The schema of result folders that a commit's sources write; 1 where that is not known."""
-    text = (_git("show", f"{commit}:testbed/runner/provenance.py") or b"") if commit.isalnum() else b""
+    text = (_git("show", f"{commit}:testbed/runner/provenance.py") or b"") if commit else b""
     found = re.search(rb"^SCHEMA = (\d+)$", text, re.MULTILINE)
     return int(found[1]) if found else 1
 

@@ -131,7 +131,9 @@ def _described(file: Path, place: Path) -> None:
         )
 
 
-def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = None) -> list[Verified]:
+def verify_bundle(
+    place: Path, *, rerun: bool = False, trust_code: bool = False, signers: Path | None = None
+) -> list[Verified]:
     """Each of the bundle's result folders, judged again, and before them the bundle itself."""
     description = read_json(place / DESCRIPTION)
     bundle = _sums(place)
@@ -153,7 +155,7 @@ def verify_bundle(place: Path, *, rerun: bool = False, signers: Path | None = No
                 path=run["path"],
             )
     _nothing_else(place, [run["path"] for run in runs], bundle)
-    found = verify_folders([place / run["path"] for run in runs], rerun=rerun)
+    found = verify_folders([place / run["path"] for run in runs], rerun=rerun, trust_code=trust_code)
     for run in runs:
         again = entry(place / run["path"])
         bundle.differences.extend(differences(f"{DESCRIPTION}: {run['path']}", run, again))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from testbed import confine
 from testbed.claims.judged import Judged, write_csv
 from testbed.documents import read_json
 from testbed.errors import BadInput
@@ -37,6 +38,7 @@ class Result:
                 "Give a result folder of all claims, or a reference.",
                 folder=folder,
             )
+        confine.refuse_links(folder)
         document = read_json(folder / "claims.json")
         return cls(folder, document, {e["id"]: Judged.from_json(e) for e in document["claims"]})
 

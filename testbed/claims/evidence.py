@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed import confine
 from testbed.checks.registry import FACTS
 from testbed.checks.result import CheckResult, Status, Verdict
 from testbed.checks.verify import read_verdict
@@ -42,7 +43,7 @@ def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
     if made.shorter and claim.full_only:
         reason = f"Left open by a quick run: {claim.full_only}"
         return _judged(name, claim, made, "not-covered", reason, asked=False)
-    run = folder / made.folder
+    run = confine.inside(folder, made.folder)
     verdict = read_verdict(run)
     if verdict.broken:
         return _judged(name, claim, made, "broken", verdict.broken)

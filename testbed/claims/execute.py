@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from testbed import paths
+from testbed import confine, paths
 from testbed.claims.load import kind_of
 from testbed.claims.model import RunSpec
 from testbed.engines import Engine
@@ -112,7 +112,7 @@ class Runs(Study[str, Made]):
         """Itself, or of a table any of its runs."""
         if found.state != "judged":
             return found.state == "broken"
-        result = self.folder / found.folder
+        result = confine.inside(self.folder, found.folder)
         cells = (standing(finished(cell)) for cell in result.glob("cells/*/*/*"))
         runs = [run for run in cells if run] or [result]
         return any(wanted_again(run, self.engine) for run in runs)

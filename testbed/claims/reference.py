@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from testbed import paths
+from testbed import confine, paths
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.study.folder import is_plain_name
@@ -36,6 +36,7 @@ def keep(result: Path, place: Path) -> list[Path]:
     Raises:
         BadInput: ``result`` is none, or was stopped, or ``place`` holds other results.
     """
+    confine.refuse_links(result)
     document = read_json(result / "claims.json")
     if not document["complete"]:
         raise BadInput(
@@ -52,7 +53,7 @@ def keep(result: Path, place: Path) -> list[Path]:
             place=place,
         )
     copies = []
-    runs = [result / run["folder"] for run in document["runs"].values() if run["folder"]]
+    runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
     runs += [first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None]
     for path in _small_files(result, runs):
         copy = place / path.relative_to(result)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed import confine
 from testbed.claims import plots
 from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.judged import Judged, is_as_known
@@ -25,7 +26,7 @@ def write_report(folder: Path) -> Path:
     drawn = [plot for plot in [plots.against_published(claims)] if plot is not None]
     for name, run in document["runs"].items():
         if run["folder"]:
-            drawn += plots.of_run(name, folder / run["folder"])
+            drawn += plots.of_run(name, confine.inside(folder, run["folder"]))
     besides = document.get("beside", [])
     engines = [*(other["engine"] for other in besides), document["engine"]]
     setups = document.get("setups", {})
@@ -56,7 +57,8 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
 
     What is not in the folder is named, not linked."""
     word, status = _badge(claim, claim.verdict)
-    report = claim.report if claim.report and (folder / claim.report).is_file() else ""
+    there = claim.report and ":" not in claim.report and confine.inside(folder, claim.report).is_file()
+    report = claim.report if there else ""
     own = {"word": word, "status": status, "measured": claim.measured, "n_told": claim.n_told}
     sides: list[dict[str, Any]] = []
     for engine in engines[:-1]:

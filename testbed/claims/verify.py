@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed import confine
 from testbed.checks.verify import differences, text_differences
 from testbed.claims import judged as table
 from testbed.claims.evidence import judge
@@ -25,7 +26,7 @@ FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
 def runs_of(folder: Path) -> list[tuple[str, Path]]:
     """The claims' runs, by name, that have a result folder."""
     runs: dict[str, Any] = read_json(folder / "claims.json")["runs"]
-    return [(name, folder / run["folder"]) for name, run in runs.items() if run["folder"]]
+    return [(name, confine.inside(folder, run["folder"])) for name, run in runs.items() if run["folder"]]
 
 
 def verify(of: Asked) -> Again:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from testbed import paths
+from testbed import confine, paths
 from testbed.cli.verify import ResultFolders
 
 
@@ -31,6 +31,7 @@ def register(app: typer.Typer) -> None:
         from testbed.cli.outcome import shown
 
         for folder in folders:
+            confine.refuse_links(folder)
             kind_of(folder)  # bad input ends here, before anything is made
         first = folders[0].resolve()
         more = f"-and-{len(folders) - 1}-more" if len(folders) > 1 else ""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from testbed import engines, paths
+from testbed import confine, engines, paths
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SeedOption, SetOption
 from testbed.cli.outcome import EXIT_OF_VERDICT, shown
 from testbed.cli.where import ClusterOption, runs_made
@@ -281,6 +281,7 @@ def _kept(results: list[str], engines: tuple[str, ...], names: list[str]) -> dic
                 engines=", ".join(engines),
             )
         found[engine] = Path(folder).resolve()
+        confine.refuse_links(found[engine])
     if found and len(names) != 1:
         raise BadInput("compare.results-need-one", "--results: give one scenario or table, that of the result folder")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
         Runs made with --pcap and --qlog have traces; if those disagree with the results, nothing is written. Tables,
         sweeps and comparisons have plots alone.
         """
-        from testbed.traces import agree
+        from testbed import confine
 
         asked = {
             name
@@ -46,43 +46,50 @@ def register(app: typer.Typer) -> None:
             )
             if wanted
         }
-        for folder in folders:
-            if asked != {"plots"} and not (folder / "telemetry.lp").is_file():
+        with confine.to_results(*folders):
+            _export(folders, asked)
+
+
+def _export(folders: Sequence[Path], asked: Collection[str]) -> None:
+    from testbed.traces import agree
+
+    for folder in folders:
+        if asked != {"plots"} and not (folder / "telemetry.lp").is_file():
+            raise BadInput(
+                "export.not-a-run",
+                "{folder}: not the result folder of a run: it has no telemetry.lp",
+                "Of tables, sweeps and comparisons there are --plots.",
+                folder=folder,
+            )
+    found = [
+        f"{folder}/{said}"
+        for folder in folders
+        if (folder / "telemetry.lp").is_file()
+        for said in agree.disagreements(folder)
+    ]
+    for said in found:
+        print(f"differs: {said}")
+    if found:
+        raise typer.Exit(Exit.FAIL)
+    for folder in folders:
+        for name, write in _forms().items():
+            if asked and name not in asked:
+                continue
+            written = write(folder)
+            if name == "plots" and name in asked and not written:
                 raise BadInput(
-                    "export.not-a-run",
-                    "{folder}: not the result folder of a run: it has no telemetry.lp",
-                    "Of tables, sweeps and comparisons there are --plots.",
-                    folder=folder,
+                    "export.nothing-to-draw", "--plots: {folder} has nothing that could be drawn", folder=folder
                 )
-        found = [
-            f"{folder}/{said}"
-            for folder in folders
-            if (folder / "telemetry.lp").is_file()
-            for said in agree.disagreements(folder)
-        ]
-        for said in found:
-            print(f"differs: {said}")
-        if found:
-            raise typer.Exit(Exit.FAIL)
-        for folder in folders:
-            for name, write in _forms().items():
-                if asked and name not in asked:
-                    continue
-                written = write(folder)
-                if name == "plots" and name in asked and not written:
-                    raise BadInput(
-                        "export.nothing-to-draw", "--plots: {folder} has nothing that could be drawn", folder=folder
-                    )
-                if name in asked and not written:
-                    raise BadInput(
-                        "export.no-trace",
-                        "--{option}: {folder} has no trace for it; make the run with {needed}",
-                        option=name,
-                        folder=folder,
-                        needed=MADE_WITH.get(name, name),
-                    )
-                for path in written:
-                    print(path)
+            if name in asked and not written:
+                raise BadInput(
+                    "export.no-trace",
+                    "--{option}: {folder} has no trace for it; make the run with {needed}",
+                    option=name,
+                    folder=folder,
+                    needed=MADE_WITH.get(name, name),
+                )
+            for path in written:
+                print(path)
 
 
 MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from testbed import confine
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.output import OutputOption, say_lost, write_output
 from testbed.cli.planned import planned
@@ -45,5 +46,6 @@ def register(app: typer.Typer) -> None:
 
 def _plan(what: str, assignments: list[str], quick: bool) -> Plan:
     if Path(what).is_dir():
+        confine.refuse_links(Path(what))
         return read_plan(Path(what, "plan.json"))
     return planned(load(what, assignments, quick=quick), quick=quick)

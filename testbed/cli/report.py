@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from testbed import confine
 from testbed.browser import Browser, find, none_found
 from testbed.cli.verify import ResultFolders
 from testbed.errors import BadInput
@@ -27,7 +28,8 @@ def register(app: typer.Typer) -> None:
                 raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
         if pdf and find() is None:
             raise none_found()
-        pages = [write_page(folder) for folder in folders]
+        with confine.to_results(*folders):
+            pages = [write_page(folder) for folder in folders]
         for page in pages:
             print(page)
         if pdf:

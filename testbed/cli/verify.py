@@ -30,6 +30,10 @@ def register(app: typer.Typer) -> None:
         rerun: Annotated[
             bool, typer.Option("--rerun", help="Make runs in virtual time again and compare every byte of their data.")
         ] = False,
+        trust_code: Annotated[
+            bool,
+            typer.Option("--trust-code", help="Execute Python that results bring, without rights and without network."),
+        ] = False,
         signers: Annotated[
             Path | None,
             typer.Option(
@@ -57,10 +61,10 @@ def register(app: typer.Typer) -> None:
                 "--signers: {folder} is a folder, and only bundles are signed",
                 folder=folders[0],
             )
-        differs = _tell(verify_folders(folders, rerun=rerun)) if folders else False
+        differs = _tell(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else False
         for bundle in bundles:
             with unpacked(bundle) as place:
-                differs = _tell(verify_bundle(place, rerun=rerun, signers=signers)) or differs
+                differs = _tell(verify_bundle(place, rerun=rerun, trust_code=trust_code, signers=signers)) or differs
         raise typer.Exit(Exit.FAIL if differs else Exit.PASS)
 
 

@@ -113,7 +113,11 @@ def unpack(data: bytes, into: Path) -> None:
 
 def _refuse_outside(member: tarfile.TarInfo) -> None:
     """Only folders, files, and links like ``latest``."""
-    is_plain = member.isdir() or member.isreg() or (member.issym() and "/" not in member.linkname)
+    is_plain = (
+        member.isdir()
+        or member.isreg()
+        or (member.issym() and "/" not in member.linkname and member.linkname not in ("", ".", ".."))
+    )
     if not is_plain or member.name.startswith("/") or ".." in Path(member.name).parts:
         raise Damaged(f"{member.name}: not a file of a run")
 

@@ -13,7 +13,9 @@ SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime
 
 
 def facts_of(group: Group) -> dict[str, str]:
-    """The group's facts; several values of one fact are joined."""
+    """The group's facts, by :data:`SHOWN`; several values of one fact are joined."""
+    if group.facts is not None:
+        return dict(group.facts)
     found: dict[str, list[str]] = {name: [] for name in SHOWN}
     for run in group.runs:
         for name, value in _of_run(run).items():

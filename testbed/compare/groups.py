@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from testbed import confine
 from testbed.checks.standing import standing_of
 from testbed.checks.verify import read_verdict
 from testbed.compare.figures import Measured, measured
@@ -30,8 +31,8 @@ class RunOf:
     seed: int
     trusted: bool
     measured: Measured
-    as_recorded: Standing = "pass"
-    """Its standing, where its folder is not here."""
+    as_recorded: Standing | None = None
+    """Its standing where its folder is elsewhere, and is not read."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -42,13 +43,12 @@ class RunOf:
     def standing(self) -> Standing:
         """What the run is worth to a comparison: whether a check about a number holds is no matter, but whether it
         came to its end, can be trusted, and holds its facts (such as its payload) is."""
-        there = (self.folder / "verdict.json").is_file()
-        return standing_of(read_verdict(self.folder)) if there else self.as_recorded
+        return self.as_recorded or standing_of(read_verdict(self.folder))
 
     @cached_property
     def checks(self) -> dict[str, str]:
         """The status of each check by name."""
-        return {check.name: check.status for check in read_verdict(self.folder).checks}
+        return {} if self.as_recorded else {check.name: check.status for check in read_verdict(self.folder).checks}
 
 
 @dataclass
@@ -59,6 +59,8 @@ class Group:
     runs: list[RunOf] = field(default_factory=list)
     missing: int = 0
     """How many runs a table has been asked for and has not."""
+    facts: Mapping[str, str] | None = None
+    """As recorded, where a run's folder is elsewhere."""
 
     @property
     def standing(self) -> Standing:
@@ -88,14 +90,16 @@ def recorded(name: str, places: Sequence[str]) -> Group:
     group = Group(name)
     for place in places:
         folders = [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
-        found = [run for folder in folders if folder.is_dir() for run in _runs_in(folder)]
-        if not found:
-            raise BadInput(
-                "compare.no-result", "{place}: there is no result folder of a run or table there", place=place
-            )
-        group.runs += found
-        tables = [folder for folder in folders if (folder / "matrix.json").is_file()]
-        group.missing += sum(_missing(folder.resolve()) for folder in tables)
+        folders = [folder for folder in folders if folder.is_dir()]
+        with confine.to_results(*folders):
+            found = [run for folder in folders for run in _runs_in(folder)]
+            if not found:
+                raise BadInput(
+                    "compare.no-result", "{place}: there is no result folder of a run or table there", place=place
+                )
+            group.runs += found
+            tables = [folder for folder in folders if (folder / "matrix.json").is_file()]
+            group.missing += sum(_missing(folder.resolve()) for folder in tables)
     return group
 
 

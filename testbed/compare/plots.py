@@ -124,6 +124,8 @@ def _label(d: Difference) -> str:
 
 
 def _evidence(run: RunOf) -> Evidence | None:
+    if run.as_recorded:
+        return None
     path = run.folder / "telemetry.lp"
     return Evidence(run.plan, FromFile(path), agent_results(run.folder / "agents")) if path.is_file() else None
 

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed import confine, paths
 from testbed.checks.verify import differences as document_differences
 from testbed.compare import agreement, comparison, on_engines
 from testbed.compare.agreement import Agreement
 from testbed.compare.comparison import Comparison
 from testbed.compare.difference import differences
+from testbed.compare.facts import SHOWN
 from testbed.compare.figures import Measured
 from testbed.compare.groups import Group, RunOf, read_run
 from testbed.compare.same_bytes import Repetition, digests, verdict_over
@@ -54,7 +56,7 @@ def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
     elsewhere = 0
     for run in entry["runs"]:
         place = folder / run["folder"]
-        if (place / "plan.json").is_file():
+        if _may_be_read(place, folder) and (place / "plan.json").is_file():
             group.runs.append(read_run(place, run["case"]))
         else:
             elsewhere += 1
@@ -62,8 +64,20 @@ def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
             as_recorded = run.get("standing", "pass")
             group.runs.append(RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, as_recorded))
     if elsewhere:
+        group.facts = {name: str(entry["facts"].get(name, "")) for name in SHOWN}
         notes.append(f"{elsewhere} runs of {group.name} are not in the folder: their figures are as recorded")
     return group
+
+
+def _may_be_read(run: Path, folder: Path) -> bool:
+    """Whether a run that a comparison names is in its folder, or both are results of this checkout."""
+    own = paths.results().resolve()
+    if run.resolve().is_relative_to(folder):
+        return True
+    if not (folder.is_relative_to(own) and run.resolve().is_relative_to(own)):
+        return False
+    confine.refuse_links(run)
+    return True
 
 
 def _engines(of: Asked) -> Again:
@@ -74,7 +88,10 @@ def _engines(of: Asked) -> Again:
     notes: list[str] = []
     for entry in document["scenarios"]:
         engines = {word: name for name, word in on_engines.WORDS.items()}
-        runs = {w: of.folder / folder_of(entry["scenario"], engines[w]) / run for w, run in entry["runs"].items()}
+        runs = {
+            word: confine.inside(of.folder, folder_of(entry["scenario"], engines[word]), run)
+            for word, run in entry["runs"].items()
+        }
         if not all((run / "plan.json").is_file() for run in runs.values()):
             notes.append(f"{entry['scenario']}: its runs are not in the folder, and what they differ in is as recorded")
             words.append(entry["verdict"])

@@ -128,7 +128,7 @@ class VirtualRun(ABC):
         (self.folder / "logs").mkdir()
         plan = json.dumps(self.plan, indent=1, ensure_ascii=False)
         (self.folder / "plan.json").write_text(plan + "\n")
-        keep(self.loaded, self.folder)
+        keep(self.loaded, self.folder, self.plan["topology"].get("file"))
         latest = self.folder.parent / "latest"
         latest.unlink(missing_ok=True)
         latest.symlink_to(self.plan["run"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,31 @@ def valid(document: Any, where: str) -> Plan:
         what = "is missing" if is_missing else f"{first['input']!r:.80} is not right: {first['msg']}"
         raise BadInput("plan.bad-value", "{where}: {key}: {error}", where=where, key=key, error=what) from error
     plan: Plan = document
+    for key, name in _names_of_files(plan):
+        if not FILE_NAME.fullmatch(name):
+            raise BadInput(
+                "plan.bad-file-name",
+                "{where}: {key}: {name!r:.80} is not right: it names files; leave out / and the like",
+                where=where,
+                key=key,
+                name=name,
+            )
     return plan
+
+
+FILE_NAME = re.compile(r"[^/\\\x00-\x1f.][^/\\\x00-\x1f]{0,199}")
+"""What leads to no other folder."""
+
+
+def _names_of_files(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What results' files and folders are named by, with its key."""
+    yield from (("run", plan["run"]), ("scenario", plan["scenario"]))
+    yield from ((f"hosts.{n}.name", host["name"]) for n, host in enumerate(plan["hosts"], start=1))
+    yield from ((f"nodes.{n}.name", node["name"]) for n, node in enumerate(plan["nodes"], start=1))
+    yield from ((f"sessions.{n}.name", session["name"]) for n, session in enumerate(plan["sessions"], start=1))
+    for number, link in enumerate(plan["links"], start=1):
+        yield f"links.{number}.name", link["name"]
+        yield from ((f"links.{number}.{end}.host", link[end]["host"]) for end in ("a", "b"))
 
 
 def _named(document: Any, loc: tuple[int | str, ...]) -> str:

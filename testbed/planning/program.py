@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from testbed import confine
 from testbed.errors import BadInput
 from testbed.paths import CHECKOUT
 from testbed.plan import model
@@ -37,6 +38,7 @@ def section_of(loaded: LoadedScenario) -> model.Program:
     that is not in it."""
     asked = loaded.scenario.program
     assert asked is not None
+    confine.program(f"{loaded.path}: program")
     if asked.image is not None:
         from testbed.plan.program_image import inspected
 

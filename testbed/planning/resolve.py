@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed import confine
 from testbed.errors import BadInput
 from testbed.plan import model
 from testbed.plan.engines import DEFAULT
@@ -123,7 +124,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
 def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
     for link in links:
         for key in FILES:
-            if (file := str(link.get(key, ""))) and (unfit := why_unfit(Path(file))):
+            file, where = str(link.get(key, "")), f"links.{link['name']}.{key.removesuffix('_file')}"
+            if file and (unfit := why_unfit(confine.file(Path(file), f"{loaded.path}: {where}"))):
                 raise BadInput(
                     "link.bad-file",
                     "{path}: {field}: {file}: {error}",

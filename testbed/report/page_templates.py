@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from testbed import confine
 from testbed.report import style, words
 from testbed.report.plot import Plot
 
@@ -54,11 +55,12 @@ def write_html(
     """
     (folder / "plots").mkdir(exist_ok=True)
     for plot in (*plots, *pictures):
-        (folder / "plots" / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+        place = confine.inside(folder / "plots", f"{plot.name}.svg")
+        place.write_text(plot.svg, encoding="utf-8")
         if plot.data:
-            (folder / "plots" / f"{plot.name}.csv").write_text(plot.data, encoding="utf-8")
+            place.with_suffix(".csv").write_text(plot.data, encoding="utf-8")
         if plot.pdf is not None:
-            (folder / "plots" / f"{plot.name}.pdf").write_bytes(plot.pdf)
+            place.with_suffix(".pdf").write_bytes(plot.pdf)
     environment.filters.setdefault("figure", words.figure)
     text = environment.get_template(template).render(
         **values, plots=[on_page(plot) for plot in plots], words=words.STATUS

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.message import Message
+from testbed.unprivileged import USER, WRITABLE_BY_ANYBODY
 from topologies.commands import dies_with_us, in_namespace
 
-AGENT_UID = 65532
+AGENT_UID = USER
 """The unprivileged user and group that agents run as, in a container or not."""
 
 
@@ -24,10 +25,6 @@ MOST_MEMORY_BYTES = 1 << 30
 """Of an agent."""
 LIMITS = ((resource.RLIMIT_DATA, MOST_MEMORY_BYTES), (resource.RLIMIT_CORE, 0))
 """What an agent may have at most that has no limits of a container's."""
-
-
-WRITABLE_BY_ANYBODY = ("/", "/home", "/var", "/tmp", "/var/tmp", "/run", "/run/lock", "/dev/mqueue", "/dev/shm")
-"""Where a machine may have a file system of its own in which any user can write."""
 
 
 def with_mounts(command: Sequence[str], bound: Mapping[Path, Path], *, read_only: bool = False) -> list[str]:

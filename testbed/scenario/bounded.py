@@ -31,7 +31,7 @@ def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTE
     if len(text) > most_characters:
         raise NotYaml("yaml.too-long", "longer than {most_characters} characters", most_characters=most_characters)
     yaml = YAML(typ="rt" if lines else "safe", pure=True)
-    yaml.Composer = _NotTooDeep
+    yaml.Composer = _Plain
     try:
         document = yaml.load(io.StringIO(text))
     except NotYaml:
@@ -48,14 +48,20 @@ def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTE
     return document
 
 
-class _NotTooDeep(Composer):
-    """Stops while the text is read: ruamel takes the square of the depth, and minutes for some kilobytes of ``[``."""
+class _Plain(Composer):
+    """Stops while the text is read: ruamel takes the square of the depth, and minutes for some kilobytes of ``[``. A
+    tag would say what a value is made into, which is for the models to say."""
 
     _depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self._depth > DEEPEST:
             raise NotYaml("yaml.too-deep", "lists and mappings are nested deeper than {deepest}", deepest=DEEPEST)
+        event = self.parser.peek_event()
+        if tag := getattr(event, "tag", None):
+            tagged = NotYaml("yaml.tag", "the tag {tag!r:.60}: leave it out; values are plain", tag=tag)
+            tagged.line = event.start_mark.line + 1
+            raise tagged
         self._depth += 1
         try:
             return super().compose_node(parent, index)

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import ScalarEvent
 
-from testbed import paths
+from testbed import confine, paths
 from testbed.errors import BadInput
 from testbed.scenario import bounded
 
@@ -79,7 +79,7 @@ def find(name: str, what: str, known: Sequence[Path]) -> Path:
         path = Path(name)
         if not path.is_file():
             raise BadInput("scenario.no-file", "{name}: there is no such {what} file", name=name, what=what)
-        return path
+        return confine.file(path, what)
     for path in known:
         if path.stem == name:
             return path

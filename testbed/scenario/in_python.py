@@ -1,7 +1,7 @@
 """A scenario written in Python: a file whose function ``scenario()`` returns what a YAML file would say.
 
-The file is carried out where the user names it, in a process of its own, and never for a result: that has the whole
-scenario as YAML.
+The file is executed where the user names it, in a process of its own. A result has the whole scenario as YAML; its
+file is executed where it is trusted, without rights (:mod:`testbed.confine`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from testbed import confine, unprivileged
 from testbed.errors import BadInput
 from testbed.scenario import bounded
 from testbed.scenario.files import IN_PYTHON, read
@@ -41,8 +42,10 @@ def document_of(path: Path) -> CommentedMap:
 
     It is called twice, each time in a new process, and has to return the same.
     """
+    without_rights = confine.code(path, "scenario")
     try:
-        refuse_what_others_may_write(path)
+        if not without_rights:
+            refuse_what_others_may_write(path)
     except OthersMayWrite as error:
         raise BadInput("scenario.python-not-readable", "{path}: {error}", path=path, error=error) from error
     program = read(path)
@@ -53,13 +56,13 @@ def document_of(path: Path) -> CommentedMap:
             path=path,
             most_characters=bounded.MOST_CHARACTERS,
         )
-    return _as_read(path, _agreed(path, program))
+    return _as_read(path, _agreed(path, program, without_rights))
 
 
 @cache
-def _agreed(path: Path, program: str) -> str:
+def _agreed(path: Path, program: str, without_rights: bool) -> str:
     """What both calls return, as JSON."""
-    first, second = (_returned(path, program, call) for call in range(2))
+    first, second = (_returned(path, program, call, without_rights) for call in range(2))
     if first != second:
         raise BadInput(
             "scenario.python-differs",
@@ -82,20 +85,10 @@ def _difference(first: Any, second: Any, where: str = "") -> str:
     return next(_difference(a, b, at) for at, a, b in parts if json.dumps(a) != json.dumps(b))
 
 
-def _returned(path: Path, program: str, call: int) -> str:
+def _returned(path: Path, program: str, call: int, without_rights: bool) -> str:
     """The JSON that a call returns. What it prints goes to stderr, of the second call nowhere."""
     try:
-        done = subprocess.run(
-            [sys.executable, str(CALL), str(path), str(MOST_CPU_S)],
-            input=program,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if call else None,
-            encoding="utf-8",
-            errors="replace",
-            timeout=LIMIT_S,
-            env={**os.environ, "PYTHONHASHSEED": str(call), "PYTHONIOENCODING": "utf-8"},
-            check=False,
-        )
+        done = _called(path, program, call, without_rights)
     except subprocess.TimeoutExpired as error:
         raise BadInput(
             "scenario.python-timeout",
@@ -123,6 +116,23 @@ def _returned(path: Path, program: str, call: int) -> str:
             path=path,
             exit_code=done.returncode,
         ) from error
+
+
+def _called(path: Path, program: str, call: int, without_rights: bool) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(CALL), str(path), str(MOST_CPU_S)]
+    if without_rights:
+        return unprivileged.call(command, program, {"PYTHONHASHSEED": str(call)}, LIMIT_S)
+    return subprocess.run(
+        command,
+        input=program,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if call else None,
+        encoding="utf-8",
+        errors="replace",
+        timeout=LIMIT_S,
+        env={**os.environ, "PYTHONHASHSEED": str(call), "PYTHONIOENCODING": "utf-8"},
+        check=False,
+    )
 
 
 def _as_read(path: Path, returned: str) -> CommentedMap:

@@ -1,11 +1,12 @@
-"""What a result folder keeps of the scenario: the whole of it as YAML, and of one in Python the file as well."""
+"""What a result folder keeps of the scenario: the whole of it as YAML, and the Python that it or its topology is."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Protocol
 
-TEXT, PROGRAM = "scenario.yaml", "scenario.py"
+TEXT, PROGRAM, TOPOLOGY = "scenario.yaml", "scenario.py", "topology.py"
 
 
 class Kept(Protocol):
@@ -17,8 +18,10 @@ class Kept(Protocol):
     def program(self) -> str | None: ...
 
 
-def keep(scenario: Kept, folder: Path) -> None:
-    """Write it into a result folder."""
+def keep(scenario: Kept, folder: Path, topology: str | None = None) -> None:
+    """Write it into a result folder; ``topology`` is the file of one that is a program."""
     (folder / TEXT).write_text(scenario.text, encoding="utf-8")
     if scenario.program is not None:
         (folder / PROGRAM).write_text(scenario.program, encoding="utf-8")
+    if topology is not None:
+        shutil.copyfile(topology, folder / TOPOLOGY)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from testbed import confine
 from testbed.errors import BadInput
 from testbed.planning.resolve import new_run_id
 from testbed.runner.progress import Progress
@@ -54,6 +55,8 @@ def _go_on(base: Path, document: str, asked: Mapping[str, Any], resume: str) -> 
             base=base.name,
             document=document,
         )
+    confine.inside(base, resume)
+    confine.refuse_links(folder)
     before = json.loads((folder / document).read_text())
     for key, value in asked.items():
         if before.get(key) != value:

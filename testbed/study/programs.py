@@ -37,7 +37,7 @@ def programs(revision: str | None, engine: Engine, progress: Progress) -> Progra
     if revision is None or revision == ".":
         return engine.build(progress)
     commit = _full_name(revision)
-    theirs = of_sources(_sources(commit), engine)
+    theirs = of_sources(sources_of(commit), engine)
     others = build.build_programs(*engine.programs) if engine.programs != (engine.agent,) else {}
     return OfCommit({**others, **theirs.binaries}, theirs.policies, theirs.code, commit)
 
@@ -60,7 +60,7 @@ def build_missing(programs: Programs) -> None:
                     "commit {commit}: this machine's checkout has no such commit",
                     commit=programs.commit[:12],
                 )
-            sources = _sources(programs.commit)
+            sources = sources_of(programs.commit)
             build.build_programs(*missing, source=sources, into=sources / ".build" / "bin")
 
 
@@ -83,7 +83,7 @@ def _full_name(revision: str) -> str:
     return done.stdout.decode().strip()
 
 
-def _sources(commit: str) -> Path:
+def sources_of(commit: str) -> Path:
     """The commit's files, whole or not at all, in a folder of its own: the checkout and its git are left alone."""
     folder = COMMITS / commit[:16]
     if not folder.is_dir():

@@ -13,6 +13,7 @@ from testbed.engines import Options
 from testbed.plan.lasts import expected_transfer_s
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
+from testbed.scenario.kept import keep
 from testbed.study.bootstrap import ready
 from testbed.study.folder import make_latest, write_json
 from testbed.study.whole import Whole
@@ -54,6 +55,8 @@ def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict,
     outcomes = outcomes_of(found, whole.run(runs, keys_of(found), progress))
     with progress.step("table and report"):
         verdict = write(loaded, folder, outcomes)
+        topology = found[0][1]["topology"].get("file")
+        keep(loaded.read(loaded.sweep.scenario, ()), folder, topology)
     make_latest(folder)
     return verdict, folder
 

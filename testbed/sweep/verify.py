@@ -5,16 +5,24 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from testbed import engines
+from testbed import confine, engines
 from testbed.checks.result import Verdict
 from testbed.checks.verify import differences, read_verdict
 from testbed.documents import read_csv, read_json
-from testbed.errors import TestbedError
+from testbed.errors import BadInput, TestbedError
+from testbed.history import commit_of
 from testbed.runner.progress import QuietProgress
+from testbed.scenario import files
+from testbed.scenario import load as scenarios
+from testbed.scenario.kept import TEXT
+from testbed.scenario.load import LoadedScenario
 from testbed.study.again import Again, Asked
+from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.sweep import sweep_run
 from testbed.sweep.execute import keys_of, outcome_of, outcomes_of, study
 from testbed.sweep.load import LoadedSweep, load, planned, selection
@@ -34,14 +42,15 @@ def verify(of: Asked) -> Again:
     are, too. Raises BadInput where a file is missing or broken.
     """
     folder, place = of.folder, of.place
-    verdict, found, unchecked = _by_the_figures(folder, place)
-    differing, notes = rerun_sweep(folder) if of.rerun else ([], [])
+    with confine.to(folder):
+        verdict, found, unchecked = _by_the_figures(folder, place)
+        again = rerun_sweep(folder) if of.rerun else Rerun(unchecked=[KEPT])
     return Again(
         f"{verdict.scenario} {verdict.run}",
         verdict.verdict,
-        found + differing,
-        unchecked if of.rerun else [*unchecked, KEPT],
-        notes=notes,
+        found + again.differences,
+        unchecked + again.unchecked,
+        notes=again.notes,
         has_page=place.is_dir(),
     )
 
@@ -73,19 +82,31 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list
     return again_verdict, found, []
 
 
-def rerun_sweep(folder: Path) -> tuple[list[str], list[str]]:
-    """Every run again with this checkout's simulator: where its figures are not the recorded ones, and notes."""
+@dataclass(frozen=True)
+class Rerun:
+    """What came of making the runs again."""
+
+    differences: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+
+
+def rerun_sweep(folder: Path) -> Rerun:
+    """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
     loaded = load_kept(folder)
     if loaded is None:
-        return [], [f"not made again: it has no {ASKED}, so what was asked of it is not known"]
+        return Rerun(notes=[f"not made again: it has no {ASKED}, so what was asked of it is not known"])
     progress = QuietProgress()
     programs = engines.named(ENGINE).prepare(progress)
-    runs = list(planned(loaded, programs.policies))
+    try:
+        runs = list(planned(loaded, programs.policies))
+    except BadInput as error:
+        return Rerun(unchecked=[f"rerun: the runs can't be planned again: {error.message}"])
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = study(programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress).run(keys_of(runs))
     rows = rows_of(loaded.sweep, outcomes_of(runs, made))
     found = [f"rerun: {text}" for text in _unlike(read_csv(folder / "table.csv"), rows, "the runs made again")]
-    return found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"]
+    return Rerun(found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"])
 
 
 def _outcome(sweep: Sweep, cell: Cell, row: Row) -> Outcome:
@@ -99,7 +120,30 @@ def load_kept(folder: Path) -> LoadedSweep | None:
     if not (folder / ASKED).is_file():
         return None
     asked = read_json(folder / ASKED)
-    return load(str(folder / "sweep.yaml"), [str(text) for text in asked["overrides"]], quick=asked["quick"])
+    loaded = load(str(folder / "sweep.yaml"), [str(text) for text in asked["overrides"]], quick=asked["quick"])
+
+    @lru_cache(maxsize=2)
+    def read(_: str, assignments: tuple[str, ...]) -> LoadedScenario:
+        return with_kept_topology(scenarios.load(_base(folder, loaded.sweep), assignments), folder)
+
+    return replace(loaded, read=read)
+
+
+def _base(folder: Path, sweep: Sweep) -> str:
+    """The scenario as the folder keeps it. Folders of before have none: of them it is this checkout's of that name, and
+    BadInput where it was a file of whoever made the sweep."""
+    kept = folder / TEXT
+    if kept.is_file():
+        name = Path(sweep.scenario).stem
+        origin = folder / "provenance.json"
+        return str(own_file(kept, name, commit_of(read_json(origin) if origin.is_file() else {})))
+    if files.is_path(sweep.scenario):
+        raise BadInput(
+            "verify.no-scenario",
+            "its scenario, {scenario}, is not in the folder, and no other file is read for a result",
+            scenario=sweep.scenario,
+        )
+    return sweep.scenario
 
 
 def _unlike(texts: Sequence[Mapping[str, str]], rows: Sequence[Row], other: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from testbed import confine
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.scenario import load as scenarios
@@ -51,7 +52,7 @@ def first_run(folder: Path) -> Path | None:
     if table["columns"] != [COLUMN]:
         return None
     runs = [
-        folder / Cell(found["row"], found["column"], found["repetition"]).folder / found["run"]
+        confine.inside(folder, Cell(found["row"], found["column"], found["repetition"]).folder, found["run"])
         for found in table["outcomes"]
         if found["verdict"] in ("pass", "fail")
     ]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed import paths
+from testbed import confine, paths
 from testbed.documents import read_csv
 from testbed.errors import BadInput
 from testbed.tables.model import Known, Row, Table
@@ -95,7 +95,7 @@ def _state(outcomes: Sequence[Outcome]) -> str:
 def read_known(source: Known) -> dict[str, dict[str, str]]:
     """A file of known values by its own name of the row; BadInput where a column is missing."""
     path = paths.CHECKOUT / source.file
-    if not path.is_file():
+    if not confine.file(path, f"known.{source.name}.file").is_file():
         raise BadInput(
             "table.known-no-file", "known.{source}.file: there is no file {file}", source=source.name, file=source.file
         )

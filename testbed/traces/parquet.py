@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from testbed import confine
 from testbed.errors import BadInput
 from testbed.series import FromFile
 from testbed.series.file import Point
@@ -29,7 +30,7 @@ def export(folder: Path) -> list[Path]:
     target.mkdir(parents=True, exist_ok=True)
     written = []
     for measurement, points in sorted(FromFile(source).points().items()):
-        path = target / f"{measurement}.parquet"
+        path = confine.inside(target, f"{measurement}.parquet")
         pq.write_table(_table(f"{source}: {measurement}", points), path)
         written.append(path)
     return written

@@ -55,7 +55,9 @@ def test_a_run_takes_the_place_of_one_of_its_name_as_a_whole(tmp_path: Path) -> 
     assert (here / "x/sim-1/plan.json").read_text() == "new"
 
 
-@pytest.mark.parametrize(("name", "link"), [("../out", ""), ("/etc/out", ""), ("latest", "/etc"), ("latest", "../..")])
+@pytest.mark.parametrize(
+    ("name", "link"), [("../out", ""), ("/etc/out", ""), ("latest", "/etc"), ("latest", "../.."), ("latest", "..")]
+)
 def test_what_leads_out_of_the_results_is_refused(tmp_path: Path, name: str, link: str) -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as tar:

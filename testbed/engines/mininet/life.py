@@ -109,10 +109,8 @@ class EmulatedRun:
         for folder in (self.logs, self.spools, self.folder / "agents"):
             folder.mkdir(parents=True)
         self.plan_file.write_text(json.dumps(self.plan, indent=1, ensure_ascii=False) + "\n")
-        keep(self.loaded, self.folder)
+        keep(self.loaded, self.folder, self.plan["topology"].get("file"))
         self.provenance["run"] |= provenance.of_program(self.folder)
-        if file := self.plan["topology"].get("file"):
-            shutil.copyfile(file, self.folder / "topology.py")
         latest = self.folder.parent / "latest"
         latest.unlink(missing_ok=True)
         latest.symlink_to(self.plan["run"])

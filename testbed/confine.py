@@ -1,0 +1,147 @@
+"""What a result, or a bundle of results, may have this checkout read and execute: it is decided here and nowhere else.
+
+Whoever reads a result says so with :func:`to`. Until that is left, all that executes code, or opens a file that a
+document names, asks here first: :func:`code` and :func:`file`. What a user names on the command line is no result's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import paths
+from testbed.errors import BadInput
+
+LOGS = "logs"
+"""Of a run's folder, what nothing reads: a guest that was killed leaves links there."""
+OWN_FILES = (paths.SCENARIOS, paths.CHECKOUT / "published", paths.CHECKOUT / ".build" / "commits")
+"""Of this checkout, and of commits that its history has: scenarios with their traces and topologies, and figures."""
+
+
+@dataclass(frozen=True)
+class _Confined:
+    folders: tuple[Path, ...]
+    trust_code: bool
+
+
+_now: ContextVar[_Confined | None] = ContextVar("confined", default=None)
+
+
+@contextmanager
+def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
+    """Until it is left, documents name files in ``folders`` and this checkout's own alone, and only the latter are
+    executed; with ``trust_code`` also Python in ``folders``, unprivileged and without network.
+
+    Inside another one, the folders are added to those of that one, which decides whether code is trusted.
+    """
+    before = _now.get()
+    known = () if before is None else before.folders
+    trust = trust_code if before is None else before.trust_code
+    token = _now.set(_Confined((*known, *map(_real, folders)), trust))
+    try:
+        yield
+    finally:
+        _now.reset(token)
+
+
+@contextmanager
+def to_results(*folders: Path, trust_code: bool = False) -> Iterator[None]:
+    """As :func:`to`, for result folders of which links are not known yet: raises :class:`BadInput` for one that leads
+    out of its folder."""
+    for folder in folders:
+        refuse_links(folder)
+    with to(*folders, trust_code=trust_code):
+        yield
+
+
+def file(path: Path, where: str) -> Path:
+    """The path of a file that a document names at ``where``; BadInput where a result may not have it read."""
+    if _now.get() is not None and not _is_in(path, _folders()):
+        raise BadInput(
+            "result.outside", "{where}: {path} is outside of the result, and is not read for it", where=where, path=path
+        )
+    return path
+
+
+def code(path: Path, where: str) -> bool:
+    """Whether Python in a file has to be executed unprivileged; BadInput where a result may not have it executed."""
+    confined = _now.get()
+    if confined is None or _is_in(path, OWN_FILES):
+        return False
+    if not confined.trust_code:
+        raise BadInput(
+            "result.brings-code",
+            "{where}: {file} is Python that comes with a result, and is not executed",
+            "With verify --trust-code it is, without rights and without network.",
+            where=where,
+            file=path.name,
+        )
+    file(path, where)
+    return True
+
+
+def may_execute(path: Path) -> bool:
+    """Whether :func:`code` would let Python in a file be executed."""
+    try:
+        code(path, "")
+    except BadInput:
+        return False
+    return True
+
+
+def program(where: str) -> None:
+    """Raise :class:`BadInput` where a result would have a program looked for or started, whatever is trusted."""
+    if _now.get() is not None:
+        raise BadInput(
+            "result.program", "{where}: a program is not with the results, and is not run for them", where=where
+        )
+
+
+def inside(folder: Path, *names: str | Path) -> Path:
+    """A place below a result folder by the names in its documents; BadInput for one that is not below it. A folder in
+    which a page is drawn again has links to the result's own files."""
+    place = folder.joinpath(*names)
+    confined = _now.get()
+    is_below = Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder))
+    if not is_below or not _is_in(place, [_real(folder), *(confined.folders if confined else ())]):
+        raise BadInput(
+            "result.leads-out", "{folder}: {place} leads out of the result", folder=folder, place=Path(*names)
+        )
+    return place
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise :class:`BadInput` for a symbolic link that leads out of a result folder: through it others would be read,
+    or written."""
+    root = _real(folder)
+    for place, folders, files in os.walk(root):
+        if LOGS in folders:
+            folders.remove(LOGS)
+        for name in (*folders, *files):
+            path = Path(place, name)
+            if path.is_symlink() and not _is_in(path, [root]):
+                raise BadInput(
+                    "result.link-leads-out",
+                    "{path}: is a link that leads out of the result, to {target}",
+                    path=path,
+                    target=path.readlink(),
+                )
+
+
+def _folders() -> Sequence[Path]:
+    confined = _now.get()
+    return (*(confined.folders if confined else ()), *OWN_FILES)
+
+
+def _is_in(path: Path, folders: Sequence[Path]) -> bool:
+    found = _real(path)
+    return any(found.is_relative_to(folder) for folder in folders)
+
+
+def _real(path: Path) -> Path:
+    """Without links; unlike ``resolve()`` of Python before 3.13 it takes those that lead to themselves."""
+    return Path(os.path.realpath(path))
