@@ -108,9 +108,7 @@ def inside(folder: Path, *names: str | Path) -> Path:
     confined = _now.get()
     is_below = Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder))
     if not is_below or not _is_in(place, [_real(folder), *(confined.folders if confined else ())]):
-        raise BadInput(
-            "result.leads-out", "{folder}: {place} leads out of the result", folder=folder, place=Path(*names)
-        )
+        raise BadInput("result.leads-out", "{folder}: {name} leads out of the result", folder=folder, name=Path(*names))
     return place
 
 

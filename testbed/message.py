@@ -28,10 +28,11 @@ class Message:
 
     def at(self, place: str, after: str = "", /, **parameters: Any) -> Message:
         """The same message with ``place`` (a file, a link, a run) before its text, and a text ``after`` it;
-        ``parameters`` tell more of the place."""
-        placed = Message(self.code, self.template, **{**parameters, **self.parameters})
-        placed._before = (f"{place}: " if place else "") + self._before
-        placed._after = self._after + after
+        ``parameters`` tell more of the place, which is one itself, as ``place``."""
+        before = (f"{place}: " if place else "") + self._before
+        parameters = {**parameters, **self.parameters, "place": before.removesuffix(": ")}
+        placed = Message(self.code, self.template, **parameters)
+        placed._before, placed._after = before, self._after + after
         return placed
 
     def __str__(self) -> str:

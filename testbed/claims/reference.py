@@ -49,8 +49,8 @@ def keep(result: Path, place: Path) -> list[Path]:
     if (place / "claims.json").is_file() and read_json(place / "claims.json")["run"] != document["run"]:
         raise BadInput(
             "claims.reference-taken",
-            "{place} holds the results of another run; give another name, or remove it",
-            place=place,
+            "{folder} holds the results of another run; give another name, or remove it",
+            folder=place,
         )
     copies = []
     runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]

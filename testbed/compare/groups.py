@@ -95,7 +95,7 @@ def recorded(name: str, places: Sequence[str]) -> Group:
             found = [run for folder in folders for run in _runs_in(folder)]
             if not found:
                 raise BadInput(
-                    "compare.no-result", "{place}: there is no result folder of a run or table there", place=place
+                    "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
                 )
             group.runs += found
             tables = [folder for folder in folders if (folder / "matrix.json").is_file()]

@@ -24,6 +24,7 @@ from testbed.runner.progress import QuietProgress
 from testbed.scenario import files, seconds
 from testbed.scenario.load import load
 from tests.plan.test_resolve import POLICIES as TWO_POLICIES
+from tests.raises import Said, raises
 from tests.ready import simulated
 
 POLICIES = {**TWO_POLICIES, "delivery-rate": TWO_POLICIES["nkp24"]}
@@ -161,7 +162,7 @@ def test_a_new_scenario_passes_as_it_is_and_is_not_overwritten(tmp_path: Path) -
     verdict = simulated(load(str(file)), QuietProgress(), seed=None, quick=False).without_database(None)
     assert isinstance(verdict, Verdict)
     assert {check.status for check in verdict.checks} == {"pass"}
-    with pytest.raises(BadInput, match="exists already"):
+    with raises(BadInput, "new.file-exists"):
         typed("new", str(file))
     assert file.read_text() == before
     quick = simulated(load(str(file), quick=True), QuietProgress(), seed=None, quick=True).without_database(None)
@@ -171,17 +172,17 @@ def test_a_new_scenario_passes_as_it_is_and_is_not_overwritten(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("Mine", "lower-case"),
-        ("a" * 33, "32 at most"),
-        ("mine.py", "it writes YAML"),
-        ("/nowhere/at/all/mine.yaml", "there is no folder"),
-        ("list", "means something else"),
-        ("speed-table", "something else already"),
-        ("startup", "exists already"),
+        ("Mine", Said("new.bad-name")),
+        ("a" * 33, Said("new.bad-name")),
+        ("mine.py", Said("new.not-yaml")),
+        ("/nowhere/at/all/mine.yaml", Said("new.no-folder")),
+        ("list", Said("new.name-taken")),
+        ("speed-table", Said("new.name-taken")),
+        ("startup", Said("new.file-exists")),
     ],
 )
-def test_a_name_that_can_t_be_is_refused(name: str, why: str) -> None:
-    with pytest.raises(BadInput, match=why):
+def test_a_name_that_can_t_be_is_refused(name: str, why: Said) -> None:
+    with raises(BadInput, why):
         typed("new", name)
 
 

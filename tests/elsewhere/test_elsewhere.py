@@ -9,6 +9,7 @@ from testbed.errors import BadInput
 from testbed.plan.model import Plan
 from testbed.scenario.load import parse, plain
 from tests.plan.test_topologies import assert_routed, plan_of
+from tests.raises import Containing, Said, raises
 
 CLAB = """
 name: fabric
@@ -112,7 +113,7 @@ def test_a_mininet_topo_comes_in_with_its_links_options(tmp_path: Path) -> None:
     assert lost == ["link 1 (h1–s1): use_htb True"]
     two = MININET + "class Other(Line):\n    pass\n"
     (tmp_path / "two.py").write_text(two)
-    with pytest.raises(BadInput, match="Name it with --class; its Topo classes: Line, Other"):
+    with raises(BadInput, "import.which-class", classes="Line, Other"):
         bring_in(tmp_path / "two.py", None, tmp_path)
 
 
@@ -126,19 +127,19 @@ def test_links_off_the_way_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("topology: {nodes: {a: {}}, links: []}", "there is no link between two nodes"),
-        ("topology: none", "there is no link between two nodes"),
-        ("nodes: [a]\nlinks: [a]", "there is no link between two nodes"),
-        ("name: x\nlinks: []\nchecks: []", "neither containerlab's"),
-        ("- a", "a topology is a mapping"),
-        ("a: [", "x.yml"),
+        ("topology: {nodes: {a: {}}, links: []}", Said("import.no-link")),
+        ("topology: none", Said("import.no-link")),
+        ("nodes: [a]\nlinks: [a]", Said("import.no-link")),
+        ("name: x\nlinks: []\nchecks: []", Said("import.unknown-format")),
+        ("- a", Said("scenario.not-a-mapping", should_be="a topology is a mapping")),
+        ("a: [", Said("yaml.invalid", place=Containing("x.yml"))),
     ],
 )
-def test_what_leaves_nothing_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_what_leaves_nothing_is_refused(tmp_path: Path, text: str, says: Said) -> None:
     (tmp_path / "x.yml").write_text(text)
     with pytest.raises(BadInput) as raised:
         bring_in(tmp_path / "x.yml", None, tmp_path)
-    assert says in raised.value.message
+    says.check(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from testbed.errors import RunFailed
 from testbed.far.middles import FOLDER, RESULT, FarRelay, SpreadMiddle, as_one
+from tests.raises import raises
 
 AHEAD_NS = 1000
 LINKS: Any = [{"name": name, "index": index} for index, name in enumerate(("one", "two", "three"), start=1)]
@@ -191,7 +192,7 @@ def test_a_machine_that_does_not_answer_is_an_error_of_the_run(tmp_path: Path) -
         raise OSError("no route to host")
 
     machine.ask = silent
-    with pytest.raises(RunFailed, match="the link relay on m1 does not answer: no route to host"):
+    with raises(RunFailed, "relay.does-not-answer", machine="m1", error="no route to host"):
         gone.change(LINKS[0], "ab", {}, 0)
 
 

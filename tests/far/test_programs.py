@@ -11,6 +11,7 @@ import pytest
 from testbed.errors import CannotRun, RunFailed
 from testbed.far import programs
 from testbed.far.programs import FarProgram, files_of
+from tests.raises import Containing, raises
 
 
 class There:
@@ -86,7 +87,7 @@ def test_it_is_over_where_its_machine_is_gone(tmp_path: Path) -> None:
     assert not program.ended(), "nobody knows"
     program.end()
     assert list(program.lines()) == []
-    with pytest.raises(RunFailed, match="p on m1: it does not answer: no route"):
+    with raises(RunFailed, "program.does-not-answer", program="p", machine="m1", error=Containing("no route")):
         begun(there, tmp_path)
 
 
@@ -103,5 +104,5 @@ def test_a_program_goes_with_all_that_it_is_linked_with(tmp_path: Path) -> None:
 
 
 def test_one_that_is_not_here_can_not_go(tmp_path: Path) -> None:
-    with pytest.raises(CannotRun, match="nosuch is not installed here"):
+    with raises(CannotRun, "program.not-installed", name="nosuch"):
         files_of("nosuch")

@@ -8,6 +8,7 @@ import pytest
 from testbed.errors import RunFailed
 from testbed.far import spools
 from testbed.far.spools import FollowedSpools, shifted
+from tests.raises import raises
 
 
 class There:
@@ -49,7 +50,7 @@ def test_what_was_fetched_is_kept_where_the_machine_is_gone(tmp_path: Path) -> N
     there.content = b"a 1 10\n"
     following._look()
     there.gone = True
-    with pytest.raises(RunFailed, match="m1 has not answered for 0 s: no route to host"):
+    with raises(RunFailed, "host.silent", machine="m1", error="no route to host"):
         following.stop()
     assert here.read_bytes() == b"a 1 15\n"
     assert "m1 has not answered" in str(following.failure())

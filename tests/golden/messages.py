@@ -86,6 +86,8 @@ def _mistakes(entries: list[Entry]) -> Iterator[str]:
             yield f"{entry.place}: {entry.code!r} should be words with dots between them, like result.no-folder"
         if (before := first.setdefault(entry.code, entry)).template != entry.template:
             yield f"{entry.place}: {entry.code} has another text at {before.place}; give it a code of its own"
+        if "place" in entry.keywords:
+            yield f"{entry.place}: {entry.code}: 'place' is what Message.at gives; choose another name"
         placeholders = _placeholders(entry.template) | _placeholders(entry.hint)
         if placeholders != entry.keywords:
             yield f"{entry.place}: {entry.code}: not both in text and parameters: {placeholders ^ entry.keywords}"

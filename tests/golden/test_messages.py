@@ -41,6 +41,7 @@ Other("not", "ours")
         ("Message('Wrong', 'text')", "a.py:1: 'Wrong' should be words"),
         ("Message('a.b', '{x} {y}', x=1)", "a.py:1: a.b: not both in text and parameters: {'y'}"),
         ("Message('a.b', '{x}', x=1, z=2)", "a.py:1: a.b: not both in text and parameters: {'z'}"),
+        ("Message('a.b', '{place}', place=1)", "a.py:1: a.b: 'place' is what Message.at gives"),
         ("Message('a.b', 'one')\nMessage('a.b', 'other')", "a.py:2: a.b has another text at testbed/a.py:1"),
     ],
 )

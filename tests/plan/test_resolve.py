@@ -11,6 +11,7 @@ from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.planning.show import plan_text
 from testbed.scenario.load import load
+from tests.raises import Containing, raises
 from topologies.impairments.jitter import read_samples_ms
 from topologies.link import burst_bytes_at, link_seed, resolve_link
 from topologies.link_files import LARGEST_BYTES
@@ -56,12 +57,12 @@ def test_the_seed_of_the_command_line_wins() -> None:
 
 
 def test_an_unknown_policy_names_those_that_there_are() -> None:
-    with pytest.raises(BadInput, match="there is no policy 'previus'; policies: nkp24, previous"):
+    with raises(BadInput, "scenario.no-such-policy", policy="previus", policies="nkp24, previous"):
         plan_of("policy=previus")
 
 
 def test_a_check_of_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"windows follow the law\.policy: there is no policy 'nkp25'"):
+    with raises(BadInput, "check.no-such-policy", field=Containing("windows follow the law.policy"), policy="nkp25"):
         plan_of("checks.1.policy=nkp25")
 
 

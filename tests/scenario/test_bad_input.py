@@ -31,6 +31,7 @@ from testbed.sweep.model import Sweep
 from testbed.tables import load as tables
 from testbed.tables.model import Table
 from tests.claims.test_claims import SMALL as SMALL_CLAIMS
+from tests.raises import raises
 from tests.scenario import mutations
 from tests.tables import small_table
 
@@ -275,13 +276,13 @@ def test_a_name_on_the_command_line_is_only_a_name(tmp_path: Path, name: str) ->
     outside.mkdir(parents=True)
     (outside / "matrix.json").write_text("{}")
     for asked in (name, "../elsewhere", str(outside)):
-        with pytest.raises(BadInput, match="not a valid folder name"):
+        with raises(BadInput, "claims.bad-reference-name"):
             reference.place_of(asked)
         if not asked:
             continue  # a new study, and all rows
-        with pytest.raises(BadInput, match="--resume"):
+        with raises(BadInput, "resume.bad-id"):
             folder.begin(tmp_path / "results" / "table", "matrix.json", {}, asked)
-        with pytest.raises(BadInput, match="--rows"):
+        with raises(BadInput, "table.no-such-part", what="rows"):
             tables.select("rows", asked, ["a"])
     with pytest.raises(BadInput):
         load("startup", [f"{name}=1"])

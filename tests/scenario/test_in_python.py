@@ -15,6 +15,7 @@ from testbed.errors import BadInput
 from testbed.runner.progress import QuietProgress
 from testbed.scenario import bounded, in_python
 from testbed.scenario.load import load
+from tests.raises import Containing, raises
 
 EXAMPLE = paths.CHECKOUT / "examples" / "ladder" / "ladder.py"
 SMALL = """
@@ -65,7 +66,7 @@ def test_it_may_extend_one_in_yaml_and_none_extends_it(tmp_path: Path) -> None:
     marker = tmp_path / "carried-out"
     write(tmp_path, f"import pathlib\npathlib.Path({str(marker)!r}).touch()\n")
     (tmp_path / "harm.yaml").write_text("name: harm\nextends: mine.py\n")
-    with pytest.raises(BadInput, match=r"harm.yaml:2: extends: mine.py is in Python, and only YAML can be extended"):
+    with raises(BadInput, "scenario.python-extended", place=Containing("harm.yaml:2: extends"), name="mine.py"):
         load(str(tmp_path / "harm.yaml"))
     assert not marker.exists()
 

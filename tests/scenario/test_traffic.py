@@ -14,6 +14,7 @@ from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ncp import Ncp
 from testbed.traffic.tcp import Tcp
+from tests.raises import Containing, Said, raises
 
 POLICIES: Any = {name: {"name": name, "cap_packets": None, "initial": "W/n"} for name in ("nkp24", "previous")}
 WINDOW = """\
@@ -107,20 +108,56 @@ def test_virtual_time_has_no_kernel(plan_of) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("tcp:", "ncp: {policy: nkp24, transfer: 1MiB}\ntcp:", "exactly one of ncp, tcp.*here is ncp and tcp"),
-        ("kind: iperf3", "kind: iperf", "tcp.*'iperf3'"),
-        ("for: 5s", "for: 5", "tcp.for: 5 has no unit"),
-        ("for: 5s", "for: 1500ms", "tcp.for: 1.5 s: iperf3 counts whole seconds"),
-        ("for: 5s", "fro: 5s", "tcp.fro: unknown key 'fro'; did you mean 'for'"),
-        ("for: 5s", "congestion_control: CUBIC", "tcp.congestion_control"),
-        ("for: 5s", "sysctls: {sender: {kernel.pid_max: 1}}", "'kernel.pid_max' is not a network namespace's"),
-        ("for: 5s", "routes: {receiver: {initrwd: 44}}", "'initrwd' is not an option here; options: .*initrwnd"),
-        ("  - {name: path", "  - {name: a, rate: 1mbit}\n  - {name: path", "links has 2; tcp sends over one path"),
-        ("judge: points_stored", "judge: goodput, min: 0.5", "goodput is about ncp or program, not tcp"),
-        ("checks:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nchecks:", "pause_read is only"),
+        (
+            "tcp:",
+            "ncp: {policy: nkp24, transfer: 1MiB}\ntcp:",
+            Said("scenario.several-traffics", known="ncp, tcp, ndn, program", said="ncp and tcp"),
+        ),
+        (
+            "kind: iperf3",
+            "kind: iperf",
+            Said(
+                "input.wrong-shape",
+                field="tcp",
+                error=Containing("does not match any of the expected tags: 'download', 'fetch', 'iperf3'"),
+            ),
+        ),
+        ("for: 5s", "for: 5", Said("quantity.number-without-unit", field="tcp.for", number=5)),
+        ("for: 5s", "for: 1500ms", Said("tcp.whole-seconds", field="tcp.for", seconds=1.5)),
+        (
+            "for: 5s",
+            "fro: 5s",
+            Said("input.unknown-key", field="tcp.fro", key="fro", guess=Containing("; did you mean 'for'")),
+        ),
+        ("for: 5s", "congestion_control: CUBIC", Said("input.wrong-type", field="tcp.congestion_control")),
+        (
+            "for: 5s",
+            "sysctls: {sender: {kernel.pid_max: 1}}",
+            Said("tcp.not-a-namespaces-sysctl", name="kernel.pid_max"),
+        ),
+        (
+            "for: 5s",
+            "routes: {receiver: {initrwd: 44}}",
+            Said("tcp.no-such-route-option", option="initrwd", known=Containing("advmss, initcwnd, initrwnd")),
+        ),
+        (
+            "  - {name: path",
+            "  - {name: a, rate: 1mbit}\n  - {name: path",
+            Said("traffic.one-path", key="links", number=2, traffic="tcp"),
+        ),
+        (
+            "judge: points_stored",
+            "judge: goodput, min: 0.5",
+            Said("check.of-other-traffic", judge="goodput", kinds="ncp or program", traffic="tcp"),
+        ),
+        (
+            "checks:",
+            "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nchecks:",
+            Said("timeline.pause-without-ncp"),
+        ),
     ],
 )
-def test_a_mistake_is_named(plan_of, old: str, new: str, says: str) -> None:
+def test_a_mistake_is_named(plan_of, old: str, new: str, says: Said) -> None:
     assert old in WINDOW
-    with pytest.raises(BadInput, match=says):
+    with raises(BadInput, says):
         plan_of(WINDOW.replace(old, new, 1))

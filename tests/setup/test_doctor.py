@@ -23,6 +23,7 @@ from testbed.cli.doctor import register
 from testbed.doctor import check, guest, guest_kernel, kernel, machine, provisioning
 from testbed.doctor.finding import Probed
 from testbed.errors import CannotRun, Exit
+from tests.raises import Containing, raises
 
 
 class Told:
@@ -307,7 +308,7 @@ def test_a_host_that_fails_ends_it_for_all_only_if_asked(tmp_path: Path, setup_l
 def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
     playbook = tmp_path / "try.yml"
     playbook.write_text("- hosts: localhost\n  tasks: [\n")
-    with pytest.raises(doctor.SetupFailed, match="YAML"):
+    with raises(doctor.SetupFailed, "setup.task-failed", reason=Containing("YAML")):
         doctor.setup(Told(), [], str(playbook))
 
 

@@ -12,6 +12,7 @@ from testbed import paths
 from testbed.cli.app import FORMS, GROUPS, VERBS, command_line, with_verb
 from testbed.errors import BadInput
 from testbed.scenario import files
+from tests.raises import raises
 
 HEAVY = {"matplotlib", "scipy", "pyarrow", "docker", "pandas", "numpy", "influxdb"}
 
@@ -86,7 +87,7 @@ def test_a_name_goes_to_its_verb_with_and_without_run(typed: str, meant: str) ->
 
 
 def test_a_misspelt_verb_is_told() -> None:
-    with pytest.raises(BadInput, match="did you mean 'list'"):
+    with raises(BadInput, "cli.no-such-verb", near="list"):
         with_verb(["lst"])
 
 
@@ -96,7 +97,7 @@ def test_a_heading_is_the_plain_values_before_the_first_section(tmp_path) -> Non
     assert files.heading(file) == {"name": "mine", "title": "A: title"}
     for broken in ("title: 'open\n", "\tname: x\n"):
         file.write_text(broken)
-        with pytest.raises(BadInput, match="not valid YAML"):
+        with raises(BadInput, "file.not-yaml"):
             files.heading(file)
     file.write_text("only words\n")
     assert files.heading(file) == {}

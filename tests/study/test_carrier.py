@@ -9,6 +9,7 @@ from testbed.planning.resolve import Choices
 from testbed.scenario.load import load
 from testbed.study.cell import Cell
 from tests.plan.test_resolve import POLICIES
+from tests.raises import raises
 
 
 def cell(carrier: str | None, congestion_control: str | None = None) -> Cell:
@@ -28,5 +29,5 @@ def test_without_one_it_is_ncps() -> None:
 
 
 def test_what_can_not_take_its_place_says_so() -> None:
-    with pytest.raises(BadInput, match="carrier: Tcp does not take the place of NCP"):
+    with raises(BadInput, "traffic.not-a-carrier", traffic="Tcp"):
         cell("tcp").plan()

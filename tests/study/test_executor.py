@@ -17,6 +17,7 @@ from testbed.study import executor
 from testbed.study.attempts import when_free
 from testbed.study.executor import Study
 from testbed.study.folder import begin, kept_when_stopped
+from tests.raises import Containing, raises
 
 
 @dataclass
@@ -108,7 +109,7 @@ def test_another_run_on_the_machine_is_waited_for_and_any_other_reason_is_raised
 
     assert when_free(attempt, waited.append) == "made"
     assert waited == ["startup 2026"]
-    with pytest.raises(CannotRun, match="no root"):
+    with raises(CannotRun, "run.needs-root"):
         when_free(attempt, waited.append)
 
 
@@ -116,9 +117,9 @@ def test_a_folder_is_gone_on_with_only_for_the_same_question(tmp_path: Path) -> 
     folder = begin(tmp_path / "name", "asked.json", {"rows": ("a", "b"), "quick": False}, whole=True)
     assert (tmp_path / "name" / "latest").resolve() == folder
     assert begin(tmp_path / "name", "asked.json", {"rows": ["a", "b"], "quick": False}, "latest") == folder
-    with pytest.raises(BadInput, match=r"begun with another value of quick \(false, not true\)"):
+    with raises(BadInput, "resume.other-options", key="quick", before="false", value="true"):
         begin(tmp_path / "name", "asked.json", {"rows": ["a", "b"], "quick": True}, folder.name)
-    with pytest.raises(BadInput, match=r"no-such is not a result folder of name: it has no asked\.json"):
+    with raises(BadInput, "resume.no-such-result", folder=Containing("no-such"), base="name", document="asked.json"):
         begin(tmp_path / "name", "asked.json", {}, "no-such")
     assert len(list((tmp_path / "name").iterdir())) == 2, "what is refused makes no folder"
 

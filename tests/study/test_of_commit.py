@@ -14,6 +14,7 @@ from testbed.study import programs
 from testbed.study.cell import Cell
 from testbed.study.programs import OfCommit
 from testbed.study.runs import Runs
+from tests.raises import raises
 
 
 def arrived(binary: Path, commit: str) -> None:
@@ -37,7 +38,7 @@ def test_only_what_is_missing_is_built(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_commit_that_is_not_here_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
-    with pytest.raises(CannotRun, match="commit 012345678901: this machine's checkout has no such commit"):
+    with raises(CannotRun, "commit.not-here", commit="012345678901"):
         arrived(tmp_path / "gone", "0123456789" * 4)
 
 
@@ -51,5 +52,5 @@ class Nothing(Runs[None]):
 def test_a_study_has_them_built_before_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
     key: Any = SimpleNamespace(programs=OfCommit({"ncp-sim": tmp_path / "gone"}, {}, b"", "0123456789" * 4))
-    with pytest.raises(CannotRun, match="no such commit"):
+    with raises(CannotRun, "commit.not-here"):
         Nothing(tmp_path, QuietProgress()).make(key)

@@ -14,6 +14,7 @@ from testbed.runner.interrupts import Interrupted
 from testbed.study import side_by_side as pool
 from testbed.study.attempts import until_trusted
 from testbed.study.side_by_side import side_by_side
+from tests.raises import raises
 
 
 def double(number: int) -> tuple[int, int]:
@@ -61,7 +62,7 @@ def test_what_is_to_be_loaded_once_and_is_not_there_is_an_error(monkeypatch: pyt
 
 
 def test_what_is_wrong_with_one_is_raised_and_ends_the_others(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="two is wrong") as raised:
+    with raises(BadInput, "test.wrong", text="two is wrong") as raised:
         side_by_side([1, 2, 3], partial(fail_at_two, folder=tmp_path), lambda *_: None, width=2)
     assert raised.value.hint == "Give another number."
     assert "fail_at_two" in str(raised.value.__cause__)
@@ -69,7 +70,7 @@ def test_what_is_wrong_with_one_is_raised_and_ends_the_others(tmp_path: Path) ->
 
 
 def test_one_that_dies_is_named() -> None:
-    with pytest.raises(RunFailed, match=r"its process ended \(3\)"):
+    with raises(RunFailed, "run.process-ended", exitcode=3):
         side_by_side([1, 2], die, lambda *_: None, width=2)
 
 

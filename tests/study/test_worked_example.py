@@ -12,6 +12,7 @@ import pytest
 from testbed.cli import app
 from testbed.engines import Options
 from testbed.errors import BadInput
+from tests.raises import raises
 from tests.worked_example import code, section
 
 SETTINGS = ("links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1MiB")
@@ -49,14 +50,14 @@ def test_it_makes_its_runs_goes_on_and_is_refused_for_another_question(
     capsys.readouterr()
     assert seeds.run("startup", SETTINGS, [3, 4], *how, resume="latest") == (word, folder)
     assert "2 of 2 runs are finished already, and kept" in capsys.readouterr().err
-    with pytest.raises(BadInput, match=r"begun with another value of seeds \(\[3, 4\], not \[3, 5\]\)"):
+    with raises(BadInput, "resume.other-options", key="seeds", before="[3, 4]", value="[3, 5]"):
         seeds.run("startup", SETTINGS, [3, 5], *how, resume="latest")
 
 
 def test_its_verb(seeds: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.carry_out(["seeds", "startup", "--quick", *(f"--set={setting}" for setting in SETTINGS)]) in (0, 1)
     assert re.fullmatch(r"(PASS|FAIL) seeds \S+", capsys.readouterr().out.splitlines()[-1])
-    with pytest.raises(BadInput, match="there is no scenario 'start-up'"):
+    with raises(BadInput, "scenario.not-found", what="scenario", name="start-up"):
         app.carry_out(["seeds", "start-up"])
 
 

@@ -21,6 +21,7 @@ from testbed.tables.model import DifferenceCheck, KnownCheck, RowRatioCheck, Slo
 from testbed.tables.outcome import Spread, read_outcome
 from testbed.tables.report import filled_in
 from testbed.tables.summary import KnownValue, RowSummary, summarise, write_csv
+from tests.raises import Containing, raises
 
 SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)
 
@@ -149,7 +150,7 @@ def test_a_figure_that_a_table_is_not_about_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     text = Path(load("bdp-sweep").path).read_text()
     path.write_text(text.replace("x: theory_observed_mbps", "x: theory_mbps", 1))
-    with pytest.raises(BadInput, match="'theory_mbps' is none of figures: steady_mbps"):
+    with raises(BadInput, "table.no-such-figure", figure="theory_mbps", known=Containing("steady_mbps")):
         load(str(path))
 
 

@@ -17,6 +17,7 @@ from testbed.tables.model import EachRunCheck
 from testbed.tables.outcome import Outcome, missing, unsupported
 from testbed.tables.repeated import first_run, repeated
 from testbed.tables.table_run import Asked, select
+from tests.raises import raises
 
 CHECK = EachRunCheck(name="law", judge="each_run", check="law")
 
@@ -212,7 +213,7 @@ def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
     assert scenario.ncp is not None
     assert (scenario.ncp.policy, scenario.ncp.transfer_bytes) == ("previous", 16 << 20)
     assert len(selection.cells()) == 4
-    with pytest.raises(BadInput, match="polcy"):
+    with raises(BadInput, "set.no-such-value", key="polcy"):
         repeated("startup", ["polcy=x"], quick=False, repeat=3, seed=None)
 
 

@@ -17,6 +17,7 @@ from testbed.tables import table_run
 from testbed.tables.load import KEPT_AS, Cell, load
 from testbed.tables.outcome import Outcome
 from testbed.tables.table_run import Asked, select
+from tests.raises import raises
 from tests.tables.small_table import POLICIES, SMALL, matrix_of, write_run
 
 
@@ -127,5 +128,5 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
     stricter = SMALL.replace("min: 1}", "min: 2}")
     assert folder_of(stricter, "latest") == begun
     assert load(str(begun / KEPT_AS)).table.checks == load(small).table.checks
-    with pytest.raises(BadInput, match="another value of cells"):
+    with raises(BadInput, "resume.other-options", key="cells"):
         folder_of(stricter.replace("transfer: 1MiB}", "transfer: 3MiB}", 1), "latest")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from testbed.pcap import NotACapture
 from testbed.tcp.capture import HEADER_BYTES, read_connections
+from tests.raises import Containing, raises
 from tests.tcp.write_capture import CLIENT, LINK_TYPES, SERVER, Ends, link_layer, write
 
 START_S = 1_700_000_000.0
@@ -163,7 +164,7 @@ def test_a_capture_that_was_killed_is_read_as_far_as_it_goes(tmp_path: Path) -> 
 @pytest.mark.parametrize("content", [b"", b"no capture at all, but long enough for a header"])
 def test_what_is_no_capture_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.pcap").write_bytes(content)
-    with pytest.raises(NotACapture, match=r"a\.pcap"):
+    with raises(NotACapture, "capture.not-pcap", path=Containing("a.pcap")):
         read_connections(tmp_path / "a.pcap")
 
 
@@ -173,5 +174,5 @@ def test_link_types_that_are_not_known_are_refused(tmp_path: Path) -> None:
     content = bytearray((tmp_path / "a.pcap").read_bytes())
     content[20:24] = (105).to_bytes(4, sys.byteorder)
     (tmp_path / "a.pcap").write_bytes(bytes(content))
-    with pytest.raises(NotACapture, match="link type 105"):
+    with raises(NotACapture, "capture.link-type", link_type=105):
         read_connections(tmp_path / "a.pcap")

@@ -19,6 +19,7 @@ from testbed.series import FromFile
 from testbed.traffic.tcp import download
 from testbed.traffic.tcp.download import DownloadTransfer
 from testbed.traffic.tcp.kind import Measured, Stage
+from tests.raises import Said, raises
 from tests.tcp.write_capture import Ends, write
 
 START_S = 1_700_000_000.0
@@ -129,31 +130,34 @@ def test_figures_come_from_the_server_and_the_packets(tmp_path, plan):
 def test_a_failed_end_is_told(tmp_path, plan):
     folder = make_folder(tmp_path / "run", plan)
     (folder / "download-client.json").write_text('{"error": "connection reset"}')
-    with pytest.raises(RunFailed, match="connection reset"):
+    with raises(RunFailed, "tcp.download-failed", error="connection reset"):
         measure(folder, plan)
     (folder / "download-client.json").write_text("Killed")
-    with pytest.raises(RunFailed, match=r"no result.*download-client\.json"):
+    with raises(RunFailed, "tcp.no-download-result", error="Expecting value: line 1 column 1 (char 0)"):
         measure(folder, plan)
 
 
 def test_a_hole_in_the_capture_is_told(tmp_path, plan):
     folder = make_folder(tmp_path / "run", plan)
     write(folder / "capture-sender.pcap", [])
-    with pytest.raises(RunFailed, match="0 connections"):
+    with raises(RunFailed, "tcp.several-connections", number_of_connections=0):
         measure(folder, plan)
 
 
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        ({"asked_bytes": 212_992, "offered_bytes": 65_535, "limited": True}, "212,992 bytes it offers 65,535"),
-        ({"limited": None, "why": "not told"}, "can't be told: not told"),
+        (
+            {"asked_bytes": 212_992, "offered_bytes": 65_535, "limited": True},
+            Said("kernel.window-limited", asked_bytes=212992, offered_bytes=65535),
+        ),
+        ({"limited": None, "why": "not told"}, Said("kernel.window-unknown", why="not told")),
     ],
 )
 def test_a_kernel_that_limits_is_no_failure_but_can_not_do_the_case(tmp_path, plan, monkeypatch, kernel, said):
     monkeypatch.setattr(DownloadTransfer, "_probe", lambda _: kernel)
     plan["tcp"]["unlimited_window"] = True
-    with pytest.raises(Unsupported, match=said):
+    with raises(Unsupported, said):
         DownloadTransfer(Stage(plan, {}, tmp_path, {})).start_server()
 
 

@@ -11,6 +11,7 @@ from testbed.errors import RunFailed
 from testbed.scenario.tcp import Fetch
 from testbed.traffic.tcp.counters import Counters, parse
 from testbed.traffic.tcp.fetch import check_connections, pages_s, read_lines, sent, sha256_of
+from tests.raises import Containing, Said, raises
 
 
 def fetch(**keys: Any) -> Fetch:
@@ -45,13 +46,13 @@ def test_objects_one_after_the_other_add_up_and_those_at_once_end_with_the_last(
 @pytest.mark.parametrize(
     ("times", "wrong", "said"),
     [
-        ((1, 1, 1), {}, "3 of 4 objects"),
-        ((1, 1, 1, 1), {"size_download": 99}, "99 of 100 bytes"),
-        ((1, 1, 1, 1), {"http_code": 404}, "answered 404"),
+        ((1, 1, 1), {}, Said("fetch.objects-missing", fetched=3, wanted=4)),
+        ((1, 1, 1, 1), {"size_download": 99}, Said("fetch.object-incomplete", size_download=99, wanted=100)),
+        ((1, 1, 1, 1), {"http_code": 404}, Said("fetch.object-incomplete", http_code=404)),
     ],
 )
 def test_what_is_not_as_asked_is_no_result(times, wrong, said):
-    with pytest.raises(RunFailed, match=said):
+    with raises(RunFailed, said):
         pages_s(fetched(fetch(), *times, **wrong), fetch())
 
 
@@ -59,11 +60,11 @@ def test_every_connection_began_as_asked():
     asked = fetch(routes={"sender": {"initcwnd": 3}})
     three = connection(initial_window_segments=3)
     assert check_connections([three] * 4, asked) == three
-    with pytest.raises(RunFailed, match="on 3 connections"):
+    with raises(RunFailed, "fetch.connections-shared", connections=3):
         check_connections([three] * 3, asked)
-    with pytest.raises(RunFailed, match="initial_window_segments 10, not 3"):
+    with raises(RunFailed, "fetch.wrong-first", what="initial_window_segments", got=10, value=3):
         check_connections([three, three, connection(), three], asked)
-    with pytest.raises(RunFailed, match="congestion_control bbr, not cubic"):
+    with raises(RunFailed, "fetch.wrong-first", what="congestion_control", got="bbr", value="cubic"):
         check_connections([three, three, three, {**three, "congestion_control": "bbr"}], asked)
 
 
@@ -113,7 +114,7 @@ def test_bad_sections(wrong):
 def test_a_line_that_is_no_json_is_told(tmp_path: Path):
     file = tmp_path / "web-client.jsonl"
     file.write_text('{"a": 1}\ncurl: (7) Failed to connect\n')
-    with pytest.raises(RunFailed, match=r"line 2 is not JSON: curl: \(7\)"):
+    with raises(RunFailed, "fetch.bad-line", line=2, text=Containing("curl: (7)")):
         read_lines(file)
 
 

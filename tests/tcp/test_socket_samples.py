@@ -6,6 +6,7 @@ import pytest
 
 from testbed.errors import RunFailed
 from testbed.runner.socket_samples import assert_sent_with, congestion_controls
+from tests.raises import Said, raises
 
 
 def spooled(folder: Path, *tags: str) -> Path:
@@ -28,12 +29,12 @@ def test_only_the_sending_sockets_of_the_session_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seen", "says"),
     [
-        (set(), "no sample of the sender's sockets shows that their congestion control was cubic"),
-        ({"bbr"}, "congestion control was bbr, not cubic"),
-        ({"cubic", "bbr"}, "congestion control was bbr, cubic, not cubic"),
+        (set(), Said("tcp.congestion-control-not-seen", wanted="cubic")),
+        ({"bbr"}, Said("tcp.congestion-control-differs", seen="bbr", wanted="cubic")),
+        ({"cubic", "bbr"}, Said("tcp.congestion-control-differs", seen="bbr, cubic", wanted="cubic")),
     ],
 )
-def test_another_congestion_control_fails_the_run(seen: set[str], says: str) -> None:
-    with pytest.raises(RunFailed, match=says):
+def test_another_congestion_control_fails_the_run(seen: set[str], says: Said) -> None:
+    with raises(RunFailed, says):
         assert_sent_with("cubic", seen)
     assert_sent_with("cubic", {"cubic"})

@@ -9,6 +9,7 @@ import pytest
 
 from testbed.errors import RunFailed
 from testbed.traffic.program.captured import first_unix_ns, read_arrivals
+from tests.raises import Containing, raises
 
 SESSION: Any = {
     "connections": [
@@ -75,5 +76,5 @@ def test_one_that_is_still_written_or_was_cut_off_counts_as_far_as_it_goes(tmp_p
 def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"no capture at all, but long enough for a header")
     for read in (first_unix_ns, lambda path: read_arrivals(path, SESSION)):
-        with pytest.raises(RunFailed, match=r"a\.pcap is not a readable capture"):
+        with raises(RunFailed, "capture.not-pcap", path=Containing("a.pcap")):
             read(tmp_path / "a.pcap")

@@ -25,6 +25,7 @@ from testbed.tables.load import load as load_table
 from testbed.traffic import program
 from testbed.traffic.program import result
 from testbed.traffic.program.part import Part
+from tests.raises import Containing, Said, raises
 from tests.traffic.conftest import SCENARIO, Made, planned
 
 EXAMPLE = paths.CHECKOUT / "examples" / "stripes" / "stripes.py"
@@ -144,21 +145,46 @@ GOOD = {"bytes": 1, "sha256": "a" * 64, "started_unix_ns": 1, "finished_unix_ns"
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (json.dumps(GOOD | {"bytes": "many"}), r"the sender: result.json: bytes \('many'\): .*integer"),
-        (json.dumps(GOOD | {"bytes": -1}), r"bytes \(-1\): .*greater than or equal to 0"),
-        (json.dumps(GOOD | {"sha256": "abc"}), r"sha256 \('abc'\): .*pattern"),
-        (json.dumps(GOOD | {"finished_unix_ns": 0}), "finished_unix_ns is before started_unix_ns"),
-        (json.dumps(GOOD | {"figures": {"A": 1.0}}), "figures.A"),
-        (json.dumps(GOOD)[:-20], "result.json is not JSON"),
-        ("[]", "result.json: .*"),
-        (" " * (2 << 20), "2,097,152 bytes; 1,048,576 at most"),
-        (None, "the sender left no result.json in .OUT"),
+        (
+            json.dumps(GOOD | {"bytes": "many"}),
+            Said(
+                "program.bad-result",
+                who="the sender",
+                result="result.json",
+                field="bytes ('many'): ",
+                error="Input should be a valid integer",
+            ),
+        ),
+        (
+            json.dumps(GOOD | {"bytes": -1}),
+            Said("program.bad-result", field="bytes (-1): ", error="Input should be greater than or equal to 0"),
+        ),
+        (
+            json.dumps(GOOD | {"sha256": "abc"}),
+            Said("program.bad-result", field="sha256 ('abc'): ", error=Containing("String should match pattern")),
+        ),
+        (
+            json.dumps(GOOD | {"finished_unix_ns": 0}),
+            Said("program.bad-result", error=Containing("finished_unix_ns is before started_unix_ns")),
+        ),
+        (json.dumps(GOOD | {"figures": {"A": 1.0}}), Said("program.bad-result", field=Containing("figures.A"))),
+        (json.dumps(GOOD)[:-20], Said("program.result-not-json", result="result.json")),
+        (
+            "[]",
+            Said(
+                "program.bad-result",
+                result="result.json",
+                error="Input should be a valid dictionary or instance of Result",
+            ),
+        ),
+        (" " * (2 << 20), Said("program.result-not-json", error=Containing("2,097,152 bytes; 1,048,576 at most"))),
+        (None, Said("program.no-result", who="the sender", result="result.json")),
     ],
 )
-def test_a_result_that_is_none_is_told_so(tmp_path: Path, text: str | None, says: str) -> None:
+def test_a_result_that_is_none_is_told_so(tmp_path: Path, text: str | None, says: Said) -> None:
     if text is not None:
         (tmp_path / "result.json").write_text(text)
-    with pytest.raises(RunFailed, match=says):
+    with raises(RunFailed, says):
         result.read_result(tmp_path, "the sender")
     (tmp_path / "result.json").write_text(json.dumps(GOOD))
     assert result.read_result(tmp_path, "the sender").bytes == 1
@@ -185,20 +211,23 @@ def test_what_a_link_leads_to_is_not_read(tmp_path: Path) -> None:
     out.mkdir()
     for name in ("result.json", "telemetry.lp"):
         (out / name).symlink_to(elsewhere)
-    with pytest.raises(RunFailed, match=r"left no result\.json"):
+    with raises(RunFailed, "program.no-result", result="result.json"):
         result.read_result(out, "the sender")
-    with pytest.raises(RunFailed, match=r"telemetry\.lp can't be read"):
+    with raises(RunFailed, "program.telemetry-not-readable", file="telemetry.lp"):
         list(result.own_points(out, {}, {}, "the sender"))  # type: ignore[typeddict-item]
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("what", "telemetry.lp:1: 'what' is not line protocol"), ("a b=1", "telemetry.lp:1: has no time")],
+    [
+        ("what", Said("program.bad-telemetry-line", file="telemetry.lp", line=1, text="what")),
+        ("a b=1", Said("program.telemetry-without-time", file="telemetry.lp", line=1)),
+    ],
 )
-def test_telemetry_that_is_none_is_told_so(tmp_path: Path, line: str, says: str) -> None:
+def test_telemetry_that_is_none_is_told_so(tmp_path: Path, line: str, says: Said) -> None:
     (tmp_path / "telemetry.lp").write_text(line + "\n")
     plan: Any = {"run": "r", "scenario": "s"}
-    with pytest.raises(RunFailed, match=says):
+    with raises(RunFailed, says):
         list(result.own_points(tmp_path, plan, {}, "the sender"))
 
 
@@ -307,28 +336,61 @@ def test_another_program_is_another_run(plan_with: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("command: python3 mine.py", "commnd: x", "unknown key 'commnd'; did you mean 'command'"),
-        ("command: python3 mine.py", "command: ./mine", "program.command: there is no './mine' in "),
-        ("  transport: tcp\n", "  image: mine\n", "give either command, .* or image"),
-        ("transfer: 256KiB", "transfer: 1GiB", "program.transfer: .*less than or equal to 268435456"),
-        ("transfer: 256KiB", "transfer: 1MiB\n  for: 1s", "give either transfer, .* or for"),
-        ("transfer: 256KiB", "folder: there\n  transfer: 1MiB", "program.folder: there is no folder .*/there"),
-        ("transfer: 256KiB", "environment: {SEED: '1'}\n  transfer: 1MiB", "SEED is set by the testbed"),
-        ("judge: payload_intact", "judge: follows_law, tolerance: 0.1, from: 0s, to: 1s", "is about ncp, not program"),
-        ("judge: payload_intact", "judge: goodput, min: 0.1, from: 0s, to: 1s", "from and to are of NCP's"),
-        ("limits:", "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nlimits:", "pause_read is only"),
+        (
+            "command: python3 mine.py",
+            "commnd: x",
+            Said("input.unknown-key", key="commnd", guess=Containing("; did you mean 'command'")),
+        ),
+        ("command: python3 mine.py", "command: ./mine", Said("program.no-command", command="./mine")),
+        ("  transport: tcp\n", "  image: mine\n", Said("program.command-or-image")),
+        (
+            "transfer: 256KiB",
+            "transfer: 1GiB",
+            Said(
+                "input.wrong-type",
+                field="program.transfer",
+                value="1GiB",
+                error="Input should be less than or equal to 268435456",
+            ),
+        ),
+        ("transfer: 256KiB", "transfer: 1MiB\n  for: 1s", Said("program.transfer-or-for")),
+        (
+            "transfer: 256KiB",
+            "folder: there\n  transfer: 1MiB",
+            Said("program.no-folder", where=Containing("program.folder")),
+        ),
+        (
+            "transfer: 256KiB",
+            "environment: {SEED: '1'}\n  transfer: 1MiB",
+            Said("program.reserved-variable", variable="SEED"),
+        ),
+        (
+            "judge: payload_intact",
+            "judge: follows_law, tolerance: 0.1, from: 0s, to: 1s",
+            Said("check.of-other-traffic", kinds="ncp", traffic="program"),
+        ),
+        (
+            "judge: payload_intact",
+            "judge: goodput, min: 0.1, from: 0s, to: 1s",
+            Said("check.does-not-fit", why=Containing("from and to are of NCP's")),
+        ),
+        (
+            "limits:",
+            "timeline: [{at: 1s, do: pause_read, connection: 1, for: 1s}]\nlimits:",
+            Said("timeline.pause-without-ncp"),
+        ),
     ],
 )
-def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, says: Said) -> None:
     assert SCENARIO.count(old) == 1
     tmp_path.chmod(0o755)
-    with pytest.raises(BadInput, match=says):
+    with raises(BadInput, says):
         planned(tmp_path, text=SCENARIO.replace(old, new))
 
 
 def test_a_folder_that_the_program_can_not_read_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    with pytest.raises(BadInput, match=r"program\.folder: the program's user can't read .*try chmod o\+rx"):
+    with raises(BadInput, "program.folder-not-readable", where=Containing("program.folder")):
         planned(tmp_path)
 
 
@@ -339,12 +401,12 @@ def test_what_is_not_built_yet_is_no_mistake_and_can_not_be_run(
     monkeypatch.setattr(program_plan, "PEERS", tmp_path / "peers")
     text = SCENARIO.replace("python3 mine.py", "./mine").replace("transport:", "folder: peers/mine\n  transport:")
     plan = planned(tmp_path, text=text)
-    with pytest.raises(CannotRun, match=r"mine is not built: .*--tags mine"):
+    with raises(CannotRun, "engine.not-built"):
         engines.named("vkernel").refuse(plan)
     cell = Cell(("mine",), load(str(tmp_path / "mine.yaml")), Choices(engine="vkernel"), Programs({}, {}))
     assert cell.refuses(plan)[0].startswith("mine is not built")
     (tmp_path / "peers" / "mine").mkdir(parents=True)
-    with pytest.raises(BadInput, match=r"there is no '\./mine'"):
+    with raises(BadInput, "program.no-command", command="./mine"):
         planned(tmp_path, text=text)
     (tmp_path / "peers" / "mine" / "mine").touch()
     assert not cell.refuses(planned(tmp_path, text=text))
@@ -401,5 +463,5 @@ def test_several_share_a_bottleneck(tmp_path: Path) -> None:
         (end["role"], end["local"], end["remote"]) for end in traffic.of(plan).sockets(plan) if end["session"] == "two"
     ]
     assert ends == [("sender", "198.18.4.1:0", "198.18.5.2:0"), ("receiver", "198.18.5.2:0", "198.18.4.1:0")]
-    with pytest.raises(BadInput, match=r"sessions\.two\.connections: a program gets addresses"):
+    with raises(BadInput, "program.connections-given", session="two"):
         planned(tmp_path, text=text.replace("start: 1s", "connections: 2"))

@@ -4,14 +4,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from testbed import traffic
 from testbed.errors import BadInput, RunFailed
 from testbed.message import Message
 from testbed.plan.sent import TRAFFIC, sent_by, traffic_of
 from testbed.runner.progress import Step
 from testbed.runner.until_over import watch_until
+from tests.raises import raises
 
 
 def test_each_has_a_file_of_its_name() -> None:
@@ -30,7 +29,7 @@ def test_what_takes_ncps_place_is_planned_as_ncp_is() -> None:
     assert not sent_by(plan).windows
     before: Any = {"sessions": [{}]}
     assert sent_by(before).name == "ncp", "in plans from when there was no other"
-    with pytest.raises(BadInput, match="traffic 'quic': should be ncp, tcp, ndn, program, mptcp"):
+    with raises(BadInput, "traffic.unknown", traffic="quic", known="ncp, tcp, ndn, program, mptcp"):
         traffic.of(before | {"traffic": "quic"})
 
 
@@ -71,14 +70,14 @@ def test_it_is_watched_until_it_is_over() -> None:
 
 def test_a_part_that_fails_ends_it() -> None:
     looked = Looked(3)
-    with pytest.raises(RunFailed, match="the middle ended"):
+    with raises(RunFailed, "test.ended"):
         looked.watch(None, Message("test.ended", "the middle ended"))
     assert (looked.left, looked.told) == (2, 0)
 
 
 def test_what_takes_too_long_is_given_up() -> None:
     looked = Looked(3)
-    with pytest.raises(RunFailed, match="it takes too long"):
+    with raises(RunFailed, "test.too-long"):
         looked.watch(limit_s=-1.0)
     assert looked.told == 0
 
