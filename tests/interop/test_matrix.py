@@ -1,15 +1,12 @@
 """Which cells there are, what each end of a cell is given, and what comes of them all."""
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed import engines
 from testbed.checks.result import Trust
-from testbed.cli.app import carry_out
 from testbed.errors import BadInput, RunFailed
 from testbed.interop import matrix_run
 from testbed.interop.cell_run import CellResult
@@ -208,21 +205,3 @@ def test_an_untrusted_network_is_made_three_times_and_again_when_one_goes_on(res
     outcome = resumed(late, late, TRUSTED, late, late, late).execute()
     assert (outcome.verdict, outcome.trust.reasons) == ("untrusted", ["1% loss: late"])
     assert resumed(TRUSTED).execute().verdict == "pass"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--peer", "2.0"), "there is no such peer; peers: 1.0.9, 1.1.2"),
-        (("--connections", "5"), "the network has 1 to 4 links"),
-        (("--loss", "1"), "outside 0% to 20%"),
-        (("--set", "links.five.rate=1mbit"), "there is no 'five'; there are one, two, three, four"),
-    ],
-)
-def test_bad_input_is_refused_before_anything_is_made(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], says: str
-) -> None:
-    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
-    with pytest.raises(BadInput, match=re.escape(says)):
-        carry_out(["interop", *arguments])
-    assert not (tmp_path / "results").exists()
