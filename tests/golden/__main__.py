@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.golden import messages, transcripts
+from tests.golden import guest, messages, transcripts
 from tests.golden.recorded import FOLDER, made
 
 
@@ -14,8 +14,10 @@ def main(*beginnings: str) -> None:
     files = made()
     if not beginnings or "messages".startswith(beginnings):
         messages.write()
+    if not beginnings or guest.RECORDED.name.startswith(beginnings):
+        guest.write()
     for old in FOLDER.rglob("*.json"):
-        if str(old.relative_to(FOLDER)) not in files:
+        if str(old.relative_to(FOLDER)) not in files and "guest" not in old.name:
             old.unlink()
             print(f"gone: {old.name}")
     for name, make in files.items():

@@ -15,7 +15,7 @@ from testbed.engines import virtual_run
 from testbed.planning import resolve
 from testbed.scenario import files
 from testbed.tables import table_run
-from tests.golden import plans, recorded, run_ids, telemetry, text
+from tests.golden import guest, plans, recorded, run_ids, telemetry, text
 from tests.golden.telemetry import Case
 from tests.sabotage.entry import Swap
 from tests.sabotage.lab import simulator_of
@@ -29,7 +29,11 @@ def test_is_what_comes_today(name: str) -> None:
 
 
 def test_there_is_a_file_for_all_that_is_shipped_and_no_other() -> None:
-    assert {str(file.relative_to(recorded.FOLDER)) for file in recorded.FOLDER.rglob("*.*")} == set(NAMES)
+    assert {str(file.relative_to(recorded.FOLDER)) for file in recorded.FOLDER.rglob("*.*")} == {
+        *NAMES,
+        guest.RECORDED.name,
+        "reference-guest.json",
+    }
     assert sum(name.startswith("plans/") for name in NAMES) == sum(
         len(some) for some in (files.scenarios(), files.links(), files.tables(), files.sweeps())
     )
