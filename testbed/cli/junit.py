@@ -16,7 +16,7 @@ from testbed import paths
 FOLDER = paths.CHECKOUT / ".build" / "test"
 """Where the sessions of noxfile.py leave them."""
 SECOND_TRY = "second try"
-"""Name of a test's property (``record_property``): it did something a second time, and why."""
+"""Name of a property in a test's ``user_properties``: it did something a second time, and why."""
 MOST_SECOND_TRIES = 1
 """More of them, in a whole run, are not a moment's."""
 SAID_IN_GO = re.compile(r"^\s+\S+\.go:\d+: (.*)$", re.MULTILINE)

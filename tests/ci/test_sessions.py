@@ -169,7 +169,7 @@ def test_skips_without_an_accepted_reason_fail_the_session(
         "def late(): pytest.skip('no time for this')",
         "def test_f(late): pass",
         "def test_g(): pytest.skip('this checkout has no history')",
-        f"def test_h(record_property): record_property({junit.SECOND_TRY!r}, 'late')",
+        f"def test_h(request): request.node.user_properties.append(({junit.SECOND_TRY!r}, 'late'))",
     )
     write(checkout, "import pytest", "pytest.skip('no time for all', allow_module_level=True)", name="two")
     write(checkout, "import pytest", "pytest.importorskip('no_such_module')", name="three")

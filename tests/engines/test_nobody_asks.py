@@ -64,6 +64,16 @@ CLASSES = {"EmulatedRun", "GuestRun", "SimulatedRun", "VirtualRun"}
 """Of the engines' runs."""
 
 
+def test_what_is_listed_here_is_there() -> None:
+    """A name that nothing has any more would let everything pass."""
+    folder = paths.CHECKOUT / "testbed"
+    trees = [ast.parse(path.read_text()) for path in (folder / "engines").rglob("*.py")]
+    defined = {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    assert defined >= CLASSES
+    assert set(TRAFFIC) >= TRANSPORTS
+    assert all((folder / name).exists() for name in (*OWN, *OF_SOMETHING_ELSE))
+
+
 def test_nobody_asks_for_an_engines_own_class_of_runs() -> None:
     found = [
         f"{path.relative_to(paths.CHECKOUT)}:{node.lineno}"

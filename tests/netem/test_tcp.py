@@ -1,5 +1,6 @@
 """The kernel's own TCP over netem, in a guest, where no database is: judged by the bytes that arrived."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,19 @@ tcp:
   header_apart: true
   rounds: 2
   routes: {sender: {initcwnd: 3}}
+checks:
+  - {name: payload, judge: payload_intact}
+  - {name: database, judge: points_stored}
+"""
+DOWNLOAD = """\
+name: limited-download
+title: A limited window
+links: [{name: path, rate: 50mbit, delay: 20ms, burst: 1MiB}]
+tcp:
+  kind: download
+  object: 256KiB
+  sysctls: {receiver: {net.ipv4.tcp_rmem: 4096 2199552 6291456}}
+  routes: {sender: {initcwnd: 200}, receiver: {initrwnd: 44}}
 checks:
   - {name: payload, judge: payload_intact}
   - {name: database, judge: points_stored}
@@ -67,3 +81,31 @@ def test_what_iperf3_counts_is_in_the_packets(run) -> None:
     assert found["sent_bytes"] == told["client"]["sum_sent"]["bytes"]
     assert found["counted_bytes"] <= found["captured_bytes"] <= found["sent_bytes"]
     assert found["largest_window_bytes"] <= 65535
+
+
+def test_the_edges_of_a_limited_download_are_those_of_its_route(run) -> None:
+    verdict, folder = run(DOWNLOAD)
+    figures = verdict["figures"]
+    # 44 segments of 1460 bytes, in the units of the window's shift.
+    assert 64_240 <= figures["initial_window_bytes"] <= 66_000
+    assert figures["first_flight_bytes"] <= figures["initial_window_bytes"]
+    assert figures["rtts"] >= 2, "the object is four times the window"
+    with (folder / "edges.csv").open() as file:
+        edges = [int(row["right_edge_bytes"]) for row in csv.DictReader(file)]
+    assert edges[0] == figures["initial_window_bytes"]
+    assert max(edges) > 256 << 10
+
+
+def test_a_consumer_of_ndn_reacts_to_the_backlog_of_a_forwarders_socket(guest_run: Callable[..., GuestRun]) -> None:
+    folder = guest_run("ndn", "links.near.rate=10mbit", "ndn.object=2MiB").folder
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert verdict["verdict"] == "pass", verdict
+    # The link is ten times slower than the one before it, so the window grows until the socket holds too much.
+    assert verdict["figures"]["backlog_max_bytes"] > 50_000
+    assert verdict["figures"]["marks"] > 0
+    assert 0 < verdict["figures"]["goodput_mbps"] < 10
+    consumer, producer = (
+        json.loads((folder / "agents" / f"s1-{end}.json").read_text()) for end in ("receiver", "sender")
+    )
+    assert consumer["sha256"] == producer["sha256"]
+    assert consumer["cwnd_cuts"] > 0

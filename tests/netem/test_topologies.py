@@ -55,23 +55,28 @@ def test_relays_forward_on_paths_of_their_own(guest_run: Run) -> None:
         assert connection["acked"] <= forwarded <= 1.3 * connection["sent"]
 
 
-def run_until_nobody_is_starved(guest_run: Run, scenario: str) -> Path:
-    """The folder of a quick run whose checks all hold. Who is starved in the few seconds that are judged is decided by
-    microseconds, which any change of the testbed moves: where nothing but a share falls short, another seed is tried,
-    and one of five must do it."""
-    for seed in (1, 2, 3, 4):
+SEEDS, MOST_STARVED = (1, 2, 3, 4, 5), 2
+"""Who is starved in the few seconds that are judged is decided by microseconds, which any change of the code moves."""
+
+
+def run_where_nobody_is_starved(guest_run: Run, scenario: str, told: list[tuple[str, object]]) -> Path:
+    """The folder of a quick run whose checks all hold. Of five seeds at least three must do it, where of the others
+    nothing but a share falls short; how many did is in the JUnit file."""
+    good = []
+    for seed in SEEDS:
         folder: Path = guest_run(scenario, quick=True, seed=seed).folder
         verdict = document(folder, "verdict")
-        if verdict["verdict"] == "pass":
-            return folder
         failed = {check["judge"] for check in verdict["checks"] if check["status"] == "fail"}
-        assert (verdict["verdict"], failed) == ("fail", {"fair_share"}), verdict
-    return run_to_a_pass(guest_run, scenario, seed=5)
+        assert (verdict["verdict"], failed) in (("pass", set()), ("fail", {"fair_share"})), verdict
+        good += [folder] if not failed else []
+    told.append(("seeds with which nobody is starved", f"{len(good)} of {len(SEEDS)}"))
+    assert len(good) >= len(SEEDS) - MOST_STARVED, [folder.name for folder in good]
+    return good[0]
 
 
-def test_sessions_share_a_bottleneck_with_tcp(guest_run: Run) -> None:
+def test_sessions_share_a_bottleneck_with_tcp(guest_run: Run, request: pytest.FixtureRequest) -> None:
     # Its queue is in the middle: HTB with a short FIFO before netem.
-    folder = run_until_nobody_is_starved(guest_run, "dumbbell")
+    folder = run_where_nobody_is_starved(guest_run, "dumbbell", request.node.user_properties)
     plan = document(folder, "plan")
     starts = {e.session: e.t_ns for e in FromFile(folder / "telemetry.lp").events() if e.kind == "transfer_start"}
     assert (starts["second"] - starts["first"]) / 1e9 == pytest.approx(2, abs=0.1)

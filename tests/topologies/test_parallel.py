@@ -40,7 +40,7 @@ def test_the_links_are_what_was_asked_and_leave_nothing() -> None:
             assert re.search(r"^tx-checksumming: off", offloads, re.MULTILINE)
         said = run(in_namespace(h1, ["ping", "-c", "5", "-i", "0.2", "198.18.2.2"]))
         fastest_ms = float(re.search(r"= ([\d.]+)/", said).group(1))  # type: ignore[union-attr]
-        assert 40 <= fastest_ms < 60, "there and back, 20 ms each"
+        assert 1 <= fastest_ms / (2 * 20) < 1.5, "there and back"
         # No path but the emulated one: nothing of the links is in the machine's own namespace.
         assert not Path("/sys/class/net/h1-eth1").exists()
         # Nothing was sent but what was asked for (no IPv6, no ARP).
