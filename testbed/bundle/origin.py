@@ -162,10 +162,9 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
     own = plan["sessions"][0]
     if "carrier" in own:  # a table's column chooses it
         again = traffic.of(plan).in_place_of_ncp(again, own.get("congestion_control"))
-    if "place" in plan:  # by an inventory, which is not in the folder
-        again["place"] = plan["place"]
-    if "middles" in plan:
-        again["middles"] = plan["middles"]
+    for key in ("place", "middles"):  # by an inventory, which is not in the folder
+        if key in plan and not engine_of(plan).virtual_time:
+            again[key] = plan[key]
     return again | {"run": plan["run"], "namespace": plan["namespace"]}
 
 

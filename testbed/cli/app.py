@@ -21,6 +21,7 @@ from pathlib import Path
 import typer
 
 from testbed.cli import examples, taking_turns, terminal, wrong_usage
+from testbed.cli.printable import printable
 from testbed.errors import CODE_FILE, BadInput, Exit, TestbedError, of_the_machine
 from testbed.runner.interrupts import Interrupted, interruptible
 from testbed.scenario import files
@@ -66,9 +67,9 @@ def main() -> None:
         sys.exit(int(error.exit_code))
     except TestbedError as error:
         _leave_code(error)
-        print(f"error: {error.message}", file=sys.stderr)
+        print(printable(f"error: {error.message}"), file=sys.stderr)
         if hint := error.hint or _what_next(error):
-            print(hint, file=sys.stderr)
+            print(printable(hint), file=sys.stderr)
         sys.exit(int(error.exit_code))
     except OSError as error:
         if not (told := of_the_machine(error)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from testbed.cli.printable import printable
 from testbed.errors import BadInput, Exit
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ def _tell(found: Sequence[Verified]) -> bool:
             ("note", verified.notes),
         ):
             for text in texts:
-                print(f"  {word:<11} {text}" if word else f"  {text}")
+                print(f"  {word:<11} {printable(text)}" if word else f"  {printable(text)}")
         word = "NOT CONFIRMED" if verified.differences else "CONFIRMED"
         rest = f" (not checked: {len(verified.unchecked)})" if verified.unchecked else ""
-        print(f"{word} {verified.verdict.upper()} {verified.name}{rest}")
+        print(printable(f"{word} {verified.verdict.upper()} {verified.name}{rest}"))
     return any(verified.differences for verified in found)

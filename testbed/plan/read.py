@@ -55,7 +55,7 @@ FILE_NAME = re.compile(r"[^/\\\x00-\x1f.][^/\\\x00-\x1f]{0,199}")
 
 def _names_of_files(plan: Plan) -> Iterator[tuple[str, str]]:
     """What results' files and folders are named by, with its key."""
-    yield from (("run", plan["run"]), ("scenario", plan["scenario"]))
+    yield from (("run", plan["run"]), ("scenario", plan["scenario"]), ("namespace", plan["namespace"]))
     yield from ((f"hosts.{n}.name", host["name"]) for n, host in enumerate(plan["hosts"], start=1))
     yield from ((f"nodes.{n}.name", node["name"]) for n, node in enumerate(plan["nodes"], start=1))
     yield from ((f"sessions.{n}.name", session["name"]) for n, session in enumerate(plan["sessions"], start=1))

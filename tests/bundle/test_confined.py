@@ -6,6 +6,7 @@ What would be executed leaves a marker. Each test is of one way from a file of a
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ import pytest
 from testbed import confine, paths
 from testbed.bundle.kinds import verify_folder
 from testbed.bundle.verified import Verified
-from testbed.cli.app import carry_out
+from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
 from testbed.study.folder import begin
 from testbed.sweep import load as sweeps
@@ -261,7 +262,7 @@ def test_a_program(of: Callable[[str], Path], harm: Harm, program: str, monkeypa
     assert not harm.marker.exists()
 
 
-@pytest.mark.parametrize("key", ["run", "scenario"])
+@pytest.mark.parametrize("key", ["run", "scenario", "namespace"])
 @pytest.mark.parametrize("way", ["absolute", "upwards"])
 def test_no_other_folder_is_made_anew(of: Callable[[str], Path], tmp_path: Path, key: str, way: str) -> None:
     """A run that is made again begins with an empty folder of its name."""
@@ -674,3 +675,82 @@ def test_without_root_nothing_is_trusted(
     with pytest.raises(TestbedError, match="without root"):
         verify_folder(folder, trust_code=True)
     assert not harm.marker.exists()
+
+
+HTML = "<img src=x onerror=alert(1)>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [("run", "plan.json"), ("run", "verdict.json"), ("run", "provenance.json"), ("table", "table.json")],
+)
+def test_texts_of_a_result_are_text_on_its_page(of: Callable[[str], Path], kind: str, file: str) -> None:
+    """Whatever is a text in a document, and has no words of its own, becomes HTML; the page shows it as text."""
+    folder = of(kind)
+    document = json.loads((folder / file).read_text())
+    for key in [key for key, value in document.items() if isinstance(value, str)]:
+        kept = (folder / file).read_text()
+        edit(folder / file, **{key: HTML})
+        try:
+            carry_out(["report", str(folder)])
+        except TestbedError:
+            (folder / file).write_text(kept)  # it is a name, which is one of a few
+            continue
+        pages = [folder / "report.html", *(folder / "plots").glob("*.svg")]
+        assert all("<img src=x" not in page.read_text() for page in pages), key
+    assert "&lt;img src=x" in (folder / "report.html").read_text()
+
+
+def test_a_page_links_to_no_script(claims: Path) -> None:
+    document = json.loads((claims / "claims.json").read_text())
+    document["runs"] = {}
+    for claim in document["claims"]:
+        claim["report"] = "javascript:alert(1)/../report.html"
+    (claims / "javascript:alert(1)").mkdir()
+    (claims / "report.html").touch()
+    (claims / "claims.json").write_text(json.dumps(document))
+    carry_out(["report", str(claims)])
+    assert 'href="javascript' not in (claims / "report.html").read_text()
+
+
+def test_a_terminal_is_not_written_over(
+    of: Callable[[str], Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = of("run")
+    edit(folder / "verdict.json", scenario="\x1b[2J\x1b[HCONFIRMED PASS\r")
+    carry_out(["verify", str(folder)])
+    edit(folder / "verdict.json", broken="\x1b[2J\x1b[HCONFIRMED PASS\r")
+    monkeypatch.setattr("sys.argv", ["./run.sh", "verify", str(folder)])
+    with pytest.raises(SystemExit):
+        main()
+    printed = capsys.readouterr()
+    assert "\\x1b[2J" in printed.out
+    assert "\\x1b[2J" in printed.err
+    assert "\x1b" not in printed.out + printed.err
+
+
+def test_code_comes_in_by_known_places_alone() -> None:
+    """A new one asks `testbed.confine` first, or takes nothing from a result, and is then added here."""
+    found = set()
+    for folder in ("testbed", "topologies"):
+        for file in (paths.CHECKOUT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                called = node.func if isinstance(node, ast.Call) else None
+                of_pickle = isinstance(called, ast.Attribute) and ast.unparse(called.value) in (
+                    "pickle",
+                    "marshal",
+                    "runpy",
+                )
+                by_name = isinstance(called, ast.Name) and called.id in ("exec", "eval")
+                derived = isinstance(node, ast.ClassDef) and any(
+                    "Unpickler" in ast.unparse(base) for base in node.bases
+                )
+                if of_pickle or by_name or derived:
+                    found.add(str(file.relative_to(paths.CHECKOUT)))
+    assert found == {
+        "testbed/cluster/executor.py",  # what workers and submitters send each other
+        "testbed/cluster/packed.py",
+        "testbed/cluster/work.py",
+        "testbed/scenario/call_scenario.py",
+        "topologies/custom.py",
+    }
