@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 SCENARIOS = CHECKOUT / "scenarios"
 BINARIES = CHECKOUT / ".build" / "bin"
+
+
+def of_checkout(name: str) -> Path:
+    """A file or folder of the checkout, by its path in there.
+
+    Raises:
+        FileNotFoundError: it is not there; what looked through it would find nothing, and tell nobody.
+    """
+    path = CHECKOUT / name
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "should be in the checkout, and is not", str(path))
+    return path
 
 
 def results() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -56,9 +55,7 @@ def texts(sources: tuple[str, ...]) -> bytes:
 
 def _files(sources: Sequence[str]) -> Iterator[Path]:
     for name in sources:
-        place = paths.CHECKOUT / name
-        if not place.exists():  # else its code would name no run any more
-            raise FileNotFoundError(errno.ENOENT, "a source of run ids is not there", str(place))
+        place = paths.of_checkout(name)
         found = [place] if place.is_file() else place.rglob("*")
         yield from (path for path in found if is_source(path.relative_to(paths.CHECKOUT), sources))
 

@@ -62,7 +62,7 @@ def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any
     assert why in told
 
 
-@pytest.mark.parametrize("lacks", ["", '"agents/cubic",', "if not place.exists():"])
+@pytest.mark.parametrize("lacks", ["", '"agents/cubic",', "place.is_file()"])
 def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
@@ -72,7 +72,7 @@ def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     for name in sim.SOURCES:
         write(tmp_path / (name if "." in name else f"{name}/a.go"), "package a\n")
     for place, text in rule.items():
-        write(tmp_path / place, text.replace(lacks, "if False:" if lacks.startswith("if") else "") if lacks else text)
+        write(tmp_path / place, text.replace(lacks, "False" if "(" in lacks else "") if lacks else text)
     made = commit_all()
     at_commit = {"commit": made, "uncommitted_changes": False}
     for place, text in rule.items():
@@ -87,6 +87,11 @@ def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
         assert [text for text in verified.unchecked if text.endswith("by another rule than this checkout")] == (
             [f"commit: {made[:12]} names runs by another rule than this checkout"] if lacks else []
         )
+
+
+def test_each_part_of_the_rule_is_in_its_files() -> None:
+    files = [(paths.CHECKOUT / place).read_bytes() for place, _ in origin.RULE_OF_NAMES]
+    assert {name for file in files for name in origin._rule_in(file)} == origin.PARTS_OF_THE_RULE
 
 
 def write(file: Path, text: str) -> None:

@@ -19,3 +19,10 @@ def test_every_room_has_its_place() -> None:
     assert without_a_place(settings, rooms) == set()
     assert without_a_place(settings, {*rooms, "attic"}) == {"attic"}
     assert without_a_place(settings.replace("testbed.traffic", ""), rooms) == {"traffic"}
+
+
+def test_files_and_folders_that_settings_name_are_there() -> None:
+    settings = (paths.CHECKOUT / "pyproject.toml").read_text()
+    named = re.findall(r'"((?:tests|testbed)/[\w./*]+)"', settings)
+    assert len(named) > 20
+    assert [name for name in named if not list(paths.CHECKOUT.glob(name))] == []

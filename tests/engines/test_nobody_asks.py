@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
+from testbed.engines.mininet.life import EmulatedRun
+from testbed.engines.sim.run import SimulatedRun
+from testbed.engines.virtual_run import VirtualRun
+from testbed.engines.vkernel.run import GuestRun
 from testbed.plan.engines import ENGINES
 from testbed.plan.sent import TRAFFIC
 
@@ -45,6 +49,8 @@ def test_a_comparison_is_found(text: str, found: bool) -> None:
 
 def files() -> list[Path]:
     folder = paths.CHECKOUT / "testbed"
+    for name in (*OWN, *OF_SOMETHING_ELSE):
+        assert (folder / name).exists(), name
     return [path for path in sorted(folder.rglob("*.py")) if path.relative_to(folder).parts[0] not in OWN]
 
 
@@ -60,7 +66,7 @@ def test_nobody_compares_a_name(names: set[str]) -> None:
     assert found == []
 
 
-CLASSES = {"EmulatedRun", "GuestRun", "SimulatedRun", "VirtualRun"}
+CLASSES = {run.__name__ for run in (EmulatedRun, GuestRun, SimulatedRun, VirtualRun)}
 """Of the engines' runs."""
 
 

@@ -33,6 +33,8 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         file = tmp_path / "clone" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+    for name in checkout.SOURCES:
+        (tmp_path / "clone" / name).mkdir(exist_ok=True)
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path / "clone")
     monkeypatch.setattr(paths, "BINARIES", tmp_path / "clone" / ".build" / "bin")
     monkeypatch.setattr(checkout, "LOCK", tmp_path / "clone" / "requirements.lock")
@@ -93,3 +95,9 @@ def test_a_folder_that_could_not_be_made_is_not_there(clone: Path) -> None:
         assert (again, made) == (folder, None)
     assert folder.is_dir()
     assert seen(folder) == set()
+
+
+def test_sources_that_are_not_there_are_an_error(clone: Path) -> None:
+    (clone / "topologies").rename(clone / "shapes")
+    with pytest.raises(FileNotFoundError, match="topologies"):
+        checkout.digest()

@@ -95,7 +95,7 @@ def _cached(kind: str, identity: str, make: Callable[[Path], None]) -> Path:
 
 
 def _sources() -> list[Path]:
-    return [path for name in SOURCES for path in sorted((paths.CHECKOUT / name).rglob("*.py"))]
+    return [path for name in SOURCES for path in sorted(paths.of_checkout(name).rglob("*.py"))]
 
 
 @cache
