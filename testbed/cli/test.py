@@ -83,13 +83,24 @@ def told(code: int, report: Path) -> int:
         print(f"passed only at the second try: {name}")
     if too_many := len(again) > junit.MOST_SECOND_TRIES:
         print(f"failed: {len(again)} tests passed only at the second try, at most {junit.MOST_SECOND_TRIES} may")
-    for one in ended:
-        print(f"{one['duration']:6.0f} s  {one['name']}: {one['result']}")
-    good = sum(one["result_code"] > 0 for one in ended)
-    print(f"sessions: {good} passed, {len(ended) - good} failed; second tries: {len(again)}")
+    words = [_word(one) for one in ended]
+    for one, word in zip(ended, words, strict=True):
+        print(f"{one['duration']:6.0f} s  {one['name']}: {word}")
+    good, bad, rest = (words.count(word) for word in ("passed", "failed", NOT_BEGUN))
+    print(f"sessions: {good} passed, {bad} failed, {rest} not begun; second tries: {len(again)}")
     if found:
         passed, failed, skipped = junit.counts(found)
         print(f"tests: {passed} passed, {failed} failed, {skipped} skipped")
     else:
-        print(f"{good} passed, {len(ended) - good} failed")
+        print(f"{good} passed, {bad} failed")
     return Exit.FAIL if code or too_many or not good else Exit.PASS
+
+
+NOT_BEGUN = "not begun"
+
+
+def _word(session: dict[str, Any]) -> str:
+    """How a session of nox's report ended; one that another kept from beginning has not failed."""
+    if session["result_code"] > 0:
+        return "passed"
+    return NOT_BEGUN if str(session.get("reason")).startswith("Prerequisite session") else "failed"

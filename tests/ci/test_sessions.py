@@ -102,8 +102,8 @@ def test_a_test_that_fails_once_passes_and_is_told_of(checkout: Path, capfd: pyt
     assert ended(checkout) == Exit.PASS
     assert capfd.readouterr().out.splitlines() == [
         "passed only at the second try: tests.test_one::test_late",
-        "     1 s  session: success",
-        "sessions: 1 passed, 0 failed; second tries: 1",
+        "     1 s  session: passed",
+        "sessions: 1 passed, 0 failed, 0 not begun; second tries: 1",
         "tests: 2 passed, 0 failed, 0 skipped",
     ]
 
@@ -141,6 +141,18 @@ def test_two_that_pass_at_the_second_try_fail_the_run(checkout: Path, capfd: pyt
         assert carry_out(checkout, f"tests/test_{name}.py", name=name, second_try=True)
     assert ended(checkout) == Exit.FAIL
     assert "failed: 2 tests passed only at the second try, at most 1 may\n" in capfd.readouterr().out
+
+
+def test_a_session_that_fails_keeps_others_from_beginning(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = ("import nox", "nox.options.default_venv_backend = 'none'", "@nox.session(allow_parallel=True)")
+    bad = ("def bad(session): session.error('no')", "@nox.session(requires=['bad'], allow_parallel=True)")
+    other = ("def late(session): pass", "@nox.session(allow_parallel=True)", "def good(session): pass")
+    (checkout / "noxfile.py").write_text("\n".join((*lines, *bad, *other)))
+    assert verb.carry_out([]) == Exit.FAIL
+    out = capfd.readouterr().out
+    assert "bad: failed\n" in out
+    assert "late: not begun\n" in out
+    assert out.endswith("sessions: 1 passed, 1 failed, 1 not begun; second tries: 0\n1 passed, 1 failed\n")
 
 
 def test_a_run_of_no_session_is_no_success(checkout: Path) -> None:
