@@ -15,7 +15,7 @@ from testbed.errors import BadInput
 from testbed.runner.progress import QuietProgress
 from testbed.scenario import bounded, in_python
 from testbed.scenario.load import load
-from tests.raises import Containing, raises
+from tests.raises import Containing, Said, raises
 
 EXAMPLE = paths.CHECKOUT / "examples" / "ladder" / "ladder.py"
 SMALL = """
@@ -34,13 +34,13 @@ def write(folder: Path, text: str) -> str:
     return str(file)
 
 
-def refusal(folder: Path, text: str, *assignments: str) -> str:
+def refusal(folder: Path, text: str, *assignments: str) -> BadInput:
     file = write(folder, text)
     with pytest.raises(BadInput) as raised:
         load(file, assignments)
     assert raised.value.message.startswith((file, "--set"))
     assert "Traceback" not in raised.value.message
-    return raised.value.message
+    return raised.value
 
 
 def test_it_is_as_its_yaml_would_be(tmp_path: Path) -> None:
@@ -59,8 +59,8 @@ def test_it_may_extend_one_in_yaml_and_none_extends_it(tmp_path: Path) -> None:
     assert found.scenario.ncp
     assert (found.scenario.ncp.transfer_bytes, len(found.scenario.checks)) == (1 << 20, 7)
     assert "extends:" not in found.text
-    assert "mine.py: extends: there is no scenario 'startap'" in refusal(
-        tmp_path, child.replace('"startup', '"startap')
+    Said("scenario.not-found", place=Containing("mine.py: extends"), what="scenario", name="startap").check(
+        refusal(tmp_path, child.replace('"startup', '"startap'))
     )
 
     marker = tmp_path / "carried-out"
@@ -74,32 +74,147 @@ def test_it_may_extend_one_in_yaml_and_none_extends_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('"5ms"', '"5"', "mine.py: links.link-1.delay: '5' has no unit"),
-        ('"delay"', '"dellay"', "mine.py: links.link-1.dellay: unknown key 'dellay'; did you mean 'delay'?"),
-        ('"title"', '"titel"', "mine.py: titel: unknown key 'titel'; did you mean 'title'?"),
-        ('"5ms"', "{5}", "mine.py: links.link-1.delay: a value of type set is nothing that a scenario says"),
-        ('"5ms"', 'float("nan")', "mine.py: links.link-1.delay: "),
-        ('"5ms"', "10**400", "what scenario() returned: "),
-        ('"5ms"', '"\\ud800"', "mine.py: links.link-1.delay: "),
-        ('"delay": "5ms"', '5: "ms"', "mine.py: links.link-1: the key 5 is a value of type int; keys are texts"),
-        ("return {", "return [], {", "scenario() returned a value of type tuple; return a dict"),
-        ("return {", "x = {", "scenario() returned None; return a dict"),
-        ("return {", "links.append(links)\n    return {", "something that is a part of itself"),
-        ("return {", "return {'x' * 40_000: 1} or {", "longer than 32768 characters"),
-        ("def scenario", "def scenarios", "has no function scenario(); it is to return the scenario"),
-        ("def scenario():", "def scenario(seed):", "mine.py: scenario() raised TypeError: "),
-        ("    links", "    raise KeyError('why')\n    links", "mine.py:3: scenario() raised KeyError: 'why'"),
-        ("    links", "    raise SystemExit(3)\n    links", "mine.py:3: scenario() raised SystemExit: 3"),
-        ("    links", "    input()\n    links", "mine.py:3: scenario() raised EOFError"),
-        ("    links", "    bytearray(1 << 40)\n    links", "mine.py:3: scenario() raised MemoryError"),
-        ("    links", "    import os; os._exit(3)\n    links", "ended before scenario() returned (exit code 3)"),
-        ("    links", "    import os; os.kill(os.getpid(), 9)\n    links", "before scenario() returned (exit code -9)"),
-        ("def scenario", "import nothing\ndef scenario", "mine.py:2: can't be loaded: ModuleNotFoundError: "),
-        ("def scenario():", "def scenario()", "mine.py:2: not Python: "),
+        (
+            '"5ms"',
+            '"5"',
+            Said(
+                "quantity.no-unit",
+                place=Containing("mine.py: links.link-1.delay"),
+                field="links.link-1.delay",
+                text="5",
+            ),
+        ),
+        (
+            '"delay"',
+            '"dellay"',
+            Said(
+                "input.unknown-key",
+                place=Containing("mine.py: links.link-1.dellay"),
+                field="links.link-1.dellay",
+                key="dellay",
+                guess="; did you mean 'delay'?",
+            ),
+        ),
+        (
+            '"title"',
+            '"titel"',
+            Said(
+                "input.unknown-key",
+                place=Containing("mine.py: titel"),
+                field="titel",
+                key="titel",
+                guess="; did you mean 'title'?",
+            ),
+        ),
+        (
+            '"5ms"',
+            "{5}",
+            Said(
+                "scenario.python-failed",
+                path=Containing("mine.py"),
+                error=Containing(": links.link-1.delay: a value of type set is nothing that a scenario says"),
+            ),
+        ),
+        (
+            '"5ms"',
+            'float("nan")',
+            Said(
+                "quantity.number-without-unit",
+                place=Containing("mine.py: links.link-1.delay"),
+                field="links.link-1.delay",
+            ),
+        ),
+        ('"5ms"', "10**400", Said("yaml.integer-too-long", place=Containing("what scenario() returned"))),
+        (
+            '"5ms"',
+            '"\\ud800"',
+            Said(
+                "quantity.not-a-quantity", place=Containing("mine.py: links.link-1.delay"), field="links.link-1.delay"
+            ),
+        ),
+        (
+            '"delay": "5ms"',
+            '5: "ms"',
+            Said(
+                "scenario.python-failed",
+                path=Containing("mine.py"),
+                error=": links.link-1: the key 5 is a value of type int; keys are texts",
+            ),
+        ),
+        (
+            "return {",
+            "return [], {",
+            Said(
+                "scenario.python-failed", error=Containing("scenario() returned a value of type tuple; return a dict")
+            ),
+        ),
+        (
+            "return {",
+            "x = {",
+            Said("scenario.python-failed", error=Containing("scenario() returned None; return a dict")),
+        ),
+        (
+            "return {",
+            "links.append(links)\n    return {",
+            Said("scenario.python-failed", error=Containing("something that is a part of itself")),
+        ),
+        ("return {", "return {'x' * 40_000: 1} or {", Said("scenario.python-result-too-long", most_characters=32768)),
+        (
+            "def scenario",
+            "def scenarios",
+            Said(
+                "scenario.python-failed", error=Containing("has no function scenario(); it is to return the scenario")
+            ),
+        ),
+        (
+            "def scenario():",
+            "def scenario(seed):",
+            Said(
+                "scenario.python-failed", path=Containing("mine.py"), error=Containing(": scenario() raised TypeError:")
+            ),
+        ),
+        (
+            "    links",
+            "    raise KeyError('why')\n    links",
+            Said("scenario.python-failed", path=Containing("mine.py"), error=":3: scenario() raised KeyError: 'why'"),
+        ),
+        (
+            "    links",
+            "    raise SystemExit(3)\n    links",
+            Said("scenario.python-failed", path=Containing("mine.py"), error=":3: scenario() raised SystemExit: 3"),
+        ),
+        (
+            "    links",
+            "    input()\n    links",
+            Said(
+                "scenario.python-failed", path=Containing("mine.py"), error=Containing(":3: scenario() raised EOFError")
+            ),
+        ),
+        (
+            "    links",
+            "    bytearray(1 << 40)\n    links",
+            Said("scenario.python-failed", path=Containing("mine.py"), error=":3: scenario() raised MemoryError"),
+        ),
+        ("    links", "    import os; os._exit(3)\n    links", Said("scenario.python-ended", exit_code=3)),
+        ("    links", "    import os; os.kill(os.getpid(), 9)\n    links", Said("scenario.python-ended", exit_code=-9)),
+        (
+            "def scenario",
+            "import nothing\ndef scenario",
+            Said(
+                "scenario.python-failed",
+                path=Containing("mine.py"),
+                error=Containing(":2: can't be loaded: ModuleNotFoundError:"),
+            ),
+        ),
+        (
+            "def scenario():",
+            "def scenario()",
+            Said("scenario.python-failed", path=Containing("mine.py"), error=Containing(":2: not Python:")),
+        ),
     ],
 )
-def test_rubbish_is_told_in_one_sentence(tmp_path: Path, old: str, new: str, says: str) -> None:
-    assert says in refusal(tmp_path, SMALL.replace(old, new, 1))
+def test_rubbish_is_told_in_one_sentence(tmp_path: Path, old: str, new: str, says: Said) -> None:
+    says.check(refusal(tmp_path, SMALL.replace(old, new, 1)))
 
 
 @pytest.mark.parametrize(
@@ -112,23 +227,23 @@ def test_rubbish_is_told_in_one_sentence(tmp_path: Path, old: str, new: str, say
 )
 def test_what_differs_between_two_calls_is_refused(tmp_path: Path, new: str) -> None:
     said = refusal(tmp_path, SMALL.replace('"From Python"', f"str({new})"))
-    assert re.search(r"mine.py: title: '.*', and '.*' when scenario\(\) is called again", said)
+    assert re.search(r"mine.py: title: '.*', and '.*' when scenario\(\) is called again", str(said))
 
 
 def test_keys_in_another_order_are_another_scenario(tmp_path: Path) -> None:
     text = "import os\n" + SMALL.replace('"ncp": {', '"ncp": {**dict([] if int(os.environ["PYTHONHASHSEED"]) else A), ')
     text = text.replace("import os", 'import os\nA = [("transfer", "64KiB")]')
     both = "{'transfer': '64KiB', 'policy': 'nkp24'}, and {'policy': 'nkp24', 'transfer': '64KiB'}"
-    assert f"mine.py: ncp: {both}" in refusal(tmp_path, text)
+    assert f"mine.py: ncp: {both}" in str(refusal(tmp_path, text))
 
 
 def test_one_that_never_ends_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_python, "MOST_CPU_S", 1)
     loop = SMALL.replace("    links", "    while True: pass\n    links", 1)
-    assert "scenario() has not returned after 1 s of computing; does it loop for ever?" in refusal(tmp_path, loop)
+    Said("scenario.python-cpu-limit", cpu_s=1).check(refusal(tmp_path, loop))
     monkeypatch.setattr(in_python, "LIMIT_S", 0.5)
     wait = SMALL.replace("    links", "    __import__('time').sleep(3600)\n    links", 1)
-    assert "scenario() has not returned after 0.5 s; what does it wait for?" in refusal(tmp_path, wait)
+    Said("scenario.python-timeout", timeout_s=0.5).check(refusal(tmp_path, wait))
 
 
 def test_what_it_prints_is_seen_once_and_is_no_part_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -140,19 +255,19 @@ def test_what_it_prints_is_seen_once_and_is_no_part_of_it(tmp_path: Path, capfd:
 
 def test_a_file_that_is_too_long_is_not_carried_out(tmp_path: Path) -> None:
     text = "raise SystemExit('carried out')\n" + "#" * bounded.MOST_CHARACTERS
-    assert "longer than 32768 characters" in refusal(tmp_path, text)
+    Said("scenario.python-too-long", most_characters=32768).check(refusal(tmp_path, text))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
 @pytest.mark.parametrize("name", ["mine.py", "."], ids=["file", "folder"])
 def test_what_others_may_have_written_is_not_carried_out_as_root(tmp_path: Path, name: str) -> None:
     text = "raise SystemExit('carried out')\n"
-    assert "carried out" in refusal(tmp_path, text)
+    Said("scenario.python-failed", error=Containing("carried out")).check(refusal(tmp_path, text))
     (tmp_path / name).chmod(0o777)
-    assert f"{(tmp_path / name).resolve()} may be written by others (mode 777)" in refusal(tmp_path, text)
+    assert f"{(tmp_path / name).resolve()} may be written by others (mode 777)" in str(refusal(tmp_path, text))
     (tmp_path / name).chmod(0o755)
     os.chown(tmp_path / name, 1234, 1234)
-    assert f"{(tmp_path / name).resolve()} belongs to user 1234" in refusal(tmp_path, text)
+    assert f"{(tmp_path / name).resolve()} belongs to user 1234" in str(refusal(tmp_path, text))
 
 
 def test_the_page_shows_the_example() -> None:

@@ -15,13 +15,13 @@ from testbed import engines, paths
 from testbed.cli.app import command_line
 from testbed.documents import read_json
 from testbed.engines import Options
-from testbed.errors import BadInput, CannotRun
+from testbed.errors import BadInput, CannotRun, TestbedError
 from testbed.plan.model import Traces
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.traces import agree, parquet, pcapng, qvis, sqlog, xplot
-from tests.raises import Containing, raises
+from tests.raises import Containing, Said, raises
 from tests.traces.conftest import ALL, Tshark, made
 
 SENDER = "traces/s1-sender.sqlog"
@@ -246,19 +246,20 @@ def test_pcapng_begins_with_the_verdict(traced: Path) -> None:
     assert b"payload: pass: " in begin
 
 
-def refusal(kind: type[Exception], scenario: str, traces: Traces, *changed: str) -> str:
+def refusal(kind: type[TestbedError], scenario: str, traces: Traces, *changed: str) -> TestbedError:
     with pytest.raises(kind) as refused:
         engines.named("sim").ready_run(load(scenario, list(changed)), Options(traces=traces), QuietProgress())
-    return str(refused.value)
+    return refused.value
 
 
 def test_what_there_is_no_trace_of_is_refused_by_name() -> None:
-    said = refusal(BadInput, "startup", {"qlog": False, "pcap": ["quick"]})
-    assert "--pcap: there is no link 'quick'; there are fast, slow, or 'all' for all" in said
-    said = refusal(CannotRun, "startup", {"qlog": False, "pcap": ["all"]}, "ncp.transport=tcp")
-    assert "--pcap fast: session s1 is over TCP, whose segments the simulator has not" in said
-    said = refusal(BadInput, "ndn", {"qlog": True, "pcap": []})
-    assert "--qlog: it records NCP's sessions, and ndn sends by ndn" in said
+    no_link = Said("run.pcap-no-such-link", link="quick", links="fast, slow")
+    no_link.check(refusal(BadInput, "startup", {"qlog": False, "pcap": ["quick"]}))
+    over_tcp = Containing("--pcap fast: session s1 is over TCP, whose segments the simulator has not")
+    refused = refusal(CannotRun, "startup", {"qlog": False, "pcap": ["all"]}, "ncp.transport=tcp")
+    Said("engine.refuses", reasons=over_tcp).check(refused)
+    refused = refusal(BadInput, "ndn", {"qlog": True, "pcap": []})
+    Said("run.qlog-without-ncp", scenario="ndn", traffic="ndn").check(refused)
 
 
 def test_traces_are_of_a_single_run() -> None:
