@@ -201,7 +201,7 @@ def golden(session: nox.Session) -> None:
 
 @nox.session(requires=EXACT)
 def alone(session: nox.Session) -> None:
-    """Tests of a starved machine, of round trips and of benchmarks, with nothing beside them."""
+    """Tests of a starved machine and of round trips, with nothing beside them."""
     pytest(session, "-m", "alone and not nightly", second_try=True)
 
 

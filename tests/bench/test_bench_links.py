@@ -38,7 +38,7 @@ def test_what_there_is_not_to_measure_is_said(tmp_path: Path, arguments: list[st
     assert named in done.stderr
 
 
-@pytest.mark.alone
+@pytest.mark.packets
 def test_losses_are_measured_and_written(tmp_path: Path) -> None:
     done = bench(tmp_path, "links", "--quick", "--only", "loss")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -40,7 +40,7 @@ def test_only_the_links_have_parts(tmp_path: Path) -> None:
     assert "only bench links has parts" in done.stderr
 
 
-@pytest.mark.alone
+@pytest.mark.packets
 def test_a_quick_benchmark_leaves_its_figures(tmp_path: Path) -> None:
     done = bench(tmp_path, "ncp", "--quick")
     # How fast it is depends on what else the machine does.

@@ -70,7 +70,7 @@ def test_the_source_has_the_rate_asked_for() -> None:
     assert len({line.split(" ")[0] for line in written}) == SERIES
 
 
-@pytest.mark.alone
+@pytest.mark.packets
 def test_a_load_on_a_real_influxdb_arrives_whole_and_leaves_nothing(endpoint: influx.Endpoint) -> None:
     push = build.build_programs("ncp-push")["ncp-push"]
     load = telemetry_load.run(endpoint, push, 20_000, 3, threading.Event())
