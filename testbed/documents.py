@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import GetPydanticSchema
+
 from testbed.errors import BadInput
+
+
+def entry_of(kind: type, **further: Any) -> GetPydanticSchema:
+    """Says of a ``dict[str, Any]`` in a document's type that it is the dictionary of a (frozen) dataclass or a model,
+    with ``further`` keys, by which its JSON Schema is made: ``Annotated[dict[str, Any], entry_of(Outcome)]``."""
+    keys = [(name, of, field()) for name, of in further.items()]  # a property of that name is no default
+    whole = make_dataclass(kind.__name__, keys, bases=(kind,), frozen=True, kw_only=True) if keys else kind
+    return GetPydanticSchema(lambda _, schema_of: schema_of(whole))
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""JSON Schemas of the plan and of what users write: ``python -m testbed.schemas`` makes ``schemas/``, and with
-``--check`` tells whether it is current."""
+"""JSON Schemas of the plan, of what users write and of what results hold: ``python -m testbed.schemas`` makes
+``schemas/``, and with ``--check`` tells whether it is current."""
 
 from __future__ import annotations
 
@@ -47,7 +47,50 @@ def documents() -> dict[str, dict[str, Any]]:
 
     kinds: dict[str, Any] = {"plan": Plan, "scenario": Scenario, "table": Table, "sweep": Sweep, "claims": Claims}
     kinds["events"] = Event
-    return {name: _schema(kind) for name, kind in kinds.items()}
+    return {name: _schema(kind) for name, kind in kinds.items()} | _of_results()
+
+
+def _of_results() -> dict[str, dict[str, Any]]:
+    """Of documents in result folders and bundles, by ``results/`` and their names; no key beyond these may be there."""
+    from testbed.bundle import pack
+    from testbed.checks.result import Verdict
+    from testbed.claims import all_run
+    from testbed.compare import agreement, comparison
+    from testbed.compare.same_bytes import RepetitionEntry
+    from testbed.interop import verdict
+    from testbed.runner.provenance import Provenance
+    from testbed.tables import table_run
+
+    kinds: dict[str, Any] = {
+        "bundle": pack.Description,
+        "claims": all_run.Document,
+        "compare": comparison.Document,
+        "cross-check": agreement.CrossCheck,
+        "hashes": list[RepetitionEntry],
+        "interop": verdict.Document,
+        "provenance": Provenance,
+        "table": table_run.Document,
+        "verdict": Verdict,
+    }
+    made = {f"results/{name}": _closed(_schema(kind)) for name, kind in kinds.items()}
+    properties = made["results/verdict"][
+        "properties"
+    ]  # the model's field has a longer name, as pydantic has a `schema`
+    made["results/verdict"]["properties"] = {"schema": properties.pop("schema_version"), **properties}
+    made["results/verdict"]["required"].insert(0, "schema")
+    return made
+
+
+def _closed(schema: Any) -> Any:
+    """The schema without room for keys that it does not name."""
+    if isinstance(schema, list):
+        return [_closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _schema(kind: Any) -> dict[str, Any]:
@@ -67,6 +110,7 @@ def main() -> int:
         return bool(old)
     FOLDER.mkdir(exist_ok=True)
     for path, text in texts.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
 

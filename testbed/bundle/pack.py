@@ -8,17 +8,19 @@ import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
 
 from testbed import paths
-from testbed.bundle.kinds import kind_of, runs_in
+from testbed.bundle.kinds import Kind, kind_of, runs_in
 from testbed.bundle.signature import MANIFEST, SIGNATURE, sign
 from testbed.compare.same_bytes import verdict_over
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.algebra import verdict_of
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"
 SOURCES = (
     "LICENSE",
@@ -38,7 +40,27 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 """Every entry's time in the archive, so that the same results make the same bytes."""
 
 
-def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> dict[str, Any]:
+class Entry(TypedDict):
+    """A result in ``bundle.json``."""
+
+    path: str
+    kind: Kind
+    name: str
+    verdict: str
+    commit: str
+    images: list[str]
+    written: str | None
+    single_runs: int
+
+
+class Description(TypedDict):
+    """``bundle.json``."""
+
+    schema: Literal[1]
+    runs: list[Entry]
+
+
+def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> Description:
     """Write the bundle, whole or not at all, and sign it with a ``key``, if one is given; returns its ``bundle.json``.
 
     Raises BadInput for what is no result folder, and where two would have one place.
@@ -54,7 +76,7 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> dict[s
     files = {place: source for folder, run in zip(folders, runs, strict=True) for place, source in _files(folder, run)}
     files |= dict(_sources())
     digests = {place: (source, _sha256(source)) for place, source in sorted(files.items())}
-    description = {"schema": SCHEMA, "runs": runs}
+    description: Description = {"schema": SCHEMA, "runs": runs}
     written: dict[str, bytes] = {DESCRIPTION: _json(description)}
     from testbed.bundle.crate import metadata
 
@@ -96,7 +118,7 @@ def _info(place: str, source: Path | None = None) -> zipfile.ZipInfo:
     return info
 
 
-def entry(folder: Path) -> dict[str, Any]:
+def entry(folder: Path) -> Entry:
     """A result folder's in ``bundle.json``."""
     folder = folder.resolve()
     kind = kind_of(folder)

@@ -6,7 +6,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from typing_extensions import NotRequired, TypedDict
 
 from testbed import engines, paths
 from testbed.claims import judged as table
@@ -15,8 +17,9 @@ from testbed.claims.evidence import judge
 from testbed.claims.execute import Made, Runs
 from testbed.claims.false_alarms import FalseAlarms
 from testbed.claims.judged import Judged
-from testbed.claims.model import Claims
+from testbed.claims.model import Claims, Source
 from testbed.claims.report import write_report
+from testbed.documents import entry_of
 from testbed.engines import Options
 from testbed.judge import algebra
 from testbed.plan.engines import DEFAULT
@@ -26,7 +29,46 @@ from testbed.study.bootstrap import ready
 from testbed.study.folder import begin, kept_when_stopped, write_json
 
 NAME = "all"
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
+
+
+class SetupEntry(TypedDict):
+    """A claim's set-up in ``claims.json``."""
+
+    setup: str
+    text: str
+    differs: str
+    beside: str
+
+
+class BesideEntry(TypedDict):
+    """A result of another engine that the claims were put beside."""
+
+    engine: str
+    run: str
+    quick: bool
+
+
+class Document(TypedDict):
+    """``claims.json``."""
+
+    schema: Literal[1]
+    name: str
+    run: str
+    engine: str
+    quick: bool
+    only: list[str]
+    complete: bool
+    verdict: algebra.Word
+    summary: str
+    false_alarms: Annotated[dict[str, Any], entry_of(FalseAlarms, text=str)]
+    minutes: float
+    sources: dict[str, Annotated[dict[str, Any], entry_of(Source)]]
+    setups: dict[str, SetupEntry]
+    """By claim."""
+    runs: dict[str, Annotated[dict[str, Any], entry_of(Made)]]
+    claims: list[Annotated[dict[str, Any], entry_of(Judged, as_known=bool | None)]]
+    beside: NotRequired[list[BesideEntry]]
 
 
 @dataclass(frozen=True)
@@ -98,7 +140,7 @@ def write(
         for name, claim in claims.claims.items()
         if complete or claim.run in made
     ]
-    document = {
+    document: Document = {
         "schema": SCHEMA,
         "name": NAME,
         "run": run_id,

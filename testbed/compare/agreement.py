@@ -5,13 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from typing_extensions import TypedDict
 
 from testbed.compare import result
 from testbed.compare.allowance import Deviation
+from testbed.documents import entry_of
 from testbed.judge.algebra import Part, Standing, Word, verdict_of
 from testbed.report.page_templates import on_page
 from testbed.report.plot import Plot
+
+
+class AgreementEntry(TypedDict):
+    """A scenario or table in ``cross-check.json``."""
+
+    scenario: str
+    verdict: Word
+    untrusted: list[str]
+    broken: str
+    runs: dict[str, str]
+    runs_own: dict[str, Standing]
+    differences: list[Annotated[dict[str, Any], entry_of(Deviation, same=bool, off=float | None)]]
+
+
+class CrossCheck(TypedDict):
+    """``cross-check.json``."""
+
+    schema: Literal[1]
+    scenarios: list[AgreementEntry]
+    refused: dict[str, str]
+    """Why an engine can't carry a scenario."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +77,7 @@ class Agreement:
         told += [("broken", self.broken)] if self.broken else []
         return [f"{self.scenario}: {self.verdict}", *(f"  {word:<11} {text}" for word, text in told)]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> AgreementEntry:
         """For ``cross-check.json``."""
         return {
             "scenario": self.scenario,
@@ -73,10 +97,11 @@ def verdict_over(found: Sequence[Agreement]) -> Word:
 
 def write(folder: Path, found: Sequence[Agreement], refused: Mapping[str, str]) -> Path:
     """Write it all; ``refused`` says of scenarios why an engine can't carry them. Returns the page."""
+    document: CrossCheck = {"schema": 1, "scenarios": [entry.as_json() for entry in found], "refused": dict(refused)}
     return result.write(
         folder,
         "cross-check",
-        {"schema": 1, "scenarios": [entry.as_json() for entry in found], "refused": dict(refused)},
+        document,
         [plot for entry in found for plot in entry.plots],
         verdict=verdict_over(found),
         run=folder.name,

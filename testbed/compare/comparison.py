@@ -5,24 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from typing_extensions import TypedDict
 
 from testbed.compare import plots, result
 from testbed.compare.difference import Difference, Sample, alone, by_group, conclusion
 from testbed.compare.facts import changed_checks, differing, facts_of
 from testbed.compare.figures import figure_of, is_of_check
 from testbed.compare.groups import Group
-from testbed.judge.algebra import verdict_of
+from testbed.documents import entry_of
+from testbed.judge.algebra import Standing, verdict_of
 from testbed.report.plot import Plot
 
 _WORD_OF: Mapping[str, str] = {"pass": "", "fail": "failed", "untrusted": "untrusted"}
 """Of the groups' runs; empty where the figures have the word."""
 MANY_CASES = 3
 """From so many settings on only the first figure is shown of each, and others where something was shown of them."""
+
+
+class RunEntry(TypedDict):
+    """A run in ``compare.json``; ``folder`` is relative where it is inside the comparison's."""
+
+    folder: str
+    case: str
+    seed: int
+    trusted: bool
+    standing: Standing
+    figures: dict[str, float]
+    never: list[str]
+    without_figures: str
+
+
+class GroupEntry(TypedDict):
+    """A group in ``compare.json``."""
+
+    name: str
+    facts: dict[str, str]
+    missing: int
+    runs: list[RunEntry]
+
+
+class Document(TypedDict):
+    """``compare.json``."""
+
+    schema: Literal[1]
+    name: str
+    command: str
+    confidence: float
+    words: dict[str, str]
+    groups: list[GroupEntry]
+    differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None)]]
 
 
 @dataclass(frozen=True)
@@ -135,7 +171,7 @@ def with_interval(d: Difference) -> str:
 def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Path:
     """``compare.json``, ``plots/`` and ``report.html``; returns the page's path. ``home`` is the folder that the runs'
     places are told from, if it is another one."""
-    document = {
+    document: Document = {
         "schema": 1,
         "name": comparison.name,
         "command": comparison.command,
@@ -172,7 +208,7 @@ def _over_time(groups: Sequence[Group]) -> list[Plot]:
     return plots.over_time(groups) if len(cases) == 1 or one_each else []
 
 
-def _group_json(group: Group, folder: Path) -> Mapping[str, Any]:
+def _group_json(group: Group, folder: Path) -> GroupEntry:
     return {
         "name": group.name,
         "facts": facts_of(group),

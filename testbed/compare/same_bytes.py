@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from typing_extensions import TypedDict
 
 from testbed.judge.algebra import Word, verdict_of
 
@@ -21,6 +22,21 @@ OF_THE_MACHINE = ("provenance.json",)
 OF_THE_COMPUTER = {"sim.json": ("cpu_s", "peak_bytes")}
 """What a simulation cost: keys that are left out of a file before it is compared."""
 TELEMETRY = "telemetry.lp"
+
+
+class RepetitionEntry(TypedDict):
+    """A scenario in ``hashes.json``, which is a list of them."""
+
+    name: str
+    holds: bool
+    digest: str
+    """Of all files of the first run."""
+    differing: list[str]
+    span: list[int]
+    runs: list[dict[str, str]]
+    """SHA-256 by file."""
+    other_seed: dict[str, str]
+
 
 Digests = Mapping[str, str]
 """SHA-256 in hexadecimal, by the file's path in the run's folder."""
@@ -96,7 +112,7 @@ class Repetition:
         other = "other telemetry" if self.seed_matters else "the SAME telemetry"
         return [f"{self.name}: {count} runs with one seed; another seed: {other}", *(f"  {line}" for line in told)]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> RepetitionEntry:
         """Its entry in ``hashes.json``."""
         return {
             "name": self.name,

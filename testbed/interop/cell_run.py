@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from testbed.errors import RunFailed
 from testbed.interop.cells import OURS, PEERS, Cell
-from testbed.interop.judge import ENDS, Evidence, Judgement, judge
+from testbed.interop.judge import ENDS, Evidence, Judgement, Status, judge
 from testbed.interop.plans import FOLDER, CellPlans, cell_plans
 from testbed.plan.model import Plan, host_of
 from testbed.runner.agents import AgentPlace, ProcessAgent
@@ -27,6 +29,24 @@ from testbed.study.folder import write_json
 
 READY_S = 20.0
 TRACE_S = 120.0
+
+
+class CellEntry(TypedDict):
+    """A cell in ``interop.json``, and ``cell.json``."""
+
+    sender: str
+    receiver: str
+    connections: int
+    loss: float
+    status: Status
+    reasons: list[str]
+    goodput_bps: float | None
+    transfer_bytes: int
+    folder: str
+    ends: dict[str, dict[str, Any] | None]
+    """What each end reported, without its samples."""
+    packets: Mapping[str, Mapping[str, Any]] | None
+    """What ``ncp-trace`` tells of the capture at each end."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +68,7 @@ class CellResult:
             return None
         return float(facts["payload_bytes"]) * 8000 / float(facts["lasted_ms"])
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> CellEntry:
         """The cell in ``interop.json``."""
         cell = self.cell
         return {

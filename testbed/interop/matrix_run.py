@@ -127,8 +127,13 @@ class Matrix(Study[float, Trust]):
         return outcome
 
     def _write(self, trust: Trust, broken: str) -> Outcome:
-        facts = {"run": self.folder.name, "versions": versions(), "networks": self.noted}
-        facts |= {**provenance.of_machine_and_code(), "seconds": self.progress.seconds}
+        facts: dict[str, Any] = {
+            "run": self.folder.name,
+            "versions": versions(),
+            "networks": self.noted,
+            **provenance.of_machine_and_code(),
+            "seconds": self.progress.seconds,
+        }
         write_json(self.folder / "provenance.json", facts)
         results = [self.results[cell] for cell in self.cells if cell in self.results]
         outcome = Outcome.of(self.folder.name, self.cells, results, trust, broken)

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from typing_extensions import TypedDict
 
 from testbed.checks.result import Trust
-from testbed.interop.cell_run import CellResult
+from testbed.documents import entry_of
+from testbed.interop.cell_run import CellEntry, CellResult
 from testbed.interop.cells import Cell, loss_words
-from testbed.judge.algebra import Part, each_of, verdict_of
+from testbed.judge.algebra import Part, Word, each_of, verdict_of
 
 MARKS = {"pass": "✓", "fail": "✕", "unjudged": "?"}
 NOT_RUN = "–"
+
+
+class Document(TypedDict):
+    """``interop.json``."""
+
+    schema: Literal[1]
+    run: str
+    verdict: Word
+    summary: str
+    trust: Annotated[dict[str, Any], entry_of(Trust)]
+    broken: str | None
+    columns: list[str]
+    rows: list[list[str]]
+    cells: list[CellEntry]
 
 
 @dataclass(frozen=True)
@@ -20,7 +37,7 @@ class Outcome:
     """What came out of a run of the matrix."""
 
     run: str
-    verdict: str
+    verdict: Word
     summary: str
     asked: Sequence[Cell]
     results: Sequence[CellResult]
@@ -47,7 +64,7 @@ class Outcome:
         verdict = verdict_of([*each_of(asked, parts), *trust.parts])
         return cls(run, verdict, summary, asked, results, trust, broken)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         """``interop.json``."""
         columns, rows = self.table()
         return {

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import NotRequired, TypedDict
+
 from testbed import paths
 from testbed.doctor import kernel_facts
 from testbed.history import git
@@ -39,10 +41,79 @@ SYSCTLS = (
 )
 
 
-def of_machine_and_code() -> dict[str, Any]:
+class OfMachineAndCode(TypedDict):
+    """What a folder of many runs keeps, and every run."""
+
+    schema: int
+    code: str
+    commit: str
+    uncommitted_changes: bool | None
+    host: str
+    machine: str
+    python: str
+    packages: dict[str, str]
+    kernel: dict[str, Any]
+    """:func:`testbed.doctor.kernel_facts`."""
+    written: str
+    worker: NotRequired[str]
+
+
+class OfPlan(TypedDict):
+    """Of a run's plan."""
+
+    run: str
+    scenario: str
+    seed: int
+    link_seeds: dict[str, int]
+    engine: str
+    runtime: str
+    middle: str
+    overrides: list[str]
+    scenario_py_sha256: NotRequired[str]
+
+
+class Provenance(OfMachineAndCode, total=False):
+    """``provenance.json``: what a run adds depends on its engine and traffic, and is as the machine told it."""
+
+    run: OfPlan | str
+    """Of the interop matrix only its name."""
+    seconds: dict[str, float]
+    of_commit: bool
+    """Whether its end points were built from ``commit``, which is another one than the checkout's."""
+    clock_step_s: float
+    # the simulator
+    simulation: dict[str, float]
+    # a guest; ``guest`` has what an emulated run adds, of inside
+    engine: dict[str, Any]
+    guest: dict[str, Any]
+    # an emulated run
+    agent_image: str
+    calibration: list[dict[str, Any]]
+    calibration_attempts: int
+    collectors: dict[str, Any]
+    frames_not_captured: dict[str, Any]
+    middle: dict[str, Any]
+    offloads_on: dict[str, list[str]]
+    qdiscs_after: list[dict[str, Any]]
+    qdiscs_before: list[dict[str, Any]]
+    sysctls: dict[str, dict[str, str]]
+    machines: list[dict[str, Any]]
+    # its traffic
+    congestion_control_of_the_socket: list[str]
+    congestion_control_of_the_sockets: dict[str, list[str]] | list[str]
+    hosts: dict[str, Any]
+    mptcp: dict[str, Any]
+    program: dict[str, Any]
+    removed_of_the_programs: dict[str, Any]
+    # the interop matrix
+    networks: dict[str, Any]
+    versions: dict[str, Any]
+
+
+def of_machine_and_code() -> OfMachineAndCode:
     """What is the same for all runs of this checkout on this machine today."""
     changes = _git("status", "--porcelain")
-    return {
+    found: OfMachineAndCode = {
         "schema": SCHEMA,
         "code": code(),
         "commit": _git("rev-parse", "HEAD") or "",
@@ -53,8 +124,10 @@ def of_machine_and_code() -> dict[str, Any]:
         "packages": _packages(),
         "kernel": kernel_facts(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        **({"worker": worker} if worker else {}),
     }
+    if worker:
+        found["worker"] = worker
+    return found
 
 
 @cache
@@ -69,7 +142,7 @@ def code() -> str:
     return digest.hexdigest()[:16]
 
 
-def of_plan(plan: Plan) -> dict[str, Any]:
+def of_plan(plan: Plan) -> OfPlan:
     """Seeds and choices."""
     return {
         "run": plan["run"],

@@ -6,13 +6,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from typing_extensions import TypedDict
 
 from testbed import engines, paths, traffic
 from testbed.checks import asked as plans
 from testbed.checks.result import Verdict
 from testbed.doctor import Need
-from testbed.documents import read_json
+from testbed.documents import entry_of, read_json
 from testbed.engines import Engine, Options, Programs
 from testbed.figures import GOODPUT
 from testbed.plan.engines import DEFAULT
@@ -30,13 +32,36 @@ from testbed.tables import points
 from testbed.tables.execute import TableCells
 from testbed.tables.judging import judge_table
 from testbed.tables.load import Cell, LoadedTable, Selection
-from testbed.tables.model import DifferenceCheck, RatioCheck
+from testbed.tables.model import DifferenceCheck, GainPlot, RatioCheck
 from testbed.tables.outcome import Outcome, missing
 from testbed.tables.report import write_report
-from testbed.tables.summary import summarise, write_csv
+from testbed.tables.summary import RowSummary, summarise, write_csv
 
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
 """Figures that links bound, and the bits per second in one of their unit."""
+
+
+class Document(TypedDict):
+    """``table.json``."""
+
+    schema: Literal[2]
+    name: str
+    run: str
+    title: str
+    source: str
+    description: str
+    figures: list[str]
+    engine: str
+    quick: bool
+    repeat: int
+    overrides: list[str]
+    columns: list[str]
+    rows: list[Annotated[dict[str, Any], entry_of(RowSummary)]]
+    ratios: list[tuple[str, str]]
+    """Pairs of columns that are compared."""
+    plots: list[Annotated[dict[str, Any], entry_of(GainPlot)]]
+    findings: list[str]
+    outcomes: list[Annotated[dict[str, Any], entry_of(Outcome)]]
 
 
 @dataclass(frozen=True)
@@ -172,28 +197,26 @@ def write(
     complete = len(made) == len(selection.cells())
     outcomes = [made.get(cell.place) or missing(*cell.place) for cell in selection.cells()]
     summaries = summarise(table, list(selection.rows), columns, bounds, outcomes)
-    write_json(
-        folder / "table.json",
-        {
-            "schema": 2,
-            "name": table.name,
-            "run": run_id,
-            "title": table.title,
-            "source": table.source,
-            "description": table.description.strip(),
-            "figures": list(table.figures),
-            "engine": asked.engine,
-            "quick": asked.quick,
-            "repeat": selection.repeat,
-            "overrides": list(loaded.overrides),
-            "columns": columns,
-            "rows": [summary.as_json() for summary in summaries],
-            "ratios": _ratios(loaded, columns),
-            "plots": [plot.model_dump() for plot in table.plots],
-            "findings": table.findings,
-            "outcomes": [found.as_json() for found in outcomes],
-        },
-    )
+    document: Document = {
+        "schema": 2,
+        "name": table.name,
+        "run": run_id,
+        "title": table.title,
+        "source": table.source,
+        "description": table.description.strip(),
+        "figures": list(table.figures),
+        "engine": asked.engine,
+        "quick": asked.quick,
+        "repeat": selection.repeat,
+        "overrides": list(loaded.overrides),
+        "columns": columns,
+        "rows": [summary.as_json() for summary in summaries],
+        "ratios": _ratios(loaded, columns),
+        "plots": [plot.model_dump() for plot in table.plots],
+        "findings": table.findings,
+        "outcomes": [found.as_json() for found in outcomes],
+    }
+    write_json(folder / "table.json", document)
     write_csv(summaries, columns, folder / "table.csv")
     partial = asked.quick or not selection.whole
     verdict = judge_table(table, run_id, summaries, columns, outcomes, partial=partial, engine=asked.engine)

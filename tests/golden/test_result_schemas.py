@@ -1,0 +1,151 @@
+"""Documents in results and bundles keep to ``schemas/results/``: those of today and those that earlier code made."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from testbed import paths
+from testbed.bundle.pack import pack
+from testbed.checks.result import Trust
+from testbed.claims import all_run
+from testbed.claims.load import load as load_claims
+from testbed.compare import agreement, comparison
+from testbed.compare.agreement import Agreement
+from testbed.compare.allowance import Deviation
+from testbed.compare.difference import differences
+from testbed.compare.groups import Group, read_run
+from testbed.compare.same_bytes import Repetition, digests
+from testbed.interop.cell_run import CellResult
+from testbed.interop.cells import Cell
+from testbed.interop.judge import Evidence, Judgement
+from testbed.interop.report import write_report
+from testbed.interop.verdict import Outcome
+from testbed.runner.progress import Progress
+from testbed.scenario.load import load
+from testbed.schemas import FOLDER
+from testbed.tables import load as tables
+from testbed.tables import table_run
+from tests.bundle.old_bundles import files, opened
+from tests.ready import simulated as prepare
+
+SCHEMAS = {
+    file.name.removesuffix(".schema.json") + ".json": Draft202012Validator(json.loads(file.read_text(encoding="utf-8")))
+    for file in sorted((FOLDER / "results").glob("*.json"))
+}
+"""By the document's name."""
+OLDEST = "runs/startup/sim-ab42ae18c27a/provenance.json: $: '{}' is a required property"
+BEFORE = {
+    "schema-1": [OLDEST.format("schema"), OLDEST.format("code")],
+    "reference": ["speed-table-2026-11-21/table.json: $: 'plots' is a required property"],
+}
+"""Keys that came later."""
+
+
+def wrong(folder: Path) -> tuple[set[str], list[str]]:
+    """The documents below a folder that a schema is of, and what in them is not by it."""
+    names, told = set(), []
+    for path in sorted(folder.rglob("*.json")):
+        if path.name in SCHEMAS:
+            names.add(path.name)
+            told += [f"{path.relative_to(folder)}: {text}" for text in errors(path)]
+    return names, told
+
+
+def errors(path: Path) -> Iterator[str]:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for error in SCHEMAS[path.name].iter_errors(document):
+        yield f"{error.json_path}: {error.message[:200]}"
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: file.stem)
+def test_old_results_keep_to_them(file: Path) -> None:
+    with opened(file) as place:
+        names, told = wrong(place)
+    assert names >= ({"provenance.json", "interop.json"} if file.stem == "interop" else {"bundle.json", "verdict.json"})
+    assert [text for text in told if text not in BEFORE.get(file.stem, ())] == []
+
+
+def test_reference_results_keep_to_them() -> None:
+    names, told = wrong(paths.CHECKOUT / "reference")
+    assert names >= {"claims.json", "table.json", "verdict.json", "provenance.json"}
+    assert told == BEFORE["reference"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small ones of every kind, by today's code."""
+    place = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NCP_TESTBED_RESULTS", str(place))
+        patch.setenv("NCP_TESTBED_STATE", str(place / "state"))
+        patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+        run = prepare(load("startup", ["ncp.transfer=512KiB"]), Progress(), seed=None, quick=False)
+        run.execute()
+        asked = table_run.Asked(repeat=1, rows="1", columns="nkp24,mptcp", engine="sim")
+        table_run.run(tables.load("speed-table", ["ncp.transfer=512KiB"]), asked)
+        pack([run.folder], place / "bundle.zip")
+        with opened(place / "bundle.zip") as unpacked:
+            (place / "bundle.json").write_bytes((unpacked / "bundle.json").read_bytes())
+    groups = [Group(name, [read_run(run.folder)]) for name in ("base", "new")]
+    found = differences(groups[0], groups[1:], 0.95)
+    comparison.write(place / "compare", comparison.Comparison("compare", groups, found, 0.95, "compare"))
+    deviations = [
+        Deviation("s1", "goodput_bps", 1.0, None, float("inf"), 0.03, "goodput"),
+        Deviation("s1", "share", 1, 1, 0, 0.03, "share"),
+    ]
+    agrees = Agreement("startup", "Startup", {"sim": run.folder}, deviations, (), ("busy",), "broken", {"sim": "pass"})
+    agreement.write(place / "cross-check", [agrees], {"ndn": "no kernel"})
+    repeated = Repetition("startup", [digests(run.folder)] * 2, [1], {"telemetry.lp": "other"})
+    (place / "hashes.json").write_text(json.dumps([repeated.as_json()]))
+    (place / "all").mkdir()
+    all_run.write(load_claims(), all_run.Asked("sim", quick=True), place / "all", "run", {}, complete=True)
+    (place / "interop").mkdir()
+    cell = Cell(1, "ours", "1.1.2", 1, 0.0)
+    made = CellResult(
+        cell, Judgement("unjudged", ["a hole"]), Evidence(1, {"sender": {}, "receiver": None}, None), "run"
+    )
+    trust = Trust(trusted=False, reasons=["busy"])
+    write_report(Outcome.of("run", [cell], [made], trust, ""), place / "interop")
+    return place
+
+
+def test_results_of_today_keep_to_them(results: Path) -> None:
+    names, told = wrong(results)
+    assert names == set(SCHEMAS)
+    assert told == []
+
+
+def objects(document: Any, schema: Any, root: Any) -> Iterator[dict[str, Any]]:
+    """Each object of a document that its schema names all keys of."""
+    while "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    if isinstance(document, dict) and schema.get("additionalProperties") is False:
+        yield document
+    parts = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for key, value in parts:
+        inner = schema.get("properties", {}).get(key) if isinstance(document, dict) else schema.get("items")
+        further = schema.get("additionalProperties")
+        inner = inner or (further if isinstance(further, dict) else None)
+        if inner:
+            yield from objects(value, inner, root)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_key_more_is_seen_wherever_it_is(results: Path, name: str) -> None:
+    path = next(results.rglob(name))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    closed = list(objects(document, SCHEMAS[name].schema, SCHEMAS[name].schema))
+    assert closed
+    for part in closed:
+        assert not list(SCHEMAS[name].iter_errors(document))
+        part["more"] = 1
+        assert [error for error in SCHEMAS[name].iter_errors(document) if "'more' was unexpected" in str(error)]
+        del part["more"]
+    removed = closed[0].pop(next(iter(closed[0])))
+    assert list(SCHEMAS[name].iter_errors(document)), removed
