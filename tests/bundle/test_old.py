@@ -57,6 +57,7 @@ def test_its_schema_and_commit_are_known(name: str) -> None:
     for one in recorded:
         assert origin.schema_of(one) == schemas["result"]
         if name != OLDEST:
+            assert origin.schema_of({**one, "schema": 1}) == 2, "it can't pretend to be older than its commit"
             assert (one["commit"], one["uncommitted_changes"]) == (MADE_BY, False)
     if name != OLDEST:
         assert git("cat-file", "-e", f"{MADE_BY}^{{commit}}").returncode == 0
