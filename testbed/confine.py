@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed import paths
@@ -18,14 +18,15 @@ from testbed.errors import BadInput
 
 LOGS = "logs"
 """Of a run's folder, what nothing reads: a guest that was killed leaves links there."""
-OWN_FILES = (paths.SCENARIOS, paths.CHECKOUT / "published", paths.CHECKOUT / ".build" / "commits")
-"""Of this checkout, and of commits that its history has: scenarios with their traces and topologies, and figures."""
+OWN_FILES = (paths.SCENARIOS, paths.CHECKOUT / "published")
+"""Of this checkout: scenarios with their traces and topologies, and figures."""
 
 
 @dataclass(frozen=True)
 class _Confined:
     folders: tuple[Path, ...]
     trust_code: bool
+    own: tuple[Path, ...] = OWN_FILES
 
 
 _now: ContextVar[_Confined | None] = ContextVar("confined", default=None)
@@ -41,7 +42,8 @@ def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
     before = _now.get()
     known = () if before is None else before.folders
     trust = trust_code if before is None else before.trust_code
-    token = _now.set(_Confined((*known, *map(_real, folders)), trust))
+    own = OWN_FILES if before is None else before.own
+    token = _now.set(_Confined((*known, *map(_real, folders)), trust, own))
     try:
         yield
     finally:
@@ -60,7 +62,8 @@ def to_results(*folders: Path, trust_code: bool = False) -> Iterator[None]:
 
 def file(path: Path, where: str) -> Path:
     """The path of a file that a document names at ``where``; BadInput where a result may not have it read."""
-    if _now.get() is not None and not _is_in(path, _folders()):
+    confined = _now.get()
+    if confined is not None and not _is_in(path, [*confined.folders, *confined.own]):
         raise BadInput(
             "result.outside", "{where}: {path} is outside of the result, and is not read for it", where=where, path=path
         )
@@ -70,7 +73,7 @@ def file(path: Path, where: str) -> Path:
 def code(path: Path, where: str) -> bool:
     """Whether Python in a file has to be executed unprivileged; BadInput where a result may not have it executed."""
     confined = _now.get()
-    if confined is None or _is_in(path, OWN_FILES):
+    if confined is None or _is_in(path, confined.own):
         return False
     if not confined.trust_code:
         raise BadInput(
@@ -82,6 +85,12 @@ def code(path: Path, where: str) -> bool:
         )
     file(path, where)
     return True
+
+
+def add_own(folder: Path) -> None:
+    """Count a folder of this checkout's history to its own until the innermost :func:`to` is left."""
+    if (confined := _now.get()) is not None:
+        _now.set(replace(confined, own=(*confined.own, _real(folder))))
 
 
 def may_execute(path: Path) -> bool:
@@ -128,11 +137,6 @@ def refuse_links(folder: Path) -> None:
                     path=path,
                     target=path.readlink(),
                 )
-
-
-def _folders() -> Sequence[Path]:
-    confined = _now.get()
-    return (*(confined.folders if confined else ()), *OWN_FILES)
 
 
 def _is_in(path: Path, folders: Sequence[Path]) -> bool:

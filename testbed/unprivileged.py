@@ -15,7 +15,7 @@ USER = 65532
 WRITABLE_BY_ANYBODY = ("/", "/home", "/var", "/tmp", "/var/tmp", "/run", "/run/lock", "/dev/mqueue", "/dev/shm")
 """Where a machine may have a file system of its own in which any user can write."""
 MOST_ANSWER_BYTES = 1 << 20
-_LIMITS = (f"--fsize={MOST_ANSWER_BYTES}", "--nproc=32", "--nofile=256", "--core=0")
+_LIMITS = (f"--fsize={MOST_ANSWER_BYTES}", "--nproc=512", "--nofile=256", "--core=0")
 _NEEDED = ("unshare", "setpriv", "prlimit", "mount", "mountpoint")
 _READ_ONLY = (
     f"for at in {' '.join(WRITABLE_BY_ANYBODY)}; do "

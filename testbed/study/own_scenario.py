@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from testbed import confine
 from testbed.errors import TestbedError
 from testbed.history import git
 from testbed.scenario import files
@@ -59,6 +60,7 @@ def _places(name: str, commit: str) -> Iterator[Path]:
         there = sources_of(commit) / "scenarios"
     except (OSError, TestbedError):
         return  # no git, or a checkout that can't be written to
+    confine.add_own(there)
     yield from (path for path in (there / f"{name}.yaml", there / files.LINKS / f"{name}.yaml") if path.is_file())
 
 

@@ -10,6 +10,7 @@ import ast
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ from testbed.bundle.kinds import verify_folder
 from testbed.bundle.verified import Verified
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
+from testbed.history import git
 from testbed.study.folder import begin
+from testbed.study.own_scenario import own_file
+from testbed.study.programs import COMMITS
 from testbed.sweep import load as sweeps
 from testbed.sweep import sweep_run
 from testbed.tables import load as tables
@@ -754,3 +758,24 @@ def test_code_comes_in_by_known_places_alone() -> None:
         "testbed/scenario/call_scenario.py",
         "topologies/custom.py",
     }
+
+
+def test_a_trace_is_looked_for_in_the_commits_that_this_checkout_is_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not in others, which may be anybody's; neither may a result name the folder of any."""
+    name = "links-trace"
+    shutil.copy(paths.SCENARIOS / "links" / f"{name}.yaml", tmp_path / "scenario.yaml")
+    here = own_file(tmp_path / "scenario.yaml", name, "")
+    assert here == paths.SCENARIOS / "links" / f"{name}.yaml"
+    monkeypatch.setattr("testbed.scenario.files.links", list)  # as if it had been removed since
+    commit = git("rev-parse", "HEAD").stdout.decode().strip()
+    with confine.to(tmp_path):
+        there = own_file(tmp_path / "scenario.yaml", name, commit)
+        assert there == COMMITS / commit[:16] / "scenarios" / "links" / f"{name}.yaml"
+        assert not confine.code(there.with_suffix(".py"), "topology")
+    with confine.to(tmp_path), pytest.raises(BadInput):
+        confine.code(there.with_suffix(".py"), "topology")
+    # git says so of a commit that HEAD does not descend from.
+    monkeypatch.setattr("testbed.study.own_scenario.git", lambda *_: subprocess.CompletedProcess([], 1))
+    assert own_file(tmp_path / "scenario.yaml", name, commit) == tmp_path / "scenario.yaml"
