@@ -40,6 +40,7 @@ def test_the_whole_verdict(tmp_path: Path) -> None:
         "duration_s": 4.5,
         "policy": "nkp24, cubic",
         "broken": None,
+        "broken_code": None,
         "unsupported": False,
         "figures": {"goodput_bps": 8.0 * 2**20, "goodput_mib_s": 1.0},
     }
