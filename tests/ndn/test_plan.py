@@ -12,6 +12,7 @@ from testbed.runner.watch import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ndn import Ndn
 from testbed.traffic.ndn.results import as_session_results
+from tests.raises import Containing, Said
 
 
 def plan_of(*assignments: str, quick: bool = False) -> Plan:
@@ -99,20 +100,23 @@ def test_sockets_of_every_face_are_sampled() -> None:
 @pytest.mark.parametrize(
     ("assignments", "says"),
     [
-        (["topology=parallel"], "ndn over parallel; ndn needs topology chain"),
-        (["links=[{name: only, rate: 1mbit}]"], "needs a forwarder between consumer and producer"),
-        (["ndn.object=1kB"], "object (1000 B) is smaller than one segment (4400 B)"),
-        (["ndn.segment=9kB"], "ndn.segment"),
-        (["ndn.prefix=file"], "ndn.prefix"),
-        (["ndn.marking.mode=red"], "ndn.marking.mode"),
-        (["ndn.consumer.beta=1"], "ndn.consumer.beta"),
-        (["checks=[{name: g, judge: goodput, min: 0.5}]"], "goodput is about ncp or program, not ndn"),
+        (["topology=parallel"], Said("topology.not-for-traffic", traffic="ndn", topology="parallel")),
+        (["links=[{name: only, rate: 1mbit}]"], Said("ndn.no-forwarder")),
+        (["ndn.object=1kB"], Said("ndn.object-too-small", object_bytes=1000, segment_bytes=4400)),
+        (["ndn.segment=9kB"], Said("input.wrong-type", place=Containing("ndn.segment"))),
+        (["ndn.prefix=file"], Said("input.wrong-type", place=Containing("ndn.prefix"))),
+        (["ndn.marking.mode=red"], Said("input.wrong-type", place=Containing("ndn.marking.mode"))),
+        (["ndn.consumer.beta=1"], Said("input.wrong-type", place=Containing("ndn.consumer.beta"))),
+        (
+            ["checks=[{name: g, judge: goodput, min: 0.5}]"],
+            Said("check.of-other-traffic", judge="goodput", kinds="ncp or program", traffic="ndn"),
+        ),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(assignments: list[str], says: str) -> None:
+def test_what_does_not_fit_is_refused_by_name(assignments: list[str], says: Said) -> None:
     with pytest.raises(BadInput) as refused:
         plan_of(*assignments)
-    assert says in refused.value.message
+    says.check(refused.value)
 
 
 def test_virtual_time_has_no_sockets() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from testbed.errors import BadInput
 from testbed.plan.place import HERE, in_words, middles, placed, way_between, ways_below
+from tests.raises import Said
 
 
 def link(a: str, b: str, rate_bps: float = 1_000_000, *, name: str = "", delay_ms: float = 50.0) -> Any:
@@ -66,14 +67,14 @@ def test_those_with_most_to_send_go_first() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"h3": "m1"}, "x.yaml: place.h3: there is no host 'h3' that sends or receives; there are h1, h2"),
-        ({"h1": "m9"}, "x.yaml: place.h1: there is no machine 'm9' in the inventory; there are m1, m2"),
+        ({"h3": "m1"}, Said("place.no-such-host", file="x.yaml", host="h3", hosts="h1, h2")),
+        ({"h1": "m9"}, Said("place.no-such-machine", file="x.yaml", host="h1", machine="m9", machines="m1, m2")),
     ],
 )
-def test_a_name_that_there_is_not_is_named(asked: dict[str, str], said: str) -> None:
+def test_a_name_that_there_is_not_is_named(asked: dict[str, str], said: Said) -> None:
     with pytest.raises(BadInput) as caught:
         placed("x.yaml", ["h1", "h2"], [link("h1", "h2")], machines_of(["m1", "m2"]), asked)
-    assert caught.value.message == said
+    said.check(caught.value)
 
 
 def named(name: str, a: str, b: str, *, mbps: float = 1.0, delay_ms: float = 50.0) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from testbed.errors import BadInput
 from testbed.scenario.files import is_sweep, sweeps
 from testbed.sweep.load import load, planned
+from tests.raises import Containing, Said
 
 POLICIES: Any = {name: {"name": name} for name in ("previous", "nkp24")}
 
@@ -64,28 +65,44 @@ def test_runs_are_all_combinations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[1MiB, 2MiB]", "[1MiB, 2parsecs]", "tiny.yaml:7: parameters.ncp.send_window: '2parsecs'"),
-        ("  ncp.send_window: [1MiB", "  ncp.send_windo: [1MiB", "there is no parameter 'ncp.send_window'"),
-        ("x: ncp.send_window, panels: loss", "x: ncp.send_window", "loss is none of x, lines and panels"),
-        ("figure: of_bound", "figure: speed", "there is no figure 'speed'"),
-        ("[1MiB, 2MiB]", "[1MiB, 1MiB]", "ncp.send_window has a value twice"),
-        ("[1MiB, 2MiB]", "[]", "ncp.send_window has no values"),
-        ("seeds: 2", "seeds: 0", "tiny.yaml:12: seeds"),
-        ("seeds: 2", "seed_count: 2", "unknown key 'seed_count'"),
-        ("scenario: startup", "scenario: startupp", "Did you mean 'startup'"),
-        ("links.slow.delay", "links.slw.delay", "there is no 'slw'"),
-        ("[nkp24, previous]", "[nkp24, fastest]", "there is no policy 'fastest'"),
-        ("links.fast.loss: 1%", "links.fastest.loss: 1%", "links.fastest.loss"),
-        ("  seeds: 1", "  sed: 1", "quick.sed"),
+        (
+            "[1MiB, 2MiB]",
+            "[1MiB, 2parsecs]",
+            Said("quantity.unknown-unit", place=Containing("tiny.yaml:7: parameters.ncp.send_window: '2parsecs'")),
+        ),
+        (
+            "  ncp.send_window: [1MiB",
+            "  ncp.send_windo: [1MiB",
+            Said("sweep.no-such-parameter", parameter="ncp.send_window"),
+        ),
+        ("x: ncp.send_window, panels: loss", "x: ncp.send_window", Said("sweep.mixed-values", parameter="loss")),
+        ("figure: of_bound", "figure: speed", Said("sweep.no-such-figure", figure="speed")),
+        ("[1MiB, 2MiB]", "[1MiB, 1MiB]", Said("sweep.value-twice", key="ncp.send_window")),
+        ("[1MiB, 2MiB]", "[]", Said("sweep.no-values", key="ncp.send_window")),
+        (
+            "seeds: 2",
+            "seeds: 0",
+            Said("input.wrong-type", place=Containing("tiny.yaml:12: seeds"), line=12, field="seeds"),
+        ),
+        ("seeds: 2", "seed_count: 2", Said("input.unknown-key", key="seed_count")),
+        (
+            "scenario: startup",
+            "scenario: startupp",
+            Said("scenario.not-found", guess=Containing("Did you mean 'startup'")),
+        ),
+        ("links.slow.delay", "links.slw.delay", Said("set.no-such-entry", part="slw")),
+        ("[nkp24, previous]", "[nkp24, fastest]", Said("scenario.no-such-policy", policy="fastest")),
+        ("links.fast.loss: 1%", "links.fastest.loss: 1%", Said("set.no-such-entry", key="links.fastest.loss")),
+        ("  seeds: 1", "  sed: 1", Said("sweep.bad-quick", key="sed")),
     ],
 )
-def test_a_mistake_is_located(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_mistake_is_located(tmp_path: Path, old: str, new: str, said: Said) -> None:
     assert old in TEXT
     file = written(tmp_path, TEXT.replace(old, new))
     with pytest.raises(BadInput) as caught:
         plan_all(file)
-    assert said in caught.value.message + caught.value.hint
-    assert "startup" in said or "tiny.yaml" in caught.value.message
+    said.check(caught.value)
+    assert "startup" in old or "tiny.yaml" in caught.value.message
 
 
 def test_those_shipped_are_known() -> None:
