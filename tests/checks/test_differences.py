@@ -19,6 +19,7 @@ from testbed.series import Samples
 from tests.checks.generate import make_plan
 from tests.checks.in_memory import InMemory, at, event, evidence_of, of_session, small_plan, small_session, ticks
 from tests.checks.results import pair
+from tests.raises import Containing, raises
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,9 @@ def test_a_folder_is_judged_by_its_own_data(tmp_path: Path) -> None:
     assert verify(tmp_path, reader, Trust(trusted=False, reasons=["late"])).trust.reasons == ["late"]
     del document["checks"][1]["judge"]
     (tmp_path / "verdict.json").write_text(json.dumps(document))
-    with pytest.raises(BadInput, match=r"verdict\.json: checks\.1\.judge: Field required$"):
+    with raises(
+        BadInput, "verify.bad-check", path=Containing("verdict.json"), where="checks.1.judge", error="Field required"
+    ):
         read_verdict(tmp_path)
 
 

@@ -11,6 +11,7 @@ import pytest
 from testbed.checks import Trust, judge
 from testbed.errors import BadInput
 from tests.checks.in_memory import InMemory, event, small_plan, small_session
+from tests.raises import Containing, raises
 
 POINTS = {"name": "points", "judge": "points_stored"}
 PAYLOAD = {"name": "payload", "judge": "payload_intact"}
@@ -102,5 +103,5 @@ def test_counts_that_were_not_given_can_not_be_compared(tmp_path: Path) -> None:
 
 def test_a_broken_agent_s_result_is_named(tmp_path: Path) -> None:
     (tmp_path / "s1.json").write_text("7")
-    with pytest.raises(BadInput, match=r"s1\.json: should be a JSON object, the result of one agent"):
+    with raises(BadInput, "result.agent-not-an-object", path=Containing("s1.json")):
         judged(tmp_path, POINTS)

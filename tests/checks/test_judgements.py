@@ -21,6 +21,7 @@ from testbed.errors import BadInput
 from testbed.series import FromFile
 from tests.checks.generate import make_plan, telemetry, write_result
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session
+from tests.raises import Containing, raises
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 
@@ -216,7 +217,9 @@ def test_a_broken_plan_names_the_check(tmp_path):
     plan = with_checks(make_plan(transfer_mib=2), {"judge": "follows_law", "from_s": 1, "to_s": "soon"})
     path = tmp_path / "telemetry.lp"
     path.write_text("")
-    with pytest.raises(BadInput, match=r"check 'c0': follows_law\.to.*'soon'"):
+    with raises(
+        BadInput, "plan.bad-check", check="c0", where="follows_law.to_s", error=Containing("Value error, 'soon'")
+    ):
         judge(plan, FromFile(path), tmp_path / "agents", Trust(trusted=True))
 
 

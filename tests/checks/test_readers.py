@@ -19,6 +19,7 @@ from testbed.series import CATALOGUE, FromFile, FromInflux, Series, named
 from testbed.series.influxql import select_dashboard, select_run
 from testbed.series.reader import start_of
 from tests.checks.generate import START_NS, make_plan, telemetry
+from tests.raises import Said, raises
 
 _runs = itertools.count()
 
@@ -177,12 +178,13 @@ m,g=a v=10,w=1 5
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [("m v=1 5\nm v= 6\n", ":2: not line protocol"), ("m v=1\n", ":1: the point has no timestamp")]
+    ("text", "says"),
+    [("m v=1 5\nm v= 6\n", Said("telemetry.bad-line", line=2)), ("m v=1\n", Said("telemetry.no-timestamp", line=1))],
 )
 def test_a_broken_file_is_named_with_its_line(tmp_path, text, says):
     path = tmp_path / "telemetry.lp"
     path.write_text(text)
-    with pytest.raises(BadInput, match=says):
+    with raises(BadInput, says):
         FromFile(path)
 
 

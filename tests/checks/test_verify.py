@@ -15,6 +15,7 @@ from testbed.checks.windows_csv import COLUMNS, write_windows_csv
 from testbed.errors import BadInput
 from testbed.series import FromFile, named
 from tests.checks.generate import make_plan, telemetry, write_result
+from tests.raises import Containing, raises
 
 
 @pytest.fixture
@@ -70,7 +71,13 @@ def test_a_missing_file_is_named(folder, name):
 def test_a_broken_verdict_names_the_field(folder):
     path = folder / "verdict.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "verdict": "maybe"}))
-    with pytest.raises(BadInput, match=r"verdict\.json: verdict: .*'pass', 'fail' or 'untrusted'"):
+    with raises(
+        BadInput,
+        "verify.bad-check",
+        path=Containing("verdict.json"),
+        where="verdict",
+        error="Input should be 'pass', 'fail' or 'untrusted'",
+    ):
         verify(folder)
 
 

@@ -16,6 +16,7 @@ from testbed.checks.registry import FACTS, parameters_in_plan
 from testbed.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.errors import BadInput
 from tests.checks.in_memory import small_plan, small_session
+from tests.raises import raises
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 RATIO = {"judge": "ratio", "min": 7, "max": 9.5}
@@ -150,13 +151,13 @@ def test_a_plan_has_seconds_as_numbers_and_a_scenario_with_their_unit() -> None:
     assert check.model_dump()["at_s"] == 5.0
     assert isinstance(check.model_dump()["at_s"], float)
     for value in (True, "5"):
-        with pytest.raises(BadInput, match=r"^plan.json: check 'c': level.at: "):
+        with raises(BadInput, "plan.bad-check", check="c", where="level.at"):
             parameters_in_plan([{"name": "c", **LEVEL, "at": value}])
     with pytest.raises(ValidationError, match="5 has no unit; write for example 1s, 500ms or 2min"):
         ADAPTER.validate_python({"name": "c", **LEVEL, "at": 5})
     with pytest.raises(ValidationError, match="has no unit"):
         ADAPTER.validate_python({"name": "c", **LEVEL, "at": 5}, context={"resolved": False})
-    with pytest.raises(BadInput, match=r"^plan.json: check None: fair_share.name: Field required$"):
+    with raises(BadInput, "plan.bad-check", check=None, where="fair_share.name", error="Field required"):
         parameters_in_plan([FAIR])
 
 

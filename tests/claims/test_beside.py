@@ -12,6 +12,7 @@ from testbed.claims import beside
 from testbed.claims.judged import Judged
 from testbed.claims.report import write_report
 from testbed.errors import BadInput
+from tests.raises import raises
 
 
 def claim(name: str, **changed: Any) -> Judged:
@@ -105,7 +106,7 @@ def test_a_difference_is_told_in_percent_of_theirs(ours: dict[str, float], their
 
 def test_two_results_of_one_engine_are_refused(tmp_path: Path) -> None:
     folders = [result(tmp_path / name, "sim", claim("ratio")) for name in ("a", "b")]
-    with pytest.raises(BadInput, match="two of these results are of --engine sim"):
+    with raises(BadInput, "claims.engine-twice", engine="sim"):
         beside.put(folders[0], [beside.Result.read(folders[1])])
-    with pytest.raises(BadInput, match=r"has no claims\.json"):
+    with raises(BadInput, "claims.no-result"):
         beside.Result.read(tmp_path)

@@ -24,6 +24,7 @@ from testbed.claims.report import write_report
 from testbed.errors import BadInput
 from testbed.runner.progress import Progress
 from testbed.tables.outcome import Outcome, Spread, missing
+from tests.raises import Containing, Said, raises
 
 SMALL = """\
 sources:
@@ -73,46 +74,76 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("run: startup,", "run: startupp,", "claims.ratio: run start: there is no scenario 'startupp'"),
-        ("final window ratio", "final ratio", "check 'final ratio': startup has no such check; it has windows"),
-        ("law τ = W/Σrate, nkp24", "law, nkp24", "check 'law, nkp24': converge-rate has no such check"),
-        ('max: 1, rows: ["1"]', 'max: 1, rows: ["9"]', "there is no row '9' in speed-table"),
-        ("judge: bound", "judge: bond", "claims"),
-        ("source: them, kind: claim", "source: us, kind: claim", "there is no source 'us': them"),
-        ("run: line, check", "run: lines, check", "there is no run 'lines'"),
-        ("setup: equal, text: Eight", "setup: other, text: Eight", "there is no setup 'other': equal"),
-        ("kind: claim, setup", "kind: changed, setup", "beside names the claim that is decided in the source's set-up"),
-        ("kind: claim, setup", "kind: changed, beside: ratio, setup", "differs: say what is changed"),
+        (
+            "run: startup,",
+            "run: startupp,",
+            Said("claims.bad-claim", claim="ratio", wrong=Containing("run start: there is no scenario 'startupp'")),
+        ),
+        (
+            "final window ratio",
+            "final ratio",
+            Said(
+                "claims.bad-claim", wrong=Containing("check 'final ratio': startup has no such check; it has windows")
+            ),
+        ),
+        (
+            "law τ = W/Σrate, nkp24",
+            "law, nkp24",
+            Said("claims.bad-claim", wrong=Containing("check 'law, nkp24': converge-rate has no such check")),
+        ),
+        (
+            'max: 1, rows: ["1"]',
+            'max: 1, rows: ["9"]',
+            Said("claims.bad-claim", wrong="there is no row '9' in speed-table"),
+        ),
+        ("judge: bound", "judge: bond", Said("input.wrong-shape", place=Containing("claims"))),
+        (
+            "source: them, kind: claim",
+            "source: us, kind: claim",
+            Said("claims.no-such-part", what="source", name="us", known="them"),
+        ),
+        ("run: line, check", "run: lines, check", Said("claims.no-such-part", what="run", name="lines")),
+        (
+            "setup: equal, text: Eight",
+            "setup: other, text: Eight",
+            Said("claims.no-such-part", what="setup", name="other", known="equal"),
+        ),
+        ("kind: claim, setup", "kind: changed, setup", Said("claims.beside-without-changed")),
+        ("kind: claim, setup", "kind: changed, beside: ratio, setup", Said("claims.no-differs")),
         (
             "kind: claim, setup",
             "kind: changed, beside: slope, differs: [{ours: a, theirs: b}], setup",
-            "claims.ratio.beside: 'slope' is no claim of kind claim",
+            Said("claims.beside-no-claim", claim="ratio", beside="slope"),
         ),
         (
             "kind: claim, setup",
             "kind: claim, differs: [{ours: a, theirs: b, keys: [tcp.window]}], setup",
-            "claims.ratio.differs: set-up equal does not mention 'tcp.window'",
+            Said("claims.differs-elsewhere", claim="ratio", setup="equal", key="tcp.window"),
         ),
-        ("{source: them, text: Two", "{source: us, text: Two", "setups.equal.source: there is no source 'us'"),
-        ("kind: claim, setup", "kind: clam, setup", "claims.ratio.kind: 'clam' is not right"),
-        ("check: final window ratio,", "", "give either check"),
-        ("expected: 90%", "expected: 90%\n    reproduces: false", "cause says why a claim does not reproduce"),
-        ("expected: 90%", "expected: 90%\n    by_chance: true", "give it with reproduces: false and kind: beyond"),
-        ("min: 0.9", "minimum: 0.9", "minimum"),
-        ("{run: startup,", "{run: startup, set: [polcy=x],", "claims.ratio: run start: .*polcy"),
+        ("{source: them, text: Two", "{source: us, text: Two", Said("claims.no-source", setup="equal", source="us")),
+        ("kind: claim, setup", "kind: clam, setup", Said("input.wrong-type", field="claims.ratio.kind", value="clam")),
+        ("check: final window ratio,", "", Said("claims.check-or-judge")),
+        ("expected: 90%", "expected: 90%\n    reproduces: false", Said("claims.cause-without-failure")),
+        ("expected: 90%", "expected: 90%\n    by_chance: true", Said("claims.by-chance-alone")),
+        ("min: 0.9", "minimum: 0.9", Said("input.unknown-key", field=Containing("minimum"))),
+        (
+            "{run: startup,",
+            "{run: startup, set: [polcy=x],",
+            Said("claims.bad-claim", claim="ratio", wrong=Containing("run start: --set polcy")),
+        ),
     ],
 )
-def test_what_points_at_nothing_is_named(file: Path, old: str, new: str, says: str) -> None:
+def test_what_points_at_nothing_is_named(file: Path, old: str, new: str, says: Said) -> None:
     assert old in SMALL
     file.write_text(SMALL.replace(old, new, 1))
-    with pytest.raises(BadInput, match=says):
+    with raises(BadInput, says):
         load(file)
 
 
 def test_only_some_claims_need_only_their_runs(file: Path) -> None:
     some = load(file, only=["slope"])
     assert (list(some.claims), list(some.runs)) == (["slope"], ["line"])
-    with pytest.raises(BadInput, match="--only: there is no claim 'slop'; did you mean 'slope'"):
+    with raises(BadInput, "claims.no-such-claim", claim="slop", guess=Containing("; did you mean 'slope'")):
         load(file, only=["slop"])
 
 
@@ -319,7 +350,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     assert all_run.run(load(only=asked.only), asked, Progress())[0] == "pass"
     assert {path: path.stat().st_mtime_ns for path in result.rglob("telemetry.lp")} == before
     other = all_run.Asked("sim", quick=False, only=asked.only, resume="latest")
-    with pytest.raises(BadInput, match="begun with another value of quick"):
+    with raises(BadInput, "resume.other-options", key="quick"):
         all_run.run(load(only=asked.only), other, Progress())
 
     with (result / "claims.csv").open() as table:
@@ -341,7 +372,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     assert (small / "plots/startup-shares.svg").read_bytes() == (result / "plots/startup-shares.svg").read_bytes()
     document = json.loads((result / "claims.json").read_text())
     (result / "claims.json").write_text(json.dumps({**document, "complete": False}))
-    with pytest.raises(BadInput, match="stopped before it finished"):
+    with raises(BadInput, "claims.result-stopped"):
         reference.keep(result, tmp_path / "other")
 
 

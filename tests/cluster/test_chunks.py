@@ -1,9 +1,8 @@
 """Which cells a worker gets."""
 
-import pytest
-
 from testbed.cluster.waiting import AHEAD, Waiting
 from testbed.errors import RunFailed
+from tests.raises import raises
 
 ONE, BOTH = {"one": 1}, {"one": 1, "two": 1}
 
@@ -43,7 +42,7 @@ def test_what_has_come_to_nothing_three_times_ends_the_study() -> None:
     cells = waiting(2)
     cells.came_to_nothing(1, "one", "")
     cells.came_to_nothing(1, "two", "")
-    with pytest.raises(RunFailed, match="1: tried 3 times, on one, two, one; its worker was lost"):
+    with raises(RunFailed, "cluster.gave-up", name="1", times=3, hosts="one, two, one", why="its worker was lost"):
         cells.came_to_nothing(1, "one", "its worker was lost")
 
 

@@ -21,6 +21,7 @@ from testbed.study.part import part_of
 from testbed.sweep import sweep_run
 from testbed.sweep.load import load
 from tests.cluster.conftest import Place
+from tests.raises import raises
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "job-batch-v1.json").read_text())
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -149,5 +150,5 @@ def test_a_part_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch, va
 
 def test_only_a_sweep_is_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(where.INDEX, "0")
-    with pytest.raises(BadInput, match="should stand alone"), where.runs_made("part:of=3,cores=1"):
+    with raises(BadInput, "cluster.bad-target"), where.runs_made("part:of=3,cores=1"):
         pass

@@ -7,6 +7,7 @@ import pytest
 
 from testbed.cluster import model
 from testbed.errors import BadInput, CannotRun
+from tests.raises import raises
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ def test_a_cluster_is_read_as_it_was_written() -> None:
 
 
 def test_where_there_is_none_it_says_how_to_make_one() -> None:
-    with pytest.raises(CannotRun, match="there is no cluster") as raised:
+    with raises(CannotRun, "cluster.none") as raised:
         model.read()
     assert "cluster up" in raised.value.hint
 

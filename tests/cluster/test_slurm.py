@@ -20,6 +20,7 @@ from testbed.errors import BadInput, CannotRun
 from tests.cluster import slurm_site
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import until
+from tests.raises import raises
 
 nightly = [
     pytest.mark.nightly,
@@ -132,10 +133,10 @@ def test_where_there_is_no_slurm_it_says_where_to_go(
     slurm: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CannotRun, match="sbatch, squeue, scancel: not here"), slurm.on_slurm(slurm.Asked()):
+    with raises(CannotRun, "slurm.not-here", missing="sbatch, squeue, scancel"), slurm.on_slurm(slurm.Asked()):
         pass
 
 
 def test_another_value_is_refused() -> None:
-    with pytest.raises(BadInput, match="'pbs': should stand alone, or be followed by slurm"), where.runs_made("pbs"):
+    with raises(BadInput, "cluster.bad-target", cluster="pbs"), where.runs_made("pbs"):
         pass

@@ -18,6 +18,7 @@ from testbed.planning.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.programs import of_sources, programs
+from tests.raises import raises
 from tests.tables.small_table import PROGRAMS, write_run
 
 NOISY = ("links.fast.jitter=5ms", "links.slow.jitter=5ms", "ncp.transfer=1.5MiB", "ncp.send_window=1MiB")
@@ -133,9 +134,9 @@ def test_what_the_arguments_mean() -> None:
     assert (found.name, found.scenario, found.commit) == ("new", "startup", "main")
     assert found.assignments == ("policy=nkp24", "ncp.initial_windows=[1,2048]")
     assert named_places("old=results/a,results/b") == ("old", ["results/a", "results/b"])
-    with pytest.raises(BadInput, match="NAME=FOLDER"):
+    with raises(BadInput, "compare.bad-group"):
         named_places("results/a")
-    with pytest.raises(BadInput, match="no result folder"):
+    with raises(BadInput, "compare.no-result"):
         recorded("x", ["no/*/where"])
 
 

@@ -16,6 +16,7 @@ from testbed.engines import virtual_database
 from testbed.errors import CannotRun
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from tests.raises import raises
 from tests.ready import simulated as prepare
 
 
@@ -39,7 +40,7 @@ def test_the_same_run_twice_at_once_in_one_folder(tmp_path: Path, monkeypatch: p
     (run.folder / "telemetry.lp").write_text("the other's")
     held = os.open(run.folder, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    with pytest.raises(CannotRun, match="another process is making this very run"):
+    with raises(CannotRun, "run.made-elsewhere"):
         run.execute()
     assert (run.folder / "telemetry.lp").read_text() == "the other's"
     os.close(held)

@@ -11,6 +11,7 @@ from testbed.engines import Engine, Options, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.plan import engines as facts
 from testbed.scenario.load import load
+from tests.raises import Containing, raises
 
 
 def test_each_has_a_file_of_its_name_and_facts() -> None:
@@ -23,9 +24,9 @@ def test_each_has_a_file_of_its_name_and_facts() -> None:
 
 
 def test_one_that_there_is_not_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(BadInput, match="engine 'ns3': should be mininet, vkernel, sim"):
+    with raises(BadInput, "engine.unknown", engine="ns3", engines="mininet, vkernel, sim"):
         engines.named("ns3")
-    with pytest.raises(BadInput, match="engine 'ns3'"):
+    with raises(BadInput, "engine.unknown", engine="ns3"):
         engines.of({"engine": "ns3"})
 
 
@@ -74,21 +75,21 @@ def test_on_real_packets_no_two_runs_have_one_name() -> None:
 
 def test_what_the_simulator_has_not_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engines.named("sim")
-    with pytest.raises(CannotRun, match="--runtime docker"):
+    with raises(CannotRun, "sim.runtime-given", runtime="docker"):
         engine.refuse_options(Options(runtime="docker"))
-    with pytest.raises(CannotRun, match="--link relay"):
+    with raises(CannotRun, "sim.link-given", link="relay"):
         engine.refuse_options(Options(link="relay"))
     loaded = load("dumbbell", [])
     assert not engine.carries(loaded)
     plan = engine.plan(loaded, programs_of(engine), engine.choices(Options()))
     assert engine.refuses(plan)
-    with pytest.raises(CannotRun, match="needs a kernel's TCP"):
+    with raises(CannotRun, "engine.refuses", reasons=Containing("needs a kernel's TCP")):
         engine.refuse(plan)
 
 
 def test_real_packets_are_roots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(CannotRun, match="needs root"):
+    with raises(CannotRun, "run.needs-root"):
         engines.named("mininet").refuse_user("startup")
     for name in ("sim", "vkernel"):
         engines.named(name).refuse_user("startup")

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from testbed.errors import BadInput
 from testbed.report.machines import machine_rows
+from tests.raises import Containing, raises
 
 FACTS = {
     "machine": "m1",
@@ -37,5 +36,5 @@ def test_a_row_a_machine() -> None:
 
 
 def test_a_figure_that_is_missing_is_named() -> None:
-    with pytest.raises(BadInput, match=r"provenance\.json: machines: 'one_way_ms'"):
+    with raises(BadInput, "report.bad-machines", path=Containing("provenance.json"), error="'one_way_ms'"):
         machine_rows(Folder({"machine": "m1", "hosts": []}))  # type: ignore[arg-type]

@@ -6,22 +6,26 @@ import pytest
 
 from testbed.errors import RunFailed
 from testbed.runner.iperf3 import read_result
+from tests.raises import Said, raises
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (None, "iperf3 left no result"),
-        ("", "iperf3 left no result"),
-        ('{"start": {}', "iperf3 left no result"),
-        ('{"error": "unable to connect to server"}', "iperf3: unable to connect to server"),
+        (None, Said("iperf3.no-result", name="iperf3")),
+        ("", Said("iperf3.no-result", name="iperf3")),
+        ('{"start": {}', Said("iperf3.no-result", name="iperf3")),
+        (
+            '{"error": "unable to connect to server"}',
+            Said("iperf3.failed-in-run", name="iperf3", error="unable to connect to server"),
+        ),
     ],
 )
-def test_what_went_wrong_is_told_with_the_file(tmp_path: Path, text: str | None, why: str) -> None:
+def test_what_went_wrong_is_told_with_the_file(tmp_path: Path, text: str | None, why: Said) -> None:
     path = tmp_path / "iperf3.json"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(RunFailed, match=why) as failed:
+    with raises(RunFailed, why) as failed:
         read_result(path)
     assert failed.value.message.endswith(f"see {path}")
 

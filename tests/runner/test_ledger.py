@@ -19,6 +19,7 @@ from testbed.cli import clean
 from testbed.errors import CannotRun, RunFailed
 from testbed.runner import live
 from testbed.runner.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
+from tests.raises import raises
 
 RUN = "20261122-000000-abcd"
 
@@ -165,7 +166,7 @@ def test_after_a_power_cut_containers_are_known_by_their_label(own_machine_state
 def test_a_folder_that_somebody_has_made_is_not_taken(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / RUN, RUN, "startup")
     (tmp_path / "theirs").mkdir()
-    with pytest.raises(RunFailed, match="is not this run's"):
+    with raises(RunFailed, "run.object-exists"):
         ledger.will_make("folder", str(tmp_path / "theirs"))
     ledger.tear_down(no_docker)
     assert (tmp_path / "theirs").is_dir()
@@ -177,7 +178,7 @@ def test_only_run_leaves_nothing_and_restores_what_it_changed(own_machine_state:
         assert (own / NAME).exists()
         assert Path(tempfile.mkdtemp()).parent.name == f"ncp-testbed-{RUN}"
         assert live.holder() == f"startup {RUN} (pid {os.getpid()})"
-        with pytest.raises(CannotRun, match="is running"), live.only_run("other", "startup", "ncp-ffff"):
+        with raises(CannotRun, "run.machine-busy"), live.only_run("other", "startup", "ncp-ffff"):
             pass
         raise ZeroDivisionError
     assert tempfile.gettempdir() == before

@@ -11,6 +11,7 @@ from testbed.errors import CannotRun
 from testbed.runner import provenance
 from testbed.runner.progress import Progress
 from testbed.study.programs import programs
+from tests.raises import raises
 
 
 def test_a_checkout_has_its_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -36,5 +37,5 @@ def test_without_git_a_run_goes_on_and_a_commit_is_refused(monkeypatch: pytest.M
     monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
     facts = provenance.of_machine_and_code()
     assert (facts["commit"], facts["uncommitted_changes"]) == ("", None)
-    with pytest.raises(CannotRun, match="git, which is not installed"):
+    with raises(CannotRun, "commit.no-git"):
         programs("HEAD", engines.named("sim"), Progress())

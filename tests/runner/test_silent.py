@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from testbed.errors import RunFailed
 from testbed.runner.transfer import SILENT_S, STALLED_S, Heard
+from tests.raises import raises
 
 
 @dataclass
@@ -28,7 +27,7 @@ def heard(agent: Any, *answers: tuple[float, bool]) -> None:
 
 
 def test_one_that_hangs_is_told_of() -> None:
-    with pytest.raises(RunFailed, match=r"s1-sender on h1 has not answered for 10 s: it hangs, .*see agent\.log"):
+    with raises(RunFailed, "agent.silent", agent="s1-sender", host="h1", seconds=10.0, log="agent.log"):
         heard(One(), (1.0, True), (2.0, False), (1.0 + SILENT_S, False))
 
 

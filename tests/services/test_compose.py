@@ -10,6 +10,7 @@ from testbed import paths
 from testbed.errors import BadInput
 from testbed.influx.endpoint import ROLES, Login, Role
 from testbed.services import compose, environment, grafana
+from tests.raises import Said, raises
 
 FILE = YAML(typ="safe").load(paths.CHECKOUT / "docker-compose.yml")
 LOGINS: dict[Role, Login] = {role: Login(role, f"secret-of-{role}") for role in ROLES}
@@ -88,7 +89,7 @@ def test_without_compose_one_line_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(compose.NoService) as raised:
         compose.command()
-    assert "docker-compose" in raised.value.message
+    Said("compose.not-installed").check(raised.value)
     assert "\n" not in raised.value.message
     assert compose.containers() == []
 
@@ -105,5 +106,5 @@ def test_an_image_that_can_not_be_had_is_one_line(monkeypatch):
 @pytest.mark.parametrize("port", ["", "0", "70000", "x"])
 def test_a_bad_port_is_bad_input(monkeypatch, port):
     monkeypatch.setenv("NCP_TESTBED_GRAFANA_PORT", port)
-    with pytest.raises(BadInput, match="from 1 to 65535"):
+    with raises(BadInput, "grafana.bad-port"):
         grafana.port()

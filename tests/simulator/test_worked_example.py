@@ -15,6 +15,7 @@ from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.series.catalogue import CATALOGUE
 from tests import worked_example
+from tests.raises import raises
 
 SCENARIO = """
 name: mine
@@ -47,7 +48,7 @@ def test_a_scenario_asks_for_it_and_gets_it(simulator: Path, tmp_path: Path, mon
     def programs(*_: Any, **__: Any) -> dict[str, Path]:
         return {"ncp-sim": simulator}
 
-    with pytest.raises(BadInput, match="there is no policy 'fixed'; policies: "):
+    with raises(BadInput, "scenario.no-such-policy", policy="fixed"):
         engines.named("sim").ready_run(loaded, Options(), QuietProgress())
     monkeypatch.setattr(build, "build_programs", programs)
     run = engines.named("sim").ready_run(loaded, Options(), QuietProgress())
