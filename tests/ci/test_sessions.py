@@ -368,3 +368,23 @@ def test_gofmt_sees_every_folder() -> None:
         pytest.skip("this checkout has no history")
     listed = git("ls-files", "*.go").stdout.decode().split()
     assert set(noxfile.go_folders()) >= {name.partition("/")[0] for name in listed} >= {"far", "peers"}
+
+
+def test_a_push_draws_the_same_examples_and_a_night_others_that_it_keeps() -> None:
+    """Also where CI is set, for which Hypothesis has a profile of its own."""
+    asked = (
+        "from hypothesis import settings; import tests.conftest; p, n = map(settings.get_profile, ('push', 'night'))"
+    )
+    told = "print(p.derandomize, p.deadline, n.derandomize, n.deadline, n.database is not None)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{asked}; {told}"],
+        cwd=paths.CHECKOUT,
+        env={**os.environ, "CI": "true", "PYTHONPATH": str(paths.CHECKOUT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True", "None", "False", "None", "True"]
+    environments = ast.unparse(ast.parse((paths.CHECKOUT / "noxfile.py").read_text()))
+    assert "test_go(session, '-race', **SAME_EACH_TIME)" in environments
+    assert "test_go(session, '-race', '-count=1')" in environments
