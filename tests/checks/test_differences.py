@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from testbed.series import Samples
 from tests.checks.generate import make_plan
 from tests.checks.in_memory import InMemory, at, event, evidence_of, of_session, small_plan, small_session, ticks
 from tests.checks.results import pair
-from tests.raises import Containing, raises
+from tests.raises import Containing, Said, raises
 
 
 @pytest.mark.parametrize(
@@ -118,17 +117,18 @@ def test_texts(recorded: str, again: str, says: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, "there is no such file; a result folder has one"),
-        ("{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("[]", "should be a JSON object"),
+        (None, Said("file.not-in-result")),
+        ("{", Said("result.not-json", error=Containing("line 1 column 2"))),
+        ("[]", Said("file.not-an-object")),
     ],
 )
-def test_a_file_that_is_no_document_is_named(tmp_path: Path, text: str | None, says: str) -> None:
+def test_a_file_that_is_no_document_is_named(tmp_path: Path, text: str | None, says: Said) -> None:
     path = tmp_path / "plan.json"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(BadInput, match=f"^{re.escape(str(path))}: {re.escape(says)}$"):
+    with raises(BadInput, says) as raised:
         read_json(path)
+    assert raised.value.parameters["path"] == path
 
 
 def recorded(*checks: CheckResult, **of: Any) -> Verdict:
@@ -178,9 +178,9 @@ def test_agents_results_are_read_in_the_order_of_their_names(tmp_path: Path) -> 
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert agent_results(tmp_path) == [{}, {"role": "ü"}]
     assert agent_results(tmp_path / "none") == []
-    for text, says in (("{", "not JSON: "), ("[]", "should be a JSON object, the result of one agent$")):
+    for text, code in (("{", "result.not-json"), ("[]", "result.agent-not-an-object")):
         (tmp_path / "d.json").write_text(text)
-        with pytest.raises(BadInput, match=f"^{re.escape(str(tmp_path / 'd.json'))}: {says}"):
+        with raises(BadInput, code, path=tmp_path / "d.json"):
             agent_results(tmp_path)
 
 

@@ -64,7 +64,7 @@ def test_changed_data_are_found_out(folder):
 @pytest.mark.parametrize("name", ["plan.json", "telemetry.lp", "verdict.json"])
 def test_a_missing_file_is_named(folder, name):
     (folder / name).unlink()
-    with pytest.raises(BadInput, match=f"{name}: there is no such file"):
+    with raises(BadInput, "file.not-in-result", path=folder / name):
         verify(folder)
 
 

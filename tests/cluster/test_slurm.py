@@ -20,7 +20,7 @@ from testbed.errors import BadInput, CannotRun
 from tests.cluster import slurm_site
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import until
-from tests.raises import raises
+from tests.raises import Said, raises
 
 nightly = [
     pytest.mark.nightly,
@@ -123,9 +123,19 @@ def test_what_is_asked_of_slurm(slurm: Any) -> None:
     assert asked == slurm.Asked(4, 8, "short", "2:00:00", "me")
 
 
-@pytest.mark.parametrize("text", ["jobs", "jobs=", "jobs=0", "cores=two", "queue=short", "jobs=1,,"])
-def test_what_is_wrong_is_named(slurm: Any, text: str) -> None:
-    with pytest.raises(BadInput, match="--cluster slurm: "):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("jobs", Said("slurm.bad-option", part="jobs")),
+        ("jobs=", Said("slurm.bad-option", part="jobs=")),
+        ("jobs=0", Said("slurm.bad-number", name="jobs", value="0")),
+        ("cores=two", Said("slurm.bad-number", name="cores", value="two")),
+        ("queue=short", Said("slurm.bad-option", part="queue=short")),
+        ("jobs=1,,", Said("slurm.bad-option", part="")),
+    ],
+)
+def test_what_is_wrong_is_named(slurm: Any, text: str, said: Said) -> None:
+    with raises(BadInput, said):
         slurm.asked_for(text)
 
 

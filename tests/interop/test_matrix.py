@@ -21,6 +21,7 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.runner.interrupts import Interrupted
 from testbed.runner.packets import dropped
 from testbed.runner.progress import QuietProgress
+from tests.raises import raises
 
 POLICIES: Any = {"nkp24": {"name": "nkp24"}}
 
@@ -44,15 +45,28 @@ def test_connections(text: str, numbers: list[int]) -> None:
     assert chosen_connections(text) == numbers
 
 
-@pytest.mark.parametrize("text", ["0", "5", "1-5", "x", "", "1,,2", "4-1"])
-def test_connections_that_there_are_not(text: str) -> None:
-    with pytest.raises(BadInput, match="--connections"):
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("0", "outside"),
+        ("5", "outside"),
+        ("1-5", "outside"),
+        ("x", "bad"),
+        ("", "bad"),
+        ("1,,2", "bad"),
+        ("4-1", "outside"),
+    ],
+)
+def test_connections_that_there_are_not(text: str, code: str) -> None:
+    with raises(
+        BadInput, {"bad": "interop.bad-connections", "outside": "interop.connections-outside"}[code], text=text
+    ):
         chosen_connections(text)
 
 
 def test_peers_that_there_are_not() -> None:
     assert chosen_peers([]) == ["1.0.9", "1.1.2"]
-    with pytest.raises(BadInput, match=r"--peer 1\.1: .* peers: 1\.0\.9, 1\.1\.2"):
+    with raises(BadInput, "interop.no-such-peer", peer="1.1", peers="1.0.9, 1.1.2"):
         chosen_peers(["1.1"])
 
 

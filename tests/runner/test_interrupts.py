@@ -9,6 +9,7 @@ import pytest
 
 from testbed.cli.outcome import ended_early
 from testbed.runner.interrupts import SIGNALS, Interrupted, interruptible, uninterruptible
+from tests.raises import raises
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,7 @@ def handlers_as_before() -> Iterator[None]:
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_each_signal_ends_the_work(number: signal.Signals) -> None:
-    with pytest.raises(Interrupted, match=f"stopped by {number.name}"), interruptible():
+    with raises(Interrupted, "run.stopped", signal=number.name), interruptible():
         os.kill(os.getpid(), number)
 
 

@@ -8,6 +8,7 @@ from testbed.errors import BadInput
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
 from tests.plan.test_topologies import plan_of
+from tests.raises import Containing, Said
 
 BASE = """name: base
 title: A base
@@ -88,22 +89,58 @@ def test_files_are_those_beside_the_file_that_names_them(tmp_path: Path) -> None
         (
             BASE.replace("128pps", "128"),
             CHILD.replace("rate: 256pps", "delay: 1ms"),
-            "base.yaml:5: links.slow.rate: 128",
+            Said("quantity.number-without-unit", place=Containing("base.yaml:5: links.slow.rate"), number=128),
         ),
-        (BASE, CHILD.replace("256pps", "256"), "child.yaml:4: links.slow.rate: 256 has no unit"),
-        (BASE, CHILD.replace("64pps", "64"), "child.yaml:5: links.third.rate: 64 has no unit"),
-        (BASE, CHILD.replace("send_window", "sendwindow"), "child.yaml:6: ncp.sendwindow: unknown key"),
-        (BASE.replace("payload_intact", "payload"), CHILD, "base.yaml:8: checks.payload"),
-        (BASE, CHILD.replace("name: child\n", ""), "child.yaml: name: is missing"),
-        (BASE, CHILD.replace("base.yaml", "bse.yaml"), "child.yaml:2: extends: "),
-        (BASE, CHILD.replace("base.yaml", "[base.yaml]"), "child.yaml:2: extends: ['base.yaml'] is not right"),
-        (BASE, CHILD.replace("base.yaml", "startap"), "child.yaml:2: extends: there is no scenario 'startap'"),
-        (BASE + "extends: child.yaml\n", CHILD, "base.yaml:10: extends: child.yaml extends this one in turn"),
-        (BASE, CHILD.replace("base.yaml", "child.yaml"), "child.yaml:2: extends: child.yaml extends this one in turn"),
+        (
+            BASE,
+            CHILD.replace("256pps", "256"),
+            Said("quantity.number-without-unit", place=Containing("child.yaml:4: links.slow.rate"), number=256),
+        ),
+        (
+            BASE,
+            CHILD.replace("64pps", "64"),
+            Said("quantity.number-without-unit", place=Containing("child.yaml:5: links.third.rate"), number=64),
+        ),
+        (
+            BASE,
+            CHILD.replace("send_window", "sendwindow"),
+            Said("input.unknown-key", place=Containing("child.yaml:6: ncp.sendwindow")),
+        ),
+        (
+            BASE.replace("payload_intact", "payload"),
+            CHILD,
+            Said("input.wrong-shape", place=Containing("base.yaml:8: checks.payload")),
+        ),
+        (BASE, CHILD.replace("name: child\n", ""), Said("scenario.no-name", path=Containing("child.yaml"))),
+        (
+            BASE,
+            CHILD.replace("base.yaml", "bse.yaml"),
+            Said("scenario.no-file", place=Containing("child.yaml:2: extends"), name=Containing("bse.yaml")),
+        ),
+        (
+            BASE,
+            CHILD.replace("base.yaml", "[base.yaml]"),
+            Said("scenario.bad-extends", where=Containing("child.yaml:2: extends"), value=["base.yaml"]),
+        ),
+        (
+            BASE,
+            CHILD.replace("base.yaml", "startap"),
+            Said("scenario.not-found", place=Containing("child.yaml:2: extends"), what="scenario", name="startap"),
+        ),
+        (
+            BASE + "extends: child.yaml\n",
+            CHILD,
+            Said("scenario.extends-itself", where=Containing("base.yaml:10: extends"), name="child.yaml"),
+        ),
+        (
+            BASE,
+            CHILD.replace("base.yaml", "child.yaml"),
+            Said("scenario.extends-itself", where=Containing("child.yaml:2: extends"), name="child.yaml"),
+        ),
     ],
 )
-def test_a_mistake_is_told_where_it_is(tmp_path: Path, base: str, child: str, says: str) -> None:
-    assert says in str(refusal(write(tmp_path, base=base, child=child)))
+def test_a_mistake_is_told_where_it_is(tmp_path: Path, base: str, child: str, says: Said) -> None:
+    says.check(refusal(write(tmp_path, base=base, child=child)))
 
 
 def test_the_schema_wants_no_more_than_a_name_of_one_that_extends() -> None:
