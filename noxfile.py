@@ -35,7 +35,7 @@ SAME_EACH_TIME = {"RAPID_SEED": "1"}
 BESIDE_REAL_TIME = ("nice", "-n", "19")
 """Before what takes processor time while real packets are sent."""
 EACH_BY_ITSELF = ("--dist", "worksteal")
-"""For one file with many slow tests."""
+"""For files with many slow tests."""
 QUICK = ["ruff", "gofmt", "imports"]
 EXACT = ["mypy", "vet", "go", "golden", "shellcheck", "actionlint", "ansible-lint"]
 SHELL_SCRIPTS = (
@@ -196,7 +196,7 @@ def ansible_lint(session: nox.Session) -> None:
 @nox.session(requires=["pure"], allow_parallel=True)
 def golden(session: nox.Session) -> None:
     """Files that later versions must reproduce: plans, telemetry, run ids."""
-    pytest(session, "-m", "golden", workers=2)
+    pytest(session, "-m", "golden", *EACH_BY_ITSELF, workers=2)
 
 
 @nox.session(requires=EXACT)
