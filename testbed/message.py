@@ -31,9 +31,31 @@ class Message:
         ``parameters`` tell more of the place, which is one itself, as ``place``."""
         before = (f"{place}: " if place else "") + self._before
         parameters = {**parameters, **self.parameters, "place": before.removesuffix(": ")}
-        placed = Message(self.code, self.template, **parameters)
+        placed = type(self)(self.code, self.template, **parameters)
         placed._before, placed._after = before, self._after + after
         return placed
+
+    def because(self, before: str) -> Message:
+        """The same message as a sentence of its own, after ``before`` and a colon."""
+        sentence = type(self)(self.code, self.template, **self.parameters)
+        sentence._before, sentence._after = f"{before}: {self._before}", f"{self._after}."
+        return sentence
+
+    def followed_by(self, *further: Message) -> Message:
+        """The same message with more sentences after it; each keeps its code."""
+        more = (*self.further, *further)
+        template = self.template + "".join(f" {{further[{place}]}}" for place in range(len(self.further), len(more)))
+        return Message(self.code, template, **{**self.parameters, "further": more}) if further else self
+
+    @property
+    def area(self) -> str:
+        """What the code is about: its first word."""
+        return self.code.partition(".")[0]
+
+    @property
+    def further(self) -> tuple[Message, ...]:
+        """The sentences after the first."""
+        return tuple(self.parameters.get("further", ()))
 
     def __str__(self) -> str:
         return self._before + self.template.format(**self.parameters) + self._after
@@ -42,7 +64,7 @@ class Message:
         return f"Message({self.code!r}, {str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Message) and (self.code, str(self)) == (other.code, str(other))
+        return (self.code, str(self)) == (other.code, str(other)) if isinstance(other, Message) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.code, str(self)))
@@ -53,6 +75,13 @@ class Lines(tuple[Any, ...]):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self))
+
+
+class Listed(tuple[Any, ...]):
+    """Several messages as one parameter, with semicolons between them."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self))
 
 
 class InvalidValue(ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,8 +16,9 @@ from testbed.bundle import origin, page
 from testbed.bundle.made_again import verify_run
 from testbed.bundle.pages import write_page
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import NOT_RECORDED, read_verdict
+from testbed.checks.verify import Difference, read_verdict
 from testbed.errors import BadInput, TestbedError
+from testbed.message import Message
 from testbed.runner.progress import Progress
 from testbed.study.again import Again, Asked
 from testbed.study.side_by_side import side_by_side
@@ -36,8 +36,6 @@ _MARKS: tuple[tuple[str, Kind], ...] = (
     ("hashes.json", "repetitions"),
     ("claims.json", "claims"),
 )
-WORDING = re.compile(r"(?:^|[.\]]|: )(?:reason|reasons\[\d+\]|summary|why): ")
-"""How a difference begins that is one of a text for people."""
 
 
 def kind_of(folder: Path) -> Kind:
@@ -128,20 +126,27 @@ def _one(run: Path, *, rerun: bool) -> Verified:
 
             again.rerun(run, verified)
     except BadInput as error:
-        return Verified(run.name, "fail", [error.message], unreadable=True)
+        return Verified(run.name, "fail", [error.said], unreadable=True)
     return _of_its_time(verified, run)
 
 
 def _of_its_time(verified: Verified, folder: Path) -> Verified:
     """A result may be older than the checkout: that the same is said in other words, or that more is told now, is no
-    difference then. Numbers, statuses and verdicts are."""
+    difference then. Numbers, statuses and verdicts are. Where it tells a text without a code, there is nothing to say.
+    """
     if origin.of_this_code(_provenance(folder)):
         return verified
-    said = [text for text in verified.differences if WORDING.search(text) or f": {NOT_RECORDED}, " in text]
+    differing = [one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code)]
+    said = [one for one in differing if isinstance(one, Difference) and (one.is_wording or one.is_new)]
     if not said:
-        return verified
-    rest = [text for text in verified.differences if text not in said]
-    unchecked = f"{len(said)} texts or entries are not as this checkout would write them, e.g. {said[0][:200]}"
+        return replace(verified, differences=differing)
+    rest = [one for one in differing if one not in said]
+    unchecked = Message(
+        "verify.of-its-time",
+        "{number} texts or entries are not as this checkout would write them, e.g. {example:.200}",
+        number=len(said),
+        example=str(said[0]),
+    )
     return replace(verified, differences=rest, unchecked=[*verified.unchecked, unchecked])
 
 
@@ -161,7 +166,7 @@ def _run(folder: Path, runs: Runs, _: bool) -> Verified:
             broken=broken,
         )
     if runs[folder].unreadable:
-        raise BadInput("verify.not-readable", "{why}", why=runs[folder].differences[0])
+        raise BadInput.of(runs[folder].differences[0])
     return runs[folder]
 
 
@@ -174,11 +179,23 @@ def _take_runs(verified: Verified, folder: Path, runs: Runs) -> None:
         if run in runs:
             verified.take(runs[run], str(run.relative_to(folder)))
     again = [run for run in there if run in runs]
-    verified.notes.append(f"{len(again)} runs were judged again, and all else from them")
+    verified.notes.append(
+        Message("verify.runs-judged-again", "{runs} runs were judged again, and all else from them", runs=len(again))
+    )
     if len(again) < len(there):
-        verified.notes.append(f"{len(there) - len(again)} runs broke down: nothing of them was judged")
-    if same := sum(any("same bytes" in note for note in runs[run].notes) for run in again):
-        verified.notes.append(f"{same} runs were made again: all of their data are the same bytes")
+        verified.notes.append(
+            Message(
+                "verify.runs-broke-down",
+                "{runs} runs broke down: nothing of them was judged",
+                runs=len(there) - len(again),
+            )
+        )
+    if same := sum(any(note.code == "rerun.same-bytes" for note in runs[run].notes) for run in again):
+        verified.notes.append(
+            Message(
+                "verify.runs-made-again", "{runs} runs were made again: all of their data are the same bytes", runs=same
+            )
+        )
 
 
 def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
@@ -189,7 +206,12 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
         drawn = Path(place, folder.resolve().name)
         again: Again = room.verify(Asked(folder, drawn, rerun, origin.of_this_code(recorded)))
         verified = Verified(
-            again.name, again.verdict, again.differences, list(again.notes), list(again.checks), again.unchecked
+            again.name,
+            again.verdict,
+            list(again.differences),
+            list(again.notes),
+            list(again.checks),
+            list(again.unchecked),
         )
         if again.parts is None:
             _take_runs(verified, folder, runs)
@@ -222,13 +244,21 @@ def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: R
     """What was found of the studies, and single runs, that a study is made of."""
     for name, part in parts:
         if kind_of(part) == "run" and part not in runs:
-            verified.notes.append(f"{name}: broke down: nothing of it was judged")
+            verified.notes.append(
+                Message("verify.part-broke-down", "{part}: broke down: nothing of it was judged", part=name)
+            )
             continue
         try:
             verified.take(_VERIFY[kind_of(part)](part, runs, rerun), name)
         except TestbedError as error:
-            verified.differences.append(f"{name}: {error.message}")
-    verified.notes.append(f"{len(parts)} runs, tables and sweeps were judged again, and the claims from them")
+            verified.differences.append(error.said.at(name))
+    verified.notes.append(
+        Message(
+            "verify.parts-judged-again",
+            "{parts} runs, tables and sweeps were judged again, and the claims from them",
+            parts=len(parts),
+        )
+    )
 
 
 _ROOMS: Mapping[Kind, str] = {

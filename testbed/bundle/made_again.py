@@ -19,6 +19,7 @@ from testbed.checks.windows_csv import write_windows_csv
 from testbed.documents import read_json
 from testbed.errors import BadInput, RunFailed
 from testbed.far import underlay
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -67,7 +68,7 @@ class _MadeAgain:
         readings = self._readings()
         trust = self._trust(reader, readings)
         if self.complete and (unmeasured := not_calibrated(plan, folder / "links.csv")):
-            trust = Trust(trusted=False, reasons=list(dict.fromkeys([*trust.reasons, *unmeasured])))
+            trust = Trust.of(dict.fromkeys([*trust.said, *unmeasured]))
         again = verify(folder, reader, trust)
         told = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
         self.verified.differences.extend(differences("", recorded.to_json(), told))
@@ -97,9 +98,11 @@ class _MadeAgain:
     def _lacks(self, what: str) -> None:
         """A file that is not there: a difference, but where folders of its time had none."""
         if self.complete:
-            self.verified.differences.append(f"{what}: is not there")
+            self.verified.differences.append(Message("file.not-there", "{file}: is not there", file=what))
         else:
-            self.verified.unchecked.append(f"{what}: a folder of its time need not have it")
+            self.verified.unchecked.append(
+                Message("file.not-of-its-time", "{file}: a folder of its time need not have it", file=what)
+            )
 
     def _without_page(self) -> bool:
         return bool(not self.kernel and self.plan.get("occasion") == COMPARE)
@@ -131,7 +134,7 @@ class _MadeAgain:
             return Trust(trusted=True)  # nothing can be late where there is no clock
         if readings is not None:
             off = calibration.off_limits(list(readings), self.plan["limits"])
-            self.verified.differences.extend(f"{calibration.PROBE}: {text}" for text in off)
+            self.verified.differences.extend(reason.at(calibration.PROBE) for reason in off)
         relay, host_load = self.folder / "relay.json", self.folder / HOST_LOAD
         qdiscs = self._facts("qdiscs_after")
         lacking = [path.name for path in (relay, host_load) if not path.is_file()]
@@ -143,7 +146,12 @@ class _MadeAgain:
             self._lacks(what)
         if lacking:
             if not self.complete:
-                self.verified.unchecked.append("verdict.json: trust: is as recorded, for want of what it is made of")
+                self.verified.unchecked.append(
+                    Message(
+                        "verify.trust-as-recorded",
+                        "verdict.json: trust: is as recorded, for want of what it is made of",
+                    )
+                )
             return self.recorded.trust
         try:
             spans = read_spans(host_load)
@@ -164,7 +172,13 @@ class _MadeAgain:
         """Of a run with hosts on other machines, also by the ways between them."""
         file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
         if not elsewhere and file.is_file():
-            self.verified.differences.append(f"{file.name}: is there, and plan.json has no host on another machine")
+            self.verified.differences.append(
+                Message(
+                    "underlay.not-of-this-plan",
+                    "{file}: is there, and plan.json has no host on another machine",
+                    file=file.name,
+                )
+            )
         if not elsewhere:
             return trust
         if not file.is_file():
@@ -180,7 +194,12 @@ class _MadeAgain:
         busy = [float(point["cpu"]) for point in reader.fields("host")]
         if len(busy) != len(idle) or any(1.0 - a != b for a, b in zip(idle, busy, strict=True)):
             self.verified.differences.append(
-                f"{HOST_LOAD}: is not what telemetry.lp has of the host's {len(busy)} samples"
+                Message(
+                    "host-load.not-the-telemetry-s",
+                    "{file}: is not what telemetry.lp has of the host's {samples} samples",
+                    file=HOST_LOAD,
+                    samples=len(busy),
+                )
             )
 
     def _tables(self, reader: FromFile, readings: list[calibration.LinkReading] | None) -> None:
@@ -207,7 +226,9 @@ class _MadeAgain:
         start, end = start_of(events), end_of(events)
         self._file("derived.lp", lambda path: path.write_text(derived_lines(self.plan, reader, again), "utf-8"))
         if start is None or end is None:
-            self.verified.unchecked.append("history.lp: nothing in the telemetry says when the run ended")
+            self.verified.unchecked.append(
+                Message("history.no-end", "history.lp: nothing in the telemetry says when the run ended")
+            )
             return
         results = agent_results(self.folder / "agents")
         self._file(
@@ -226,7 +247,12 @@ class _MadeAgain:
         told = list(text_differences(name, there, again))
         if told and name in OF_THE_CODE and not origin.of_this_code(self.provenance):
             self.verified.unchecked.append(
-                f"{name}: it was written by other code, that of {origin.told_of(self.provenance)}"
+                Message(
+                    "file.by-other-code",
+                    "{file}: it was written by other code, that of {made_by}",
+                    file=name,
+                    made_by=origin.told_of(self.provenance),
+                )
             )
         else:
             self.verified.differences.extend(told)

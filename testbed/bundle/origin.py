@@ -20,6 +20,7 @@ from testbed.documents import read_json
 from testbed.engines import Programs, virtual_run
 from testbed.errors import BadInput, TestbedError
 from testbed.history import commit_of, git
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
@@ -98,7 +99,10 @@ def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Load
 def _plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, LoadedScenario] | None:
     if plan.get("program"):
         verified.unchecked.append(
-            "plan.json: what is sent is a program of the user's own, which is not with the results"
+            Message(
+                "plan.own-program",
+                "plan.json: what is sent is a program of the user's own, which is not with the results",
+            )
         )
         return None
     if (folder / PROGRAM).is_file():
@@ -117,19 +121,30 @@ def _plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, Loa
         asked = scenario_again(folder, plan)
         if plan["topology"].get("file") and not any(map(_may_make_topology, asked)):
             verified.unchecked.append(
-                "plan.json: the topology is a program of the user's own, which is not run to check it"
+                Message(
+                    "plan.own-topology",
+                    "plan.json: the topology is a program of the user's own, which is not run to check it",
+                )
             )
             return None
         made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in asked]
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
-        verified.differences.append(f"plan.json: can't be made again from scenario.yaml: {what}")
+        verified.differences.append(
+            Message(
+                "plan.can-not-be-made-again", "plan.json: can't be made again from scenario.yaml: {what}", what=what
+            )
+        )
         return None
     told = [list(differences("plan.json", _named_files(plan), _named_files(again))) for again, _ in made]
     least = min(range(len(told)), key=lambda place: len(told[place]))
     verified.differences.extend(told[least])
     if paths_of(plan) != paths_of(made[least][0]):
-        verified.notes.append("plan.json: of jitter, trace and topology files only the names are compared")
+        verified.notes.append(
+            Message(
+                "plan.only-names-of-files", "plan.json: of jitter, trace and topology files only the names are compared"
+            )
+        )
     return made[least]
 
 
@@ -143,13 +158,26 @@ def _check_program(folder: Path, verified: Verified) -> None:
     """Whether a scenario in Python gives what the folder has of it as YAML, where it may be executed."""
     program, text = folder / PROGRAM, folder / "scenario.yaml"
     if not confine.may_execute(program):
-        verified.unchecked.append(f"scenario.yaml: {PROGRAM} gave it, which is not carried out to check it")
+        verified.unchecked.append(
+            Message(
+                "scenario.of-a-program",
+                "scenario.yaml: {program} gave it, which is not carried out to check it",
+                program=PROGRAM,
+            )
+        )
         return
     try:
         recorded, again = (plain(document_of(str(path), [], quick=False)[1]) for path in (text, program))
         verified.differences.extend(differences(f"scenario.yaml by {PROGRAM}", recorded, again))
     except BadInput as error:
-        verified.differences.append(f"scenario.yaml: {PROGRAM} does not give it: {error.message}")
+        verified.differences.append(
+            Message(
+                "scenario.not-by-its-program",
+                "scenario.yaml: {program} does not give it: {error}",
+                program=PROGRAM,
+                error=error.said,
+            )
+        )
 
 
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
@@ -175,13 +203,17 @@ def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verified) -> Po
     by_plan: PolicyFacts = {name: {"name": name} for name in named}
     by_plan |= {session["policy"]: session["policy_facts"] for session in plan["sessions"]}
     if recorded.get("of_commit"):
-        why = f"the agent was built from commit {_short(str(recorded.get('commit')))}"
+        why = Message(
+            "policies.of-another-commit",
+            "the agent was built from commit {commit}",
+            commit=_short(str(recorded.get("commit"))),
+        )
     else:
         try:
             return policies_here()
         except (TestbedError, OSError) as error:
-            why = f"no program could be built to ask: {error}"
-    verified.unchecked.append(f"plan.json: policy_facts: {why}")
+            why = Message("policies.no-program", "no program could be built to ask: {error}", error=error)
+    verified.unchecked.append(why.at("plan.json: policy_facts"))
     return by_plan
 
 
@@ -214,16 +246,28 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
     the simulator), and the scenario in the folder is the commit's."""
     commit = commit_of(recorded)
     if why := _why_not_checkable(commit, recorded):
-        verified.unchecked.append(f"commit: {why}")
+        verified.unchecked.append(why)
         return
     _check_scenario(folder, plan, commit, verified)
     if not engine_of(plan).kernel and not recorded.get("of_commit"):
         sources = _sources_at(commit, engines.of(plan).sources)
         if sources is None or not _names_as_here(commit):
-            verified.unchecked.append(f"commit: {_short(commit)} names runs by another rule than this checkout")
+            verified.unchecked.append(
+                Message(
+                    "commit.other-rule",
+                    "commit: {commit} names runs by another rule than this checkout",
+                    commit=_short(commit),
+                )
+            )
         elif (name := name_by(Programs({}, {}, sources), plan)) != plan["run"]:
             verified.differences.append(
-                f"commit: run {plan['run']} is recorded, {name} by the plan and the sources of {_short(commit)}"
+                Message(
+                    "commit.other-name",
+                    "commit: run {recorded} is recorded, {again} by the plan and the sources of {commit}",
+                    recorded=plan["run"],
+                    again=name,
+                    commit=_short(commit),
+                )
             )
 
 
@@ -265,13 +309,16 @@ def _rule_in(source: bytes) -> dict[str, str]:
     return found
 
 
-def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> str | None:
+def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> Message | None:
     if not commit and not recorded.get("commit"):
-        return "none is recorded"
+        return Message("commit.not-recorded", "commit: none is recorded")
     if recorded.get("uncommitted_changes"):
-        return f"{_short(commit)} had changes that were not committed"
+        return Message(
+            "commit.had-changes", "commit: {commit} had changes that were not committed", commit=_short(commit)
+        )
     if not commit or _git("cat-file", "-e", f"{commit}^{{commit}}") is None:
-        return f"{_short(str(recorded.get('commit')))} is not known to this checkout"
+        unknown = _short(str(recorded.get("commit")))
+        return Message("commit.not-known", "commit: {commit} is not known to this checkout", commit=unknown)
     return None
 
 
@@ -283,17 +330,35 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verified) -
     place, there = _scenario_of(commit, name)
     if there is None:
         verified.unchecked.append(
-            f"commit: {_short(commit)} has no {place}: the scenario is the user's own, or a table's"
+            Message(
+                "commit.no-such-scenario",
+                "commit: {commit} has no {file}: the scenario is the user's own, or a table's",
+                commit=_short(commit),
+                file=place,
+            )
         )
     elif there != file.read_bytes():
         title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
         if b"\nextends:" in there:
-            verified.unchecked.append(f"commit: {place} extends another scenario; the folder has the whole of it")
+            verified.unchecked.append(
+                Message(
+                    "commit.extends",
+                    "commit: {file} extends another scenario; the folder has the whole of it",
+                    file=place,
+                )
+            )
         elif str(plan["title"]).startswith(f"{title}: "):
-            verified.unchecked.append(f"commit: the scenario is a cell's of a table of {name}")
+            verified.unchecked.append(
+                Message("commit.of-a-cell", "commit: the scenario is a cell's of a table of {table}", table=name)
+            )
         else:
             verified.differences.append(
-                f"scenario.yaml: is not the {place} of commit {_short(commit)}, which is recorded"
+                Message(
+                    "scenario.not-the-commit-s",
+                    "scenario.yaml: is not the {file} of commit {commit}, which is recorded",
+                    file=place,
+                    commit=_short(commit),
+                )
             )
 
 
@@ -310,7 +375,7 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -
     """Whether a table is the one that the recorded commit has, with the overrides that are recorded."""
     commit = commit_of(recorded)
     if why := _why_not_checkable(commit, recorded):
-        verified.unchecked.append(f"commit: {why}")
+        verified.unchecked.append(why)
         return
     name = str(read_json(folder / "table.json")["name"])
     if is_repeated(folder):
@@ -319,17 +384,25 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -
         place = f"scenarios/tables/{name}.yaml"
         there = _git("show", f"{commit}:{place}")
     if there is None:
-        verified.unchecked.append(f"commit: {_short(commit)} has no {place}: it is the user's own")
+        verified.unchecked.append(
+            Message(
+                "commit.no-such-table",
+                "commit: {commit} has no {file}: it is the user's own",
+                commit=_short(commit),
+                file=place,
+            )
+        )
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as scratch:
         file = Path(scratch, f"{name}.yaml")
         file.write_bytes(there)
+        found: list[Message]
         try:
             with confine.to(Path(scratch), folder):
-                found = asked_by(folder, file)
+                found = [*asked_by(folder, file)]
         except BadInput as error:
-            found = [error.message]
-    verified.differences.extend(f"commit {_short(commit)}, {place}: {text}" for text in found)
+            found = [error.said]
+    verified.differences.extend(one.at(f"commit {_short(commit)}, {place}") for one in found)
 
 
 def is_cell(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from testbed.bundle import origin
 from testbed.bundle.pages import write_page
 from testbed.bundle.verified import Verified
 from testbed.checks.verify import text_differences
+from testbed.message import Message
 
 PAGE, PLOTS = "report.html", "plots"
 DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
@@ -23,7 +24,7 @@ def check(folder: Path, verified: Verified, recorded: Mapping[str, Any], *, need
     """``recorded`` is the provenance of what the folder holds; ``needed``: without a page the folder is not whole."""
     if not (folder / PAGE).is_file() and not (folder / PLOTS).is_dir():
         if needed:
-            verified.differences.append(f"{PAGE}: is not there")
+            verified.differences.append(Message("file.not-there", "{file}: is not there", file=PAGE))
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         again = Path(place, folder.resolve().name)
@@ -45,28 +46,53 @@ def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str
     compared; neither is a page by other code, which would say the same in other words, nor are plots that such code did
     not draw."""
     by = str(recorded.get("packages", {}).get("matplotlib", ""))
-    other = f"drawn by matplotlib {by}, {mpl.__version__} here" if by not in ("", mpl.__version__) else ""
+    other = by not in ("", mpl.__version__)
     before, after = (_plots(place) for place in (folder, again))
     for name in sorted({*before, *after}):
         if before.get(name) == after.get(name):
             continue
         if other and name in before and name in after and name.endswith(".svg"):
-            verified.unchecked.append(f"{PLOTS}/{name}: {other}")
+            verified.unchecked.append(
+                Message(
+                    "plot.by-another-matplotlib",
+                    "{plot}: drawn by matplotlib {by}, {here} here",
+                    plot=f"{PLOTS}/{name}",
+                    by=by,
+                    here=mpl.__version__,
+                )
+            )
         elif name not in before and not origin.of_this_code(recorded):
-            verified.unchecked.append(f"{PLOTS}/{name}: other code, that of {origin.told_of(recorded)}, drew none")
+            verified.unchecked.append(
+                Message(
+                    "plot.not-of-its-time",
+                    "{plot}: other code, that of {made_by}, drew none",
+                    plot=f"{PLOTS}/{name}",
+                    made_by=origin.told_of(recorded),
+                )
+            )
         else:
-            verified.differences.append(f"{PLOTS}/{name}: is not what the data give")
+            verified.differences.append(
+                Message("plot.differs", "{plot}: is not what the data give", plot=f"{PLOTS}/{name}")
+            )
     if not other and after:
-        verified.notes.append(f"{sum(name.endswith('.svg') for name in after)} plots were drawn again")
+        drawn = sum(name.endswith(".svg") for name in after)
+        verified.notes.append(Message("plots.drawn-again", "{drawn} plots were drawn again", drawn=drawn))
     if not (folder / PAGE).is_file():
-        verified.differences.append(f"{PAGE}: is not there")
+        verified.differences.append(Message("file.not-there", "{file}: is not there", file=PAGE))
         return
     there, made = ((place / PAGE).read_text(encoding="utf-8", errors="replace") for place in (folder, again))
     if other:
         there, made = DRAWING.sub("", there), DRAWING.sub("", made)
     told = list(text_differences(PAGE, there, made, most=1))
     if told and not origin.of_this_code(recorded):
-        verified.unchecked.append(f"{PAGE}: it was written by other code, that of {origin.told_of(recorded)}")
+        verified.unchecked.append(
+            Message(
+                "file.by-other-code",
+                "{file}: it was written by other code, that of {made_by}",
+                file=PAGE,
+                made_by=origin.told_of(recorded),
+            )
+        )
     else:
         verified.differences.extend(told)
 

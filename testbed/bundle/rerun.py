@@ -15,6 +15,7 @@ from testbed.checks.verify import read_verdict, recorded_database_points
 from testbed.compare.same_bytes import Repetition, digests
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -34,11 +35,11 @@ def rerun(folder: Path, verified: Verified) -> None:
     """Make the run again and compare; what differs, and what may, is told in ``verified``."""
     plan, recorded = read_plan(folder / PLAN), origin.provenance_of(folder)
     if why := _why_not(plan, recorded):
-        verified.unchecked.append(f"rerun: {why}")
+        verified.unchecked.append(why.at("rerun"))
         return
     made = origin.plan_again(folder, plan, Verified("", ""))  # what differs is told of already
     if made is None:
-        verified.unchecked.append("rerun: there is no plan to run")
+        verified.unchecked.append(Message("rerun.no-plan", "rerun: there is no plan to run"))
         return
     again, loaded = made
     engine, quiet = engines.of(again), QuietProgress()
@@ -48,7 +49,9 @@ def rerun(folder: Path, verified: Verified) -> None:
         try:
             run.without_database(recorded_database_points(read_verdict(folder)))
         except TestbedError as error:
-            verified.differences.append(f"rerun: the run broke down: {error.message}")
+            verified.differences.append(
+                Message("rerun.broke-down", "rerun: the run broke down: {error}", error=error.message)
+            )
             return
         both = Repetition(folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)])
     _tell(both, run, engine, recorded, verified)
@@ -56,16 +59,27 @@ def rerun(folder: Path, verified: Verified) -> None:
         _tell_commit(run.plan, engine, programs, recorded, verified)
 
 
-def _why_not(plan: Plan, recorded: dict[str, Any]) -> str | None:
+def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
     """Why a run is not made again."""
     if not engine_of(plan).virtual_time:
-        return "on real packets no run is the same to the byte; a signature is what there is (bundle --sign)"
+        return Message(
+            "rerun.real-packets",
+            "on real packets no run is the same to the byte; a signature is what there is (bundle --sign)",
+        )
     if recorded.get("of_commit"):
-        return f"its agent was built from another commit, {origin.told_of(recorded)}"
+        return Message(
+            "rerun.agent-of-another-commit",
+            "its agent was built from another commit, {made_by}",
+            made_by=origin.told_of(recorded),
+        )
     if not recorded.get("engine", {}).get("repeatable", not engine_of(plan).kernel):
-        return "its guest ran in real time, or a program in it span: it is not repeatable"
+        return Message(
+            "rerun.not-repeatable", "its guest ran in real time, or a program in it span: it is not repeatable"
+        )
     if not engines.of(plan).exact():
-        return "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
+        return Message(
+            "rerun.no-kernel", "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
+        )
     return None
 
 
@@ -82,33 +96,60 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
     here = origin.here()
     for name in both.differing:
         before, after = (digested.get(name) for digested in both.runs)
-        what = "is not there" if before is None else "is not made" if after is None else "is not the same bytes"
-        verified.differences.append(f"rerun: {name}: {what}")
-    verified.notes.extend(f"rerun: {text}" for text in engine.unlike(recorded))
+        if before is None:
+            differing = Message("rerun.not-there", "rerun: {file}: is not there", file=name)
+        elif after is None:
+            differing = Message("rerun.not-made", "rerun: {file}: is not made", file=name)
+        else:
+            differing = Message("rerun.other-bytes", "rerun: {file}: is not the same bytes", file=name)
+        verified.differences.append(differing)
+    verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
     if not run.repeatable:
-        verified.differences.append("rerun: a program span: this run does not count as repeatable")
+        verified.differences.append(
+            Message("rerun.program-span", "rerun: a program span: this run does not count as repeatable")
+        )
     if both.differing and origin.told_of(recorded) != here:
         verified.differences.append(
-            f"rerun: refused as a proof: the result was made by {origin.told_of(recorded)}, this checkout is {here}; "
-            "make it again in a checkout of that commit"
+            Message(
+                "rerun.other-checkout",
+                "rerun: refused as a proof: the result was made by {made_by}, this checkout is {here}; make it again "
+                "in a "
+                "checkout of that commit",
+                made_by=origin.told_of(recorded),
+                here=here,
+            )
         )
     if not both.differing:
         verified.notes.append(
-            f"made again by {here}: all {len(both.runs[0])} files of data are the same bytes ({both.digest()[:16]})"
+            Message(
+                "rerun.same-bytes",
+                "made again by {here}: all {files} files of data are the same bytes ({digest:.16})",
+                here=here,
+                files=len(both.runs[0]),
+                digest=both.digest(),
+            )
         )
 
 
 def _tell_commit(plan: Plan, engine: Engine, programs: Programs, recorded: dict[str, Any], verified: Verified) -> None:
     """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
-    verified.unchecked[:] = [text for text in verified.unchecked if not text.startswith("commit: ")]
+    verified.unchecked[:] = [one for one in verified.unchecked if one.area != "commit"]
     name = origin.name_by(programs, plan)
     by_name = not engine.facts.kernel  # a simulation's commit has been judged by the name that it gives
     if name == plan["run"] and not by_name and not origin.may_be_ours(recorded, engine.sources):
         verified.differences.append(
-            f"commit: {origin.told_of(recorded)} is recorded, and the run was made by this checkout's sources"
+            Message(
+                "commit.other-sources",
+                "commit: {recorded} is recorded, and the run was made by this checkout's sources",
+                recorded=origin.told_of(recorded),
+            )
         )
     elif name != plan["run"]:
         verified.notes.append(
-            f"rerun: with this checkout and machine the run's name would be {name}: sources, Python or the guest "
-            "kernel's build are not the same"
+            Message(
+                "rerun.other-name",
+                "rerun: with this checkout and machine the run's name would be {run}: sources, Python or the guest "
+                "kernel's build are not the same",
+                run=name,
+            )
         )

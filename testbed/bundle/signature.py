@@ -10,6 +10,7 @@ from pathlib import Path
 
 from testbed.bundle.verified import Verified
 from testbed.errors import BadInput, CannotRun
+from testbed.message import Message
 
 MANIFEST = "manifest-sha256.txt"
 SIGNATURE = f"{MANIFEST}.sig"
@@ -50,23 +51,34 @@ def check(place: Path, bundle: Verified, signers: Path | None) -> None:
         )
     signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
     if not signature.is_file():
-        _told(bundle, "unsigned", wanted=signers is not None)
+        _told(bundle, Message("signature.none", "unsigned"), wanted=signers is not None)
         return
     known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
     if known.returncode:
-        bundle.differences.append(f"{SIGNATURE}: is not a signature of this bundle: {_last(known)}")
+        bundle.differences.append(
+            Message(
+                "signature.not-of-this-bundle",
+                "{file}: is not a signature of this bundle: {said}",
+                file=SIGNATURE,
+                said=_last(known),
+            )
+        )
         return
     found = KEY.search(known.stdout.decode(errors="replace"))
     key = found[0] if found else "a key without fingerprint"
     by = _signer(signature, manifest, signers) if signers is not None else None
     if by is None:
-        _told(bundle, f"signed by an unknown key ({key})", wanted=signers is not None)
+        _told(
+            bundle,
+            Message("signature.unknown-key", "signed by an unknown key ({key})", key=key),
+            wanted=signers is not None,
+        )
     else:
-        bundle.notes.append(f"signed by {by} ({key})")
+        bundle.notes.append(Message("signature.by", "signed by {by} ({key})", by=by, key=key))
 
 
-def _told(bundle: Verified, text: str, *, wanted: bool) -> None:
-    (bundle.differences if wanted else bundle.notes).append(text)
+def _told(bundle: Verified, said: Message, *, wanted: bool) -> None:
+    (bundle.differences if wanted else bundle.notes).append(said)
 
 
 def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from testbed.message import Message
+
 
 @dataclass(frozen=True)
 class Verified:
-    """A result folder, judged again. ``differences`` are from what it holds, in words; ``unchecked`` is what could not
+    """A result folder, judged again. ``differences`` are from what it holds; ``unchecked`` is what could not
     be made again, and why: it is not confirmed; ``notes`` say what was done."""
 
     name: str
     verdict: str
-    differences: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    differences: list[Message] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
-    unchecked: list[str] = field(default_factory=list)
+    unchecked: list[Message] = field(default_factory=list)
     unreadable: bool = False
     """Whether a file that all else is made of is missing or broken: the only difference says which."""
 
     def take(self, other: Verified, where: str = "") -> None:
         """What was found of a part is found of the whole; ``where`` names the part."""
-        place = f"{where}: " if where else ""
-        self.differences.extend(place + text for text in other.differences)
-        self.unchecked.extend(place + text for text in other.unchecked)
+        self.differences.extend(found.at(where) if where else found for found in other.differences)
+        self.unchecked.extend(found.at(where) if where else found for found in other.unchecked)

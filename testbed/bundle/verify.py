@@ -21,6 +21,7 @@ from testbed.bundle.verified import Verified
 from testbed.checks.verify import differences
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
+from testbed.message import Message
 
 LARGEST_BYTES = 64 * 2**30
 MOST_FILES = 100_000
@@ -166,10 +167,19 @@ def verify_bundle(
 def _nothing_else(place: Path, listed: list[str], bundle: Verified) -> None:
     """There is something to confirm, and no result that the bundle keeps quiet about."""
     if not listed:
-        bundle.differences.append(f"{DESCRIPTION}: runs: there is none, so nothing to confirm")
+        bundle.differences.append(
+            Message("bundle.nothing-to-confirm", "{file}: runs: there is none, so nothing to confirm", file=DESCRIPTION)
+        )
     for name in _files(place):
         if name.startswith("runs/") and not any(name.startswith(f"{path}/") for path in listed):
-            bundle.differences.append(f"{name}: is of no result in {DESCRIPTION}")
+            bundle.differences.append(
+                Message(
+                    "bundle.of-no-result",
+                    "{file}: is of no result in {description}",
+                    file=name,
+                    description=DESCRIPTION,
+                )
+            )
 
 
 def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:
@@ -178,7 +188,7 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:
 
     parts = [origin.provenance_of(run) for run in runs_in(place)]
     if not parts or not all(origin.of_this_code(part) for part in parts):
-        bundle.unchecked.append(f"{CRATE}: it was written by other code")
+        bundle.unchecked.append(Message("crate.by-other-code", "{file}: it was written by other code", file=CRATE))
         return
     files = {
         name: (path, hashlib.sha256(path.read_bytes()).hexdigest())
@@ -209,10 +219,23 @@ def _sums(place: Path) -> Verified:
             )
         listed[name] = digest
     there = _files(place)
-    found = [f"{name}: is listed in {MANIFEST}, but not there" for name in listed if name not in there]
+    found = [
+        Message("bundle.file-missing", "{file}: is listed in {manifest}, but not there", file=name, manifest=MANIFEST)
+        for name in listed
+        if name not in there
+    ]
     for name, path in there.items():
         if name not in listed:
-            found.append(f"{name}: is not listed in {MANIFEST}")
+            found.append(
+                Message("bundle.file-not-listed", "{file}: is not listed in {manifest}", file=name, manifest=MANIFEST)
+            )
         elif hashlib.sha256(path.read_bytes()).hexdigest() != listed[name]:
-            found.append(f"{name}: was changed: its SHA-256 is not that of {MANIFEST}")
+            found.append(
+                Message(
+                    "bundle.file-changed",
+                    "{file}: was changed: its SHA-256 is not that of {manifest}",
+                    file=name,
+                    manifest=MANIFEST,
+                )
+            )
     return Verified("bundle", f"{len(there)} files", found)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from testbed.checks.evidence import Evidence
+from testbed.message import Message
 from testbed.plan.model import Session
 
 CLOCK_S = 0.05
@@ -17,41 +18,73 @@ CLOCK_S = 0.05
 may stop a program between the two."""
 
 
-def words_and_packets(evidence: Evidence) -> list[str]:
+def words_and_packets(evidence: Evidence) -> list[Message]:
     """A sentence for each thing that does not fit; none where all does."""
     return [reason for session in evidence.plan["sessions"] for reason in _of_session(evidence, session)]
 
 
-def _of_session(evidence: Evidence, session: Session) -> Iterator[str]:
+def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
     name = session["name"]
     sender, receiver = (evidence.result_of(name, role) for role in ("sender", "receiver"))
     if sender is None or receiver is None:
         return  # it came to no end, which its checks tell of
     if not isinstance(receiver.get("captured"), Mapping) or not isinstance(receiver.get("said"), Mapping):
-        yield f"session {name}: the receiver's result has no captured packets"
+        yield Message(
+            "program.nothing-captured", "session {session}: the receiver's result has no captured packets", session=name
+        )
         return
     told, captured = int(receiver["bytes"]), receiver["captured"]
     if missed := int(captured["frames_not_captured"]):
-        yield f"session {name}: {missed:,} frames were not captured, so that nothing is held against them"
+        yield Message(
+            "program.frames-not-captured",
+            "session {session}: {frames:,} frames were not captured, so that nothing is held against them",
+            session=name,
+            frames=missed,
+        )
         return
     arrived = sum(captured["payload_bytes"].values())
     if told > arrived:
-        yield f"session {name}: its receiver says that it got {told:,} bytes, and packets brought {arrived:,}"
+        yield Message(
+            "program.receiver-claims-more",
+            "session {session}: its receiver says that it got {claimed:,} bytes, and packets brought {arrived:,}",
+            session=name,
+            claimed=told,
+            arrived=arrived,
+        )
     if int(sender["bytes"]) > arrived and int(sender["bytes"]) > told:
-        yield (
-            f"session {name}: its sender says that it sent {int(sender['bytes']):,} bytes, and packets brought "
-            f"{arrived:,}"
+        sent = int(sender["bytes"])
+        yield Message(
+            "program.sender-claims-more",
+            "session {session}: its sender says that it sent {claimed:,} bytes, and packets brought {arrived:,}",
+            session=name,
+            claimed=sent,
+            arrived=arrived,
         )
     if receiver["sha256"] != receiver["payload_sha256"]:
-        yield f"session {name}: its receiver has not the SHA-256 of the {told:,} bytes that were to be sent"
+        yield Message(
+            "program.other-payload",
+            "session {session}: its receiver has not the SHA-256 of the {count:,} bytes that were to be sent",
+            session=name,
+            count=told,
+        )
     yield from _times(name, receiver, told)
 
 
-def _times(name: str, receiver: Mapping[str, Any], told: int) -> Iterator[str]:
+def _times(name: str, receiver: Mapping[str, Any], told: int) -> Iterator[Message]:
     """It ended when it had all, and its result was there soon after."""
     finished_ns = int(receiver["said"]["finished_unix_ns"])
     before = int(receiver["captured"]["payload_bytes_when_finished"])
     if before < told:
-        yield (f"session {name}: when its receiver says that it had {told:,} bytes, packets had brought {before:,}")
+        yield Message(
+            "program.finished-too-early",
+            "session {session}: when its receiver says that it had {claimed:,} bytes, packets had brought {arrived:,}",
+            session=name,
+            claimed=told,
+            arrived=before,
+        )
     if finished_ns > int(receiver["finished_unix_ns"]) + CLOCK_S * 1e9:
-        yield f"session {name}: its receiver says that it ended after its result was there"
+        yield Message(
+            "program.ended-after-its-result",
+            "session {session}: its receiver says that it ended after its result was there",
+            session=name,
+        )

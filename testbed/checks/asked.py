@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Session
 from topologies.link import Link
 
 
 class NoSuchSession(ValueError):
     """A check names a session that the plan does not have."""
+
+    def __init__(self, said: Message) -> None:
+        super().__init__(said)
+        self.said = said
 
 
 def session_of(plan: Plan, name: str | None) -> Session:
@@ -22,7 +27,11 @@ def session_of(plan: Plan, name: str | None) -> Session:
         if name in (None, session["name"]):
             return session
     known = ", ".join(session["name"] for session in plan["sessions"])
-    raise NoSuchSession(f"the plan has no session {name!r}; it has {known}")
+    raise NoSuchSession(
+        Message(
+            "plan.no-session", "the plan has no session {session!r}; it has {sessions}", session=name, sessions=known
+        )
+    )
 
 
 def session_window_packets(session: Session) -> float:

@@ -16,6 +16,7 @@ from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.round_trip import base_rtt_ms
 from testbed.checks.together import flow_wire_rates_bps, rate_of, session_rates_bps
+from testbed.message import Message
 from testbed.plan.model import Plan, Session
 from testbed.series import named
 
@@ -66,7 +67,15 @@ def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
     capacity = _capacity(evidence, link)
     carried_bps = (capacity.arrived_bits(to_s) - capacity.arrived_bits(from_s)) / (to_s - from_s)
     if not carried_bps:
-        raise CannotJudge(f"link {link} carries nothing from {from_s:g} s to {to_s:g} s")
+        raise CannotJudge(
+            Message(
+                "bottleneck.carries-nothing",
+                "link {link} carries nothing from {from_s:g} s to {to_s:g} s",
+                link=link,
+                from_s=from_s,
+                to_s=to_s,
+            )
+        )
     crossing = {session["name"]: session for session in evidence.plan["sessions"] if _connection(session, link)}
     payload = session_rates_bps(evidence, from_s, to_s)
     rates = {name: payload[name] * _wire_of_payload(evidence.plan, session) for name, session in crossing.items()}
@@ -84,17 +93,24 @@ def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
     if parameters.late is not None:
         figures["converged_s"] = _converged_s(evidence, crossing, parameters.late, capacity, len(everyone), to_s)
     each = ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in everyone.items())
-    beyond = " The link doesn't carry that much." if used > MOST else ""
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="pass" if parameters.min <= used <= MOST else "fail",
+    beyond = [Message("bottleneck.beyond", "The link doesn't carry that much.")] if used > MOST else []
+    return CheckResult.of(
+        parameters,
+        "pass" if parameters.min <= used <= MOST else "fail",
+        Message(
+            "bottleneck.utilization",
+            "What arrived over link {link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; asked at "
+            "least {min:.0%}. On the wire from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
+            link=link,
+            used=used,
+            carried_mbit_s=carried_bps / 1000000.0,
+            min=parameters.min,
+            from_s=from_s,
+            to_s=to_s,
+            each=each,
+        ).followed_by(*beyond),
         measured=rounded(used),
         expected=f"at least {parameters.min:g}",
-        reason=(
-            f"What arrived over link {link} is {used:.1%} of the {carried_bps / 1e6:.3f} Mbit/s that it carries; asked "
-            f"at least {parameters.min:.0%}. On the wire from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.{beyond}"
-        ),
         figures={name: rounded(value) for name, value in figures.items()},
     )
 
@@ -138,11 +154,18 @@ def _converged_s(
     evidence: Evidence, crossing: dict[str, Session], late: str, capacity: Capacity, count: int, to_s: float
 ) -> float:
     if late not in crossing:
-        raise CannotJudge(f"no session {late!r} crosses the link; sessions: {', '.join(crossing)}")
+        raise CannotJudge(
+            Message(
+                "bottleneck.no-session",
+                "no session {session!r} crosses the link; sessions: {sessions}",
+                session=late,
+                sessions=", ".join(crossing),
+            )
+        )
     start_s = _started_s(evidence, crossing[late])
     found: Any = evidence.reader.read(named("received_bytes"), {"session": late}).get(late)
     if found is None:
-        raise CannotJudge(f"there are no samples of session {late}")
+        raise CannotJudge(Message("bottleneck.no-samples", "there are no samples of session {session}", session=late))
     samples = Timed.of(found, evidence.start_ns(late), None)
     wire_bits = 8 * _wire_of_payload(evidence.plan, crossing[late])
     last_s = min(to_s - start_s, float(samples.t_s[-1])) - HELD_S

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from testbed.checks.evidence import Evidence, Timed
+from testbed.message import Message
+
+NO_SAMPLES = Message("samples.none-there", "no samples there")
+NO_PAIRS = Message("samples.no-pairs", "no two samples at the same time")
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The judged time ``from_s`` to ``to_s``; ``gap`` says why it does not decide the check ("" if it does).
+    """The judged time ``from_s`` to ``to_s``; ``gap`` says why it does not decide the check (None if it does).
 
     ``shortened`` is set where a quick run is judged over the part that it covers.
     """
 
     from_s: float
     to_s: float
-    gap: str = ""
+    gap: Message | None = None
     shortened: bool = False
 
 
@@ -34,19 +38,36 @@ def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s:
     # The last sample may be up to one interval before the end that was asked for.
     complete = covered_to >= to_s - 1.5 * interval
     coverage = Coverage(from_s, max(from_s, covered_to), shortened=not complete)
-    asked = f"{from_s:g} s to {to_s:g} s were asked for"
     if not complete and not quick:
-        return _with_gap(coverage, f"the samples end at {covered_to:.1f} s, {asked}")
+        gap = Message(
+            "coverage.ends-early",
+            "the samples end at {end_s:.1f} s, {from_s:g} s to {to_s:g} s were asked for",
+            end_s=covered_to,
+            from_s=from_s,
+            to_s=to_s,
+        )
+        return replace(coverage, gap=gap)
     if not complete and covered < at_least_s - 1.5 * interval:
-        least = f"{at_least_s:g} s are the least to judge by"
-        return _with_gap(coverage, f"this quick run covers {covered:.1f} s of it, {asked} and {least}")
+        gap = Message(
+            "coverage.too-short",
+            "this quick run covers {covered_s:.1f} s of it, {from_s:g} s to {to_s:g} s were asked for and "
+            "{at_least_s:g} s are the least to judge by",
+            covered_s=covered,
+            from_s=from_s,
+            to_s=to_s,
+            at_least_s=at_least_s,
+        )
+        return replace(coverage, gap=gap)
     promised = int(covered / interval)
     for connection, s in samples.items():
         found = s.between(from_s, covered_to).t_s.size
         if found < promised / 2:
-            return _with_gap(coverage, f"connection {connection} has only {found} of about {promised} samples there")
+            gap = Message(
+                "coverage.too-few-samples",
+                "connection {connection} has only {samples} of about {promised} samples there",
+                connection=connection,
+                samples=found,
+                promised=promised,
+            )
+            return replace(coverage, gap=gap)
     return coverage
-
-
-def _with_gap(coverage: Coverage, gap: str) -> Coverage:
-    return Coverage(coverage.from_s, coverage.to_s, gap, coverage.shortened)

@@ -17,6 +17,7 @@ from testbed.checks import asked
 from testbed.checks.as_captured import words_and_packets
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.links_as_planned import links_off
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import traffic_of
@@ -46,32 +47,44 @@ COPYING, HASTENING = keys_that("copies"), keys_that("hastens")
 Array = NDArray[np.float64]
 
 
-def reasons_not_to(evidence: Evidence) -> list[str]:
+def reasons_not_to(evidence: Evidence) -> list[Message]:
     """Why the telemetry can't be believed, a sentence each; none where it can be."""
     sent = traffic_of(evidence.plan)
     if sent.captured:
         return [*_of_others(evidence), *words_and_packets(evidence), *_events(evidence)]
     if not sent.windows:
         return []
-    found: list[str] = []
+    found: list[Message] = []
     for session in evidence.plan["sessions"]:
         if "connections" not in session or "carrier" in session or "send_window_bytes" not in session:
             continue
         try:
             found += _of_session(evidence, session)
         except LookupError as error:
-            found.append(f"session {session['name']}: plan or results say nothing of {error}")
+            found.append(
+                Message(
+                    "telemetry.unknown",
+                    "session {session}: plan or results say nothing of {error}",
+                    session=session["name"],
+                    error=error,
+                )
+            )
     return [*_of_others(evidence), *found, *_events(evidence), *links_off(evidence)]
 
 
-def _of_others(evidence: Evidence) -> Iterator[str]:
+def _of_others(evidence: Evidence) -> Iterator[Message]:
     """All points are this run's."""
     others = evidence.reader.runs() - {evidence.plan["run"]}
     if others:
-        yield f"telemetry: has points of run {', '.join(sorted(others))}, and this is run {evidence.plan['run']}"
+        yield Message(
+            "telemetry.of-other-runs",
+            "telemetry: has points of run {others}, and this is run {run}",
+            others=", ".join(sorted(others)),
+            run=evidence.plan["run"],
+        )
 
 
-def _of_session(evidence: Evidence, session: Session) -> Iterator[str]:
+def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
     name = session["name"]
     end_s = _end_s(evidence, session)
     if end_s is None:
@@ -79,9 +92,7 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[str]:
     for series in ("window_packets", "delivered_pps"):
         samples = evidence.samples(series, name)
         for connection in asked.connections(session):
-            yield from _times(
-                evidence, f"session {name} connection {connection}, {series}", samples.get(connection), end_s
-            )
+            yield from _times(evidence, (name, connection, series), samples.get(connection), end_s)
     yield from _windows(evidence, session)
     yield from _rates(evidence, session)
     yield from _rtts(evidence, session)
@@ -94,10 +105,17 @@ def _end_s(evidence: Evidence, session: Session) -> float | None:
     return evidence.end_s(session["name"])
 
 
-def _times(evidence: Evidence, what: str, samples: Timed | None, end_s: float) -> Iterator[str]:
+def _times(evidence: Evidence, what: tuple[str, str, str], samples: Timed | None, end_s: float) -> Iterator[Message]:
     """From the start to the end there is a sample in every interval, and one only."""
+    session, connection, series = what
     if samples is None or not samples.t_s.size:
-        yield f"{what}: has no samples"
+        yield Message(
+            "telemetry.no-samples",
+            "session {session} connection {connection}, {series}: has no samples",
+            session=session,
+            connection=connection,
+            series=series,
+        )
         return
     gaps = np.diff(np.concatenate(([0.0], samples.t_s, [end_s])))
     limit_s = MOST_GAP_INTERVALS * evidence.interval_s
@@ -105,16 +123,40 @@ def _times(evidence: Evidence, what: str, samples: Timed | None, end_s: float) -
         limit_s = max(MOST_GAP_S, limit_s)
     if gaps.max() > limit_s:
         at_s = float(np.concatenate(([0.0], samples.t_s))[int(np.argmax(gaps))])
-        yield f"{what}: says nothing for {gaps.max():.1f} s from {at_s:.1f} s on"
+        yield Message(
+            "telemetry.gap",
+            "session {session} connection {connection}, {series}: says nothing for {gap_s:.1f} s from {at_s:.1f} s on",
+            gap_s=float(gaps.max()),
+            at_s=at_s,
+            session=session,
+            connection=connection,
+            series=series,
+        )
     promised = int(end_s / evidence.interval_s) - 2
     if samples.t_s.size < 0.8 * promised:
-        yield f"{what}: has {samples.t_s.size} of about {promised} samples"
+        yield Message(
+            "telemetry.too-few-samples",
+            "session {session} connection {connection}, {series}: has {samples} of about {promised} samples",
+            samples=samples.t_s.size,
+            promised=promised,
+            session=session,
+            connection=connection,
+            series=series,
+        )
     close = int((np.diff(samples.t_s) < LEAST_APART * evidence.interval_s).sum())
     if close > max(2, MOST_CLOSE * samples.t_s.size):
-        yield f"{what}: {close} samples follow another within half an interval"
+        yield Message(
+            "telemetry.samples-too-close",
+            "session {session} connection {connection}, {series}: {close} samples follow another within half an "
+            "interval",
+            close=close,
+            session=session,
+            connection=connection,
+            series=series,
+        )
 
 
-def _windows(evidence: Evidence, session: Session) -> Iterator[str]:
+def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
     """Shares are the windows over their sum; windows that the policy normalises have the session's window as sum."""
     windows, shares = (_together(evidence.samples(s, session["name"])) for s in ("window_packets", "window_share"))
     if windows is None or shares is None or windows.shape != shares.shape:
@@ -122,16 +164,27 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[str]:
     total = windows.sum(axis=0)
     off = np.abs(shares - windows / np.where(total > 0, total, np.nan))
     if np.nanmax(off) > SHARE_OFF:
-        yield f"session {session['name']}: a window's share is {np.nanmax(off):.3f} off the window over the sum of all"
+        yield Message(
+            "telemetry.share-off",
+            "session {session}: a window's share is {off:.3f} off the window over the sum of all",
+            session=session["name"],
+            off=float(np.nanmax(off)),
+        )
     if not session["policy_facts"].get("normalised"):
         return
     whole = asked.session_window_packets(session)
     largest = float(np.median(total))
     if largest > ANOTHER_UNIT * whole:
-        yield f"session {session['name']}: its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}"
+        yield Message(
+            "telemetry.windows-in-another-unit",
+            "session {session}: its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}",
+            session=session["name"],
+            largest=largest,
+            whole=whole,
+        )
 
 
-def _rates(evidence: Evidence, session: Session) -> Iterator[str]:
+def _rates(evidence: Evidence, session: Session) -> Iterator[Message]:
     """What is acknowledged in a second is what the counter of acknowledged packets rose by; and of the receiver's
     deliveries there are in all as many as it got."""
     rates, counts = (evidence.samples(s, session["name"]) for s in ("acknowledged_pps", "acked"))
@@ -149,8 +202,13 @@ def _rates(evidence: Evidence, session: Session) -> Iterator[str]:
         rose = (count.values[old] - count.values[before]) / (count.t_s[old] - count.t_s[before])
         off = float(np.median(np.abs(rose - rate.values[old])))
         if off > RATE_OFF * max(1.0, float(rose.max())):
-            who = f"session {session['name']} connection {connection}"
-            yield f"{who}: its rate is {off:.0f} packets/s off its own counter"
+            yield Message(
+                "telemetry.rate-off-its-counter",
+                "session {session} connection {connection}: its rate is {off:.0f} packets/s off its own counter",
+                session=session["name"],
+                connection=connection,
+                off=off,
+            )
     delivered = evidence.samples("delivered_pps", session["name"])
     result = evidence.result_of(session["name"], "receiver")
     for told in (result or {}).get("connections", []):
@@ -159,11 +217,18 @@ def _rates(evidence: Evidence, session: Session) -> Iterator[str]:
             continue
         brought = float((samples.values * np.diff(samples.t_s, prepend=0.0)).sum())
         if abs(brought - told["delivered"]) > max(0.1 * told["delivered"], 2.0 * float(samples.values.max())):
-            who = f"session {session['name']} connection {told['index']}"
-            yield f"{who}: its delivery rates sum to {brought:,.0f} packets, it got {told['delivered']:,}"
+            yield Message(
+                "telemetry.deliveries-off",
+                "session {session} connection {connection}: its delivery rates sum to {brought:,.0f} packets, it got "
+                "{delivered:,}",
+                session=session["name"],
+                connection=str(told["index"]),
+                brought=brought,
+                delivered=told["delivered"],
+            )
 
 
-def _rtts(evidence: Evidence, session: Session) -> Iterator[str]:
+def _rtts(evidence: Evidence, session: Session) -> Iterator[Message]:
     """No packet is faster than the delays of its path, at their least in the whole run."""
     delays = {link["name"]: _least_delay_ms(evidence.plan, link) for link in evidence.plan["links"]}
     for connection in session["connections"]:
@@ -173,11 +238,19 @@ def _rtts(evidence: Evidence, session: Session) -> Iterator[str]:
             continue
         rtt_ms = float(np.median(samples.values))
         if rtt_ms < (1 - RTT_OFF) * least - 1:
-            who = f"session {session['name']} connection {connection['index']}"
-            yield f"{who}: its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take"
+            yield Message(
+                "telemetry.rtt-too-short",
+                "session {session} connection {connection}: its RTT of {rtt_ms:.3g} ms is less than the {least_ms:g} "
+                "ms "
+                "that its links take",
+                session=session["name"],
+                connection=str(connection["index"]),
+                rtt_ms=rtt_ms,
+                least_ms=least,
+            )
 
 
-def _arrivals(evidence: Evidence, session: Session) -> Iterator[str]:
+def _arrivals(evidence: Evidence, session: Session) -> Iterator[Message]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
     ends = [evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver")]
     sent, received = ({told["index"]: told for told in end.get("connections", [])} for end in ends)
@@ -189,7 +262,14 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[str]:
             continue
         left, came = sent[index].get("sent"), received[index].get("received")
         if left is not None and came is not None and came > left:
-            yield f"session {session['name']} connection {index}: {came:,} packets arrived, and {left:,} were sent"
+            yield Message(
+                "telemetry.more-arrived-than-sent",
+                "session {session} connection {connection}: {came:,} packets arrived, and {left:,} were sent",
+                session=session["name"],
+                connection=str(index),
+                came=came,
+                left=left,
+            )
 
 
 def _least_delay_ms(plan: Plan, link: Link) -> float:
@@ -211,7 +291,7 @@ def _asked(plan: Plan, link: Link) -> Iterator[Mapping[str, Any]]:
             yield action["properties"]
 
 
-def _events(evidence: Evidence) -> Iterator[str]:
+def _events(evidence: Evidence) -> Iterator[Message]:
     """What the timeline has was done, once, at its time, as far as the transfer lasted; and nothing else."""
     plan = evidence.plan
     first = plan["sessions"][0]
@@ -227,19 +307,38 @@ def _events(evidence: Evidence) -> Iterator[str]:
             continue
         mine = [e for e in done if e.text == text]
         if not mine:
-            yield f"timeline: nothing tells that “{text}” was done at {at_s:g} s"
+            yield Message(
+                "timeline.not-done",
+                "timeline: nothing tells that “{action}” was done at {at_s:g} s",
+                action=text,
+                at_s=at_s,
+            )
             continue
         nearest = min(mine, key=lambda e: abs((e.t_ns - start_ns) / 1e9 - at_s))
         done.remove(nearest)
-        if abs((nearest.t_ns - start_ns) / 1e9 - at_s) > late_s:
-            yield f"timeline: “{text}” was done at {(nearest.t_ns - start_ns) / 1e9:.3f} s, asked at {at_s:g} s"
+        if abs((done_s := (nearest.t_ns - start_ns) / 1e9) - at_s) > late_s:
+            yield Message(
+                "timeline.late",
+                "timeline: “{action}” was done at {done_s:.3f} s, asked at {at_s:g} s",
+                action=text,
+                done_s=done_s,
+                at_s=at_s,
+            )
     known = {str(action["text"]) for action in plan["timeline"]}
     after = {str(action["text"]) for action in plan["timeline"] if float(action["at_s"]) > end_s}
     for event in done:
         if event.text not in known:
-            yield f"timeline: “{event.text}” was done, and nobody asked for it"
+            yield Message(
+                "timeline.unasked", "timeline: “{action}” was done, and nobody asked for it", action=event.text
+            )
         elif event.text not in after:
-            yield f"timeline: “{event.text}” was done once more, at {(event.t_ns - start_ns) / 1e9:.3f} s"
+            done_s = (event.t_ns - start_ns) / 1e9
+            yield Message(
+                "timeline.once-more",
+                "timeline: “{action}” was done once more, at {done_s:.3f} s",
+                action=event.text,
+                done_s=done_s,
+            )
 
 
 def _together(samples: Mapping[str, Timed]) -> Array | None:

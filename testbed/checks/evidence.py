@@ -12,13 +12,30 @@ from typing import Any
 import numpy as np
 
 from testbed.errors import BadInput
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.series import Event, Reader, Samples, named
 from testbed.series.reader import end_of, start_of
 
 
 class CannotJudge(Exception):
-    """Something a check needs is missing or broken; the text says what."""
+    """Something a check needs is missing or broken; ``said`` says what."""
+
+    def __init__(self, said: Message) -> None:
+        super().__init__(said)
+        self.said = said
+
+
+def none_of(series: str, missing: Sequence[str]) -> CannotJudge:
+    """What connections without samples of a series give."""
+    return CannotJudge(
+        Message(
+            "samples.none",
+            "there are no samples of {series} for connection {connections}",
+            series=series,
+            connections=", ".join(missing),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,13 @@ class Evidence:
         """Unix nanoseconds of the session's t = 0; CannotJudge if it never started."""
         start = start_of(self.events, session)
         if start is None:
-            raise CannotJudge(f"session {session} has no transfer_start event, so it has no t = 0")
+            raise CannotJudge(
+                Message(
+                    "session.never-started",
+                    "session {session} has no transfer_start event, so it has no t = 0",
+                    session=session,
+                )
+            )
         return start
 
     def end_s(self, session: str) -> float | None:
@@ -74,7 +97,7 @@ class Evidence:
         found = self.samples(series, session)
         missing = [c for c in connections if c not in found or not found[c].t_s.size]
         if missing:
-            raise CannotJudge(f"there are no samples of {series} for connection {', '.join(missing)}")
+            raise none_of(series, missing)
         return {c: found[c] for c in connections}
 
 

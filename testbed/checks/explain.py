@@ -6,19 +6,19 @@ import numpy as np
 
 from testbed.checks import asked
 from testbed.checks.evidence import Evidence, Timed
+from testbed.message import Message
 from testbed.plan.model import Session
 
 _SLOW_LINK = 0.9  # a link that delivers less than this part of its rate is worth a sentence
 
 
-def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> str:
-    """Sentences about pinned windows and underused links in ``from_s``..``to_s``, each after a space; "" if there
-    are none."""
+def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
+    """Sentences about pinned windows and underused links in ``from_s``..``to_s``; none if there is nothing to say."""
     pinned = _pinned_windows(evidence, session, from_s, to_s)
-    return "".join(f" {sentence}" for sentence in [*pinned, *_underused_links(evidence, session, from_s, to_s)])
+    return [*pinned, *_underused_links(evidence, session, from_s, to_s)]
 
 
-def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[str]:
+def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
     pinned: dict[str, tuple[float, float]] = {}
     for connection, samples in evidence.samples("window_packets", session["name"]).items():
         since = _constant_since(samples.between(0.0, to_s))
@@ -32,24 +32,44 @@ def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: f
     values = {round(value, 3) for _, value in pinned.values()}
     everywhere = set(pinned) == set(asked.connections(session))
     if everywhere and len(values) == 1:
-        who = {1: "the window is", 2: "both windows are"}.get(len(pinned), f"all {len(pinned)} windows are")
+        who = {1: "The window is", 2: "Both windows are"}.get(len(pinned), f"All {len(pinned)} windows are")
         since_s = max(start for start, _ in pinned.values())
         value = values.pop()
         ratio = ", ratio 1.00" if len(pinned) == 2 else ""
-        sentences = [f"{who} at {value:g} packets, unchanged since {since_s:.1f} s{ratio}."]
+        sentences = [
+            Message(
+                "windows.unchanged",
+                "{who} at {packets:g} packets, unchanged since {since_s:.1f} s{ratio}.",
+                who=who,
+                packets=value,
+                since_s=since_s,
+                ratio=ratio,
+            )
+        ]
         at_cap = cap is not None and value >= cap
     else:
         sentences = [
-            f"the window of connection {c} is at {value:g} packets, unchanged since {start:.1f} s."
-            for c, (start, value) in pinned.items()
+            Message(
+                "window.unchanged",
+                "The window of connection {connection} is at {packets:g} packets, unchanged since {since_s:.1f} s.",
+                connection=connection,
+                packets=value,
+                since_s=since_s,
+            )
+            for connection, (since_s, value) in pinned.items()
         ]
         at_cap = cap is not None and any(value >= cap for value in values)
     if at_cap:
         sentences.append(
-            f"The policy {session['policy']} caps each connection's window at {cap:g} packets, "
-            "so the windows can't follow the ratio of the connections' throughputs."
+            Message(
+                "windows.capped",
+                "The policy {policy} caps each connection's window at {cap_packets:g} packets, so the windows can't "
+                "follow the ratio of the connections' throughputs.",
+                policy=session["policy"],
+                cap_packets=cap,
+            )
         )
-    return [sentence[0].upper() + sentence[1:] for sentence in sentences]
+    return sentences
 
 
 def _constant_since(samples: Timed) -> tuple[float, float] | None:
@@ -62,14 +82,20 @@ def _constant_since(samples: Timed) -> tuple[float, float] | None:
     return float(samples.t_s[first]), last
 
 
-def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[str]:
+def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
     sentences = []
     rates = asked.rates_pps(evidence.plan, session)
     for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
         if measured < _SLOW_LINK * rates[connection]:
             sentences.append(
-                f"Connection {connection} had {measured:.0f} packets/s acknowledged on a link of "
-                f"{rates[connection]:.0f} packets/s."
+                Message(
+                    "link.underused",
+                    "Connection {connection} had {acknowledged_pps:.0f} packets/s acknowledged on a link of "
+                    "{link_pps:.0f} packets/s.",
+                    connection=connection,
+                    acknowledged_pps=measured,
+                    link_pps=rates[connection],
+                )
             )
     return sentences
 

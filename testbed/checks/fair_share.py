@@ -11,6 +11,7 @@ from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.together import flow_rates_bps, session_rates_bps
+from testbed.message import Message
 
 
 class FairShare(CheckParameters):
@@ -49,28 +50,42 @@ def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
     rates = session_rates_bps(evidence, parameters.from_s, parameters.to_s)
     if parameters.sessions is not None:
         if unknown := set(parameters.sessions) - set(rates):
-            raise CannotJudge(f"there is no session {unknown.pop()!r}; sessions: {', '.join(rates)}")
+            raise CannotJudge(
+                Message(
+                    "fairness.no-session",
+                    "there is no session {session!r}; sessions: {sessions}",
+                    session=unknown.pop(),
+                    sessions=", ".join(rates),
+                )
+            )
         rates = {name: rates[name] for name in parameters.sessions}
     if parameters.cross_traffic:
         rates |= flow_rates_bps(evidence, parameters.from_s, parameters.to_s)
     if len(rates) < 2:
-        raise CannotJudge("one session alone has nobody to share with")
+        raise CannotJudge(Message("fairness.alone", "one session alone has nobody to share with"))
     index = jain(list(rates.values()))
     even_bps = sum(rates.values()) / len(rates)
     poorest = min(rates, key=rates.__getitem__)
     part = rates[poorest] / even_bps if even_bps else 0.0
     each = ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in rates.items())
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="pass" if index >= parameters.min and part >= parameters.least else "fail",
+    return CheckResult.of(
+        parameters,
+        "pass" if index >= parameters.min and part >= parameters.least else "fail",
+        Message(
+            "fairness.index",
+            "Jain's index is {index:.3f}; asked at least {min:g}. {poorest} has {part:.2f} of an even share; asked at "
+            "least {least:g}. Mean goodputs from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
+            index=index,
+            min=parameters.min,
+            poorest=poorest,
+            part=part,
+            least=parameters.least,
+            from_s=parameters.from_s,
+            to_s=parameters.to_s,
+            each=each,
+        ),
         measured=rounded(index),
         expected=f"at least {parameters.min:g}",
-        reason=(
-            f"Jain's index is {index:.3f}; asked at least {parameters.min:g}. {poorest} has {part:.2f} of an even "
-            f"share; asked at least {parameters.least:g}. Mean goodputs from {parameters.from_s:g} s to "
-            f"{parameters.to_s:g} s, Mbit/s: {each}."
-        ),
         figures={"least": rounded(part), "goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
     )
 

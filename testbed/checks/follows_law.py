@@ -8,13 +8,14 @@ import numpy as np
 from pydantic import AliasChoices, Field
 
 from testbed.checks import asked, explain
-from testbed.checks.coverage import cover
-from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.checks.coverage import NO_SAMPLES, cover
+from testbed.checks.evidence import Evidence, Timed, none_of
 from testbed.checks.expected import RatesOf, law_for
 from testbed.checks.law import Law
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
+from testbed.message import Message
 
 MARKS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 """Times at which shares are tabulated, in seconds since the transfer's start."""
@@ -57,7 +58,7 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
     all_samples = evidence.samples(parameters.series, session["name"])
     missing = [c for c in asked.connections(session) if c not in all_samples]
     if missing:
-        raise CannotJudge(f"there are no samples of {parameters.series} for connection {', '.join(missing)}")
+        raise none_of(parameters.series, missing)
     samples = {c: all_samples[c] for c in asked.connections(session)}
     coverage = cover(evidence, samples, parameters.from_s, parameters.to_s, parameters.at_least_s)
     judged = {c: s.between(coverage.from_s, coverage.to_s) for c, s in samples.items()}
@@ -69,22 +70,24 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
         status = "fail"
     elif coverage.gap or worst is None:
         status = "not-covered"
-    reason = f"Not decided: {coverage.gap or 'no samples there'}."
+    said = (coverage.gap or NO_SAMPLES).because("Not decided")
     if worst is not None and status != "not-covered":
-        reason = _reason(law, samples, worst, parameters.tolerance, span)
+        said = _said(law, samples, worst, parameters.tolerance, span)
         if coverage.shortened:
-            reason += f" Judged over the {coverage.to_s - coverage.from_s:.1f} s that the run covers."
+            covered_s = coverage.to_s - coverage.from_s
+            said = said.followed_by(
+                Message("law.shortened", "Judged over the {covered_s:.1f} s that the run covers.", covered_s=covered_s)
+            )
         if status == "fail":
-            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
+            said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
     acknowledged = explain.acknowledged_pps(evidence, session, coverage.from_s, coverage.to_s)
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status=status,
+    return CheckResult.of(
+        parameters,
+        status,
+        said,
         measured=None if worst is None else rounded(abs(worst[1])),
         expected=0.0,
         tolerance=parameters.tolerance,
-        reason=reason,
         figures={
             "session": session["name"],
             "judged_from_s": rounded(coverage.from_s),
@@ -113,20 +116,45 @@ def _worst(law: Law, judged: dict[str, Timed]) -> tuple[str, float, float, float
     return worst
 
 
-def _reason(
+def _said(
     law: Law, samples: dict[str, Timed], worst: tuple[str, float, float, float], tolerance: float, span: str
-) -> str:
+) -> Message:
     connection, error, at_s, share = worst
-    verb = "Within" if abs(error) <= tolerance else "Not within"
-    text = (
-        f"{verb} ±{tolerance:g} of the law from {span}: the largest error is {error:+.3f}, "
-        f"of connection {connection} at {at_s:.1f} s "
-        f"(share {share:.3f}, by the law {float(law.share(connection, at_s)):.3f})."
+    expected = float(law.share(connection, at_s))
+    if abs(error) <= tolerance:
+        return Message(
+            "law.within",
+            "Within ±{tolerance:g} of the law from {span}: the largest error is {error:+.3f}, of connection "
+            "{connection} at {at_s:.1f} s (share {share:.3f}, by the law {expected:.3f}).",
+            tolerance=tolerance,
+            span=span,
+            error=error,
+            connection=connection,
+            at_s=at_s,
+            share=share,
+            expected=expected,
+        )
+    said = Message(
+        "law.outside",
+        "Not within ±{tolerance:g} of the law from {span}: the largest error is {error:+.3f}, of connection "
+        "{connection} at {at_s:.1f} s (share {share:.3f}, by the law {expected:.3f}).",
+        tolerance=tolerance,
+        span=span,
+        error=error,
+        connection=connection,
+        at_s=at_s,
+        share=share,
+        expected=expected,
     )
-    if verb == "Not within" and len(samples) == 2:
-        first, second = (law.limit[c] for c in samples)
-        text += f" The links' rates ask for a window ratio of {first / second:.2f} in the end."
-    return text
+    if len(samples) != 2:
+        return said
+    first, second = (law.limit[c] for c in samples)
+    ratio = first / second
+    return said.followed_by(
+        Message(
+            "law.ratio-in-the-end", "The links' rates ask for a window ratio of {ratio:.2f} in the end.", ratio=ratio
+        )
+    )
 
 
 def _at_marks(law: Law, samples: dict[str, Timed], interval_s: float) -> list[dict[str, float | str]]:

@@ -11,7 +11,7 @@ from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, Message
 from testbed.plan.model import Session
 
 
@@ -54,7 +54,14 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
     session = asked.session_of(evidence.plan, parameters.session)
     known = {connection["link"] for connection in session["connections"]}
     if unknown := set(parameters.links or ()) - known:
-        raise CannotJudge(f"no connection has link {unknown.pop()!r}; links: {', '.join(sorted(known))}")
+        raise CannotJudge(
+            Message(
+                "goodput.no-link",
+                "no connection has link {link!r}; links: {links}",
+                link=unknown.pop(),
+                links=", ".join(sorted(known)),
+            )
+        )
     bound_bps = asked.bound_bps(evidence.plan, session, parameters.links)
     if parameters.from_s is None or parameters.to_s is None:
         measured_bps, when = goodput_bps(evidence, session), "over the transfer"
@@ -62,26 +69,33 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
         acknowledged = explain.acknowledged_pps(evidence, session, parameters.from_s, parameters.to_s)
         end_s = evidence.end_s(session["name"])
         if not acknowledged or end_s is None or end_s < parameters.to_s:
-            return CheckResult(
-                name=parameters.name,
-                judge=parameters.judge,
-                status="not-covered",
+            return CheckResult.of(
+                parameters,
+                "not-covered",
+                Message(
+                    "goodput.not-so-long",
+                    "Not decided: the transfer was not on until {to_s:g} s.",
+                    to_s=parameters.to_s,
+                ),
                 expected=f"at least {parameters.min:g}",
-                reason=f"Not decided: the transfer was not on until {parameters.to_s:g} s.",
             )
         measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
         when = f"from {parameters.from_s:g} s to {parameters.to_s:g} s"
     share = measured_bps / bound_bps
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="pass" if share >= parameters.min else "fail",
+    return CheckResult.of(
+        parameters,
+        "pass" if share >= parameters.min else "fail",
+        Message(
+            "goodput.share",
+            "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; asked at least {min:.0%}.",
+            mib_s=measured_bps / 8 / 2**20,
+            when=when,
+            share=share,
+            bound_mib_s=bound_bps / 8 / 2**20,
+            min=parameters.min,
+        ),
         measured=rounded(share),
         expected=f"at least {parameters.min:g}",
-        reason=(
-            f"{measured_bps / 8 / 2**20:.3f} MiB/s {when} is {share:.1%} of {bound_bps / 8 / 2**20:.3f} MiB/s; "
-            f"asked at least {parameters.min:.0%}."
-        ),
         figures={"session": session["name"], "goodput_bps": rounded(measured_bps), "bound_bps": rounded(bound_bps)},
     )
 
@@ -90,7 +104,13 @@ def goodput_bps(evidence: Evidence, session: Session) -> float:
     """Payload bits per second from the session's start to the last byte at the receiver."""
     result = evidence.result_of(session["name"], "receiver")
     if result is None:
-        raise CannotJudge(f"the receiver of session {session['name']} left no result")
+        raise CannotJudge(
+            Message("receiver.no-result", "the receiver of session {session} left no result", session=session["name"])
+        )
     if not result.get("goodput_bps"):
-        raise CannotJudge(f"the receiver of session {session['name']} did not finish")
+        raise CannotJudge(
+            Message(
+                "receiver.not-finished", "the receiver of session {session} did not finish", session=session["name"]
+            )
+        )
     return float(result["goodput_bps"])

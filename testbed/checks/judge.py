@@ -13,6 +13,7 @@ from testbed.checks.parameters import CheckParameters
 from testbed.checks.registry import JUDGEMENTS, parameters_in_plan
 from testbed.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.algebra import Word, summary_of, verdict_of
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.series import Reader
 from testbed.series.reader import end_of, start_of
@@ -55,10 +56,13 @@ def judge(
     )
 
 
-def _with(trust: Trust, reasons: Sequence[str]) -> Trust:
+def _with(trust: Trust, reasons: Sequence[Message]) -> Trust:
     """``trust`` is by links and machine; ``reasons`` are the telemetry's own, which a recorded trust has already."""
-    more = [reason for reason in reasons if reason not in trust.reasons]
-    return Trust(trusted=False, reasons=[*trust.reasons, *more]) if reasons else trust
+    if not reasons:
+        return trust
+    found = {str(reason): reason for reason in reasons}
+    more = [reason for reason in reasons if str(reason) not in trust.reasons]
+    return Trust.of([*(found.get(str(known), known) for known in trust.said), *more])
 
 
 def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
@@ -66,12 +70,16 @@ def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
     try:
         policies = _policies(parameters, evidence.plan)
         if parameters.policy and not policies & set(parameters.policy):
-            reason = f"Not asked of {', '.join(sorted(policies))}: the check is about {', '.join(parameters.policy)}."
-            return CheckResult(name=parameters.name, judge=parameters.judge, status="not-asked", reason=reason)
+            said = Message(
+                "check.of-other-policies",
+                "Not asked of {policies}: the check is about {about}.",
+                policies=", ".join(sorted(policies)),
+                about=", ".join(parameters.policy),
+            )
+            return CheckResult.of(parameters, "not-asked", said)
         return JUDGEMENTS[parameters.judge](parameters, evidence)
     except (CannotJudge, NoSuchSession) as error:
-        reason = f"Can't be judged: {error}."
-        return CheckResult(name=parameters.name, judge=parameters.judge, status="error", reason=reason)
+        return CheckResult.of(parameters, "error", error.said.because("Can't be judged"))
 
 
 def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:

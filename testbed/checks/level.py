@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
-from testbed.checks.coverage import Coverage, cover
+from testbed.checks.coverage import NO_SAMPLES, Coverage, cover
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
 from testbed.checks.quantities import Seconds, SeriesName
 from testbed.checks.result import CheckResult, Status, rounded
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, Message
 from testbed.series import named
 
 
@@ -63,25 +63,32 @@ def level(parameters: Level, evidence: Evidence) -> CheckResult:
     ]
     worst = max(points, default=None)
     status: Status = "not-covered"
-    reason = f"Not decided: {coverage.gap or 'no samples there'}."
+    said = (coverage.gap or NO_SAMPLES).because("Not decided")
     if worst is not None and not coverage.gap:
         _, value, t_s, connection = worst
         status = "pass" if parameters.min <= value <= parameters.max else "fail"
-        reason = (
-            f"{parameters.series} of connection {connection} is {value:.4g} at {t_s:.1f} s; "
-            f"asked {parameters.min:g} to {parameters.max:g}."
+        said = Message(
+            "level.value",
+            "{series} of connection {connection} is {value:.4g} at {t_s:.1f} s; asked {min:g} to {max:g}.",
+            series=parameters.series,
+            connection=connection,
+            value=value,
+            t_s=t_s,
+            min=parameters.min,
+            max=parameters.max,
         )
         if len(points) > 1:
-            reason += f" That is the farthest of {len(points)} samples."
+            said = said.followed_by(
+                Message("level.farthest", "That is the farthest of {samples} samples.", samples=len(points))
+            )
         if status == "fail" and parameters.at_s is None:
-            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status=status,
+            said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
+    return CheckResult.of(
+        parameters,
+        status,
+        said,
         measured=None if worst is None else rounded(worst[1]),
         expected=f"{parameters.min:g} to {parameters.max:g}",
-        reason=reason,
         figures={
             "session": session["name"],
             "judged_from_s": rounded(coverage.from_s),
@@ -102,6 +109,12 @@ def _judged(parameters: Level, evidence: Evidence, samples: dict[str, Timed]) ->
     for connection, s in samples.items():
         index = s.nearest(at_s, within_s=evidence.interval_s)
         if index is None:
-            return Coverage(at_s, at_s, f"connection {connection} has no sample at {at_s:g} s"), {}
+            gap = Message(
+                "level.no-sample",
+                "connection {connection} has no sample at {at_s:g} s",
+                connection=connection,
+                at_s=at_s,
+            )
+            return Coverage(at_s, at_s, gap), {}
         nearest[connection] = s.between(float(s.t_s[index]), float(s.t_s[index]))
     return Coverage(at_s, at_s), nearest

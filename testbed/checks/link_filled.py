@@ -11,6 +11,7 @@ from testbed.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.together import rate_of, wire_rates_bps
+from testbed.message import Message
 
 
 class LinkFilled(CheckParameters):
@@ -45,15 +46,22 @@ def link_filled(parameters: LinkFilled, evidence: Evidence) -> CheckResult:
     share = sum(rates.values()) / link_bps
     each = ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in rates.items())
     expected = f"{parameters.min:g} to {parameters.max:g}"
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="pass" if parameters.min <= share <= parameters.max else "fail",
+    return CheckResult.of(
+        parameters,
+        "pass" if parameters.min <= share <= parameters.max else "fail",
+        Message(
+            "link.filled",
+            "What arrived over link {link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; asked {expected}. On the "
+            "wire from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
+            link=parameters.link,
+            share=share,
+            link_mbit_s=link_bps / 1000000.0,
+            expected=expected,
+            from_s=parameters.from_s,
+            to_s=parameters.to_s,
+            each=each,
+        ),
         measured=rounded(share),
         expected=expected,
-        reason=(
-            f"What arrived over link {parameters.link} is {share:.3f} of its {link_bps / 1e6:.3f} Mbit/s; asked "
-            f"{expected}. On the wire from {parameters.from_s:g} s to {parameters.to_s:g} s, Mbit/s: {each}."
-        ),
         figures={"wire_bps": {name: rounded(rate) for name, rate in rates.items()}},
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from testbed.checks.asked import path_of
 from testbed.checks.evidence import Evidence, Timed
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan, Session
 from testbed.plan.stretches import stretches
@@ -44,14 +45,14 @@ FIELDS = {
 }
 
 
-def links_off(evidence: Evidence) -> list[str]:
+def links_off(evidence: Evidence) -> list[Message]:
     """Where a link was not what the plan asks, a line each; of the simulator's only."""
     if engine_of(evidence.plan).kernel:
         return []
     starts = [evidence.start_ns(s["name"]) for s in evidence.plan["sessions"] if _started(evidence, s)]
     if not starts:
         return []
-    found: list[str] = []
+    found: list[Message] = []
     for direction in DIRECTIONS:
         read = {
             name: evidence.reader.read(named(f"any_link_{field}"), {"direction": direction})
@@ -64,7 +65,9 @@ def links_off(evidence: Evidence) -> list[str]:
                 if link["name"] in by_link
             }
             off = _direction(evidence, link, direction, mine)
-            found += [f"link {link['name']} {direction}: {text}" for text in off]
+            found += [
+                said.at(f"link {link['name']} {direction}", link=link["name"], direction=direction) for said in off
+            ]
     return found
 
 
@@ -72,7 +75,7 @@ def _started(evidence: Evidence, session: Session) -> bool:
     return any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events)
 
 
-def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapping[str, Timed]) -> Iterator[str]:
+def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapping[str, Timed]) -> Iterator[Message]:
     limits, plan = evidence.plan["limits"], evidence.plan
     for begin_s, end_s, asked, up in stretches(link, plan["timeline"], direction):
         if any(asked.get(key) for key in UNKEPT) or not up:
@@ -90,7 +93,14 @@ def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapp
         yield from _rate(asked, limits, part["rate"], evidence.interval_s, backlog, fed_s)
         delays = part.get("delay", np.empty(0))
         if delays.size and abs(off := float(np.median(delays)) - asked["delay_ms"]) > limits["delay_error_ms"]:
-            yield f"delay {asked['delay_ms'] + off:.2f} ms is {off:+.2f} ms off the asked {asked['delay_ms']:g}"
+            delay_ms = asked["delay_ms"] + off
+            yield Message(
+                "link.delay-off",
+                "delay {delay_ms:.2f} ms is {off_ms:+.2f} ms off the asked {asked_ms:g}",
+                delay_ms=delay_ms,
+                off_ms=off,
+                asked_ms=asked["delay_ms"],
+            )
         yield from _loss(asked, settled, evidence.interval_s)
         yield from _queue(asked, part)
 
@@ -119,17 +129,24 @@ def _goes_on_slower(plan: Plan, link: Link, rate_bps: float) -> bool:
     return min(rates, default=rate_bps) < rate_bps
 
 
-def _configured(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[str]:
+def _configured(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
     """What the link itself says that it was told."""
     for name, key in (("loss asked", "loss"), ("delay asked", "delay_ms"), ("rate asked", "rate_bps")):
         told = part.get(name, np.empty(0))
         if told.size and float(np.abs(told - float(asked[key])).max()) > 1e-6 * max(1.0, float(asked[key])):
-            yield f"it was told {key} {told[int(np.abs(told - float(asked[key])).argmax())]:g}, asked {asked[key]:g}"
+            farthest = float(told[int(np.abs(told - float(asked[key])).argmax())])
+            yield Message(
+                "link.told-otherwise",
+                "it was told {key} {told:g}, asked {asked:g}",
+                key=key,
+                told=farthest,
+                asked=asked[key],
+            )
 
 
 def _rate(
     asked: Mapping[str, Any], limits: Limits, rates: Array, interval_s: float, backlog: Array | None, fed_s: float
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """No second carries more than the rate and a burst; and one in which packets for ``fed_s`` seconds wait at each
     sample, no less."""
     steps = max(1, round(1 / interval_s))
@@ -140,7 +157,12 @@ def _rate(
     frame_bits = 8 * float(asked["frame_bytes"])
     most = wanted * (1 + limits["rate_error"]) + 8 * float(asked.get("burst_bytes", 0)) + frame_bits
     if float(np.median(seconds)) > most:
-        yield f"rate {np.median(seconds) / 1e6:.3f} Mbit/s is more than the asked {wanted / 1e6:.3f}"
+        yield Message(
+            "link.rate-too-high",
+            "rate {mbps:.3f} Mbit/s is more than the asked {asked_mbps:.3f}",
+            mbps=float(np.median(seconds)) / 1e6,
+            asked_mbps=wanted / 1e6,
+        )
     if backlog is None or backlog.size != rates.size or asked["loss"]:
         return
     line_bytes = wanted / 8 * asked["delay_ms"] / 1000
@@ -148,10 +170,15 @@ def _rate(
     waits = np.convolve(waiting, np.ones(steps), mode="valid") == steps
     if waits.sum() > steps and float(np.median(seconds[waits])) < wanted * (1 - limits["rate_error"]) - frame_bits:
         slow = float(np.median(seconds[waits]))
-        yield f"rate {slow / 1e6:.3f} Mbit/s, though packets wait, is less than the asked {wanted / 1e6:.3f}"
+        yield Message(
+            "link.rate-too-low",
+            "rate {mbps:.3f} Mbit/s, though packets wait, is less than the asked {asked_mbps:.3f}",
+            mbps=slow / 1e6,
+            asked_mbps=wanted / 1e6,
+        )
 
 
-def _loss(asked: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: float) -> Iterator[str]:
+def _loss(asked: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: float) -> Iterator[Message]:
     losses, rates = settled.get("loss"), settled["rate"]
     if losses is None or not losses.t_s.size or asked["loss"] >= 1:
         return
@@ -174,17 +201,33 @@ def _loss(asked: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: fl
     lost = too_much if too_much > wanted else min(too_little, wanted)
     allowed = 2 * CHANCE * math.sqrt(wanted * (1 - wanted) / packets) + 2 / packets if wanted else 0.0
     if abs(lost - wanted) > allowed:
-        yield f"loss {lost:.2%} of about {packets:,.0f} packets, asked {wanted:.2%}"
+        yield Message(
+            "link.loss-off",
+            "loss {loss:.2%} of about {packets:,.0f} packets, asked {asked:.2%}",
+            loss=lost,
+            packets=packets,
+            asked=wanted,
+        )
 
 
-def _queue(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[str]:
+def _queue(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
     queue = asked["queue"]
     backlog, drops = part.get("backlog", np.empty(0)), part.get("drops", np.empty(0))
     if queue["mode"] == "backpressure" and drops.size and drops[-1] > drops[0] and not asked["loss"]:
-        yield f"its queue dropped {drops[-1] - drops[0]:.0f} packets that it should have held back"
+        yield Message(
+            "link.queue-dropped",
+            "its queue dropped {packets:.0f} packets that it should have held back",
+            packets=float(drops[-1] - drops[0]),
+        )
     if queue.get("packets") and backlog.size:
         on_the_way = float(asked["rate_bps"]) / 8 * asked["delay_ms"] / 1000 / asked["frame_bytes"]
         most = (queue["packets"] + 1.05 * on_the_way + 4) * asked["frame_bytes"]
         if float(np.median(backlog)) > most:
             held = float(np.median(backlog)) / asked["frame_bytes"]
-            yield f"it holds {held:.0f} packets, and queue and line have room for {most / asked['frame_bytes']:.0f}"
+            room = most / asked["frame_bytes"]
+            yield Message(
+                "link.holds-too-much",
+                "it holds {packets:.0f} packets, and queue and line have room for {room:.0f}",
+                packets=held,
+                room=room,
+            )

@@ -10,6 +10,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.result import CheckResult
+from testbed.message import Message
 
 
 class MptcpCarried(CheckParameters):
@@ -31,18 +32,24 @@ def mptcp_carried(parameters: MptcpCarried, evidence: Evidence) -> CheckResult:
     session = asked.session_of(evidence.plan, parameters.session)
     sender = evidence.result_of(session["name"], "sender")
     if sender is None:
-        raise CannotJudge("there is no result of the sender")
+        raise CannotJudge(Message("mptcp.no-result", "there is no result of the sender"))
     acked = {c["link"]: 0 for c in session["connections"]}  # a link that the sender says nothing of carried nothing
     acked |= {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
     idle = [link for link, count in acked.items() if count < parameters.min_bytes]
     each = ", ".join(f"{link} {count:,}" for link, count in acked.items())
-    missing = f"Nothing to speak of over {', '.join(idle)}. " if idle else ""
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="fail" if idle else "pass",
+    said = Message("mptcp.carried", "Bytes acknowledged at the last sample, by link: {each}.", each=each)
+    if idle:
+        said = Message(
+            "mptcp.idle",
+            "Nothing to speak of over {idle}. Bytes acknowledged at the last sample, by link: {each}.",
+            idle=", ".join(idle),
+            each=each,
+        )
+    return CheckResult.of(
+        parameters,
+        "fail" if idle else "pass",
+        said,
         measured=len(acked) - len(idle),
         expected=len(session["connections"]),
-        reason=f"{missing}Bytes acknowledged at the last sample, by link: {each}.",
         figures={"acked_bytes": acked},
     )

@@ -16,7 +16,7 @@ from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, rounded
 from testbed.checks.round_trip import base_rtt_ms
 from testbed.checks.together import session_rates_bps
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, Message
 from testbed.plan.model import Plan, Session
 
 MOST = 1.1
@@ -70,7 +70,7 @@ def multipath(parameters: Multipath, evidence: Evidence) -> CheckResult:
     most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
     measured_bps = goodput_bps(evidence, session)
     part = measured_bps / best_bps
-    beyond = " The links don't carry that much." if measured_bps > most_bps else ""
+    beyond = [Message("multipath.beyond", "The links don't carry that much.")] if measured_bps > most_bps else []
     figures: dict[str, Any] = {"of_optimum": part}
     result = evidence.result_of(session["name"], "receiver") or {}
     if "max_reorder_bytes" in result:
@@ -81,16 +81,19 @@ def multipath(parameters: Multipath, evidence: Evidence) -> CheckResult:
         figures |= _reused_s(evidence, session, parameters.returned, parameters.at_s)
     if parameters.rival is not None and parameters.from_s is not None and parameters.to_s is not None:
         figures["rival_share"] = _rival_share(evidence, parameters.rival, parameters.from_s, parameters.to_s)
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="pass" if part >= parameters.min and measured_bps <= most_bps else "fail",
+    return CheckResult.of(
+        parameters,
+        "pass" if part >= parameters.min and measured_bps <= most_bps else "fail",
+        Message(
+            "multipath.of-optimum",
+            "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; asked at least {min:.0%}.",
+            mib_s=measured_bps / 8 / 2**20,
+            part=part,
+            best_mib_s=best_bps / 8 / 2**20,
+            min=parameters.min,
+        ).followed_by(*beyond),
         measured=rounded(part),
         expected=f"at least {parameters.min:g}",
-        reason=(
-            f"{measured_bps / 8 / 2**20:.3f} MiB/s is {part:.1%} of the optimum, {best_bps / 8 / 2**20:.3f} MiB/s; "
-            f"asked at least {parameters.min:.0%}.{beyond}"
-        ),
         figures={name: rounded(value) for name, value in figures.items()},
     )
 
@@ -136,7 +139,11 @@ def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float
     rate = float(asked.link_of(evidence.plan, session, connection)["rate_pps"])
     after = found[connection].between(at_s, float("inf")) if connection in found else None
     if after is None or not after.t_s.size:
-        raise CannotJudge(f"the transfer was over before {at_s:g} s, when the path came back")
+        raise CannotJudge(
+            Message(
+                "multipath.over-before", "the transfer was over before {at_s:g} s, when the path came back", at_s=at_s
+            )
+        )
     used = after.t_s[after.values >= IN_USE * rate]
     return {"reused_s": float(used[0] if used.size else after.t_s[-1]) - at_s}
 

@@ -8,6 +8,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.result import CheckResult
+from testbed.message import Listed, Message
 
 
 class PayloadCaptured(CheckParameters):
@@ -40,29 +41,52 @@ def payload_captured(parameters: PayloadCaptured, evidence: Evidence) -> CheckRe
     session = asked.session_of(evidence.plan, parameters.session)["name"]
     sender, receiver = (evidence.result_of(session, role) for role in ("sender", "receiver"))
     if sender is None or receiver is None or "captured" not in receiver:
-        raise CannotJudge("the receiver's result has no captured packets")
+        raise CannotJudge(Message("captured.none", "the receiver's result has no captured packets"))
     counted, sent = int(receiver["bytes"]), int(sender["bytes"])
     captured = int(receiver["captured"]["payload_bytes"])
     window = int(receiver["captured"]["largest_window_bytes"])
     problems = []
     if not counted:
-        problems.append("iperf3 got nothing")
+        problems.append(Message("captured.nothing-counted", "iperf3 got nothing"))
     if sent < counted:
-        problems.append(f"its sender counted {counted - sent:,} fewer")
+        problems.append(
+            Message("captured.sender-counted-fewer", "its sender counted {fewer:,} fewer", fewer=counted - sent)
+        )
     if captured < counted:
-        problems.append(f"{counted - captured:,} of them were in no packet")
+        problems.append(
+            Message("captured.in-no-packet", "{missing:,} of them were in no packet", missing=counted - captured)
+        )
     if captured > counted + window:
         problems.append(
-            f"{captured - counted:,} more were captured, and the receiver never offered more than {window:,}"
+            Message(
+                "captured.beyond-the-window",
+                "{more:,} more were captured, and the receiver never offered more than {window:,}",
+                more=captured - counted,
+                window=window,
+            )
         )
-    reason = f"iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}"
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="fail" if problems else "pass",
+    said = Message(
+        "captured.as-counted",
+        "iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}, at most a window of "
+        "{window:,} more.",
+        counted=counted,
+        captured=captured,
+        window=window,
+    )
+    if problems:
+        said = Message(
+            "captured.not-as-counted",
+            "iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}: {problems}.",
+            counted=counted,
+            captured=captured,
+            problems=Listed(problems),
+        )
+    return CheckResult.of(
+        parameters,
+        "fail" if problems else "pass",
+        said,
         measured=captured,
         expected=f"{counted:,} to {counted + window:,}",
-        reason=f"{reason}: {'; '.join(problems)}." if problems else f"{reason}, at most a window of {window:,} more.",
         figures={
             "sent_bytes": sent,
             "counted_bytes": counted,

@@ -9,6 +9,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.checks.result import CheckResult
+from testbed.message import Listed, Message
 
 
 class PayloadIntact(CheckParameters):
@@ -36,27 +37,59 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
     sender = _result(evidence, session["name"], "sender")
     receiver = _result(evidence, session["name"], "receiver")
     if "transfer_bytes" not in session and "payload_sha256" not in receiver:
-        raise CannotJudge("the run sends for a time, so its number of bytes is not known")
+        raise CannotJudge(
+            Message("payload.unknown-length", "the run sends for a time, so its number of bytes is not known")
+        )
     # Of what is sent for a time, it is known what any number of bytes has to be.
     wanted = int(session.get("transfer_bytes", sender["bytes"]))
     problems = []
     if receiver["bytes"] != wanted:
-        problems.append(f"the receiver got {receiver['bytes']:,} of {wanted:,} bytes")
+        problems.append(
+            Message(
+                "payload.received",
+                "the receiver got {count:,} of {wanted:,} bytes",
+                count=receiver["bytes"],
+                wanted=wanted,
+            )
+        )
     if sender["bytes"] != wanted:
-        problems.append(f"the sender sent {sender['bytes']:,} of {wanted:,} bytes")
+        problems.append(
+            Message(
+                "payload.sent", "the sender sent {count:,} of {wanted:,} bytes", count=sender["bytes"], wanted=wanted
+            )
+        )
     if sender["sha256"] != receiver["sha256"]:
-        problems.append(f"the SHA-256 differ: sent {sender['sha256'][:12]}…, received {receiver['sha256'][:12]}…")
+        problems.append(
+            Message(
+                "payload.sha256-differ",
+                "the SHA-256 differ: sent {sent:.12}…, received {received:.12}…",
+                sent=sender["sha256"],
+                received=receiver["sha256"],
+            )
+        )
     elif receiver["sha256"] != receiver.get("payload_sha256", receiver["sha256"]):
-        problems.append(f"both ends tell the SHA-256 {sender['sha256'][:12]}…, which the payload has not")
-    whole = f"{wanted:,} bytes arrived with the sender's SHA-256 ({sender['sha256'][:12]}…)."
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="fail" if problems else "pass",
+        problems.append(
+            Message(
+                "payload.sha256-wrong",
+                "both ends tell the SHA-256 {sent:.12}…, which the payload has not",
+                sent=sender["sha256"],
+            )
+        )
+    said = Message(
+        "payload.intact",
+        "{wanted:,} bytes arrived with the sender's SHA-256 ({sent:.12}…).",
+        wanted=wanted,
+        sent=sender["sha256"],
+    )
+    if problems:
+        said = Message("payload.differs", "{problems}.", problems=_Sentence(problems))
+    return CheckResult.of(
+        parameters,
+        "fail" if problems else "pass",
+        said,
         measured=receiver["bytes"],
         expected=wanted,
         tolerance=0.0,
-        reason=_sentence("; ".join(problems)) if problems else whole,
         figures={
             "session": session["name"],
             "sent_bytes": sender["bytes"],
@@ -70,12 +103,31 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
 def _result(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
     result = evidence.result_of(session, role)
     if result is None:
-        raise CannotJudge(f"there is no result of the {role} of session {session}; the agent left none")
+        raise CannotJudge(
+            Message(
+                "payload.no-result",
+                "there is no result of the {role} of session {session}; the agent left none",
+                role=role,
+                session=session,
+            )
+        )
     if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
         error = result.get("error") or "it has no bytes and SHA-256"
-        raise CannotJudge(f"the {role} of session {session} did not finish: {error}")
+        raise CannotJudge(
+            Message(
+                "payload.not-finished",
+                "the {role} of session {session} did not finish: {error}",
+                role=role,
+                session=session,
+                error=error,
+            )
+        )
     return result
 
 
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
+class _Sentence(Listed):
+    """That begins with a capital letter."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text[0].upper() + text[1:]

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.checks.result import CheckResult
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 
 
@@ -29,27 +30,48 @@ def points_stored(parameters: PointsStored, evidence: Evidence) -> CheckResult:
     Judging again from the folder alone can't ask the database, so it takes the count that was recorded.
     """
     if evidence.file_points is None:
-        raise CannotJudge("the run's telemetry.lp was not given, so its points can't be counted")
+        raise CannotJudge(
+            Message("points.no-file", "the run's telemetry.lp was not given, so its points can't be counted")
+        )
     if evidence.database_points is None and engine_of(evidence.plan).virtual_time:
-        reason = "Not asked: no InfluxDB was up, and a run in virtual time needs none."
-        return CheckResult(name=parameters.name, judge=parameters.judge, status="not-asked", reason=reason)
+        said = Message("points.not-asked", "Not asked: no InfluxDB was up, and a run in virtual time needs none.")
+        return CheckResult.of(parameters, "not-asked", said)
     if evidence.database_points is None:
-        raise CannotJudge("no count of the database's points was recorded; the run had no database")
+        raise CannotJudge(
+            Message("points.not-counted", "no count of the database's points was recorded; the run had no database")
+        )
     missing = evidence.file_points - evidence.database_points
     same = missing == 0
-    stored = f"{evidence.database_points:,} in InfluxDB when the run ended"
-    reason = f"{evidence.file_points:,} points in telemetry.lp, {stored}"
+    said = Message(
+        "points.stored",
+        "{file_points:,} points in telemetry.lp, {database_points:,} in InfluxDB when the run ended.",
+        file_points=evidence.file_points,
+        database_points=evidence.database_points,
+    )
     if missing > 0:
-        reason += f": {missing:,} did not get there"
+        said = Message(
+            "points.missing",
+            "{file_points:,} points in telemetry.lp, {database_points:,} in InfluxDB when the run ended: {missing:,} "
+            "did not get there.",
+            file_points=evidence.file_points,
+            database_points=evidence.database_points,
+            missing=missing,
+        )
     elif missing < 0:
-        reason += f": {-missing:,} in the database are not in the file"
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="pass" if same else "fail",
+        said = Message(
+            "points.not-in-the-file",
+            "{file_points:,} points in telemetry.lp, {database_points:,} in InfluxDB when the run ended: {more:,} in "
+            "the database are not in the file.",
+            file_points=evidence.file_points,
+            database_points=evidence.database_points,
+            more=-missing,
+        )
+    return CheckResult.of(
+        parameters,
+        "pass" if same else "fail",
+        said,
         measured=evidence.database_points,
         expected=evidence.file_points,
         tolerance=0.0,
-        reason=reason + ".",
         figures={"file_points": evidence.file_points, "database_points": evidence.database_points},
     )

@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
-from testbed.checks.coverage import Coverage, cover
+from testbed.checks.coverage import NO_PAIRS, Coverage, cover
 from testbed.checks.evidence import Evidence, Timed
 from testbed.checks.of_two import OfTwo
 from testbed.checks.parameters import WITH_SESSIONS
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, Status, rounded
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, Message
 from testbed.series import named
 
 Values = np.typing.NDArray[np.float64]
@@ -71,23 +71,30 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
 
     status: Status
     if coverage.gap or median is None:
-        status, reason = "not-covered", f"Not decided: {coverage.gap or 'no two samples at the same time'}."
+        status, said = "not-covered", (coverage.gap or NO_PAIRS).because("Not decided")
     else:
         status = "pass" if parameters.min <= median <= parameters.max else "fail"
         a, b = parameters.connections
-        reason = (
-            f"{parameters.series} of connection {a} is {median:.2f} times that of connection {b} "
-            f"(median of {values.size} samples, {span}); asked {expected}."
+        said = Message(
+            "ratio.median",
+            "{series} of connection {first} is {ratio:.2f} times that of connection {second} (median of {samples} "
+            "samples, {span}); asked {expected}.",
+            series=parameters.series,
+            first=a,
+            ratio=median,
+            second=b,
+            samples=values.size,
+            span=span,
+            expected=expected,
         )
         if status == "fail":
-            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status=status,
+            said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
+    return CheckResult.of(
+        parameters,
+        status,
+        said,
         measured=None if median is None else rounded(median) if np.isfinite(median) else "unbounded",
         expected=expected,
-        reason=reason,
         figures={
             "session": session["name"],
             "judged_from_s": rounded(coverage.from_s),
@@ -108,7 +115,12 @@ def _coverage(parameters: Ratio, evidence: Evidence, pair: dict[str, Timed]) -> 
         to_s = min(float(s.t_s[-1]) for s in pair.values())
         from_s = max(0.0, to_s - parameters.last_s)
     if from_s < parameters.not_before_s:
-        early = f"the judged time would start at {from_s:.1f} s, before {parameters.not_before_s:g} s"
+        early = Message(
+            "ratio.too-early",
+            "the judged time would start at {from_s:.1f} s, before {not_before_s:g} s",
+            from_s=from_s,
+            not_before_s=parameters.not_before_s,
+        )
         return Coverage(from_s, to_s, early)
     return cover(evidence, pair, from_s, to_s, parameters.at_least_s)
 

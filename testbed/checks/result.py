@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from testbed.judge.algebra import Part, Word
+from testbed.message import Message
 
 Status = Part
 """A check's outcome, as the algebra of verdicts knows it."""
+
+
+class Check(Protocol):
+    """What a result is of."""
+
+    @property
+    def name(self) -> str:
+        """As the plan or the table has it."""
+
+    @property
+    def judge(self) -> str:
+        """The judgement's name."""
+
+
+class Named(NamedTuple):
+    """A check that has no parameters of its own."""
+
+    name: str
+    judge: str
 
 
 class CheckResult(BaseModel):
     """One check's outcome.
 
     ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts;
-    ``reason`` is one or more sentences for a reader who has seen nothing else; ``figures`` are further
-    numbers by name. ``undecided`` means that an interval over several runs lies only partly inside what is asked,
-    ``not-covered`` means that the run holds too little data to decide, ``not-asked`` that the
-    check is about other policies than the run's, ``error`` that something the check needs is missing or broken. Of a
-    check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of them was.
+    ``reason`` is one or more sentences for a reader who has seen nothing else, ``code`` what programs know it by ("" in
+    files without codes); ``figures`` are further numbers by name. ``undecided`` means that an interval over several
+    runs lies only partly inside what is asked, ``not-covered`` means that the run holds too little data to decide,
+    ``not-asked`` that the check is about other policies than the run's, ``error`` that something the check needs is
+    missing or broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of them
+    was.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,11 +50,52 @@ class CheckResult(BaseModel):
     name: str
     judge: str
     status: Status
+    code: str = ""
     measured: float | int | str | None = None
     expected: float | int | str | None = None
     tolerance: float | None = None
     reason: str
     figures: dict[str, Any] = {}
+    _said: Message = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Of a result that was read there are only code and text."""
+        self._said = Message.restored(self.code, self.reason)
+
+    @classmethod
+    def of(
+        cls,
+        check: Check,
+        status: Status,
+        said: Message,
+        *,
+        measured: float | str | None = None,
+        expected: float | str | None = None,
+        tolerance: float | None = None,
+        figures: dict[str, Any] | None = None,
+    ) -> CheckResult:
+        """The outcome of ``check``; ``said`` is its reason."""
+        return cls(
+            name=check.name,
+            judge=check.judge,
+            status=status,
+            measured=measured,
+            expected=expected,
+            tolerance=tolerance,
+            reason=str(said),
+            figures=figures or {},
+        ).saying(said)
+
+    def saying(self, said: Message, **update: Any) -> CheckResult:
+        """The same result with another reason, and other values of what else is given."""
+        result = self.model_copy(update={"code": said.code, "reason": str(said), **update})
+        result._said = said
+        return result
+
+    @property
+    def said(self) -> Message:
+        """The reason, with its code and the values in it."""
+        return self._said
 
 
 class Trust(BaseModel):
@@ -42,6 +105,31 @@ class Trust(BaseModel):
 
     trusted: bool
     reasons: list[str] = []
+    codes: list[str] = []
+    """Of the reasons, one each; empty in files without codes."""
+    _said: tuple[Message, ...] = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Of reasons that were read there are only codes and texts."""
+        codes = self.codes or [""] * len(self.reasons)
+        self._said = tuple(Message.restored(code, text) for code, text in zip(codes, self.reasons, strict=False))
+
+    @classmethod
+    def of(cls, said: Iterable[Message], *, trusted: bool = True) -> Trust:
+        """``said`` are the reasons not to trust it: without any it is as ``trusted`` says."""
+        reasons = tuple(said)
+        trust = cls(
+            trusted=trusted and not reasons,
+            reasons=[str(reason) for reason in reasons],
+            codes=[reason.code for reason in reasons],
+        )
+        trust._said = reasons
+        return trust
+
+    @property
+    def said(self) -> tuple[Message, ...]:
+        """The reasons, with their codes and the values in them."""
+        return self._said
 
     @property
     def parts(self) -> list[Part]:

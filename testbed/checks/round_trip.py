@@ -12,7 +12,10 @@ from testbed.checks.evidence import Evidence
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.quantities import Seconds
 from testbed.checks.result import CheckResult, Status, rounded
+from testbed.message import Message
 from testbed.plan.model import Plan, Session
+
+NO_SAMPLES = Message("samples.a-connection-has-none", "a connection has no samples there")
 
 
 class RoundTrip(CheckParameters):
@@ -51,21 +54,26 @@ def round_trip(parameters: RoundTrip, evidence: Evidence) -> CheckResult:
         times[connection] = rtt_ms / base_ms
         told.append(f"{connection} {rtt_ms:.0f} of {base_ms:.0f} ms")
     status: Status = "not-covered"
-    reason = f"Not decided: {coverage.gap or 'a connection has no samples there'}."
+    said = (coverage.gap or NO_SAMPLES).because("Not decided")
     worst = max(times.values(), default=None)
     if worst is not None and len(times) == len(samples) and not coverage.gap:
         status = "pass" if worst <= parameters.max else "fail"
-        reason = (
-            f"The mean RTT is at most {worst:.2f} times that without a queue; asked at most {parameters.max:g}. "
-            f"From {coverage.from_s:g} s to {coverage.to_s:g} s, by connection: {', '.join(told)}."
+        said = Message(
+            "rtt.times",
+            "The mean RTT is at most {times:.2f} times that without a queue; asked at most {max:g}. From {from_s:g} s "
+            "to {to_s:g} s, by connection: {each}.",
+            times=worst,
+            max=parameters.max,
+            from_s=coverage.from_s,
+            to_s=coverage.to_s,
+            each=", ".join(told),
         )
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status=status,
+    return CheckResult.of(
+        parameters,
+        status,
+        said,
         measured=None if worst is None else rounded(worst),
         expected=f"at most {parameters.max:g}",
-        reason=reason,
         figures={"session": session["name"], "times": {c: rounded(value) for c, value in times.items()}},
     )
 

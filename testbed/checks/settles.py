@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.checks import asked, explain
-from testbed.checks.coverage import cover
+from testbed.checks.coverage import NO_PAIRS, cover
 from testbed.checks.evidence import Evidence
 from testbed.checks.of_two import OfTwo
 from testbed.checks.quantities import Seconds
 from testbed.checks.ratio import quotients
 from testbed.checks.result import CheckResult, Status, rounded
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, Message
 from testbed.series import named
 
 TOLERANCE = 0.2
@@ -72,32 +72,43 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
     target = parameters.target or rates[a] / rates[b]
     when_s = settled_s(t_s, values, target, parameters.tolerance)
     status: Status = "not-covered"
-    reason = f"Not decided: {coverage.gap or 'no two samples at the same time'}."
+    said = (coverage.gap or NO_PAIRS).because("Not decided")
     # What stays outside too long fails, however early the run ends.
     late = when_s is None or when_s - parameters.from_s > parameters.within_s
     if values.size and (not coverage.gap or (late and coverage.to_s - coverage.from_s > least_s)):
         status = "fail" if late else "pass"
-        span = f"±{parameters.tolerance:.0%} of {target:.3g}"
         if when_s is None:
-            reason = f"Not within {span} at {coverage.to_s:.1f} s: the ratio is {values[-1]:.3g}."
+            said = Message(
+                "settles.never",
+                "Not within ±{tolerance:.0%} of {target:.3g} at {to_s:.1f} s: the ratio is {ratio:.3g}.",
+                tolerance=parameters.tolerance,
+                target=target,
+                to_s=coverage.to_s,
+                ratio=values[-1],
+            )
         else:
-            reason = (
-                f"Within {span} for good {when_s - parameters.from_s:.1f} s after {parameters.from_s:g} s; "
-                f"asked at most {parameters.within_s:g} s."
+            said = Message(
+                "settles.for-good",
+                "Within ±{tolerance:.0%} of {target:.3g} for good {after_s:.1f} s after {from_s:g} s; asked at most "
+                "{within_s:g} s.",
+                tolerance=parameters.tolerance,
+                target=target,
+                after_s=when_s - parameters.from_s,
+                from_s=parameters.from_s,
+                within_s=parameters.within_s,
             )
         if status == "fail":
-            reason += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status=status,
+            said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
+    return CheckResult.of(
+        parameters,
+        status,
+        said,
         measured="never"
         if when_s is None and values.size
         else None
         if when_s is None
         else rounded(when_s - parameters.from_s),
         expected=f"at most {parameters.within_s:g} s",
-        reason=reason,
         figures={
             "session": session["name"],
             "judged_from_s": rounded(coverage.from_s),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from testbed.checks.asked import flows_over, path_of
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.message import Message
 from testbed.series import Samples, named
 from topologies.link import Link
 
@@ -67,7 +68,9 @@ def rate_of(evidence: Evidence, link: str) -> float:
     """A link's rate, bit/s; CannotJudge if there is no such link."""
     names = [known["name"] for known in evidence.plan["links"]]
     if link not in names:
-        raise CannotJudge(f"there is no link {link!r}; links: {', '.join(names)}")
+        raise CannotJudge(
+            Message("plan.no-link", "there is no link {link!r}; links: {links}", link=link, links=", ".join(names))
+        )
     return float(_link(evidence, link)["rate_bps"])
 
 
@@ -75,12 +78,22 @@ def _between(evidence: Evidence, samples: Samples | None, from_s: float, to_s: f
     """The samples in that time; CannotJudge where they do not reach from its start to its end."""
     start_ns = min(evidence.start_ns(session["name"]) for session in evidence.plan["sessions"])
     if samples is None:
-        raise CannotJudge(f"there are no samples of {who}")
+        raise CannotJudge(Message("samples.none-of", "there are no samples of {who}", who=who))
     t_s = samples.since(start_ns)
     part = Timed(t_s, samples.values).between(from_s, to_s)
     # iperf3 tells its goodput every half second, the agents every tenth.
     slack_s = 0.7
     if part.t_s.size < 2 or part.t_s[0] > from_s + slack_s or part.t_s[-1] < to_s - slack_s:
-        reach = f"{t_s[0]:.1f} s to {t_s[-1]:.1f} s"
-        raise CannotJudge(f"{who} does not cover {from_s:g} s to {to_s:g} s: it has samples from {reach}")
+        raise CannotJudge(
+            Message(
+                "samples.do-not-cover",
+                "{who} does not cover {from_s:g} s to {to_s:g} s: it has samples from {first_s:.1f} s to {last_s:.1f} "
+                "s",
+                who=who,
+                from_s=from_s,
+                to_s=to_s,
+                first_s=t_s[0],
+                last_s=t_s[-1],
+            )
+        )
     return part

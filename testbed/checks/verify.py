@@ -1,4 +1,4 @@
-"""Judges a run again from its result folder, and says in words where two documents or texts differ."""
+"""Judges a run again from its result folder, and says where two documents or texts differ."""
 
 from __future__ import annotations
 
@@ -15,11 +15,43 @@ from testbed.checks.judge import judge
 from testbed.checks.result import Trust, Verdict
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.series import FromFile, Reader
 
-NOT_RECORDED = "is not recorded"
+TEXTS = ("reason", "reasons", "summary", "why")
+"""Keys of texts for people."""
+CODES = ("code", "codes")
+"""Keys of their codes."""
 FRACTION = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?)")
+
+
+class Difference(Message):
+    """Where a result folder holds one thing and its data give another.
+
+    ``parameters`` are ``where``, the place in the document or file, what is ``recorded`` there, and what the data give
+    ``again``.
+    """
+
+    @property
+    def key(self) -> str:
+        """The last key of the place, without an index: ``reasons`` of ``trust.reasons[1]``."""
+        return str(self.parameters["where"]).rpartition(".")[2].partition("[")[0]
+
+    @property
+    def is_wording(self) -> bool:
+        """Whether it is one of a text for people, or of its code."""
+        return self.code == "difference.value" and self.key in (*TEXTS, *CODES)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the record does not tell it at all."""
+        return self.code == "difference.not-recorded"
+
+    @property
+    def is_new_code(self) -> bool:
+        """Whether the record has a text without a code."""
+        return self.key in CODES and not self.parameters.get("recorded")
 
 
 def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None = None) -> Verdict:
@@ -62,23 +94,40 @@ def recorded_database_points(recorded: Verdict) -> int | None:
     return None
 
 
-def differences(where: str, recorded: Any, again: Any) -> Iterator[str]:
-    """Where two documents differ, in words: which value is recorded, and which comes from the data."""
+def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:
+    """Where two documents differ: which value is recorded, and which comes from the data."""
     if isinstance(recorded, dict) and isinstance(again, dict):
         for key in [*recorded, *(key for key in again if key not in recorded)]:
             place = f"{where}.{key}" if where else key
             if key not in recorded and again[key] is not None:
-                yield f"{place}: {NOT_RECORDED}, {again[key]!r} by the data"
+                yield Difference(
+                    "difference.not-recorded",
+                    "{where}: is not recorded, {again!r} by the data",
+                    where=place,
+                    again=again[key],
+                )
             else:
                 yield from differences(place, recorded.get(key), again.get(key))
     elif isinstance(recorded, list) and isinstance(again, list):
         if len(recorded) != len(again):
-            yield f"{where}: {len(recorded)} entries are recorded, {len(again)} by the data"
+            yield Difference(
+                "difference.entries",
+                "{where}: {recorded} entries are recorded, {again} by the data",
+                where=where,
+                recorded=len(recorded),
+                again=len(again),
+            )
         for number, (a, b) in enumerate(zip(recorded, again, strict=False)):
             label = a.get("name", number) if isinstance(a, dict) else number
             yield from differences(f"{where}[{label}]", a, b)
     elif not _same(recorded, again):
-        yield f"{where}: {recorded!r} is recorded, {again!r} by the data"
+        yield Difference(
+            "difference.value",
+            "{where}: {recorded!r} is recorded, {again!r} by the data",
+            where=where,
+            recorded=recorded,
+            again=again,
+        )
 
 
 def _same(recorded: Any, again: Any) -> bool:
@@ -87,7 +136,7 @@ def _same(recorded: Any, again: Any) -> bool:
     return math.isclose(recorded, again, rel_tol=1e-9, abs_tol=2e-6) if numbers else recorded == again
 
 
-def text_differences(where: str, recorded: str, again: str, most: int = 3) -> Iterator[str]:
+def text_differences(where: str, recorded: str, again: str, most: int = 3) -> Iterator[Difference]:
     """The first lines in which two texts differ, and how many more do; fractions as :func:`differences` compares
     them."""
     if recorded == again:
@@ -96,9 +145,18 @@ def text_differences(where: str, recorded: str, again: str, most: int = 3) -> It
     found = [(number, a, b) for number, (a, b) in enumerate(lines, 1) if a != b and not _same_but_rounded(a, b)]
     for number, a, b in found[:most]:
         a, b = _where_they_differ(a or "", b or "")
-        yield f"{where}, line {number}: {a!r} is recorded, {b!r} by the data"
+        yield Difference(
+            "difference.line",
+            "{where}, line {line}: {recorded!r} is recorded, {again!r} by the data",
+            where=where,
+            line=number,
+            recorded=a,
+            again=b,
+        )
     if len(found) > most:
-        yield f"{where}: {len(found) - most} more lines differ"
+        yield Difference(
+            "difference.more-lines", "{where}: {more} more lines differ", where=where, more=len(found) - most
+        )
 
 
 def _same_but_rounded(a: str | None, b: str | None) -> bool:

@@ -12,7 +12,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence
 from testbed.checks.parameters import CheckParameters
 from testbed.checks.result import CheckResult, rounded
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, Message
 
 
 class WindowEdges(CheckParameters):
@@ -54,7 +54,7 @@ def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:
     session = asked.session_of(evidence.plan, parameters.session)
     sender = evidence.result_of(session["name"], "sender")
     if sender is None or "edges_met_bytes" not in sender:
-        raise CannotJudge("the sender's result has no edges; only a download's has")
+        raise CannotJudge(Message("edges.none", "the sender's result has no edges; only a download's has"))
     met: Sequence[int] = sender["edges_met_bytes"]
     rises = [after / before for before, after in pairwise(met)]
     fine = len(met) == parameters.count and all(parameters.min_rise <= r <= parameters.max_rise for r in rises)
@@ -63,12 +63,11 @@ def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:
     expected = f"{parameters.count}"
     if parameters.count > 1:
         expected += f", rising {parameters.min_rise:g} to {parameters.max_rise:g} times"
-    return CheckResult(
-        name=parameters.name,
-        judge=parameters.judge,
-        status="pass" if fine else "fail",
+    return CheckResult.of(
+        parameters,
+        "pass" if fine else "fail",
+        Message("edges.met", "The sender waited at {met} edges{where}{rose}.", met=len(met), where=where, rose=rose),
         measured=len(met),
         expected=expected,
-        reason=f"The sender waited at {len(met)} edges{where}{rose}.",
         figures={"edges_met_bytes": list(met), "rises": [rounded(rise) for rise in rises]},
     )

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.checks.verify import differences, text_differences
+from testbed.checks.verify import Difference, differences, text_differences
 from testbed.claims import judged as table
 from testbed.claims.evidence import judge
 from testbed.claims.execute import Made
 from testbed.claims.judged import Judged
 from testbed.claims.load import load
 from testbed.documents import read_json
+from testbed.message import Message
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked
 
@@ -30,7 +31,7 @@ def runs_of(folder: Path) -> list[tuple[str, Path]]:
 
 
 def verify(of: Asked) -> Again:
-    """The verdict by the runs, what differs from the record, in words, and what could not be checked.
+    """The verdict by the runs, what differs from the record, and what could not be checked.
 
     The claims are those of this checkout, and where it made the folder every word of them is compared. BadInput where a
     file is missing or broken.
@@ -39,8 +40,12 @@ def verify(of: Asked) -> Again:
     document = read_json(folder / "claims.json")
     known = load().claims
     recorded = {claim["id"]: claim for claim in document["claims"]}
-    unchecked = [f"{name}: this checkout has no such claim" for name in recorded if name not in known]
-    found: list[str] = []
+    unchecked = [
+        Message("claims.unknown", "{claim}: this checkout has no such claim", claim=name)
+        for name in recorded
+        if name not in known
+    ]
+    found: list[Difference] = []
     again: list[Judged] = []
     for name, before in recorded.items():
         if name not in known:
@@ -51,7 +56,12 @@ def verify(of: Asked) -> Again:
         again.append(now)
         found += _differences(name, before, now, words=of.of_this_code)
     if document.get("beside"):
-        unchecked.append("what stands beside the claims is of other results, which are not in the folder")
+        unchecked.append(
+            Message(
+                "claims.beside-other-results",
+                "what stands beside the claims is of other results, which are not in the folder",
+            )
+        )
     verdict = table.verdict_of(again, quick=bool(document["quick"]))
     found += differences("verdict", document["verdict"], verdict)
     if of.of_this_code:
@@ -60,14 +70,14 @@ def verify(of: Asked) -> Again:
     return Again(f"claims {folder.resolve().name}", verdict, found, unchecked, parts=runs_of(folder))
 
 
-def _differences(name: str, before: Mapping[str, Any], again: Judged, *, words: bool) -> Iterator[str]:
+def _differences(name: str, before: Mapping[str, Any], again: Judged, *, words: bool) -> Iterator[Difference]:
     now = json.loads(json.dumps(again.as_json()))
     keys = [key for key in now if key != "beside"] if words else FROM_THE_RUNS
     for key in keys:
         yield from differences(f"claims.{name}.{key}", before.get(key), now[key])
 
 
-def _csv(folder: Path, claims: list[Judged]) -> Iterator[str]:
+def _csv(folder: Path, claims: list[Judged]) -> Iterator[Difference]:
     """``claims.csv`` against ``claims.json``."""
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         table.write_csv(claims, Path(place, "claims.csv"))

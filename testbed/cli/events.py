@@ -83,7 +83,13 @@ def tell_verdict(
             "verdict": verdict,
             "summary": summary,
             "checks": [
-                {"name": check["name"], "status": check["status"], "reason": check["reason"]} for check in checks
+                {
+                    "name": check["name"],
+                    "status": check["status"],
+                    "code": check.get("code", ""),
+                    "reason": check["reason"],
+                }
+                for check in checks
             ],
             "report": str(folder / "report.html"),
             "exit_code": code,

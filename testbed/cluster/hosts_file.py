@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from testbed.bench.host_links import LIMITS, HostLinks
 from testbed.errors import BadInput
+from testbed.message import Message
 from testbed.study.folder import write_json
 
 NAME = "hosts.json"
@@ -74,18 +75,37 @@ def read(folder: Path) -> Hosts:
         ) from error
 
 
-def differences(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def differences(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
     """Where what is told of the hosts does not follow from what was measured, and hosts that made runs (``host`` of
     ``outcomes``) though they were off, or were not measured; raises :class:`BadInput` where the file is damaged."""
     there, fit = read(folder), set()
     if there.limits != LIMITS:
-        yield f"{NAME}: limits: {there.limits} are recorded, {LIMITS} are those of this testbed"
+        yield Message(
+            "hosts.other-limits",
+            "{file}: limits: {recorded} are recorded, {again} are those of this testbed",
+            file=NAME,
+            recorded=there.limits,
+            again=LIMITS,
+        )
     for number, one in enumerate(there.hosts):
         told, follows = one.model_dump(), Measured.of(one.host, one.links).model_dump()
         for key in ("figures", "off", "sha256"):
             if told[key] != follows[key]:
-                yield f"{NAME}: hosts.{number}.{key}: {told[key]} is recorded, {follows[key]} follows from the rest"
+                yield Message(
+                    "hosts.does-not-follow",
+                    "{file}: hosts.{number}.{key}: {recorded} is recorded, {again} follows from the rest",
+                    file=NAME,
+                    number=number,
+                    key=key,
+                    recorded=told[key],
+                    again=follows[key],
+                )
         if not one.links.off():
             fit.add(one.host)
     for host in sorted({str(found["host"]) for found in outcomes if found.get("host")} - fit):
-        yield f"{NAME}: {host} made runs, and no measurement there says that its links were fit for them"
+        yield Message(
+            "hosts.not-measured",
+            "{file}: {host} made runs, and no measurement there says that its links were fit for them",
+            file=NAME,
+            host=host,
+        )

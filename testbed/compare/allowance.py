@@ -13,6 +13,7 @@ from testbed.checks import asked
 from testbed.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.checks.ratio import quotients
 from testbed.checks.settles import TOLERANCE, settled_s
+from testbed.message import Message
 from testbed.plan.model import Session
 
 SHARE_TOLERANCE = 0.03
@@ -111,7 +112,9 @@ def _goodput(session: Session, first: Evidence, second: Evidence) -> Deviation:
     name = session["name"]
     ends = [run.end_s(name) for run in (first, second)]
     if None in ends:
-        raise CannotJudge(f"session {name} did not finish on both engines")
+        raise CannotJudge(
+            Message("session.not-finished-on-both", "session {session} did not finish on both engines", session=name)
+        )
     a, b = (session["transfer_bytes"] / end / 2**20 for end in ends if end)
     text = f"goodput: {a:.3f} and {b:.3f} MiB/s"
     return Deviation(name, "goodput", a, b, abs(b / a - 1), GOODPUT_TOLERANCE, text)

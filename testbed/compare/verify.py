@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine, paths
+from testbed.checks.verify import Difference
 from testbed.checks.verify import differences as document_differences
 from testbed.compare import agreement, comparison, on_engines
 from testbed.compare.agreement import Agreement
@@ -19,6 +20,7 @@ from testbed.compare.groups import Group, RunOf, read_run
 from testbed.compare.same_bytes import Repetition, digests, verdict_over
 from testbed.documents import read_json
 from testbed.judge.algebra import Part, verdict_of
+from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked
 from testbed.study.kept import finished
@@ -38,7 +40,7 @@ def verify(of: Asked) -> Again:
 def _groups(of: Asked) -> Again:
     folder, place = of.folder, of.place
     document = read_json(folder / "compare.json")
-    notes: list[str] = []
+    notes: list[Message] = []
     groups = [_group(folder, entry, notes) for entry in document["groups"]]
     only = list(dict.fromkeys(entry["figure"] for entry in document["differences"]))
     trusted = all(group.trusted for group in groups)
@@ -51,7 +53,7 @@ def _groups(of: Asked) -> Again:
     return Again(f"comparison {document['name']}", said, told, notes, has_page=not notes)
 
 
-def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
+def _group(folder: Path, entry: Mapping[str, Any], notes: list[Message]) -> Group:
     group = Group(str(entry["name"]), missing=int(entry.get("missing", 0)))
     elsewhere = 0
     for run in entry["runs"]:
@@ -65,7 +67,14 @@ def _group(folder: Path, entry: Mapping[str, Any], notes: list[str]) -> Group:
             group.runs.append(RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, as_recorded))
     if elsewhere:
         group.facts = {name: str(entry["facts"].get(name, "")) for name in SHOWN}
-        notes.append(f"{elsewhere} runs of {group.name} are not in the folder: their figures are as recorded")
+        notes.append(
+            Message(
+                "compare.runs-elsewhere",
+                "{runs} runs of {group} are not in the folder: their figures are as recorded",
+                runs=elsewhere,
+                group=group.name,
+            )
+        )
     return group
 
 
@@ -84,8 +93,8 @@ def _engines(of: Asked) -> Again:
     document = read_json(of.folder / "cross-check.json")
     found: list[Agreement] = []
     words: list[Part] = []
-    told: list[str] = []
-    notes: list[str] = []
+    told: list[Difference] = []
+    notes: list[Message] = []
     for entry in document["scenarios"]:
         engines = {word: name for name, word in on_engines.WORDS.items()}
         runs = {
@@ -93,7 +102,13 @@ def _engines(of: Asked) -> Again:
             for word, run in entry["runs"].items()
         }
         if not all((run / "plan.json").is_file() for run in runs.values()):
-            notes.append(f"{entry['scenario']}: its runs are not in the folder, and what they differ in is as recorded")
+            notes.append(
+                Message(
+                    "cross-check.runs-elsewhere",
+                    "{scenario}: its runs are not in the folder, and what they differ in is as recorded",
+                    scenario=entry["scenario"],
+                )
+            )
             words.append(entry["verdict"])
             continue
         title = read_plan(next(iter(runs.values())) / "plan.json")["title"]
@@ -105,8 +120,8 @@ def _engines(of: Asked) -> Again:
 
 
 def _bytes(of: Asked) -> Again:
-    told: list[str] = []
-    notes: list[str] = []
+    told: list[Difference] = []
+    notes: list[Message] = []
     holds: list[bool] = []
     for entry in json.loads((of.folder / "hashes.json").read_text(encoding="utf-8")):
         recorded = [*entry["runs"], entry["other_seed"]]
@@ -118,7 +133,14 @@ def _bytes(of: Asked) -> Again:
         found = Repetition(entry["name"], again[:-1], entry["span"], again[-1])
         told += document_differences(entry["name"], entry, found.as_json())
         holds.append(found.holds)
-        notes += [] if kept else [f"{entry['name']}: its runs are not in the folder: their hashes are as recorded"]
+        if not kept:
+            notes.append(
+                Message(
+                    "same-bytes.runs-elsewhere",
+                    "{scenario}: its runs are not in the folder: their hashes are as recorded",
+                    scenario=entry["name"],
+                )
+            )
     return Again(f"repeatable {of.folder.name}", verdict_over(holds), told, notes, has_page=False)
 
 

@@ -15,7 +15,7 @@ from testbed.doctor import Need, make_ready
 from testbed.errors import CannotRun
 from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
-from testbed.message import Lines
+from testbed.message import Lines, Message
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
 from testbed.plan.model import Plan, Traces
@@ -188,7 +188,7 @@ class Engine(ABC):
     def name_run(self, plan: Plan, programs: Programs) -> None:  # noqa: B027 (where time is real any name will do)
         """Give a plan the name of its run, where that follows from the plan: a run that is the same has one name."""
 
-    def unlike(self, recorded: Mapping[str, Any]) -> list[str]:
+    def unlike(self, recorded: Mapping[str, Any]) -> list[Message]:
         """A line for each thing of this machine, beside the checkout, that its runs' bytes follow from and that is not
         as a run's provenance has it."""
         return []

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from testbed.checks.result import Trust
+from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
 from testbed.series.reader import Event, start_of
@@ -120,13 +121,12 @@ def span_of(events: list[Event]) -> tuple[int, int] | None:
 def with_underlay(plan: Plan, samples: Sequence[Sample], trust: Trust, span: tuple[int, int] | None) -> Trust:
     """A run's trust, less what the ways between the machines with its hosts, and their clocks, take of it. ``span``:
     when the transfer was on."""
-    reasons = [*trust.reasons, *judge_underlay(plan["limits"], ways_of(plan), samples, span)]
-    return Trust(trusted=not reasons, reasons=reasons)
+    return Trust.of([*trust.said, *judge_underlay(plan["limits"], ways_of(plan), samples, span)])
 
 
 def judge_underlay(
     limits: Limits, ways: Mapping[Way, bool], samples: Iterable[Sample], span: tuple[int, int] | None = None
-) -> list[str]:
+) -> list[Message]:
     """Why links over the underlay, and times of the other machines, are not to be trusted, a line each. ``ways``: as
     :func:`ways_of` has them."""
     of_way: dict[Way, list[Sample]] = {way: [] for way in ways}
@@ -149,59 +149,110 @@ def _parts(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
     return [one for one in samples if one.when == "before"], [one for one in samples if one.when == "during"]
 
 
-def _unknown(way: Way, samples: Sequence[Sample], span: tuple[int, int] | None) -> str:
-    """Why nothing can be said of it; "" where it was measured all through."""
-    where = f"underlay {in_words(way)}"
+def _unknown(way: Way, samples: Sequence[Sample], span: tuple[int, int] | None) -> Message | None:
+    """Why nothing can be said of it; None where it was measured all through."""
+    where = in_words(way)
     before, during = _parts(samples)
     for when, part in (("before", before), ("during", during)):
         if sum(not one.lost for one in part) < LEAST_SAMPLES:
-            return f"{where}: too few packets came back {when} the run to know it ({len(part)} were sent)"
+            return Message(
+                "underlay.too-few-samples",
+                "underlay {where}: too few packets came back {when} the run to know it ({sent} were sent)",
+                where=where,
+                when=when,
+                sent=len(part),
+            )
     if span is None:
-        return ""
+        return None
     start, end = span
     sent = [start, *sorted(one.sent_unix_ns for one in during if start < one.sent_unix_ns < end), end]
     longest_ns, from_ns = max((b - a, a) for a, b in pairwise(sent))
     if longest_ns <= UNMEASURED_S * 1e9:
-        return ""
-    begun_s = (from_ns - start) / 1e9
-    return f"{where}: it was not measured for {longest_ns / 1e9:.1f} s of the transfer, from {begun_s:.1f} s on"
+        return None
+    return Message(
+        "underlay.not-measured",
+        "underlay {where}: it was not measured for {gap_s:.1f} s of the transfer, from {from_s:.1f} s on",
+        where=where,
+        gap_s=longest_ns / 1e9,
+        from_s=(from_ns - start) / 1e9,
+    )
 
 
-def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> list[str]:
+def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> list[Message]:
     """What it did to the frames of links, beyond what is subtracted."""
-    where = f"underlay {in_words(way)}"
+    where = in_words(way)
     before, during = _parts(samples)
     begun, on = of(before), of(during)
     reasons = []
     if (lost := begun.lost + on.lost) > MOST_LOST:
         reasons.append(
-            f"{where}: it lost {lost} of {len(samples)} packets, for up to {_longest_gap_s(during):.1f} s, "
-            "which nobody asked for"
+            Message(
+                "underlay.lost",
+                "underlay {where}: it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, which nobody asked "
+                "for",
+                where=where,
+                lost=lost,
+                samples=len(samples),
+                gap_s=_longest_gap_s(during),
+            )
         )
     if (change_ms := on.one_way_ms - begun.one_way_ms) and abs(change_ms) > limits["delay_error_ms"]:
         reasons.append(
-            f"{where}: its one-way delay was {on.one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off what was "
-            f"subtracted from the links' (limit ±{limits['delay_error_ms']:g} ms)"
+            Message(
+                "underlay.delay-changed",
+                "underlay {where}: its one-way delay was {one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off "
+                "what was subtracted from the links' (limit ±{limit_ms:g} ms)",
+                where=where,
+                one_way_ms=on.one_way_ms,
+                change_ms=change_ms,
+                limit_ms=limits["delay_error_ms"],
+            )
         )
     if (late_ms := on.one_way_p99_ms - on.one_way_ms) > limits["lateness_p99_ms"]:
         reasons.append(
-            f"{where}: 1% of the packets came more than {late_ms:.2f} ms late (limit {limits['lateness_p99_ms']:g} ms)"
+            Message(
+                "underlay.late",
+                "underlay {where}: 1% of the packets came more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
+                where=where,
+                late_ms=late_ms,
+                limit_ms=limits["lateness_p99_ms"],
+            )
         )
     return reasons
 
 
-def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list[str]:
+def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list[Message]:
     """What it had left of its CPU time, and how well its clock is known."""
     reasons = []
     if (idle := idle_share(_parts(samples)[1])) is None:
-        reasons.append(f"{machine} does not tell its CPU time, so it may have been starved")
+        reasons.append(
+            Message(
+                "machine.cpu-unknown",
+                "{machine} does not tell its CPU time, so it may have been starved",
+                machine=machine,
+            )
+        )
     elif idle < limits["cpu_idle"]:
-        reasons.append(f"{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limits['cpu_idle']:.0%})")
+        reasons.append(
+            Message(
+                "machine.elsewhere-starved",
+                "{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
+                machine=machine,
+                idle=idle,
+                limit=limits["cpu_idle"],
+            )
+        )
     uncertain_ms = clock_uncertainty_ms(samples)
     if uncertain_ms > CLOCK_LIMIT_MS:
         reasons.append(
-            f"{machine}: its clock is known to ±{uncertain_ms:.1f} ms only (limit ±{CLOCK_LIMIT_MS:g} ms), so its "
-            "points are not at the times at which they were sampled"
+            Message(
+                "machine.clock-unknown",
+                "{machine}: its clock is known to ±{uncertain_ms:.1f} ms only (limit ±{limit_ms:g} ms), so its points "
+                "are not at the times at which they were sampled",
+                machine=machine,
+                uncertain_ms=uncertain_ms,
+                limit_ms=CLOCK_LIMIT_MS,
+            )
         )
     return reasons
 

@@ -113,17 +113,17 @@ class Matrix(Study[float, Trust]):
     def execute(self) -> Outcome:
         """Run all cells and write the result folder; raises :class:`TestbedError` where that broke down."""
         found: dict[float, Trust] = {}
-        broken, reasons = "", []
+        broken, off = "", ()
         try:
             with kept_when_stopped(self.progress, f"To go on: the same command with --resume {self.folder.name}"):
                 found = self.run(list(self.networks), found.update)
         except Exception as error:
             broken = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-            reasons = list(getattr(error, "reasons", []))
+            off = getattr(error, "reasons", ())
             raise
         finally:
-            reasons += [f"{loss_words(loss)}: {why}" for loss, trust in found.items() for why in trust.reasons]
-            outcome = self._write(Trust(trusted=not reasons, reasons=reasons), broken)
+            of_networks = [why.at(loss_words(loss)) for loss, trust in found.items() for why in trust.said]
+            outcome = self._write(Trust.of([*off, *of_networks]), broken)
         return outcome
 
     def _write(self, trust: Trust, broken: str) -> Outcome:

@@ -13,6 +13,7 @@ from testbed.documents import entry_of
 from testbed.interop.cell_run import CellEntry, CellResult
 from testbed.interop.cells import Cell, loss_words
 from testbed.judge.algebra import Part, Word, each_of, verdict_of
+from testbed.message import Message
 
 MARKS = {"pass": "✓", "fail": "✕", "unjudged": "?"}
 NOT_RUN = "–"
@@ -49,9 +50,11 @@ class Outcome:
         """The verdict: ``untrusted`` where links or machine can't be trusted or packets can't be told, ``pass``
         only if every cell was run and passes."""
         by_status = {status: [r for r in results if r.judgement.status == status] for status in MARKS}
-        reasons = list(trust.reasons)
-        reasons += [f"{r.cell.title}: {' '.join(r.judgement.reasons)}" for r in by_status["unjudged"]]
-        trust = Trust(trusted=not reasons, reasons=reasons)
+        unjudged = [
+            Message("interop.unjudged", "{cell}: {reasons}", cell=r.cell.title, reasons=" ".join(r.judgement.reasons))
+            for r in by_status["unjudged"]
+        ]
+        trust = Trust.of([*trust.said, *unjudged])
         summary = f"{len(by_status['pass'])} of {len(asked)} cells pass"
         for status, words in (("fail", "fail"), ("unjudged", "can't be judged")):
             if by_status[status]:

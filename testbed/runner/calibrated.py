@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from typing import Literal
 
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from topologies.impairments import keys_that
@@ -23,12 +24,12 @@ ASKED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
 """What the table of readings says was asked, and the plan's own word for it."""
 
 
-def not_calibrated(plan: Plan, table: Path) -> list[str]:
+def not_calibrated(plan: Plan, table: Path) -> list[Message]:
     """Which link was not, a line each, by ``links.csv``; none in virtual time without packets."""
     if not engine_of(plan).kernel or plan.get("middle") not in REAL_MIDDLES:
         return []
     if not table.is_file():
-        return ["no link was measured before the run"]
+        return [Message("link.none-measured", "no link was measured before the run")]
     with table.open(newline="", encoding="utf-8") as file:
         rows = {(row["link"], row["direction"]): row for row in csv.DictReader(file)}
     found = []
@@ -36,18 +37,40 @@ def not_calibrated(plan: Plan, table: Path) -> list[str]:
         for direction in ("ab", "ba"):
             row = rows.get((link["name"], direction))
             if row is None:
-                found.append(f"link {link['name']} {direction} was not measured before the run")
+                found.append(
+                    Message(
+                        "link.not-measured",
+                        "link {link} {direction} was not measured before the run",
+                        link=link["name"],
+                        direction=direction,
+                    )
+                )
                 continue
             lost = int(row["sent"]) - int(row["received"])
             if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
                 found.append(
-                    f"link {link['name']} {direction} lost {lost} of {row['sent']} packets before the run, "
-                    "and is to lose none"
+                    Message(
+                        "link.lost-before",
+                        "link {link} {direction} lost {lost} of {sent} packets before the run, and is to lose none",
+                        link=link["name"],
+                        direction=direction,
+                        lost=lost,
+                        sent=row["sent"],
+                    )
                 )
             for column, key in ASKED.items():
                 if abs(float(row[column]) - float(link[key])) > 1e-6 * max(1.0, float(link[key])):
                     found.append(
-                        f"link {link['name']} {direction} was measured as if {key} {row[column]} had been asked for; "
-                        f"the plan asks {link[key]:g}"
+                        Message(
+                            "link.measured-for-another-plan",
+                            "link {link} {direction} was measured as if {key} {measured_for} had been asked for; the "
+                            "plan "
+                            "asks {asked:g}",
+                            link=link["name"],
+                            direction=direction,
+                            key=key,
+                            measured_for=row[column],
+                            asked=link[key],
+                        )
                     )
     return found

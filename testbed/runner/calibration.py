@@ -15,7 +15,7 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed.errors import RunFailed
-from testbed.message import Lines
+from testbed.message import Lines, Message
 from testbed.plan.model import Limits, Plan
 from topologies.commands import dies_with_us
 from topologies.link import Link
@@ -63,7 +63,7 @@ class LinkReading:
 class LinksOff(RunFailed):
     """A link is not what was asked, so nothing was run over it."""
 
-    reasons: Sequence[str] = ()
+    reasons: Sequence[Message] = ()
 
 
 def calibrate(
@@ -165,25 +165,52 @@ def _reading(link: Link, measured: dict[str, Any]) -> LinkReading:
     )
 
 
-def off_limits(readings: list[LinkReading], limits: Limits) -> list[str]:
+def off_limits(readings: list[LinkReading], limits: Limits) -> list[Message]:
     """Where a link is not what was asked, a line each; empty when all links can be trusted."""
     reasons = []
     for reading in readings:
-        where = f"link {reading.link} {reading.direction}"
         if abs(reading.rate_error) > limits["rate_error"]:
             reasons.append(
-                f"{where}: rate {reading.rate_bps / 1e6:.3f} Mbit/s is {reading.rate_error:+.1%} off the asked "
-                f"{reading.rate_bps_asked / 1e6:.3f} (limit ±{limits['rate_error']:.1%})"
+                Message(
+                    "calibration.rate-off",
+                    "link {link} {direction}: rate {mbps:.3f} Mbit/s is {off:+.1%} off the asked {asked_mbps:.3f} "
+                    "(limit ±{limit:.1%})",
+                    link=reading.link,
+                    direction=reading.direction,
+                    mbps=reading.rate_bps / 1e6,
+                    off=reading.rate_error,
+                    asked_mbps=reading.rate_bps_asked / 1e6,
+                    limit=limits["rate_error"],
+                )
             )
         if abs(reading.delay_error_ms) > limits["delay_error_ms"]:
             reasons.append(
-                f"{where}: delay {reading.delay_ms:.2f} ms is {reading.delay_error_ms:+.2f} ms off the asked "
-                f"{reading.delay_ms_asked:g} (limit ±{limits['delay_error_ms']:g} ms)"
+                Message(
+                    "calibration.delay-off",
+                    "link {link} {direction}: delay {delay_ms:.2f} ms is {off_ms:+.2f} ms off the asked {asked_ms:g} "
+                    "(limit ±{limit_ms:g} ms)",
+                    link=reading.link,
+                    direction=reading.direction,
+                    delay_ms=reading.delay_ms,
+                    off_ms=reading.delay_error_ms,
+                    asked_ms=reading.delay_ms_asked,
+                    limit_ms=limits["delay_error_ms"],
+                )
             )
         if reading.loss_asked and abs(reading.loss - reading.loss_asked) > reading.loss_allowance:
             reasons.append(
-                f"{where}: loss {reading.loss:.2%} of {reading.sent} packets, asked {reading.loss_asked:.2%} "
-                f"(±{reading.loss_allowance:.2%} is what chance allows)"
+                Message(
+                    "calibration.loss-off",
+                    "link {link} {direction}: loss {loss:.2%} of {sent} packets, asked {asked:.2%} (±{allowance:.2%} "
+                    "is "
+                    "what chance allows)",
+                    link=reading.link,
+                    direction=reading.direction,
+                    loss=reading.loss,
+                    sent=reading.sent,
+                    asked=reading.loss_asked,
+                    allowance=reading.loss_allowance,
+                )
             )
     return reasons
 

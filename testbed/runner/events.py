@@ -112,6 +112,8 @@ class CheckOf(TypedDict):
 
     name: str
     status: str
+    code: str
+    """What programs know the reason by; empty in results without codes, and of a claim."""
     reason: str
 
 

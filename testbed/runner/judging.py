@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,12 +14,13 @@ from testbed.checks import judge
 from testbed.checks.derived import broken_lines, derived_lines, marks
 from testbed.checks.evidence import agent_results
 from testbed.checks.history import history_lines
-from testbed.checks.result import CheckResult, Trust, Verdict
+from testbed.checks.result import CheckResult, Named, Trust, Verdict
 from testbed.checks.windows_csv import write_windows_csv
 from testbed.errors import TestbedError, Unsupported
 from testbed.influx import comparison, retention, run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
 from testbed.runner.calibrated import not_calibrated
@@ -59,7 +61,7 @@ def judge_from(
     """Judge what ``reader`` gives, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
     folder."""
     unmeasured = not_calibrated(plan, folder / "links.csv")
-    trust = Trust(trusted=trust.trusted and not unmeasured, reasons=[*trust.reasons, *unmeasured])
+    trust = Trust.of([*trust.said, *unmeasured], trusted=trust.trusted)
     verdict = judge(plan, reader, folder / "agents", trust, file_points=file_points, database_points=database_points)
     _write_verdict(folder, verdict)
     derived = derived_lines(plan, reader, verdict)
@@ -94,7 +96,13 @@ def _on_one_clock(plan: Plan, folder: Path, verdict: Verdict, start_ns: int | No
 
 
 def write_broken(
-    plan: Plan, folder: Path, endpoint: Endpoint | None, error: Exception, untrusted: list[str], *, report: bool = True
+    plan: Plan,
+    folder: Path,
+    endpoint: Endpoint | None,
+    error: Exception,
+    untrusted: Sequence[Message],
+    *,
+    report: bool = True,
 ) -> None:
     """Verdict and report of a run that broke down: nothing was judged, and why.
 
@@ -102,17 +110,15 @@ def write_broken(
     nothing is drawn. The verdict goes to the database as well, if there is one and it takes it.
     """
     message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-    reason = f"Not judged: {message}"
-    checks = [
-        CheckResult(name=check["name"], judge=check["judge"], status="error", reason=reason) for check in plan["checks"]
-    ]
+    said = Message("check.not-judged", "Not judged: {message}", message=message)
+    checks = [CheckResult.of(Named(check["name"], check["judge"]), "error", said) for check in plan["checks"]]
     verdict = Verdict(
         scenario=plan["scenario"],
         run=plan["run"],
         verdict="untrusted" if untrusted else "fail",
         summary=f"The run broke down: {message}",
         checks=checks,
-        trust=Trust(trusted=not untrusted, reasons=untrusted),
+        trust=Trust.of(untrusted),
         duration_s=None,
         policy=plan["sessions"][0]["policy"],
         broken=message,

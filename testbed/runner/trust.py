@@ -13,6 +13,7 @@ from influxdb.line_protocol import make_lines
 
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
 from testbed.checks.result import Trust
+from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from topologies.impairments import keys_that
 
@@ -68,44 +69,94 @@ def judge_trust(
     """
     reasons = []
     for link in (relay or {}).get("links", []):
-        where = f"link {link['link']} {link['direction']}"
         late_ms = link["lateness_us"]["p99"] / 1000
         if late_ms > limits["lateness_p99_ms"]:
             reasons.append(
-                f"{where}: 1% of the frames left more than {late_ms:.2f} ms late "
-                f"(limit {limits['lateness_p99_ms']:g} ms)"
+                Message(
+                    "link.late",
+                    "link {link} {direction}: 1% of the frames left more than {late_ms:.2f} ms late (limit "
+                    "{limit_ms:g} ms)",
+                    link=link["link"],
+                    direction=link["direction"],
+                    late_ms=late_ms,
+                    limit_ms=limits["lateness_p99_ms"],
+                )
             )
         elif (longest_ms := link["lateness_us"]["max"] / 1000) > limits["lateness_max_ms"]:
             reasons.append(
-                f"{where}: the machine stopped: a frame left {longest_ms:.0f} ms late "
-                f"(limit {limits['lateness_max_ms']:g} ms)"
+                Message(
+                    "machine.stopped",
+                    "link {link} {direction}: the machine stopped: a frame left {late_ms:.0f} ms late (limit "
+                    "{limit_ms:g} ms)",
+                    link=link["link"],
+                    direction=link["direction"],
+                    late_ms=longest_ms,
+                    limit_ms=limits["lateness_max_ms"],
+                )
             )
         if lost := sum(link["unasked_drops"].values()):
-            reasons.append(f"{where}: the relay lost {lost} frames that nobody asked it to lose")
+            reasons.append(
+                Message(
+                    "relay.lost",
+                    "link {link} {direction}: the relay lost {frames} frames that nobody asked it to lose",
+                    link=link["link"],
+                    direction=link["direction"],
+                    frames=lost,
+                )
+            )
     if ring := (relay or {}).get("ring_drops"):
-        reasons.append(f"the relay was too slow for what arrived: the kernel dropped {ring} frames before it")
+        reasons.append(
+            Message(
+                "relay.too-slow",
+                "the relay was too slow for what arrived: the kernel dropped {frames} frames before it",
+                frames=ring,
+            )
+        )
     for qdisc in qdiscs:
         if qdisc.get("drops") and not _may_drop(qdisc, lossy):
             reasons.append(
-                f"{qdisc['host']} {qdisc['dev']}: the {qdisc['kind']} queue dropped {qdisc['drops']} packets"
+                Message(
+                    "queue.dropped",
+                    "{host} {dev}: the {kind} queue dropped {packets} packets",
+                    host=qdisc["host"],
+                    dev=qdisc["dev"],
+                    kind=qdisc["kind"],
+                    packets=qdisc["drops"],
+                )
             )
     if idle and statistics.fmean(idle) < limits["cpu_idle"]:
         reasons.append(
-            f"the machine was starved: {statistics.fmean(idle):.1%} of its CPU time was idle "
-            f"(limit {limits['cpu_idle']:.0%})"
+            Message(
+                "machine.starved",
+                "the machine was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
+                idle=statistics.fmean(idle),
+                limit=limits["cpu_idle"],
+            )
         )
     if longest_busy_s > limits["cpu_busy_s"]:
         reasons.append(
-            f"the machine was starved: for {longest_busy_s:.1f} s in a row less than {BUSY:.0%} of its CPU time "
-            f"was idle (limit {limits['cpu_busy_s']:g} s)"
+            Message(
+                "machine.busy",
+                "the machine was starved: for {busy_s:.1f} s in a row less than {idle:.0%} of its CPU time was idle "
+                "(limit {limit_s:g} s)",
+                busy_s=longest_busy_s,
+                idle=BUSY,
+                limit_s=limits["cpu_busy_s"],
+            )
         )
     if clock_step_s:
         way = "forward" if clock_step_s > 0 else "back"
         reasons.append(
-            f"this machine's clock was set {way} by {abs(clock_step_s):.1f} s during the run, so its points are not at "
-            "the times at which they were sampled"
+            Message(
+                "machine.clock-set",
+                "this machine's clock was set {way} by {by_s:.1f} s during the run, so its points are not at the "
+                "times at "
+                "which they were sampled",
+                way=way,
+                by_s=abs(clock_step_s),
+            )
         )
-    return Trust(trusted=not reasons, reasons=reasons)
+    return Trust.of(reasons)
 
 
 def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from testbed.message import Message
+
 
 class Asked(NamedTuple):
     """What is judged again."""
@@ -20,15 +22,15 @@ class Asked(NamedTuple):
 
 
 class Again(NamedTuple):
-    """``differences`` are from what the folder holds, in words; ``unchecked`` is what could not be made again."""
+    """``differences`` are from what the folder holds; ``unchecked`` is what could not be made again."""
 
     name: str
     verdict: str
-    differences: list[str]
-    unchecked: list[str]
+    differences: Sequence[Message]
+    unchecked: Sequence[Message]
     checks: Sequence[str] = ()
     """A line each, for people."""
-    notes: Sequence[str] = ()
+    notes: Sequence[Message] = ()
     parts: Sequence[tuple[str, Path]] | None = None
     """Studies that it is made of, by name, and their folders; None where it is made of runs."""
     has_page: bool = True

@@ -79,7 +79,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     session = asked.session_of(plan, None)
     intact = payload_intact(PayloadIntact(name="payload", judge="payload_intact"), evidence)
     if intact.status != "pass":
-        raise CannotJudge(intact.reason)
+        raise CannotJudge(intact.said)
     goodput = goodput_bps(evidence, session)
     bound = asked.bound_bps(plan, session)
     sender = next(r for r in evidence.results if r["role"] == "sender" and r["session"] == session["name"])

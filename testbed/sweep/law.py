@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from testbed.checks.result import CheckResult, rounded
+from testbed.checks.result import CheckResult, Named, rounded
 from testbed.line import Line
+from testbed.message import Message
 from testbed.sweep.model import LawLine
 from testbed.sweep.table import Row
 
@@ -47,22 +48,32 @@ def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
 
 def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
     """Whether the fitted slope is the law's; ``runs`` is how many the law is about."""
+    result_of = Named(asked.check, "law_slope")
     if found is None:
-        reason = "Not decided: too few runs settled within their transfer to fit a line."
-        return CheckResult(name=asked.check, judge="law_slope", status="not-covered", reason=reason)
+        said = Message(
+            "slope.too-few-settled", "Not decided: too few runs settled within their transfer to fit a line."
+        )
+        return CheckResult.of(result_of, "not-covered", said)
     slope, law = found.measured.slope, found.expected.slope
     off = slope / law - 1
-    return CheckResult(
-        name=asked.check,
-        judge="law_slope",
-        status="pass" if abs(off) <= asked.tolerance else "fail",
+    return CheckResult.of(
+        result_of,
+        "pass" if abs(off) <= asked.tolerance else "fail",
+        Message(
+            "slope.of-the-law",
+            "{settled} of {runs} runs that the law is about settled; the fitted line is {intercept_s:.2f} s + "
+            "{slope:.3f}·τ (R² {r2:.4f}), the law's slope is {law:.3f}: {off:+.1%}, asked within ±{tolerance:.0%}.",
+            settled=len(found.tau_s),
+            runs=runs,
+            intercept_s=found.measured.intercept,
+            slope=slope,
+            r2=found.measured.r2,
+            law=law,
+            off=off,
+            tolerance=asked.tolerance,
+        ),
         measured=rounded(slope),
         expected=rounded(law),
         tolerance=asked.tolerance,
-        reason=(
-            f"{len(found.tau_s)} of {runs} runs that the law is about settled; the fitted line is "
-            f"{found.measured.intercept:.2f} s + {slope:.3f}·τ (R² {found.measured.r2:.4f}), the law's slope is "
-            f"{law:.3f}: {off:+.1%}, asked within ±{asked.tolerance:.0%}."
-        ),
         figures={"intercept_s": rounded(found.measured.intercept), "r_squared": rounded(found.measured.r2)},
     )

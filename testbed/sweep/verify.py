@@ -16,6 +16,7 @@ from testbed.checks.verify import differences, read_verdict
 from testbed.documents import read_csv, read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.history import commit_of
+from testbed.message import Message
 from testbed.runner.progress import QuietProgress
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
@@ -32,11 +33,14 @@ from testbed.sweep.table import Row, read_parquet, rows_of
 from testbed.tables.load import Cell
 from testbed.tables.outcome import Outcome
 
-KEPT = "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again"
+KEPT = Message(
+    "sweep.figures-as-kept",
+    "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again",
+)
 
 
 def verify(of: Asked) -> Again:
-    """The verdict, every difference of what the table's figures give, in words, and what could not be checked.
+    """The verdict, every difference of what the table's figures give, and what could not be checked.
 
     All that is derived of the figures is made again in ``place``, plots and page as well; with ``rerun`` the figures
     are, too. Raises BadInput where a file is missing or broken.
@@ -55,10 +59,10 @@ def verify(of: Asked) -> Again:
     )
 
 
-def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list[str]]:
+def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[Message], list[Message]]:
     recorded = read_verdict(folder)
     texts, rows = read_csv(folder / "table.csv"), read_parquet(folder / "table.parquet")
-    found = list(_unlike(texts, rows, "table.parquet"))
+    found: list[Message] = list(_unlike(texts, rows, "table.parquet"))
     loaded = load_kept(folder)
     if loaded is None:
         sweep = load(str(folder / "sweep.yaml")).sweep
@@ -66,14 +70,34 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list
         checks = sweep_run.judge(sweep, rows, outcomes)
         before, again = ([check.model_dump(mode="json") for check in of] for of in (recorded.checks, checks))
         found += differences("checks", before, again)
-        return (recorded, found, [f"{ASKED}: a folder of its time has none, so plots and page are not compared"])
+        unchecked = Message(
+            "sweep.not-kept", "{file}: a folder of its time has none, so plots and page are not compared", file=ASKED
+        )
+        return recorded, found, [unchecked]
     try:
         policies = engines.named(ENGINE).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
-        return recorded, found, [f"no program could be built to ask for its policies: {error}"]
+        return (
+            recorded,
+            found,
+            [
+                Message(
+                    "policies.no-program-of-a-sweep",
+                    "no program could be built to ask for its policies: {error}",
+                    error=error,
+                )
+            ],
+        )
     cells = selection(loaded.sweep, list(policies)).by_place()
     if len(cells) != len(rows):
-        found.append(f"table.parquet: has {len(rows)} rows, {len(cells)} by sweep.yaml")
+        found.append(
+            Message(
+                "sweep.other-number-of-runs",
+                "table.parquet: has {recorded} rows, {again} by sweep.yaml",
+                recorded=len(rows),
+                again=len(cells),
+            )
+        )
         return recorded, found, []
     outcomes = [_outcome(loaded.sweep, cell, row) for cell, row in zip(cells, rows, strict=True)]
     again_verdict = sweep_run.write(loaded, place, outcomes)
@@ -86,27 +110,34 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[str], list
 class Rerun:
     """What came of making the runs again."""
 
-    differences: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    unchecked: list[str] = field(default_factory=list)
+    differences: list[Message] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
+    unchecked: list[Message] = field(default_factory=list)
 
 
 def rerun_sweep(folder: Path) -> Rerun:
     """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
     loaded = load_kept(folder)
     if loaded is None:
-        return Rerun(notes=[f"not made again: it has no {ASKED}, so what was asked of it is not known"])
+        not_made_again = Message(
+            "sweep.not-made-again", "not made again: it has no {file}, so what was asked of it is not known", file=ASKED
+        )
+        return Rerun(notes=[not_made_again])
     progress = QuietProgress()
     programs = engines.named(ENGINE).prepare(progress)
     try:
         runs = list(planned(loaded, programs.policies))
     except BadInput as error:
-        return Rerun(unchecked=[f"rerun: the runs can't be planned again: {error.message}"])
+        cannot = Message("rerun.no-plans", "rerun: the runs can't be planned again: {error}", error=error.said)
+        return Rerun(unchecked=[cannot])
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = study(programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress).run(keys_of(runs))
     rows = rows_of(loaded.sweep, outcomes_of(runs, made))
-    found = [f"rerun: {text}" for text in _unlike(read_csv(folder / "table.csv"), rows, "the runs made again")]
-    return Rerun(found, [] if found else [f"{len(rows)} runs were made again: all of their figures are the same"])
+    found = [one.at("rerun") for one in _unlike(read_csv(folder / "table.csv"), rows, "the runs made again")]
+    made_again = Message(
+        "sweep.made-again", "{runs} runs were made again: all of their figures are the same", runs=len(rows)
+    )
+    return Rerun(found, [] if found else [made_again])
 
 
 def _outcome(sweep: Sweep, cell: Cell, row: Row) -> Outcome:
@@ -146,15 +177,29 @@ def _base(folder: Path, sweep: Sweep) -> str:
     return sweep.scenario
 
 
-def _unlike(texts: Sequence[Mapping[str, str]], rows: Sequence[Row], other: str) -> Iterator[str]:
+def _unlike(texts: Sequence[Mapping[str, str]], rows: Sequence[Row], other: str) -> Iterator[Message]:
     """Where ``table.csv`` is not ``other``, of which ``rows`` are."""
     if len(texts) != len(rows):
-        yield f"table.csv has {len(texts)} rows, {other} {len(rows)}"
+        yield Message(
+            "sweep.other-number-of-rows",
+            "table.csv has {recorded} rows, {other} {again}",
+            recorded=len(texts),
+            other=other,
+            again=len(rows),
+        )
     for text, row in zip(texts, rows, strict=False):
         for column in {**text, **row}:
             a, b = text.get(column, ""), row.get(column)
             if not _same(a, b):
-                yield f"run {row.get('run')}: {column} is {a!r} in table.csv, {b!r} in {other}"
+                yield Message(
+                    "sweep.other-figure",
+                    "run {run}: {column} is {recorded!r} in table.csv, {again!r} in {other}",
+                    run=row.get("run"),
+                    column=column,
+                    recorded=a,
+                    again=b,
+                    other=other,
+                )
 
 
 def _same(text: str, value: Any) -> bool:

@@ -10,6 +10,7 @@ from testbed.checks.result import CheckResult, Status, rounded
 from testbed.figures import unit_of, with_unit
 from testbed.intervals import Found
 from testbed.line import Line
+from testbed.message import Message
 from testbed.tables.how_sure import Behind, how_sure, observations
 from testbed.tables.model import RisesCheck, RowRatioCheck, SlopeCheck
 from testbed.tables.outcome import Spread
@@ -34,21 +35,34 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
     wanted = f"{check.min:g} to {check.max:g}"
     fitted = fit(check, rows, figure)
     if fitted is None:
-        reason = f"Not decided: a line takes {LEAST_POINTS} cells with values, of different {check.x}."
-        return CheckResult(name=check.name, judge=check.judge, status="not-covered", expected=wanted, reason=reason)
+        said = Message(
+            "slope.too-few-cells",
+            "Not decided: a line takes {least} cells with values, of different {x}.",
+            least=LEAST_POINTS,
+            x=check.x,
+        )
+        return CheckResult.of(check, "not-covered", said, expected=wanted)
     line, points = fitted
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
     r2_asked = f" (at least {check.least_r2:g})" if check.least_r2 else ""
-    return CheckResult(
-        name=check.name,
-        judge=check.judge,
-        status="pass" if inside else "fail",
+    return CheckResult.of(
+        check,
+        "pass" if inside else "fail",
+        Message(
+            "slope.fitted",
+            "{figure} = {slope:.4f} × ({x}) {intercept:+.4f} through {cells} cells, which explains {r2:.4f} of the "
+            "variance{r2_asked}; asked {wanted}.",
+            figure=with_unit(figure),
+            slope=line.slope,
+            x=with_unit(check.x),
+            intercept=line.intercept,
+            cells=len(points),
+            r2=line.r2,
+            r2_asked=r2_asked,
+            wanted=wanted,
+        ),
         measured=rounded(line.slope),
         expected=wanted,
-        reason=(
-            f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
-            f"{len(points)} cells, which explains {line.r2:.4f} of the variance{r2_asked}; asked {wanted}."
-        ),
         figures={
             "slope": rounded(line.slope),
             "intercept": rounded(line.intercept),
@@ -90,22 +104,35 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
             f"{column} {ratios[column]:.3f}" + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
         )
     missing = [column for column in check.columns if column not in ratios]
-    reason = f"Row {check.row} over row {check.over}: {', '.join(told)}." if told else ""
-    reason += f" {how_sure(behind)}" if behind else ""
+    said = (
+        [
+            Message(
+                "rows.ratio", "Row {row} over row {over}: {each}.", row=check.row, over=check.over, each=", ".join(told)
+            )
+        ]
+        if told
+        else []
+    )
+    said += how_sure(behind)
     if missing:
-        reason += f" Not decided: no values that count, or 0, in column {', '.join(missing)}."
+        said.append(
+            Message(
+                "rows.no-values",
+                "Not decided: no values that count, or 0, in column {columns}.",
+                columns=", ".join(missing),
+            )
+        )
     status: Status = "not-covered" if missing else "pass"
     if "outside" in founds:
         status = "fail"
     elif "straddles" in founds:
         status = "undecided"
-    return CheckResult(
-        name=check.name,
-        judge=check.judge,
-        status=status,
+    return CheckResult.of(
+        check,
+        status,
+        said[0].followed_by(*said[1:]),
         measured=rounded(next(iter(ratios.values()))) if len(ratios) == 1 else ", ".join(told) or None,
         expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
-        reason=reason.strip(),
         figures={column: rounded(ratio) for column, ratio in ratios.items()}
         | {"observations": observations(behind)}
         | ({"intervals": found_intervals} if found_intervals else {}),
@@ -125,17 +152,33 @@ def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str
     status: Status = "not-covered" if len(told) < LEAST_POINTS or missing else "pass"
     if falls:
         status = "fail"
-    reason = f"{check.column} less {check.over}, {with_unit(figure)}: "
-    reason += ", ".join(f"row {row.label} {value:.4g}" for row, value in told) + "."
-    reason += f" It does not rise in row {'; '.join(falls)}." if falls else ""
-    reason += f" Not decided for {missing} of {len(rows)} rows: no values that count." if missing else ""
-    reason += f" A rise takes {LEAST_POINTS} rows." if not missing and len(told) < LEAST_POINTS else ""
-    return CheckResult(
-        name=check.name,
-        judge=check.judge,
-        status=status,
+    each = ", ".join(f"row {row.label} {value:.4g}" for row, value in told)
+    said = Message(
+        "rises.values",
+        "{column} less {over}, {figure}: {each}.",
+        column=check.column,
+        over=check.over,
+        figure=with_unit(figure),
+        each=each,
+    )
+    if falls:
+        said = said.followed_by(Message("rises.falls", "It does not rise in row {falls}.", falls="; ".join(falls)))
+    if missing:
+        said = said.followed_by(
+            Message(
+                "rises.no-values",
+                "Not decided for {missing} of {rows} rows: no values that count.",
+                missing=missing,
+                rows=len(rows),
+            )
+        )
+    elif len(told) < LEAST_POINTS:
+        said = said.followed_by(Message("rises.too-few-rows", "A rise takes {least} rows.", least=LEAST_POINTS))
+    return CheckResult.of(
+        check,
+        status,
+        said,
         measured=", ".join(f"{value:.4g}" for _, value in told) or None,
         expected="each larger than the one before",
-        reason=reason,
         figures={row.name: rounded(value) for row, value in told} | {"unit": unit_of(figure)},
     )

@@ -12,6 +12,7 @@ from testbed.checks.registry import FACTS
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.intervals import Found, Interval
 from testbed.judge.algebra import BEST_FIRST, Standing, worst
+from testbed.message import Message
 from testbed.report import words
 from testbed.tables.model import EachRunCheck
 from testbed.tables.outcome import Outcome, observations
@@ -36,7 +37,14 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
     of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
     asked = [(standing, result) for standing, result in of_runs if standing != "not-asked"]
     if of_runs and not asked:
-        return _result(check, "not-asked", "Not asked of this policy.", [result for _, result in of_runs], [], None)
+        return _result(
+            check,
+            "not-asked",
+            Message("check.of-another-policy", "Not asked of this policy."),
+            [result for _, result in of_runs],
+            [],
+            None,
+        )
     judged = [(standing, result) for standing, result in asked if standing in ("pass", "fail")]
     results = [result for _, result in judged]
     held = sum(standing == "pass" for standing, _ in judged)
@@ -58,23 +66,40 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
         decided = "undecided" if held and not _is_fact(results) else "fail"
     others = Counter(standing for standing, _ in asked if standing not in ("pass", "fail"))
     status = worst([*others, *([decided] if judged else [])])
-    reason = f"Holds in {held} of {len(asked)} runs."
+    said = Message("runs.hold", "Holds in {held} of {runs} runs.", held=held, runs=len(asked))
     told = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
-    reason += f" Of the others, {', '.join(told)}." if told else ""
+    if told:
+        said = said.followed_by(Message("runs.others", "Of the others, {others}.", others=", ".join(told)))
     if values:
-        reason += f" Median {words.figure(statistics.median(values))}"
-        reason += (
-            f" [{words.figure(interval.low)}, {words.figure(interval.high)}], a {intervals.told([interval.level])} "
-            "interval."
-            if interval
-            else "."
-        )
+        said = said.followed_by(_median(values, interval))
     if len(told_apart) == 1 < len(judged):
-        reason += f" {len(judged)} runs, one observation: nothing is left to chance, its value decides."
+        said = said.followed_by(
+            Message(
+                "runs.one-observation",
+                "{runs} runs, one observation: nothing is left to chance, its value decides.",
+                runs=len(judged),
+            )
+        )
     elif len(judged) < intervals.LEAST_N:
-        reason += f" Fewer than {intervals.LEAST_N} runs say nothing of the spread."
-    found = _result(check, status, reason, results or [result for _, result in asked], values, interval)
-    return found.model_copy(update={"figures": {**found.figures, "observations": len(told_apart)}})
+        said = said.followed_by(
+            Message("runs.too-few", "Fewer than {least} runs say nothing of the spread.", least=intervals.LEAST_N)
+        )
+    found = _result(check, status, said, results or [result for _, result in asked], values, interval)
+    return found.saying(said, figures={**found.figures, "observations": len(told_apart)})
+
+
+def _median(values: Sequence[float], interval: Interval | None) -> Message:
+    median = words.figure(statistics.median(values))
+    if interval is None:
+        return Message("runs.median", "Median {median}.", median=median)
+    return Message(
+        "runs.median-and-interval",
+        "Median {median} [{low}, {high}], a {level} interval.",
+        median=median,
+        low=words.figure(interval.low),
+        high=words.figure(interval.high),
+        level=intervals.told([interval.level]),
+    )
 
 
 def _standing(name: str, outcome: Outcome) -> Status:
@@ -111,7 +136,7 @@ def _is_number(value: Any) -> bool:
 def _result(
     check: EachRunCheck,
     status: Status,
-    reason: str,
+    said: Message,
     results: Sequence[Mapping[str, Any]],
     values: Sequence[float],
     interval: Interval | None,
@@ -123,13 +148,12 @@ def _result(
     if interval is not None:
         figures["interval"] = [rounded(end) for end in interval]
     first = next(iter(results), {})
-    return CheckResult(
-        name=check.name,
-        judge=check.judge,
-        status=status,
+    return CheckResult.of(
+        check,
+        status,
+        said,
         measured=rounded(statistics.median(values)) if values else None,
         expected=first.get("expected"),
         tolerance=first.get("tolerance"),
-        reason=reason,
         figures=figures,
     )

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from testbed import intervals
 from testbed.intervals import Interval
+from testbed.message import Message
 from testbed.tables.outcome import Spread
 
 Behind = tuple[Interval | None, Sequence[Spread]]
 """The interval that decides at a place, and the spreads that its value is made of."""
 
 
-def how_sure(places: Mapping[str, Behind]) -> str:
-    """In sentences, each of which names its places where there are others; "" without places."""
+def how_sure(places: Mapping[str, Behind]) -> list[Message]:
+    """In sentences, each of which names its places where there are others; none without places."""
     by_interval = [interval for interval, _ in places.values() if interval]
     one = [name for name, (interval, spreads) in places.items() if not interval and all(s.is_one for s in spreads)]
     few = [name for name, (interval, _) in places.items() if not interval and name not in one]
@@ -21,16 +22,31 @@ def how_sure(places: Mapping[str, Behind]) -> str:
     if by_interval:
         two = any(len(spreads) > 1 for interval, spreads in places.values() if interval)
         levels = intervals.told(interval.level for interval in by_interval)
-        said.append(f"Decided by intervals of at least {levels}." if two else f"Decided by {levels} intervals.")
+        said.append(
+            Message("sure.of-two", "Decided by intervals of at least {levels}.", levels=levels)
+            if two
+            else Message("sure.by-intervals", "Decided by {levels} intervals.", levels=levels)
+        )
     if one:
         n = max(spread.n for name in one for spread in places[name][1])
-        said.append(f"{n} runs, one observation{_which(one, places)}: nothing is left to chance, its value decides.")
+        said.append(
+            Message(
+                "sure.one-observation",
+                "{runs} runs, one observation{which}: nothing is left to chance, its value decides.",
+                runs=n,
+                which=_which(one, places),
+            )
+        )
     if few:
         said.append(
-            f"Judged by the median alone, of fewer than {intervals.LEAST_N} runs, which say nothing of the spread"
-            f"{_which(few, places)}."
+            Message(
+                "sure.too-few",
+                "Judged by the median alone, of fewer than {least} runs, which say nothing of the spread{which}.",
+                least=intervals.LEAST_N,
+                which=_which(few, places),
+            )
         )
-    return " ".join(said)
+    return said
 
 
 def observations(places: Mapping[str, Behind]) -> int:

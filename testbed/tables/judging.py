@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from testbed import intervals
-from testbed.checks.result import CheckResult, Status, Trust, Verdict, rounded
+from testbed.checks.result import CheckResult, Named, Status, Trust, Verdict, rounded
 from testbed.figures import unit_of
 from testbed.intervals import Found, Interval
 from testbed.judge.algebra import summary_of, verdict_of, worst
+from testbed.message import Message
 from testbed.plan.engines import DEFAULT, named
 from testbed.tables.across_rows import judge_rises, judge_row_ratio, judge_slope
 from testbed.tables.each_run import judge_each_run
@@ -83,8 +84,18 @@ def verdict_over(
 ) -> Verdict:
     """Of what the checks found, and of the runs that they are about."""
     untrusted = [o for o in outcomes if o.verdict == "untrusted"]
-    reasons = [f"row {o.row} {o.column} #{o.repetition}, {o.attempts} attempts: {o.why}" for o in untrusted]
-    trust = Trust(trusted=not untrusted, reasons=reasons)
+    trust = Trust.of(
+        Message(
+            "run.untrusted",
+            "row {row} {column} #{repetition}, {attempts} attempts: {why}",
+            row=o.row,
+            column=o.column,
+            repetition=o.repetition,
+            attempts=o.attempts,
+            why=o.why,
+        )
+        for o in untrusted
+    )
     parts = [*(_part(result) for result in results), *trust.parts]
     return Verdict(
         scenario=name,
@@ -119,11 +130,13 @@ def judge_one(
     """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
     missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides."""
     if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
-        reason = (
-            f"Not asked of a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
-            "CPU time of the machine that they are from."
+        said = Message(
+            "known.of-a-machine",
+            "Not asked of a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
+            "CPU time of the machine that they are from.",
+            engine=engine,
         )
-        return CheckResult(name=check.name, judge=check.judge, status="not-asked", reason=reason)
+        return CheckResult.of(check, "not-asked", said)
     cells = cells_of(check, outcomes)
     if isinstance(check, EachRunCheck):
         return judge_each_run(check, cells)
@@ -134,9 +147,17 @@ def judge_one(
     status = worst([result.status, *(cell.standing for cell in apart)])
     told = [cell for cell in apart if cell.standing == status] or apart
     first = told[0]
-    reason = f"{len(apart)} of {len(cells)} runs that it is about don't count: row {first.row} {first.column} "
-    reason += f"#{first.repetition}: {first.why}"
-    return result.model_copy(update={"status": status, "reason": f"{reason} {result.reason}".strip()})
+    said = Message(
+        "cells.do-not-count",
+        "{apart} of {runs} runs that it is about don't count: row {row} {column} #{repetition}: {why}",
+        apart=len(apart),
+        runs=len(cells),
+        row=first.row,
+        column=first.column,
+        repetition=first.repetition,
+        why=first.why,
+    )
+    return result.saying(said.followed_by(result.said), status=status)
 
 
 def cells_of(check: TableCheck, outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -209,24 +230,35 @@ def _judge_places(
         status = "undecided"
     elif open_ or not told["inside"]:
         status = "not-covered"
-    reason = "".join(f"{words}: {'; '.join(told[found])}. " for found, words in _TOLD.items() if told[found])
-    reason += f"{how_sure(behind)} " if behind else ""
+    said = [_told(found, "; ".join(told[found])) for found in told if told[found]]
+    said += how_sure(behind)
     if absent:
-        reason += f"Not decided: there is no column {', '.join(absent)}."
+        said.append(Message("cells.no-column", "Not decided: there is no column {columns}.", columns=", ".join(absent)))
     elif open_ or not places:
-        reason += f"Not decided for {open_ or 'all'} of {len(places)} cells: no value that counts, too few, or 0."
-    return CheckResult(
-        name=check.name,
-        judge=check.judge,
-        status=status,
+        said.append(
+            Message(
+                "cells.no-value",
+                "Not decided for {open} of {cells} cells: no value that counts, too few, or 0.",
+                open=open_ or "all",
+                cells=len(places),
+            )
+        )
+    return CheckResult.of(
+        check,
+        status,
+        said[0].followed_by(*said[1:]),
         measured=f"{len(told['inside'])} of {len(places)}",
         expected=f"{len(places)} of {len(places)}",
-        reason=reason.strip(),
         figures=figures,
     )
 
 
-_TOLD: Mapping[Found, str] = {"outside": "Not", "straddles": "Undecided", "inside": "Holds"}
+def _told(found: Found, places: str) -> Message:
+    if found == "outside":
+        return Message("cells.outside", "Not: {places}.", places=places)
+    if found == "straddles":
+        return Message("cells.undecided", "Undecided: {places}.", places=places)
+    return Message("cells.inside", "Holds: {places}.", places=places)
 
 
 def _ratio(check: RatioCheck, place: Place) -> Measured | None:
@@ -359,10 +391,29 @@ def judge_runs(
     """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
     asked = [o for o in outcomes if o.verdict != "unsupported"]
     apart = [o for o in asked if o.standing != "pass"]
-    reason = f"{len(asked) - len(apart)} of {len(asked)} runs {holds}."
-    reason += "".join(f" Row {o.row} {o.column} #{o.repetition}: {o.why}" for o in apart[:MOST_TOLD])
-    reason += f" And {len(apart) - MOST_TOLD} more." if len(apart) > MOST_TOLD else ""
-    status: Status = worst(o.standing for o in asked) if asked else "unsupported"
-    return CheckResult(
-        name=name, judge=judge, status=status, measured=len(asked) - len(apart), expected=len(asked), reason=reason
+    said = Message(
+        "runs.hold-their-checks",
+        "{held} of {runs} runs {holds}.",
+        held=len(asked) - len(apart),
+        runs=len(asked),
+        holds=holds,
+    ).followed_by(
+        *(
+            Message(
+                "run.apart",
+                "Row {row} {column} #{repetition}: {why}",
+                row=o.row,
+                column=o.column,
+                repetition=o.repetition,
+                why=o.why,
+            )
+            for o in apart[:MOST_TOLD]
+        ),
+        *(
+            [Message("runs.and-more", "And {more} more.", more=len(apart) - MOST_TOLD)]
+            if len(apart) > MOST_TOLD
+            else []
+        ),
     )
+    status: Status = worst(o.standing for o in asked) if asked else "unsupported"
+    return CheckResult.of(Named(name, judge), status, said, measured=len(asked) - len(apart), expected=len(asked))

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import differences, read_verdict, text_differences
+from testbed.checks.verify import Difference, differences, read_verdict, text_differences
 from testbed.cluster import hosts_file
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.message import Message
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
@@ -34,7 +35,7 @@ def verify(of: Asked) -> Again:
     folder = of.folder
     recorded, document = read_verdict(folder), read_json(folder / "table.json")
     loaded, asked, selection = _asked(folder, document)
-    found = list(_cells(folder, loaded, selection))
+    found: list[Message] = list(_cells(folder, loaded, selection))
     outcomes = list(_outcomes(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as made:
@@ -44,11 +45,18 @@ def verify(of: Asked) -> Again:
             if (folder / name).is_file():
                 found += text_differences(name, read(folder / name), read(Path(made) / name))
             else:
-                found.append(f"{name}: is not there")
+                found.append(Message("file.not-there", "{file}: is not there", file=name))
     found += differences("", recorded.to_json(), again.to_json())
     found += hosts_file.differences(folder, document["outcomes"])
     unchecked = [
-        f"row {o.row} {o.column} #{o.repetition}: no run is in the folder: {o.why}"
+        Message(
+            "run.unsupported-here",
+            "row {row} {column} #{repetition}: no run is in the folder: {why}",
+            row=o.row,
+            column=o.column,
+            repetition=o.repetition,
+            why=o.why,
+        )
         for o in outcomes
         if o.verdict == "unsupported" and not o.run
     ]
@@ -62,7 +70,7 @@ def is_repeated(folder: Path) -> bool:
     return bool(matrix["rows"] == [ROW] and matrix["columns"] == [COLUMN])
 
 
-def asked_by(folder: Path, file: Path) -> list[str]:
+def asked_by(folder: Path, file: Path) -> list[Difference]:
     """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
     that are recorded."""
     document, matrix = read_json(folder / "table.json"), read_json(folder / "matrix.json")
@@ -83,7 +91,7 @@ def asked_by(folder: Path, file: Path) -> list[str]:
     return list(differences(KEPT_AS, there, should))
 
 
-def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[str]:
+def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[Difference]:
     """Where a cell's run is not of the scenario and the seed that the table asks for."""
     for cell in selection.cells():
         asked = scenario_of(loaded, selection.rows[cell.row], selection.columns[cell.column])

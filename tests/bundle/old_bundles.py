@@ -17,6 +17,7 @@ from typing import Any
 
 from testbed.bundle.kinds import kind_of
 from testbed.bundle.pack import DESCRIPTION
+from testbed.bundle.verified import Verified
 from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.documents import read_json
 from testbed.errors import BadInput
@@ -63,17 +64,19 @@ def found_today(file: Path) -> dict[str, Found]:
 def _of_bundle(place: Path) -> dict[str, Found]:
     signed = (place / "manifest-sha256.txt.sig").is_file()
     bundle, *results = verify_bundle(place, signers=SIGNERS if signed else None)
-    found: dict[str, Found] = {"bundle": {"differences": bundle.differences, "unchecked": bundle.unchecked}}
+    found: dict[str, Found] = {"bundle": _told(bundle)}
     if signed:
-        found["bundle"]["signed"] = [note for note in bundle.notes if "signed" in note]
+        found["bundle"]["signed"] = [str(note) for note in bundle.notes if note.area == "signature"]
     for entry, verified in zip(read_json(place / DESCRIPTION)["runs"], results, strict=True):
-        found[verified.name] = {
-            "kind": kind_of(place / entry["path"]),
-            "verdict": verified.verdict,
-            "differences": verified.differences,
-            "unchecked": verified.unchecked,
-        }
+        found[verified.name] = {"kind": kind_of(place / entry["path"]), "verdict": verified.verdict, **_told(verified)}
     return found
+
+
+def _told(verified: Verified) -> Found:
+    return {
+        "differences": [str(said) for said in verified.differences],
+        "unchecked": [str(said) for said in verified.unchecked],
+    }
 
 
 def _of_folder(folder: Path) -> Found:

@@ -16,11 +16,13 @@ from testbed.bundle.signature import MANIFEST
 from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
+from testbed.message import Message
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from testbed.tables import load as tables
 from testbed.tables import table_run
 from tests.ready import simulated as prepare
+from tests.said import Saying, codes, places
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +74,9 @@ def changed(bundle: Path, to: Path, end: str, change, *, cover: bool = False) ->
     return to
 
 
-def differences(file: Path) -> list[str]:
+def differences(file: Path) -> list[Message]:
     with unpacked(file) as place:
-        return [text for verified in verify_bundle(place) for text in verified.differences]
+        return [said for verified in verify_bundle(place) for said in verified.differences]
 
 
 def test_what_was_packed_is_confirmed_and_plots_are_drawn_again(bundle) -> None:
@@ -82,8 +84,8 @@ def test_what_was_packed_is_confirmed_and_plots_are_drawn_again(bundle) -> None:
         found = verify_bundle(place)
     assert [v.differences for v in found] == [[], [], []]
     assert found[1].name.startswith("startup sim-")
-    assert "2 runs were judged again, and all else from them" in found[2].notes
-    assert "7 plots were drawn again" in found[1].notes
+    assert Saying("verify.runs-judged-again", runs=2) in found[2].notes
+    assert Saying("plots.drawn-again", drawn=7) in found[1].notes
 
 
 def test_the_same_results_make_the_same_bytes(bundle, results, tmp_path) -> None:
@@ -134,8 +136,8 @@ def test_a_changed_number_is_found_and_named(single, tmp_path, cover) -> None:
         n for n in zipfile.ZipFile(single).namelist() if n.startswith("runs/startup/") and n.endswith("/verdict.json")
     ]
     found = differences(changed(single, tmp_path / "changed.zip", run, faster, cover=cover))
-    assert any(text.startswith("duration_s: ") and "by the data" in text for text in found), found
-    assert any("was changed" in text and run in text for text in found) is not cover
+    assert "duration_s" in places(found, "difference.value"), found
+    assert (Saying("bundle.file-changed", file=run, manifest=MANIFEST) in found) is not cover
 
 
 def test_changed_telemetry_of_a_cell_changes_the_table(bundle, tmp_path) -> None:
@@ -149,15 +151,15 @@ def test_changed_telemetry_of_a_cell_changes_the_table(bundle, tmp_path) -> None
         return json.dumps(document).encode()
 
     found = differences(changed(bundle, tmp_path / "changed.zip", cell, doubled, cover=True))
-    assert any(text.startswith("cells/1/nkp24/1/") and "goodput_mib_s" in text for text in found), found
+    assert any(place.startswith("cells/1/nkp24/1/") and "goodput_mib_s" in place for place in places(found)), found
 
 
 def test_a_changed_plot_is_found(single, tmp_path) -> None:
     found = differences(
         changed(single, tmp_path / "c.zip", "plots/rtt.svg", lambda d: d.replace(b"path", b"poth", 1), cover=True)
     )
-    assert "plots/rtt.svg: is not what the data give" in found
-    assert not any("was changed" in text for text in found)
+    assert Saying("plot.differs", plot="plots/rtt.svg") in found
+    assert "bundle.file-changed" not in codes(found)
 
 
 def test_files_added_or_gone_are_named(single, tmp_path) -> None:
@@ -167,7 +169,10 @@ def test_files_added_or_gone_are_named(single, tmp_path) -> None:
         )
 
     found = differences(changed(single, tmp_path / "c.zip", MANIFEST, without))
-    assert found == [f"gone.txt: is listed in {MANIFEST}, but not there", f"LICENSE: is not listed in {MANIFEST}"]
+    assert found == [
+        Saying("bundle.file-missing", file="gone.txt", manifest=MANIFEST),
+        Saying("bundle.file-not-listed", file="LICENSE", manifest=MANIFEST),
+    ]
 
 
 def test_a_cell_of_another_setting_is_found(bundle, tmp_path) -> None:
@@ -178,7 +183,7 @@ def test_a_cell_of_another_setting_is_found(bundle, tmp_path) -> None:
         shutil.rmtree(cell)
         shutil.copytree(other, cell.with_name(other.name))
         (verified,) = verify_folders([next(place.glob("runs/speed-table/*"))])
-    assert any("scenario.yaml.links" in text for text in verified.differences), verified.differences
+    assert any("scenario.yaml.links" in place for place in places(verified.differences)), verified.differences
 
 
 def test_a_tables_page_and_its_copies_are_made_again(results, tmp_path) -> None:
@@ -188,7 +193,7 @@ def test_a_tables_page_and_its_copies_are_made_again(results, tmp_path) -> None:
         path = table / name
         path.write_text(path.read_text().replace("nkp24", "nkp42", 1))
     found = verify_folder(table).differences
-    assert {text.partition(",")[0] for text in found} == {"table.csv", "report.html"}
+    assert set(places(found)) == {"table.csv", "report.html"}
 
 
 def test_metadata_that_other_tools_read_are_made_again(single, tmp_path) -> None:
@@ -196,7 +201,7 @@ def test_metadata_that_other_tools_read_are_made_again(single, tmp_path) -> None
         changed(single, tmp_path / "c.zip", CRATE, lambda d: d.replace(b"judged it: ", b"judged it: not "), cover=True)
     )
     assert found
-    assert all(text.startswith(CRATE) for text in found)
+    assert all(place.startswith(CRATE) for place in places(found))
 
 
 def test_folders_of_which_one_begins_with_the_others_name(results, tmp_path) -> None:
@@ -225,8 +230,8 @@ def test_a_result_that_is_kept_quiet_about_is_found(bundle, tmp_path) -> None:
         return json.dumps({"schema": 1, "runs": []}).encode()
 
     found = differences(changed(bundle, tmp_path / "c.zip", DESCRIPTION, fewer, cover=True))
-    assert "bundle.json: runs: there is none, so nothing to confirm" in found
-    assert any(text.endswith("/plan.json: is of no result in bundle.json") for text in found)
+    assert Saying("bundle.nothing-to-confirm", file=DESCRIPTION) in found
+    assert any(place.endswith("/plan.json") for place in places(found, "bundle.of-no-result"))
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "/etc/outside.txt"])

@@ -34,6 +34,7 @@ from testbed.tables import load as tables
 from testbed.tables import table_run
 from tests.bundle import made
 from tests.plan.test_custom import DIAMOND, KEYS, SCENARIO
+from tests.said import codes
 
 TOPOLOGY = "topology: {file: diamond.py, class: Diamond}\n"
 SWEEP = """\
@@ -122,7 +123,7 @@ def said(folder: Path, *, rerun: bool = True) -> str:
         found: Verified = verify_folder(folder, rerun=rerun)
     except TestbedError as error:
         return error.message
-    told = "\n".join([*found.differences, *found.unchecked])
+    told = "\n".join(map(str, [*found.differences, *found.unchecked]))
     assert told
     return told
 
@@ -624,7 +625,7 @@ def test_python_that_is_trusted_has_no_rights(of: Callable[[str], Path], tmp_pat
     )
     (folder / "scenario.py").write_text(program)
     assert "which is not carried out" in said(folder, rerun=False)
-    told = "\n".join(verify_folder(folder, trust_code=True).differences)
+    told = "\n".join(map(str, verify_folder(folder, trust_code=True).differences))
     assert "scenario.yaml by scenario.py" in told
     assert '"uid": 65532, "groups": [], "interfaces": ["lo"]}' in told, told
     assert not list(outside.iterdir())
@@ -643,7 +644,7 @@ def test_a_topology_that_is_trusted_has_no_rights(of: Callable[[str], Path], har
     assert "which is not run to check it" in said(folder)
     text = (folder / "topology.py").read_text().replace(".touch()", "")
     (folder / "topology.py").write_text(text + SENT_BY + "Diamond.__doc__ = facts()\nraise KeyError(Diamond.__doc__)\n")
-    told = "\n".join(verify_folder(folder, trust_code=True).differences)
+    told = "\n".join(map(str, verify_folder(folder, trust_code=True).differences))
     assert '"uid": 65532, "groups": [], "interfaces": ["lo"]}' in told, told
     assert not harm.marker.exists()
 
@@ -663,10 +664,10 @@ def test_an_honest_topology_is_confirmed_where_it_is_trusted(
     diamond.unlink()
     found = verify_folder(folder, rerun=True)
     assert found.differences == []
-    assert "rerun: there is no plan to run" in found.unchecked
+    assert "rerun.no-plan" in codes(found.unchecked)
     found = verify_folder(folder, rerun=True, trust_code=True)
     assert found.differences == []
-    assert any("files of data are the same bytes" in note for note in found.notes), found
+    assert "rerun.same-bytes" in codes(found.notes), found
 
 
 def test_without_root_nothing_is_trusted(

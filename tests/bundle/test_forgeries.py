@@ -22,6 +22,7 @@ from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.errors import BadInput
 from testbed.history import git
 from tests.bundle import made
+from tests.said import places
 
 Change = Callable[[Path], None]
 
@@ -43,12 +44,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Forgery:
-    """``found``: what a difference begins with that has to be named."""
+    """``where`` and ``code``: of the difference that has to be named; its place begins so."""
 
     name: str
     change: Change
-    found: str
+    where: str
     engine: str = "sim"
+    code: str = "difference.value"
 
 
 def of_json(file: str, *keys: str | int, to: Any) -> Change:
@@ -121,34 +123,42 @@ def older(folder: Path) -> None:
     of_json("provenance.json", "schema", to=1)(folder)
 
 
+LINE = "difference.line"
 FORGERIES = (
-    Forgery("trust flipped", of_json("verdict.json", "trust", "trusted", to=False), "trust.trusted: "),
-    Forgery("trust flipped back", of_json("verdict.json", "trust", "trusted", to=False), "trust.trusted: ", "mininet"),
-    Forgery("a starved machine trusted", starved, "trust.trusted: True is recorded", "mininet"),
+    Forgery("trust flipped", of_json("verdict.json", "trust", "trusted", to=False), "trust.trusted"),
+    Forgery("trust flipped back", of_json("verdict.json", "trust", "trusted", to=False), "trust.trusted", "mininet"),
+    Forgery("a starved machine trusted", starved, "trust.trusted", "mininet"),
     Forgery(
         "frames that the relay lost trusted",
         of_json("relay.json", "links", 0, "unasked_drops", "queue", to=7),
-        "trust.trusted: True is recorded",
+        "trust.trusted",
         "mininet",
     ),
     Forgery(
         "a queue that dropped trusted",
         of_json("provenance.json", "qdiscs_after", 0, "drops", to=7),
-        "trust.trusted: True is recorded",
+        "trust.trusted",
         "mininet",
     ),
     Forgery(
         "a clock that was set trusted",
         of_text("provenance.json", r'"qdiscs_after"', '"clock_step_s": 3600.0, "qdiscs_after"'),
-        "trust.trusted: True is recorded",
+        "trust.trusted",
         "mininet",
     ),
-    Forgery("host samples", of_text("host_load.csv", r"0\.8", "0.9"), "host_load.csv: is not what", "mininet"),
+    Forgery(
+        "host samples",
+        of_text("host_load.csv", r"0\.8", "0.9"),
+        "host_load.csv",
+        "mininet",
+        "host-load.not-the-telemetry-s",
+    ),
     Forgery(
         "a link that was off",
         of_json("probe.json", "links", 0, "delay_ms", to=lambda ms: ms + 9),
-        "probe.json: link fast ab: delay",
+        "probe.json",
         "mininet",
+        "calibration.delay-off",
     ),
     Forgery("a limit", of_json("plan.json", "limits", "lateness_p99_ms", to=99.0), "plan.json.limits."),
     Forgery("a check's bound", drawn_again(of_json("plan.json", "checks", 0, "max", to=99.0)), "plan.json.checks"),
@@ -159,35 +169,39 @@ FORGERIES = (
         "plan.json.sessions[s1].policy_facts",
     ),
     Forgery("an override", of_json("plan.json", "overrides", to=["links.fast.delay=50ms"]), "plan.json"),
-    Forgery("the scenario", of_text("scenario.yaml", "4MiB", "5MiB"), "plan.json.sessions[s1].transfer_bytes: "),
-    Forgery("windows.csv", of_text("windows.csv", r",1,\d", ",1,9"), "windows.csv, line "),
-    Forgery("a row less in windows.csv", of_text("windows.csv", r"(?m)^\d\.\d+,1.*\n", ""), "windows.csv, line "),
-    Forgery("links.csv", of_text("links.csv", r"fast,ab,\d", "fast,ab,9"), "links.csv, line ", "mininet"),
+    Forgery("the scenario", of_text("scenario.yaml", "4MiB", "5MiB"), "plan.json.sessions[s1].transfer_bytes"),
+    Forgery("windows.csv", of_text("windows.csv", r",1,\d", ",1,9"), "windows.csv", "sim", LINE),
+    Forgery("a row less in windows.csv", of_text("windows.csv", r"(?m)^\d\.\d+,1.*\n", ""), "windows.csv", "sim", LINE),
+    Forgery("links.csv", of_text("links.csv", r"fast,ab,\d", "fast,ab,9"), "links.csv", "mininet", LINE),
     Forgery(
         "links.csv and its page",
         drawn_again(of_text("links.csv", r"fast,ab,\d", "fast,ab,9")),
-        "links.csv, line ",
+        "links.csv",
         "mininet",
+        LINE,
     ),
-    Forgery("events.csv", of_text("events.csv", r"1\.0", "1.5"), "events.csv, line "),
-    Forgery("an event less", of_text("events.csv", r"(?m)^1\.0.*\n", ""), "events.csv, line "),
-    Forgery("derived.lp", of_text("derived.lp", 'verdict="[a-z]+"', 'verdict="untrusted"'), "derived.lp, line "),
-    Forgery("history.lp", of_text("history.lp", r"passed=\d", "passed=9"), "history.lp, line "),
-    Forgery("a plot", of_text("plots/rtt.svg", "path", "poth"), "plots/rtt.svg: is not what the data give"),
-    Forgery("a plot's points", of_text("plots/rtt.csv", ",1", ",2"), "plots/rtt.csv: is not what the data give"),
-    Forgery("a plot's points less", without("plots/rtt.csv"), "plots/rtt.csv: is not what the data give"),
-    Forgery("a plot less", without("plots/rtt.svg"), "plots/rtt.svg: is not what the data give"),
-    Forgery("the page", of_text("report.html", "Two links, one", "Two links, none"), "report.html, line "),
+    Forgery("events.csv", of_text("events.csv", r"1\.0", "1.5"), "events.csv", "sim", LINE),
+    Forgery("an event less", of_text("events.csv", r"(?m)^1\.0.*\n", ""), "events.csv", "sim", LINE),
+    Forgery("derived.lp", of_text("derived.lp", 'verdict="[a-z]+"', 'verdict="untrusted"'), "derived.lp", "sim", LINE),
+    Forgery("history.lp", of_text("history.lp", r"passed=\d", "passed=9"), "history.lp", "sim", LINE),
+    Forgery("a plot", of_text("plots/rtt.svg", "path", "poth"), "plots/rtt.svg", "sim", "plot.differs"),
+    Forgery("a plot's points", of_text("plots/rtt.csv", ",1", ",2"), "plots/rtt.csv", "sim", "plot.differs"),
+    Forgery("a plot's points less", without("plots/rtt.csv"), "plots/rtt.csv", "sim", "plot.differs"),
+    Forgery("a plot less", without("plots/rtt.svg"), "plots/rtt.svg", "sim", "plot.differs"),
+    Forgery("the page", of_text("report.html", "Two links, one", "Two links, none"), "report.html", "sim", LINE),
     Forgery(
         "a reason and its page",
         drawn_again(of_json("verdict.json", "checks", 0, "reason", to="Fine.")),
-        "checks[final window ratio].reason: ",
+        "checks[final window ratio].reason",
     ),
-    Forgery("the commit", other_commit, "commit: run sim-"),
-    Forgery("the run's facts", of_json("provenance.json", "run", "seed", to=9), "provenance.json: run.seed: "),
-    Forgery("an older schema", older, "probe.json: is not there", "mininet"),
+    Forgery(
+        "a reason's code", of_json("verdict.json", "checks", 0, "code", to="x.y"), "checks[final window ratio].code"
+    ),
+    Forgery("the commit", other_commit, "", "sim", "commit.other-name"),
+    Forgery("the run's facts", of_json("provenance.json", "run", "seed", to=9), "provenance.json: run.seed"),
+    Forgery("an older schema", older, "probe.json", "mininet", "file.not-there"),
     *(
-        Forgery(f"without {file}", without(file), f"{file}: is not there", engine)
+        Forgery(f"without {file}", without(file), file, engine, "file.not-there")
         for file, engine in (
             ("windows.csv", "sim"),
             ("events.csv", "sim"),
@@ -215,13 +229,13 @@ def test_an_honest_folder_is_confirmed(folders: dict[str, Path], engine: str) ->
     verified = verify_folder(folders[engine])
     assert verified.differences == []
     assert verified.verdict == "pass"
-    assert [text.partition(":")[0] for text in verified.unchecked] in (["commit"], [])
+    assert [said.area for said in verified.unchecked] in (["commit"], [])
 
 
 @pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
 def test_a_forged_folder_is_not_confirmed(folders: dict[str, Path], tmp_path: Path, forgery: Forgery) -> None:
     found = verify_folder(forged(folders[forgery.engine], tmp_path, forgery)).differences
-    assert any(text.startswith(forgery.found) for text in found), found
+    assert any(place.startswith(forgery.where) for place in places(found, forgery.code)), found
 
 
 IN_BUNDLES = {
@@ -256,8 +270,8 @@ def test_a_forged_bundle_is_not_confirmed(folders: dict[str, Path], tmp_path: Pa
         for path in [*paths, place / MANIFEST]:
             archive.write(path, path.relative_to(place).as_posix())
     with unpacked(file) as there:
-        found = [text for verified in verify_bundle(there) for text in verified.differences]
-    assert any(text.startswith(forgery.found) for text in found), found
+        found = [said for verified in verify_bundle(there) for said in verified.differences]
+    assert any(place.startswith(forgery.where) for place in places(found, forgery.code)), found
 
 
 @pytest.mark.parametrize("file", ["plan.json", "telemetry.lp", "verdict.json"])

@@ -15,6 +15,7 @@ from testbed.errors import BadInput
 from testbed.history import git
 from tests.bundle import old_bundles
 from tests.bundle.old_bundles import COMMAND, complaints, expected, found_today, opened
+from tests.said import Saying
 
 MADE_BY = "bf9c9d2cd8758abd06ec859c49a9b032dd2c61cc"
 """The commit that made all but the oldest one."""
@@ -85,7 +86,7 @@ def test_its_commit_is_asked(tmp_path: Path) -> None:
     recorded = read_json(run / "provenance.json")
     (run / "provenance.json").write_text(json.dumps({**recorded, "commit": earlier}))
     found = verify_folder(run).differences
-    assert f"scenario.yaml: is not the scenarios/startup.yaml of commit {earlier[:12]}, which is recorded" in found
+    assert Saying("scenario.not-the-commit-s", file="scenarios/startup.yaml", commit=earlier[:12]) in found
 
 
 def test_a_change_of_what_is_derived_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from testbed.engines.sim import run as sim
 from testbed.history import git
 from testbed.tables import load as tables
 from testbed.tables.repeated import repeated
+from tests.said import Saying, codes, places
 
 HEAD = git("rev-parse", "HEAD").stdout.decode().strip()
 AT_HEAD = {"commit": HEAD, "uncommitted_changes": False}
@@ -43,24 +44,23 @@ def test_the_commits_scenario_is_the_folders(tmp_path: Path) -> None:
     assert checked(tmp_path, AT_HEAD) == Verified("", "")
     file.write_text(file.read_text().replace("48MiB", "24MiB"))
     (found,) = checked(tmp_path, AT_HEAD).differences
-    assert found.startswith("scenario.yaml: is not the scenarios/startup.yaml of commit ")
+    assert found == Saying("scenario.not-the-commit-s", file="scenarios/startup.yaml", commit=HEAD[:12])
 
 
 @pytest.mark.parametrize(
-    ("recorded", "why"),
+    ("recorded", "code"),
     [
-        ({}, "none is recorded"),
-        ({"commit": "0" * 40, "uncommitted_changes": False}, "is not known to this checkout"),
-        ({"commit": "--help", "uncommitted_changes": False}, "is not known to this checkout"),
-        ({"commit": HEAD, "uncommitted_changes": True}, "changes that were not committed"),
+        ({}, "commit.not-recorded"),
+        ({"commit": "0" * 40, "uncommitted_changes": False}, "commit.not-known"),
+        ({"commit": "--help", "uncommitted_changes": False}, "commit.not-known"),
+        ({"commit": HEAD, "uncommitted_changes": True}, "commit.had-changes"),
     ],
 )
-def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any], why: str) -> None:
+def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any], code: str) -> None:
     scenario_at_head(tmp_path)
     verified = checked(tmp_path, recorded)
     assert verified.differences == []
-    (told,) = verified.unchecked
-    assert why in told
+    assert codes(verified.unchecked) == [code]
 
 
 @pytest.mark.parametrize("lacks", ["", '"agents/cubic",', "place.is_file()"])
@@ -85,9 +85,8 @@ def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
         verified = Verified("", "")
         origin.check_commit(tmp_path, plan, at_commit, verified)
         assert len(verified.differences) == (0 if lacks else found), verified.differences
-        assert [text for text in verified.unchecked if text.endswith("by another rule than this checkout")] == (
-            [f"commit: {made[:12]} names runs by another rule than this checkout"] if lacks else []
-        )
+        other_rule = [said for said in verified.unchecked if said.code == "commit.other-rule"]
+        assert other_rule == ([Saying("commit.other-rule", commit=made[:12])] if lacks else [])
 
 
 def test_each_part_of_the_rule_is_in_its_files() -> None:
@@ -157,4 +156,4 @@ def test_the_commits_table_is_the_folders(tmp_path: Path, name: str, is_scenario
     kept = tmp_path / "other" / "table.yaml"
     kept.write_text(kept.read_text().replace("1024", "1025", 1))
     origin.check_table(tmp_path / "other", AT_HEAD, verified)
-    assert any(f"{place}: table.yaml" in text for text in verified.differences), verified.differences
+    assert any(f"{place}: table.yaml" in found for found in places(verified.differences)), verified.differences

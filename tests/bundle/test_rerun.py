@@ -21,6 +21,7 @@ from testbed.tables import load as tables
 from testbed.tables import table_run
 from tests.bundle import made
 from tests.ready import in_a_guest as prepare
+from tests.said import Saying, codes, places
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_the_same_bytes_come_of_it(simulated: Path) -> None:
     verified = verify_folder(simulated, rerun=True)
     assert verified.differences == []
     assert verified.unchecked == []  # the commit is ours: the bytes are
-    assert any("files of data are the same bytes" in note for note in verified.notes)
+    assert "rerun.same-bytes" in codes(verified.notes)
 
 
 def forge(folder: Path) -> None:
@@ -62,16 +63,16 @@ def test_raw_data_that_were_forged_with_all_that_is_derived_of_them_are_found(co
     forge(copy)
     assert verify_folder(copy).differences == []  # nothing in the folder convicts it
     found = verify_folder(copy, rerun=True).differences
-    assert "rerun: telemetry.lp: is not the same bytes" in found
-    assert "rerun: windows.csv: is not the same bytes" in found
+    assert Saying("rerun.other-bytes", file="telemetry.lp") in found
+    assert Saying("rerun.other-bytes", file="windows.csv") in found
 
 
 def test_a_file_of_data_too_many_and_one_too_few_are_named(copy: Path) -> None:
     (copy / "capture-sender.pcap").write_bytes(b"")
     (copy / "agents" / "s1-sender.json").unlink()
     found = verify_folder(copy, rerun=True).differences
-    assert "rerun: capture-sender.pcap: is not made" in found
-    assert "rerun: agents/s1-sender.json: is not there" in found
+    assert Saying("rerun.not-made", file="capture-sender.pcap") in found
+    assert Saying("rerun.not-there", file="agents/s1-sender.json") in found
 
 
 def test_what_a_simulation_cost_may_differ(copy: Path) -> None:
@@ -79,7 +80,7 @@ def test_what_a_simulation_cost_may_differ(copy: Path) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), "cpu_s": 99.0, "peak_bytes": 1}))
     assert verify_folder(copy, rerun=True).differences == []
     path.write_text(json.dumps({**json.loads(path.read_text()), "packets": 1}))
-    assert verify_folder(copy, rerun=True).differences == ["rerun: sim.json: is not the same bytes"]
+    assert verify_folder(copy, rerun=True).differences == [Saying("rerun.other-bytes", file="sim.json")]
 
 
 def test_bytes_of_another_commit_are_refused_with_both_commits(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,15 +89,13 @@ def test_bytes_of_another_commit_are_refused_with_both_commits(copy: Path, monke
     recorded = {**json.loads(path.read_text()), "commit": "f" * 40, "uncommitted_changes": False}
     path.write_text(json.dumps(recorded))
     found = verify_folder(copy, rerun=True).differences
-    (refused,) = (text for text in found if text.startswith("rerun: refused as a proof"))
-    assert "commit ffffffffffff" in refused
-    assert origin.here() in refused
+    assert Saying("rerun.other-checkout", made_by="commit ffffffffffff", here=origin.here()) in found
 
 
 def test_real_packets_have_no_rerun(tmp_path: Path) -> None:
     verified = verify_folder(made.emulated(tmp_path), rerun=True)
     assert verified.differences == []
-    assert any("a signature is what there is" in text for text in verified.unchecked)
+    assert "rerun.real-packets" in codes(verified.unchecked)
 
 
 def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,10 +105,11 @@ def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.
     folder = (tmp_path / "speed-table" / "latest").resolve()
     verified = verify_folder(folder, rerun=True)
     assert verified.differences == []
-    assert "4 runs were made again: all of their data are the same bytes" in verified.notes
+    assert Saying("verify.runs-made-again", runs=4) in verified.notes
     (receiver,) = folder.glob("cells/1/nkp24/2/sim-*/agents/*-receiver.json")
     receiver.write_text(receiver.read_text().replace('"bytes": 1', '"bytes": 2', 1))
-    assert any("s1-receiver.json: is not the same" in text for text in verify_folder(folder, rerun=True).differences)
+    found = verify_folder(folder, rerun=True).differences
+    assert any(place.endswith("agents/s1-receiver.json") for place in places(found, "rerun.other-bytes")), found
 
 
 def test_a_sweeps_figures_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +118,10 @@ def test_a_sweeps_figures_are_made_again(tmp_path: Path, monkeypatch: pytest.Mon
     _, folder = sweep_run.run(sweeps.load(name, ["ncp.transfer=1MiB"], quick=True))
     verified = verify_folder(folder, rerun=True)
     assert verified.differences == []
-    assert any("all of their figures are the same" in note for note in verified.notes)
+    assert "sweep.made-again" in codes(verified.notes)
     page = folder / "report.html"
     page.write_text(page.read_text() + "<p>and more</p>\n")
-    assert any(text.startswith("report.html") for text in verify_folder(folder).differences)
+    assert "report.html" in places(verify_folder(folder).differences)
 
 
 def test_a_run_in_a_guest_is_the_same_bytes(exact_kernel: Kernel, tmp_path: Path) -> None:
@@ -130,11 +130,11 @@ def test_a_run_in_a_guest_is_the_same_bytes(exact_kernel: Kernel, tmp_path: Path
     run.execute()
     verified = verify_folder(run.folder, rerun=True)
     assert verified.differences == []
-    assert any("files of data are the same bytes" in note for note in verified.notes)
-    for forged, found in (("links.csv", "links.csv, line "), ("host_load.csv", "host_load.csv: is not what")):
+    assert "rerun.same-bytes" in codes(verified.notes)
+    for forged, code in (("links.csv", "difference.line"), ("host_load.csv", "host-load.not-the-telemetry-s")):
         path = run.folder / forged
         before = path.read_text()
         path.write_text(before[:-3] + "9" + before[-2:])
         differences = verify_folder(run.folder).differences
-        assert any(text.startswith(found) for text in differences), differences
+        assert forged in places(differences, code), differences
         path.write_text(before)

@@ -17,6 +17,7 @@ from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
 from tests.bundle import made
+from tests.said import Saying, codes
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH's ssh-keygen")
 
@@ -56,20 +57,22 @@ def test_the_signer_is_named(place: Path) -> None:
     signed(place, bob)
     found = checked(place, signers(place, alice=alice, bob=bob))
     assert found.differences == []
-    assert found.notes[0].startswith("signed by bob@example.org (SHA256:")
+    (said,) = found.notes
+    assert (said.code, said.parameters["by"]) == ("signature.by", "bob@example.org")
+    assert said.parameters["key"].startswith("SHA256:")
 
 
 def test_a_key_that_nobody_vouches_for_is_unknown(place: Path) -> None:
     alice, bob = key(place, "alice"), key(place, "bob")
     signed(place, bob)
-    assert checked(place, None).notes[0].startswith("signed by an unknown key (SHA256:")
-    found = checked(place, signers(place, alice=alice))
-    assert found.differences[0].startswith("signed by an unknown key (SHA256:")
+    unknown, not_allowed = checked(place, None).notes, checked(place, signers(place, alice=alice)).differences
+    assert codes(unknown) == codes(not_allowed) == ["signature.unknown-key"]
+    assert unknown[0].parameters["key"].startswith("SHA256:")
 
 
 def test_unsigned_is_told_and_not_enough_where_signers_are_asked_for(place: Path) -> None:
-    assert checked(place, None).notes == ["unsigned"]
-    assert checked(place, signers(place, alice=key(place, "alice"))).differences == ["unsigned"]
+    assert checked(place, None).notes == [Saying("signature.none")]
+    assert checked(place, signers(place, alice=key(place, "alice"))).differences == [Saying("signature.none")]
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -78,7 +81,7 @@ def test_a_signature_of_something_else_is_wrong(place: Path, known: bool) -> Non
     signed(place, alice)
     (place / MANIFEST).write_text(f"{'1' * 64}  telemetry.lp\n")
     found = checked(place, signers(place, alice=alice) if known else None)
-    assert found.differences[0].startswith(f"{SIGNATURE}: is not a signature of this bundle")
+    assert codes(found.differences) == ["signature.not-of-this-bundle"]
 
 
 def test_a_signature_for_another_purpose_is_wrong(place: Path) -> None:
@@ -88,7 +91,7 @@ def test_a_signature_for_another_purpose_is_wrong(place: Path) -> None:
         ["ssh-keygen", "-q", "-Y", "sign", "-f", str(alice), "-n", "file", str(place / MANIFEST)], check=True
     )
     found = checked(place, signers(place, alice=alice))
-    assert found.differences[0].startswith(f"{SIGNATURE}: is not a signature of this bundle")
+    assert codes(found.differences) == ["signature.not-of-this-bundle"]
 
 
 def test_a_signed_bundle_that_was_forged_is_not_confirmed(tmp_path: Path) -> None:
@@ -105,7 +108,7 @@ def test_a_signed_bundle_that_was_forged_is_not_confirmed(tmp_path: Path) -> Non
         other.writestr(SIGNATURE, archive.read(SIGNATURE))
     with unpacked(forged) as there:
         bundle = verify_bundle(there)[0]
-    assert bundle.differences[0].startswith(f"{SIGNATURE}: is not a signature of this bundle")
+    assert codes(bundle.differences)[0] == "signature.not-of-this-bundle"
 
 
 def test_a_key_that_is_none_is_named(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from testbed.checks import Check, CheckResult
 from testbed.checks.parameters import CheckParameters
 from testbed.series import Samples
 from tests.checks.in_memory import ALL, at, event, evidence_of, judged, of_session, small_plan, small_session, ticks
+from tests.said import sentences
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 LINK_BPS = 1000 * 8000
@@ -63,7 +64,7 @@ def test_what_arrives_is_a_part_of_what_the_link_carries() -> None:
 def test_more_than_the_link_carries_fails_whatever_was_asked() -> None:
     result = asked_of({"s1": 0.6, "s2": 0.6})
     assert result.status == "fail"
-    assert "doesn't carry that much" in result.reason
+    assert "bottleneck.beyond" in sentences(result.said)
 
 
 def test_a_change_of_the_rate_changes_what_can_be_had() -> None:
@@ -98,7 +99,7 @@ def test_shares_are_compared_on_the_wire() -> None:
 def test_who_does_not_send_all_the_time_can_not_be_judged() -> None:
     result = asked_of({"s1": 0.5, "s2": 0.5}, starts_s={"s2": 6})
     assert result.status == "error"
-    assert "does not cover" in result.reason
+    assert result.code == "samples.do-not-cover"
 
 
 def converged(part: Rate) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from testbed.checks.coverage import Coverage, cover
 from tests.checks.in_memory import at, evidence_of, small_plan, ticks
+from tests.said import Saying
 
 EVERY_S = 0.125
 """Between samples: a number that has no rounding."""
@@ -26,7 +28,23 @@ def until(to_s: float) -> list[float]:
 
 
 WHOLE = until(8.0)
-ENDS = "1 s to 4 s were asked for"
+ASKED = {"from_s": 1, "to_s": 4}
+
+
+def ends_early(end_s: float) -> Saying:
+    return Saying("coverage.ends-early", end_s=end_s, **ASKED)
+
+
+def too_short(covered_s: float) -> Saying:
+    return Saying("coverage.too-short", covered_s=covered_s, at_least_s=2.0, **ASKED)
+
+
+def few(connection: str, samples: int) -> Saying:
+    return Saying("coverage.too-few-samples", connection=connection, samples=samples, promised=24)
+
+
+def gap(to_s: float, why: Any, shortened: bool = False) -> Coverage:
+    return Coverage(1, to_s, why, shortened)
 
 
 @pytest.mark.parametrize(
@@ -34,36 +52,18 @@ ENDS = "1 s to 4 s were asked for"
     [
         ([WHOLE, WHOLE], 1, 4, False, Coverage(1, 4)),
         ([until(3.8125), WHOLE], 1, 4, False, Coverage(1, 3.8125)),
-        ([WHOLE, until(3.75)], 1, 4, False, Coverage(1, 3.75, f"the samples end at 3.8 s, {ENDS}", True)),
+        ([WHOLE, until(3.75)], 1, 4, False, gap(3.75, ends_early(3.75), True)),
         ([WHOLE, until(3.75)], 1, 4, True, Coverage(1, 3.75, shortened=True)),
         ([WHOLE, until(2.8125)], 1, 4, True, Coverage(1, 2.8125, shortened=True)),
-        (
-            [WHOLE, until(2.75)],
-            1,
-            4,
-            True,
-            Coverage(1, 2.75, f"this quick run covers 1.8 s of it, {ENDS} and 2 s are the least to judge by", True),
-        ),
-        ([WHOLE, []], 1, 4, False, Coverage(1, 1, f"the samples end at 0.0 s, {ENDS}", True)),
-        (
-            [WHOLE, []],
-            1,
-            4,
-            True,
-            Coverage(1, 1, f"this quick run covers 0.0 s of it, {ENDS} and 2 s are the least to judge by", True),
-        ),
+        ([WHOLE, until(2.75)], 1, 4, True, gap(2.75, too_short(1.75), True)),
+        ([WHOLE, []], 1, 4, False, gap(1, ends_early(0.0), True)),
+        ([WHOLE, []], 1, 4, True, gap(1, too_short(0.0), True)),
         # A complete quick run need not be as long as the least: it was asked for less.
         ([WHOLE, WHOLE], 1, 2, True, Coverage(1, 2)),
         # Of three seconds there are 24 samples and the one at their start; half of them are enough.
         ([WHOLE, [*ticks(1.0, EVERY_S), *until(4.0)[20:]]], 1, 4, False, Coverage(1, 4)),
-        (
-            [WHOLE, [*ticks(0.9, EVERY_S), *until(4.0)[21:]]],
-            1,
-            4,
-            False,
-            Coverage(1, 4, "connection 2 has only 11 of about 24 samples there"),
-        ),
-        ([[0.5, 4.0], WHOLE], 1, 4, False, Coverage(1, 4, "connection 1 has only 1 of about 24 samples there")),
+        ([WHOLE, [*ticks(0.9, EVERY_S), *until(4.0)[21:]]], 1, 4, False, gap(4, few("2", 11))),
+        ([[0.5, 4.0], WHOLE], 1, 4, False, gap(4, few("1", 1))),
         ([WHOLE, [*until(3.0), 9.0]], 3.5, 3.6, False, Coverage(3.5, 3.6)),
     ],
 )
@@ -74,8 +74,5 @@ def test_what_is_covered(times: list[list[float]], from_s: float, to_s: float, q
 def test_half_of_the_samples_are_enough_and_one_less_is_not() -> None:
     whole = ticks(4.0, EVERY_S, 1.0)
     assert len(whole) == 24
-    assert covered([[*whole[:11], whole[-1]]], 1, 4, 2.0, False).gap == ""
-    assert (
-        covered([[*whole[:10], whole[-1]]], 1, 4, 2.0, False).gap
-        == "connection 1 has only 11 of about 24 samples there"
-    )
+    assert covered([[*whole[:11], whole[-1]]], 1, 4, 2.0, False).gap is None
+    assert covered([[*whole[:10], whole[-1]]], 1, 4, 2.0, False).gap == few("1", 11)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.checks import at_a_glance
-from testbed.checks.evidence import Timed, agent_results
+from testbed.checks.evidence import CannotJudge, Timed, agent_results
 from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.checks.verify import differences, read_verdict, recorded_database_points, text_differences, verify
 from testbed.documents import read_json
@@ -19,50 +19,58 @@ from tests.checks.generate import make_plan
 from tests.checks.in_memory import InMemory, at, event, evidence_of, of_session, small_plan, small_session, ticks
 from tests.checks.results import pair
 from tests.raises import Containing, Said, raises
+from tests.said import Saying
+
+
+def value(where: str, recorded: Any, again: Any) -> Saying:
+    return Saying("difference.value", where=where, recorded=recorded, again=again)
+
+
+def line(number: int, recorded: str, again: str) -> Saying:
+    return Saying("difference.line", where="f", line=number, recorded=recorded, again=again)
 
 
 @pytest.mark.parametrize(
     ("recorded", "again", "says"),
     [
         ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, {"a": 2}, ["top.a: 1 is recorded, 2 by the data"]),
-        ({"a": {"b": "x"}}, {"a": {"b": "y"}}, ["top.a.b: 'x' is recorded, 'y' by the data"]),
-        ({"a": 1}, {}, ["top.a: 1 is recorded, None by the data"]),
-        ({}, {"a": 1}, ["top.a: is not recorded, 1 by the data"]),
+        ({"a": 1}, {"a": 2}, [value("top.a", 1, 2)]),
+        ({"a": {"b": "x"}}, {"a": {"b": "y"}}, [value("top.a.b", "x", "y")]),
+        ({"a": 1}, {}, [value("top.a", 1, None)]),
+        ({}, {"a": 1}, [Saying("difference.not-recorded", where="top.a", again=1)]),
         ({}, {"a": None}, []),
-        (
-            {"b": 0, "a": 1},
-            {"a": 2, "b": 3},
-            ["top.b: 0 is recorded, 3 by the data", "top.a: 1 is recorded, 2 by the data"],
-        ),
-        ({"a": [1, 2]}, {"a": [1, 3]}, ["top.a[1]: 2 is recorded, 3 by the data"]),
-        ({"a": [1, 2]}, {"a": [1]}, ["top.a: 2 entries are recorded, 1 by the data"]),
+        ({"b": 0, "a": 1}, {"a": 2, "b": 3}, [value("top.b", 0, 3), value("top.a", 1, 2)]),
+        ({"a": [1, 2]}, {"a": [1, 3]}, [value("top.a[1]", 2, 3)]),
+        ({"a": [1, 2]}, {"a": [1]}, [Saying("difference.entries", where="top.a", recorded=2, again=1)]),
         (
             {"a": [{"name": "n", "v": 1}, {"v": 1}]},
             {"a": [{"name": "m", "v": 2}, {"v": 3}, 7]},
             [
-                "top.a: 2 entries are recorded, 3 by the data",
-                "top.a[n].name: 'n' is recorded, 'm' by the data",
-                "top.a[n].v: 1 is recorded, 2 by the data",
-                "top.a[1].v: 1 is recorded, 3 by the data",
+                Saying("difference.entries", where="top.a", recorded=2, again=3),
+                value("top.a[n].name", "n", "m"),
+                value("top.a[n].v", 1, 2),
+                value("top.a[1].v", 1, 3),
             ],
         ),
-        ({"a": [1]}, {"a": {"b": 1}}, ["top.a: [1] is recorded, {'b': 1} by the data"]),
-        ({"a": {"b": 1}}, {"a": [1]}, ["top.a: {'b': 1} is recorded, [1] by the data"]),
+        ({"a": [1]}, {"a": {"b": 1}}, [value("top.a", [1], {"b": 1})]),
+        ({"a": {"b": 1}}, {"a": [1]}, [value("top.a", {"b": 1}, [1])]),
         # A last place of six may fall either way, and so may the tenth digit.
         ({"a": 0.5}, {"a": 0.500002}, []),
-        ({"a": 0.5}, {"a": 0.500003}, ["top.a: 0.5 is recorded, 0.500003 by the data"]),
+        ({"a": 0.5}, {"a": 0.500003}, [value("top.a", 0.5, 0.500003)]),
         ({"a": 9_000_000_000}, {"a": 9_000_000_008.9}, []),
-        ({"a": 9_000_000_000}, {"a": 9_000_000_010}, ["top.a: 9000000000 is recorded, 9000000010 by the data"]),
-        ({"a": True}, {"a": 0.9999999}, ["top.a: True is recorded, 0.9999999 by the data"]),
-        ({"a": 0.9999999}, {"a": True}, ["top.a: 0.9999999 is recorded, True by the data"]),
-        ({"a": 1}, {"a": "1"}, ["top.a: 1 is recorded, '1' by the data"]),
-        ({"a": None}, {"a": 0}, ["top.a: None is recorded, 0 by the data"]),
+        ({"a": 9_000_000_000}, {"a": 9_000_000_010}, [value("top.a", 9000000000, 9000000010)]),
+        ({"a": True}, {"a": 0.9999999}, [value("top.a", True, 0.9999999)]),
+        ({"a": 0.9999999}, {"a": True}, [value("top.a", 0.9999999, True)]),
+        ({"a": 1}, {"a": "1"}, [value("top.a", 1, "1")]),
+        ({"a": None}, {"a": 0}, [value("top.a", None, 0)]),
     ],
 )
-def test_documents(recorded: Any, again: Any, says: list[str]) -> None:
+def test_documents(recorded: Any, again: Any, says: list[Saying]) -> None:
     assert list(differences("top", recorded, again)) == says
-    assert list(differences("", recorded, again)) == [text.removeprefix("top.") for text in says]
+    inside = [
+        Saying(one.code, **one.parameters | {"where": one.parameters["where"].removeprefix("top.")}) for one in says
+    ]
+    assert list(differences("", recorded, again)) == inside
 
 
 LONG = "".join(f"{number:04d} " for number in range(60))
@@ -73,44 +81,33 @@ LONG = "".join(f"{number:04d} " for number in range(60))
     [
         ("a\nb\n", "a\nb\n", []),
         ("a\nb", "a\nb\n", []),
-        ("a\nb\n", "a\nc\n", ["f, line 2: 'b' is recorded, 'c' by the data"]),
-        ("a\n", "a\nb\n", ["f, line 2: '' is recorded, 'b' by the data"]),
-        ("a\nb\n", "a\n", ["f, line 2: 'b' is recorded, '' by the data"]),
+        ("a\nb\n", "a\nc\n", [line(2, "b", "c")]),
+        ("a\n", "a\nb\n", [line(2, "", "b")]),
+        ("a\nb\n", "a\n", [line(2, "b", "")]),
         ("x 0.5 y", "x 0.500001 y", []),
-        ("x 0.5 y", "x 0.51 y", ["f, line 1: 'x 0.5 y' is recorded, 'x 0.51 y' by the data"]),
-        ("x 0.5 y", "x 0.500001 z", ["f, line 1: 'x 0.5 y' is recorded, 'x 0.500001 z' by the data"]),
-        ("0.5 0.1", "0.500001 0.2", ["f, line 1: '0.5 0.1' is recorded, '0.500001 0.2' by the data"]),
+        ("x 0.5 y", "x 0.51 y", [line(1, "x 0.5 y", "x 0.51 y")]),
+        ("x 0.5 y", "x 0.500001 z", [line(1, "x 0.5 y", "x 0.500001 z")]),
+        ("0.5 0.1", "0.500001 0.2", [line(1, "0.5 0.1", "0.500001 0.2")]),
         ("-1.5e-7 x", "1.0e-7 x", []),
-        ("5", "5.0", ["f, line 1: '5' is recorded, '5.0' by the data"]),
-        ("a\n\n", "a\n", ["f, line 2: '' is recorded, '' by the data"]),
-        ("a\n", "a\n\n", ["f, line 2: '' is recorded, '' by the data"]),
-        ("0.5", "0.5 0.5", ["f, line 1: '0.5' is recorded, '0.5 0.5' by the data"]),
-        (
-            "a\nb\nc",
-            "x\ny\nz",
-            [
-                f"f, line {n}: '{a}' is recorded, '{b}' by the data"
-                for n, a, b in ((1, "a", "x"), (2, "b", "y"), (3, "c", "z"))
-            ],
-        ),
+        ("5", "5.0", [line(1, "5", "5.0")]),
+        ("a\n\n", "a\n", [line(2, "", "")]),
+        ("a\n", "a\n\n", [line(2, "", "")]),
+        ("0.5", "0.5 0.5", [line(1, "0.5", "0.5 0.5")]),
+        ("a\nb\nc", "x\ny\nz", [line(n, a, b) for n, a, b in ((1, "a", "x"), (2, "b", "y"), (3, "c", "z"))]),
         (
             "a\nb\nc\nd\ne",
             "v\nw\nx\ny\nz",
             [
-                "f, line 1: 'a' is recorded, 'v' by the data",
-                "f, line 2: 'b' is recorded, 'w' by the data",
-                "f, line 3: 'c' is recorded, 'x' by the data",
-                "f: 2 more lines differ",
+                line(1, "a", "v"),
+                line(2, "b", "w"),
+                line(3, "c", "x"),
+                Saying("difference.more-lines", where="f", more=2),
             ],
         ),
-        (
-            LONG,
-            LONG.replace("0030", "0O30"),
-            [f"f, line 1: {LONG[131:211]!r} is recorded, {LONG.replace('0030', '0O30')[131:211]!r} by the data"],
-        ),
+        (LONG, LONG.replace("0030", "0O30"), [line(1, LONG[131:211], LONG.replace("0030", "0O30")[131:211])]),
     ],
 )
-def test_texts(recorded: str, again: str, says: list[str]) -> None:
+def test_texts(recorded: str, again: str, says: list[Saying]) -> None:
     assert list(text_differences("f", recorded, again)) == says
 
 
@@ -201,8 +198,9 @@ def test_samples_are_those_from_the_session_s_start_to_its_end() -> None:
 def test_samples_of_some_connections_come_in_the_order_asked() -> None:
     evidence = evidence_of(small_plan(), {**pair("rtt_ms", 1.0, 2.0), "acked": {"1": at([-1.0], [1.0])}})
     assert list(evidence.samples_of("rtt_ms", "s1", ["2", "1"])) == ["2", "1"]
-    with pytest.raises(Exception, match=r"^there are no samples of acked for connection 1, 2$"):
+    with pytest.raises(CannotJudge) as none:
         evidence.samples_of("acked", "s1", ["1", "2"])
+    assert none.value.said == Saying("samples.none", series="acked", connections="1, 2")
 
 
 def test_an_end_s_result_is_found_by_session_and_role() -> None:

@@ -10,8 +10,10 @@ import pytest
 
 from testbed.checks import Trust, judge
 from testbed.errors import BadInput
+from testbed.message import Message
 from tests.checks.in_memory import InMemory, event, small_plan, small_session
 from tests.raises import Containing, raises
+from tests.said import Saying
 
 POINTS = {"name": "points", "judge": "points_stored"}
 PAYLOAD = {"name": "payload", "judge": "payload_intact"}
@@ -37,7 +39,7 @@ def test_the_whole_verdict(tmp_path: Path) -> None:
         "run": "r1",
         "verdict": "pass",
         "summary": "2 of 2 checks hold.",
-        "trust": {"trusted": True, "reasons": []},
+        "trust": {"trusted": True, "reasons": [], "codes": []},
         "duration_s": 4.5,
         "policy": "nkp24, cubic",
         "broken": None,
@@ -50,7 +52,7 @@ def test_the_whole_verdict(tmp_path: Path) -> None:
         ("payload", "pass"),
         ("other", "not-asked"),
     ]
-    assert verdict.checks[2].reason == "Not asked of cubic, nkp24: the check is about bbr."
+    assert verdict.checks[2].said == Saying("check.of-other-policies", policies="cubic, nkp24", about="bbr")
 
 
 GOODPUT = {"name": "goodput", "judge": "goodput", "min": 0.5, "from_s": 1, "to_s": 2}
@@ -76,13 +78,19 @@ def test_trust_is_by_links_and_machine_and_by_the_telemetry_itself(tmp_path: Pat
     verdict = judged(tmp_path, POINTS, trust=late)
     assert (verdict.verdict, verdict.trust) == ("untrusted", late)
     assert verdict.summary == "Not to be trusted (late; busy). 1 of 1 checks hold."
-    others = "telemetry: has points of run r0, and this is run r1"
+    others = Message("telemetry.of-other-runs", "telemetry: has points of run r0, and this is run r1")
     plan = small_plan(checks=[POINTS], sessions=[])
     plan["sessions"] = [{**small_session(), "carrier": "tcp"}]
-    for known, reasons in (([], [others]), (["late", others], ["late", others]), (["late"], ["late", others])):
-        trust = Trust(trusted=not known, reasons=known)
-        found = judge(plan, InMemory({}, EVENTS, "r0"), tmp_path, trust, file_points=1, database_points=1)
-        assert found.trust == Trust(trusted=False, reasons=reasons)
+    busy = Message("machine.busy", "late")
+    without_a_code = Message("", str(others))  # as files of before there were any have it
+    for known, reasons in (
+        ([], [others]),
+        ([busy, others], [busy, others]),
+        ([busy], [busy, others]),
+        ([busy, without_a_code], [busy, others]),
+    ):
+        found = judge(plan, InMemory({}, EVENTS, "r0"), tmp_path, Trust.of(known), file_points=1, database_points=1)
+        assert found.trust == Trust.of(reasons)
         assert found.verdict == "untrusted"
 
 
@@ -95,10 +103,7 @@ def test_a_run_without_start_or_end_has_no_duration(tmp_path: Path, events: Any)
 def test_counts_that_were_not_given_can_not_be_compared(tmp_path: Path) -> None:
     plan = small_plan(traffic="tcp", checks=[POINTS])
     found = judge(plan, InMemory({}, EVENTS, "r1"), tmp_path, Trust(trusted=True))
-    assert (
-        found.checks[0].reason
-        == "Can't be judged: the run's telemetry.lp was not given, so its points can't be counted."
-    )
+    assert (found.checks[0].status, found.checks[0].code) == ("error", "points.no-file")
 
 
 def test_a_broken_agent_s_result_is_named(tmp_path: Path) -> None:

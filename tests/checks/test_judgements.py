@@ -22,6 +22,7 @@ from testbed.series import FromFile
 from tests.checks.generate import make_plan, telemetry, write_result
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session
 from tests.raises import Containing, raises
+from tests.said import Saying, sentences
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 
@@ -58,11 +59,12 @@ def test_previous_fails_and_says_why(tmp_path):
     assert verdict.verdict == "fail"
     for name in ("windows follow the law", "final window ratio"):
         assert checks[name].status == "fail"
-        assert "Both windows are at 256 packets, unchanged since 2.1 s, ratio 1.00" in checks[name].reason
-        assert "caps each connection's window at 256 packets" in checks[name].reason
-    assert checks["final window ratio"].measured == 1.0
-    assert "1.00 times" in checks["final window ratio"].reason
-    assert "asked 7 to 9" in checks["final window ratio"].reason
+        unchanged = sentences(checks[name].said)["windows.unchanged"]
+        assert (unchanged["packets"], round(unchanged["since_s"], 1)) == (256, 2.1)
+        assert unchanged["ratio"] == ", ratio 1.00"
+        assert sentences(checks[name].said)["windows.capped"] == {"policy": "previous", "cap_packets": 256}
+    assert (checks["final window ratio"].measured, checks["final window ratio"].expected) == (1.0, "7 to 9")
+    assert checks["final window ratio"].code == "ratio.median"
     # What is delivered is 8:1 all the same: the links decide that, not the windows.
     assert checks["delivered ratio"].status == "pass"
 
@@ -82,8 +84,9 @@ def test_pinned_windows_without_facts_of_the_policy_claim_no_cap(tmp_path):
     plan = make_plan("previous")
     plan["sessions"][0]["policy_facts"] = {"name": "previous"}
     checks, _ = judged(tmp_path / "r", plan)
-    assert "Both windows are at 256 packets" in checks["final window ratio"].reason
-    assert "caps" not in checks["final window ratio"].reason
+    said = sentences(checks["final window ratio"].said)
+    assert said["windows.unchanged"]["packets"] == 256
+    assert "windows.capped" not in said
 
 
 def test_law_starting_later_fits_the_reversed_extreme(tmp_path):
@@ -103,8 +106,9 @@ def test_a_slow_link_is_named(tmp_path):
     lines = telemetry(plan)
     plan["links"][1]["rate_pps"] = 256.0  # asked for twice what it gave
     checks, _ = judged(tmp_path / "r", plan, lines)
-    reason = checks["windows follow the law"].reason
-    assert "Connection 2 had 128 packets/s acknowledged on a link of 256 packets/s" in reason
+    underused = sentences(checks["windows follow the law"].said)["link.underused"]
+    assert (underused["connection"], underused["link_pps"]) == ("2", 256.0)
+    assert underused["acknowledged_pps"] == pytest.approx(128, abs=0.5)
 
 
 def test_quick_run_is_judged_over_what_it_covers(tmp_path):
@@ -112,7 +116,7 @@ def test_quick_run_is_judged_over_what_it_covers(tmp_path):
     law = checks["windows follow the law"]
     assert law.status == "pass"
     assert 13 < law.figures["judged_to_s"] < 15
-    assert "Judged over the 13.3 s that the run covers" in law.reason
+    assert sentences(law.said)["law.shortened"]["covered_s"] == pytest.approx(13.3, abs=0.05)
     assert verdict.verdict == "pass"
 
 
@@ -122,8 +126,10 @@ def test_too_short_a_quick_run_is_not_covered_and_passes_only_with_something_dec
     ratio = {"judge": "ratio", "last_s": 1, "min": 7, "max": 9, "not_before_s": 12}
     checks, verdict = judged(tmp_path / "r", with_checks(plan, law, ratio, {"judge": "payload_intact"}))
     assert (checks["c0"].status, checks["c1"].status) == ("not-covered", "not-covered")
-    assert "covers 0.9 s of it, 1 s to 20 s were asked for and 3 s are the least" in checks["c0"].reason
-    assert "before 12 s" in checks["c1"].reason
+    short = checks["c0"].said
+    assert (short.code, round(short.parameters["covered_s"], 1)) == ("coverage.too-short", 0.9)
+    assert [short.parameters[key] for key in ("from_s", "to_s", "at_least_s")] == [1, 20, 3]
+    assert (checks["c1"].code, checks["c1"].said.parameters["not_before_s"]) == ("ratio.too-early", 12)
     assert verdict.verdict == "pass"
     assert "“c0” is not covered" in verdict.summary
     _, undecided = judged(tmp_path / "u", with_checks(plan, law, ratio))
@@ -134,7 +140,8 @@ def test_a_full_run_has_to_cover_what_was_asked(tmp_path):
     plan = make_plan()
     checks, verdict = judged(tmp_path / "r", plan, telemetry(plan, seconds=12))
     assert checks["windows follow the law"].status == "not-covered"
-    assert "the samples end at 12.0 s" in checks["windows follow the law"].reason
+    assert checks["windows follow the law"].code == "coverage.ends-early"
+    assert checks["windows follow the law"].said.parameters["end_s"] == pytest.approx(12, abs=0.05)
     assert verdict.verdict == "fail"
 
 
@@ -144,7 +151,8 @@ def test_a_hole_in_the_samples_is_not_covered(tmp_path):
     kept = [line for n, line in enumerate(lines) if not 150 < n < 1900 or "connection=2" not in line]
     checks, _ = judged(tmp_path / "r", plan, kept)
     assert checks["windows follow the law"].status == "not-covered"
-    assert "connection 2 has only" in checks["windows follow the law"].reason
+    assert checks["windows follow the law"].code == "coverage.too-few-samples"
+    assert checks["windows follow the law"].said.parameters["connection"] == "2"
 
 
 def test_missing_samples_and_missing_start_are_errors(tmp_path):
@@ -152,11 +160,14 @@ def test_missing_samples_and_missing_start_are_errors(tmp_path):
     lines = telemetry(plan)
     checks, verdict = judged(tmp_path / "a", plan, [line for line in lines if "connection=2" not in line])
     assert checks["windows follow the law"].status == "error"
-    assert "no samples of window_share for connection 2" in checks["windows follow the law"].reason
+    none = Saying("samples.none", series="window_share", connections="2")
+    assert checks["windows follow the law"].said.parameters == none.parameters
+    assert checks["windows follow the law"].code == none.code
     assert verdict.verdict == "untrusted"  # of what was not sampled nothing is known
-    assert any("connection 2, window_packets: has no samples" in reason for reason in verdict.trust.reasons)
+    nothing = Saying("telemetry.no-samples", session="s1", connection="2", series="window_packets")
+    assert nothing in verdict.trust.said
     checks, verdict = judged(tmp_path / "b", plan, [line for line in lines if "transfer_start" not in line])
-    assert "no transfer_start event" in checks["final window ratio"].reason
+    assert checks["final window ratio"].code == "session.never-started"
     assert verdict.duration_s is None
 
 
@@ -169,7 +180,7 @@ def test_ratio_against_nothing_is_unbounded(tmp_path):
 
 
 def test_an_untrusted_run_is_no_pass_and_its_failure_stays_visible(tmp_path):
-    late = Trust(trusted=False, reasons=["link fast was late: p99 7.1 ms, limit 2 ms"])
+    late = Trust(trusted=False, reasons=["late: p99 7.1 ms"])
     _, good = judged(tmp_path / "a", make_plan(), trust=late, file_points=1, database_points=1)
     assert good.verdict == "untrusted"
     checks, bad = judged(tmp_path / "b", make_plan("previous"), trust=late)

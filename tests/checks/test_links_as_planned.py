@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from testbed.checks.links_as_planned import CHANCE, FIELDS, links_off
+from testbed.message import Message
 from testbed.series import Samples
 from tests.checks.in_memory import Where, at, event, evidence_of, small_plan, small_session, ticks, to_the
+from tests.said import Saying
 
 Told = dict[str, float | Callable[[float], float] | None]
 """Of one link and direction: what its telemetry says, by the names of :data:`FIELDS`."""
@@ -37,7 +39,7 @@ def off(
     interval_ms: int = 125,
     samples: Callable[[str, Samples], Samples] = lambda _, s: s,
     **plan: Any,
-) -> list[str]:
+) -> list[Message]:
     """Where the first link is off in one direction, which says what ``told`` has and else what was planned."""
     whole = small_plan(engine="sim", timeline=timeline or [], telemetry={"interval_ms": interval_ms}, **plan)
     whole["links"][0] |= link or {}
@@ -51,11 +53,36 @@ def off(
     return links_off(evidence_of(whole, read))
 
 
+def of_fast(code: str, direction: str = "ab", **parameters: Any) -> Saying:
+    """What is said of the first link."""
+    return Saying(code, link="fast", direction=direction, **parameters).at(f"link fast {direction}")
+
+
+def delay_off(delay_ms: float, off_ms: float, asked_ms: float, direction: str = "ab") -> Saying:
+    return of_fast("link.delay-off", direction, delay_ms=delay_ms, off_ms=off_ms, asked_ms=asked_ms)
+
+
+def too_fast(mbps: float, asked_mbps: float = 8.0) -> Saying:
+    return of_fast("link.rate-too-high", mbps=mbps, asked_mbps=asked_mbps)
+
+
+def too_slow(mbps: float, asked_mbps: float = 8.0) -> Saying:
+    return of_fast("link.rate-too-low", mbps=mbps, asked_mbps=asked_mbps)
+
+
+def loss_off(loss: float, packets: float, asked: float) -> Saying:
+    return of_fast("link.loss-off", loss=loss, packets=packets, asked=asked)
+
+
+def told_otherwise(key: str, told: float, asked: float) -> Saying:
+    return of_fast("link.told-otherwise", key=key, told=told, asked=asked)
+
+
 def test_links_as_planned_are_not_named_and_real_ones_not_asked() -> None:
     assert off() == []
     wrong: Told = {"delay": 70.0}
-    assert off(wrong) == ["link fast ab: delay 70.00 ms is +20.00 ms off the asked 50"]
-    assert off(wrong, direction="ba") == ["link fast ba: delay 70.00 ms is +20.00 ms off the asked 50"]
+    assert off(wrong) == [delay_off(70.0, 20.0, 50.0)]
+    assert off(wrong, direction="ba") == [delay_off(70.0, 20.0, 50.0, "ba")]
     evidence = evidence_of(
         small_plan(), {("any_link_achieved_delay_ms", to_the("ab")): {"fast": at(ticks(9), [70.0] * 90)}}
     )
@@ -77,7 +104,7 @@ def test_times_are_those_since_the_first_session_that_started() -> None:
 
 BY_CHANCE = 2 * CHANCE * math.sqrt(0.01 * 0.99 / 10_000) + 2 / 10_000
 """Twice 3.29 standard deviations, and two packets."""
-TOO_SLOW = "rate 5.000 Mbit/s, though packets wait, is less than the asked 8.000"
+TOO_SLOW = too_slow(5.0)
 LIMITS: dict[str, Any] = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
 
 
@@ -85,20 +112,20 @@ LIMITS: dict[str, Any] = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
     ("told", "says"),
     [
         ({"delay": 51.0}, None),
-        ({"delay": 51.25}, "delay 51.25 ms is +1.25 ms off the asked 50"),
+        ({"delay": 51.25}, delay_off(51.25, 1.25, 50.0)),
         ({"delay": 49.0}, None),
-        ({"delay": 48.75}, "delay 48.75 ms is -1.25 ms off the asked 50"),
+        ({"delay": 48.75}, delay_off(48.75, -1.25, 50.0)),
         ({"delay": lambda s: 50.0 if s > 4.5 else 99.0}, None),
         ({"delay": None}, None),
         # A second may carry the rate with its error, a burst of 3000 bytes and a packet: 10 Mbit and 32,000 bits.
         ({"rate": 10_032_000.0}, None),
-        ({"rate": 10_032_016.0}, "rate 10.032 Mbit/s is more than the asked 8.000"),
+        ({"rate": 10_032_016.0}, too_fast(10.032016)),
         ({"rate": lambda s: 10e6 + (9e6 if (8 * s) % 2 else -9e6)}, None),
         ({"rate": lambda s: 40e6 if s <= 4 else 8e6}, None),
         ({"rate": None}, None),
         # While packets wait for the line it is no less than the rate less its error and a packet.
         ({"rate": 5_992_000.0}, None),
-        ({"rate": 5_991_984.0}, "rate 5.992 Mbit/s, though packets wait, is less than the asked 8.000"),
+        ({"rate": 5_991_984.0}, too_slow(5.991984)),
         ({"rate": 5e6, "backlog": 56_500.0}, None),
         ({"rate": 5e6, "backlog": 56_501.0}, TOO_SLOW),
         ({"rate": 5e6, "backlog": None}, None),
@@ -106,46 +133,46 @@ LIMITS: dict[str, Any] = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
         ({"rate": 5e6, "backlog": lambda s: 60_000.0 if s <= 2 else 0.0}, TOO_SLOW),
         ({"rate": 5e6, "backlog": lambda s: 60_000.0 if s <= 1.9 else 0.0}, None),
         ({"rate": 5e6, "backlog": lambda s: 60_000.0 if (8 * s) % 7 else 0.0}, None),
-        ({"loss": 0.001}, "loss 0.10% of about 10,000 packets, asked 0.00%"),
-        ({"loss": lambda s: 0.01 if s == 5 else 0.0}, "loss 0.01% of about 10,000 packets, asked 0.00%"),
+        ({"loss": 0.001}, loss_off(0.001, 10_000.0, 0.0)),
+        ({"loss": lambda s: 0.01 if s == 5 else 0.0}, loss_off(0.000126247, 10_000.0, 0.0)),
         (
             {"loss": lambda s: 0.5 if s == 5 else 0.0, "rate": lambda s: 4e6 if s == 5 else 8e6},
-            "loss 0.62% of about 9,938 packets, asked 0.00%",
+            loss_off(0.00625, 9_937.5, 0.0),
         ),
         (
             {"loss": lambda s: 1.0 if s == 5 else 0.0, "rate": lambda s: 0.0 if s == 5 else 8e6},
-            "loss 0.01% of about 9,875 packets, asked 0.00%",
+            loss_off(0.000101256, 9_875.0, 0.0),
         ),
         ({"loss": None}, None),
-        ({"drops": lambda s: 3.0 if s < 10 else 7.0}, "its queue dropped 4 packets that it should have held back"),
-        ({"drops": lambda s: 3.0 if s < 0.2 else 7.0}, "its queue dropped 4 packets that it should have held back"),
+        ({"drops": lambda s: 3.0 if s < 10 else 7.0}, of_fast("link.queue-dropped", packets=4.0)),
+        ({"drops": lambda s: 3.0 if s < 0.2 else 7.0}, of_fast("link.queue-dropped", packets=4.0)),
         ({"drops": 3.0}, None),
         ({"drops": None}, None),
         # 50 packets in the queue, 52.5 on the line, and four.
         ({"backlog": 106_500.0}, None),
-        ({"backlog": 106_501.0}, "it holds 107 packets, and queue and line have room for 106"),
+        ({"backlog": 106_501.0}, of_fast("link.holds-too-much", packets=106.501, room=106.5)),
         ({"backlog": lambda s: 999_000.0 if s <= 4.5 else 60_000.0}, None),
-        ({"loss asked": 0.1}, "it was told loss 0.1, asked 0"),
-        ({"loss asked": 2e-6}, "it was told loss 2e-06, asked 0"),
+        ({"loss asked": 0.1}, told_otherwise("loss", 0.1, 0.0)),
+        ({"loss asked": 2e-6}, told_otherwise("loss", 2e-06, 0.0)),
         ({"loss asked": 0.9e-6}, None),
-        ({"delay asked": lambda s: 51.0 if s == 5 else 50.5}, "it was told delay_ms 51, asked 50"),
-        ({"delay asked": 49.0}, "it was told delay_ms 49, asked 50"),
-        ({"rate asked": 8_000_009.0}, "it was told rate_bps 8.00001e+06, asked 8e+06"),
+        ({"delay asked": lambda s: 51.0 if s == 5 else 50.5}, told_otherwise("delay_ms", 51.0, 50.0)),
+        ({"delay asked": 49.0}, told_otherwise("delay_ms", 49.0, 50.0)),
+        ({"rate asked": 8_000_009.0}, told_otherwise("rate_bps", 8000010.0, 8000000.0)),
         ({"rate asked": 8_000_008.0}, None),
         ({"loss asked": None, "delay asked": None, "rate asked": None}, None),
     ],
 )
-def test_each_property_at_its_limit(told: Told, says: str | None) -> None:
-    assert off(told, **LIMITS) == ([f"link fast ab: {says}"] if says else [])
+def test_each_property_at_its_limit(told: Told, says: Saying | None) -> None:
+    assert off(told, **LIMITS) == ([says] if says else [])
 
 
 @pytest.mark.parametrize(
     ("told", "link", "says"),
     [
         ({"loss": 0.01 + BY_CHANCE - 1e-5}, {}, None),
-        ({"loss": 0.01 + BY_CHANCE + 1e-5}, {}, "loss 1.68% of about 10,000 packets, asked 1.00%"),
+        ({"loss": 0.01 + BY_CHANCE + 1e-5}, {}, loss_off(0.01 + BY_CHANCE + 1e-5, 10_000.0, 0.01)),
         ({"loss": 0.01 - BY_CHANCE + 1e-5}, {}, None),
-        ({"loss": 0.01 - BY_CHANCE - 1e-5}, {}, "loss 0.32% of about 10,000 packets, asked 1.00%"),
+        ({"loss": 0.01 - BY_CHANCE - 1e-5}, {}, loss_off(0.01 - BY_CHANCE - 1e-5, 10_000.0, 0.01)),
         ({"loss": 0.0, "rate": 0.0}, {}, None),
         ({"loss": 0.5, "loss asked": 1.0}, {"loss": 1.0}, None),
         ({"loss": 0.01, "drops": lambda s: s}, {}, None),
@@ -156,15 +183,13 @@ def test_each_property_at_its_limit(told: Told, says: str | None) -> None:
         ({"backlog": 9e9, "loss": 0.01}, {"queue": {"mode": "backpressure"}}, None),
     ],
 )
-def test_what_chance_and_a_queue_of_another_kind_allow(told: Told, link: dict[str, Any], says: str | None) -> None:
+def test_what_chance_and_a_queue_of_another_kind_allow(told: Told, link: dict[str, Any], says: Saying | None) -> None:
     found = off({"loss asked": 0.01, **told}, link={"loss": 0.01, **link}, **LIMITS)
-    assert found == ([f"link fast ab: {says}"] if says else [])
+    assert found == ([says] if says else [])
 
 
 def test_a_burst_is_part_of_the_rate_only_where_the_link_has_one() -> None:
-    assert off({"rate": 10_008_016.0}, link={"burst_bytes": 0}, **LIMITS) == [
-        "link fast ab: rate 10.008 Mbit/s is more than the asked 8.000"
-    ]
+    assert off({"rate": 10_008_016.0}, link={"burst_bytes": 0}, **LIMITS) == [too_fast(10.008016)]
     plan = small_plan()["links"][0]
     del plan["burst_bytes"]
     assert off({"rate": 10_008_000.0}, links=[plan], **LIMITS) == []
@@ -184,9 +209,7 @@ def test_a_queue_before_a_slower_link_may_be_empty_too_unless_it_lasts_until_the
     asked: dict[str, Any] = {"sessions": [ahead], "interval_ms": 125, "links": links}
     # 50,000 bytes on the line, 2,500 of doubt, four packets, and 125 ms of 1000 packets a second.
     assert off({"rate": 2e6, "backlog": 181_500.0}, **asked) == []
-    assert off({"rate": 2e6, "backlog": 181_501.0}, **asked) == [
-        "link fast ab: rate 2.000 Mbit/s, though packets wait, is less than the asked 8.000"
-    ]
+    assert off({"rate": 2e6, "backlog": 181_501.0}, **asked) == [too_slow(2.0)]
     equal = [links[0], links[1] | {"rate_pps": 1000, "rate_bps": 8_000_000}]
     assert off({"rate": 2e6}, **asked | {"links": equal}) != [], "windows may wait here as well as there"
     slowed = {"kind": "set", "at_s": 9.0, "link": "slow", "direction": "both", "properties": {"rate_bps": 1_000_000}}
@@ -219,28 +242,17 @@ def test_after_a_change_the_new_properties_hold() -> None:
     told: Told = {"delay asked": lambda s: 80.0 if s >= 4.11 else 50.0, "delay": lambda s: 80.0 if s > 4.6 else 50.0}
     assert off({**told, "backlog": 90_000.0}, timeline=slower) == []
     late: Told = {"delay asked": lambda s: 80.0 if s > 4.125 else 50.0, "delay": 80.0}
-    assert off(late, timeline=slower) == [
-        "link fast ab: delay 80.00 ms is +30.00 ms off the asked 50",
-        "link fast ab: it was told delay_ms 50, asked 80",
-    ]
+    assert off(late, timeline=slower) == [delay_off(80.0, 30.0, 50.0), told_otherwise("delay_ms", 50.0, 80.0)]
     early: Told = {"delay asked": lambda s: 80.0 if s >= 3.875 else 50.0}
-    assert off(early, timeline=slower) == [
-        "link fast ab: it was told delay_ms 80, asked 50",
-        "link fast ab: delay 50.00 ms is -30.00 ms off the asked 80",
-    ]
+    assert off(early, timeline=slower) == [told_otherwise("delay_ms", 80.0, 50.0), delay_off(50.0, -30.0, 80.0)]
 
 
 @pytest.mark.parametrize(("direction", "changed"), [("both", True), ("ab", True), ("ba", False)])
 def test_a_change_is_of_a_direction(direction: str, changed: bool) -> None:
     told: Told = {"loss asked": lambda s: 0.5 if s >= 4 else 0.0, "loss": lambda s: 0.5 if s >= 4 else 0.0}
     found = off(told, timeline=[setting(4.0, direction, loss=0.5)])
-    assert [text for text in found if text.startswith("link fast ab")] == (
-        []
-        if changed
-        else [
-            "link fast ab: it was told loss 0.5, asked 0",
-            "link fast ab: loss 37.98% of about 10,000 packets, asked 0.00%",
-        ]
+    assert [said for said in found if said.parameters["place"] == "link fast ab"] == (
+        [] if changed else [told_otherwise("loss", 0.5, 0.0), loss_off(0.379844961, 10_000.0, 0.0)]
     )
     other = [{**setting(4.0, direction, loss=0.5), "link": "slow"}]
     assert off(told, timeline=other) != []
@@ -251,8 +263,8 @@ def test_a_new_loss_takes_the_place_of_bursts() -> None:
     told: Told = {"loss asked": 0.7, "delay": 70.0}
     assert off(told, link=bursts, timeline=[setting(4.0, delay_ms=50.0)]) == []
     assert off(told, link=bursts, timeline=[setting(4.0, loss=0.0)]) == [
-        "link fast ab: it was told loss 0.7, asked 0",
-        "link fast ab: delay 70.00 ms is +20.00 ms off the asked 50",
+        told_otherwise("loss", 0.7, 0.0),
+        delay_off(70.0, 20.0, 50.0),
     ]
 
 
@@ -261,10 +273,7 @@ def test_an_unplugged_link_is_not_asked_until_it_is_back() -> None:
     unplugged = {"at_s": 2.0, "kind": "carrier", "link": "fast", "text": "", "up": False}
     back = {**unplugged, "at_s": 4.0, "up": True}
     assert off(wrong, timeline=[unplugged, back]) == []
-    assert (
-        off({"delay": 70.0}, timeline=[unplugged, back])
-        == ["link fast ab: delay 70.00 ms is +20.00 ms off the asked 50"] * 2
-    )
+    assert off({"delay": 70.0}, timeline=[unplugged, back]) == [delay_off(70.0, 20.0, 50.0)] * 2
     paused = {"at_s": 2.0, "kind": "pause_read", "link": "fast", "text": "", "properties": {"delay_ms": 70.0}}
     assert off({}, timeline=[paused]) == []
 
@@ -299,17 +308,13 @@ def test_a_rate_is_that_of_whole_seconds() -> None:
 def test_figures_of_a_fast_link() -> None:
     fast: Told = {"rate asked": 8e9, "backlog": 52.52e6}
     link = {"rate_bps": 8_000_000_000}
-    assert off({**fast, "rate": 40e9}, link=link) == [
-        "link fast ab: rate 40000.000 Mbit/s is more than the asked 8000.000"
-    ]
-    assert off({**fast, "rate": 2e9}, link=link) == [
-        "link fast ab: rate 2000.000 Mbit/s, though packets wait, is less than the asked 8000.000"
-    ]
+    assert off({**fast, "rate": 40e9}, link=link) == [too_fast(40000.0, 8000.0)]
+    assert off({**fast, "rate": 2e9}, link=link) == [too_slow(2000.0, 8000.0)]
 
 
 def test_from_its_first_sample_on_a_link_says_what_it_was_told() -> None:
     told: Told = {"loss asked": lambda s: 0.1 if s < 0.15 else 0.0}
-    assert off(told, interval_ms=100) == ["link fast ab: it was told loss 0.1, asked 0"]
+    assert off(told, interval_ms=100) == [told_otherwise("loss", 0.1, 0.0)]
 
 
 def test_a_short_time_before_a_change_is_passed_over_and_what_follows_is_not() -> None:

@@ -26,6 +26,7 @@ from tests.checks.in_memory import (
     small_session,
     ticks,
 )
+from tests.said import sentences
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 BITS = 8000
@@ -107,7 +108,7 @@ def test_more_than_the_links_carry_fails() -> None:
     """Whatever was asked: whoever tells of it has not told what arrived."""
     result = asked_of(small_plan(), seconds=7.0)
     assert result.status == "fail"
-    assert "don't carry that much" in result.reason
+    assert "multipath.beyond" in sentences(result.said)
 
 
 def test_more_than_an_even_share_need_not_be_a_lie() -> None:
@@ -141,7 +142,7 @@ def test_a_transfer_that_was_over_before_can_not_tell() -> None:
     samples = {("delivered_pps", of_session()): {"2": at(ticks(3), 250.0)}}
     result = asked_of(small_plan(), samples, returned=2, at=4)
     assert (result.status, result.figures) == ("error", {})
-    assert "over before 4 s" in result.reason
+    assert (result.code, result.said.parameters["at_s"]) == ("multipath.over-before", 4)
 
 
 def test_a_rival_has_a_part_of_an_even_share() -> None:

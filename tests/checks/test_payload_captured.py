@@ -10,6 +10,7 @@ import pytest
 
 from testbed.checks import Trust, judge
 from testbed.series import FromFile
+from tests.said import Saying
 
 PLAN: Any = {
     "scenario": "window",
@@ -38,18 +39,21 @@ def judged(folder: Path, **differs: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("differs", "status", "says"),
+    ("differs", "status", "problem"),
     [
-        ({}, "pass", "counted 1,000 bytes at the receiver, packets there had 1,060"),
-        ({"captured": 1000}, "pass", ""),
-        ({"captured": 1100}, "pass", ""),
-        ({"captured": 1101}, "fail", "101 more were captured, and the receiver never offered more than 100"),
-        ({"captured": 999}, "fail", "1 of them were in no packet"),
-        ({"sent": 990}, "fail", "its sender counted 10 fewer"),
-        ({"sent": 0, "counted": 0, "captured": 0}, "fail", "got nothing"),
+        ({}, "pass", None),
+        ({"captured": 1000}, "pass", None),
+        ({"captured": 1100}, "pass", None),
+        ({"captured": 1101}, "fail", Saying("captured.beyond-the-window", more=101, window=100)),
+        ({"captured": 999}, "fail", Saying("captured.in-no-packet", missing=1)),
+        ({"sent": 990}, "fail", Saying("captured.sender-counted-fewer", fewer=10)),
+        ({"sent": 0, "counted": 0, "captured": 0}, "fail", Saying("captured.nothing-counted")),
     ],
 )
-def test_counts(tmp_path: Path, differs: dict[str, int], status: str, says: str) -> None:
+def test_counts(tmp_path: Path, differs: dict[str, int], status: str, problem: Saying | None) -> None:
     check = judged(tmp_path, **differs)
     assert check.status == status
-    assert says in check.reason
+    found = check.said.parameters
+    assert (found["counted"], found["captured"]) == (differs.get("counted", 1000), differs.get("captured", 1060))
+    assert check.code == ("captured.not-as-counted" if problem else "captured.as-counted")
+    assert list(found.get("problems", ())) == ([problem] if problem else [])

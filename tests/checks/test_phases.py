@@ -17,6 +17,7 @@ from testbed.checks.law import law_of
 from testbed.judge.algebra import verdict_of
 from testbed.series import FromFile
 from tests.checks.generate import START_NS, make_plan, write_result
+from tests.said import Saying
 
 RATES = {"1": 1024.0, "2": 1024.0}
 PAUSE = [{"at_s": 5.0, "kind": "pause_read", "connection": 2, "for_s": 1.0, "text": "paused"}]
@@ -143,7 +144,7 @@ def test_a_check_of_one_policy_is_not_asked_of_another(tmp_path: Path) -> None:
     plan = equal_plan(PAUSE, "previous")
     checks = judged(tmp_path / "a", plan, rule(12, (5, 6)), law, {**level, "at_s": 6})
     assert [check.status for check in checks] == ["not-asked", "pass"]
-    assert "Not asked of previous: the check is about nkp24" in checks[0].reason
+    assert checks[0].said == Saying("check.of-other-policies", policies="previous", about="nkp24")
     plan["checks"] = [{"name": "c0", **law}]
     verdict = judge(plan, FromFile(tmp_path / "a" / "telemetry.lp"), tmp_path / "a" / "agents", Trust(trusted=True))
     assert [check.status for check in verdict.checks] == ["not-asked"]
@@ -167,7 +168,7 @@ def test_level_at_a_time_and_all_the_time(tmp_path: Path) -> None:
     )
     assert [c.status for c in (dip, never, before, late)] == ["pass", "fail", "pass", "not-covered"]
     assert dip.measured == pytest.approx(0.61, abs=0.01)
-    assert "no sample at 30 s" in late.reason
+    assert (late.code, late.said.parameters["at_s"]) == ("level.no-sample", 30)
 
 
 def test_settles_tells_when(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from testbed.checks.parameters import CheckParameters
 from testbed.checks.together import flow_rates_bps, wire_rates_bps
 from testbed.series import FromFile
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session, ticks
+from tests.said import Saying
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 START_NS = 1_795_000_000_000_000_000
@@ -83,7 +84,7 @@ def test_one_that_takes_nearly_all_is_not_fair(tmp_path: Path) -> None:
     result = judged(tmp_path, FAIR, {"a": 480, "b": 20})
     assert result.status == "fail"
     assert result.measured == pytest.approx(500**2 / (2 * (480**2 + 20**2)), abs=1e-3)
-    assert "a 3.932" in result.reason
+    assert "a 3.932" in result.said.parameters["each"]
 
 
 def test_one_of_many_that_is_starved_is_not_hidden_by_the_others(tmp_path: Path) -> None:
@@ -91,7 +92,8 @@ def test_one_of_many_that_is_starved_is_not_hidden_by_the_others(tmp_path: Path)
     assert judged(tmp_path, FAIR, rates).status == "pass"
     starved = judged(tmp_path, FAIR | {"least": 0.5}, rates)
     assert (starved.status, starved.figures["least"]) == ("fail", pytest.approx(0.410, abs=1e-3))
-    assert "h has 0.41 of an even share; asked at least 0.5" in starved.reason
+    assert (starved.said.parameters["poorest"], starved.said.parameters["least"]) == ("h", 0.5)
+    assert starved.said.parameters["part"] == pytest.approx(0.41, abs=0.005)
     assert judged(tmp_path, FAIR | {"least": 0.4}, rates).status == "pass"
 
 
@@ -120,16 +122,18 @@ def test_only_the_sessions_named_and_flows_where_asked(tmp_path: Path) -> None:
     assert judged(tmp_path, FAIR | {"sessions": ["a", "b"]}, rates).status == "pass"
     starved_tcp = judged(tmp_path, FAIR | {"sessions": ["a", "b"], "cross_traffic": True}, rates, tcp_bps=1e3)
     assert starved_tcp.status == "fail"
-    assert "iperf3-1 0.001" in starved_tcp.reason
+    assert "iperf3-1 0.001" in starved_tcp.said.parameters["each"]
     unknown = judged(tmp_path, FAIR | {"sessions": ["a", "x"]}, rates)
-    assert (unknown.status, "no session 'x'; sessions: a, b, c" in unknown.reason) == ("error", True)
+    assert (unknown.status, unknown.code) == ("error", "fairness.no-session")
+    assert unknown.said.parameters == {"session": "x", "sessions": "a, b, c"}
     assert judged(tmp_path, FAIR, {"a": 100.0}).status == "error"
 
 
 def test_a_session_that_is_not_there_all_the_time_can_not_be_judged(tmp_path: Path) -> None:
     result = judged(tmp_path, FAIR, {"a": 100, "b": 100}, starts_s={"b": 5.0})
     assert result.status == "error"
-    assert "session b does not cover 2 s to 8 s: it has samples from 5.0 s" in result.reason
+    assert (result.code, result.said.parameters["who"]) == ("samples.do-not-cover", "session b")
+    assert [result.said.parameters[key] for key in ("from_s", "to_s", "first_s")] == [2, 8, 5]
 
 
 def test_a_link_is_filled_by_sessions_and_tcp_together(tmp_path: Path) -> None:
@@ -147,7 +151,7 @@ def test_a_link_is_filled_by_sessions_and_tcp_together(tmp_path: Path) -> None:
 def test_more_than_a_links_rate_is_no_link(tmp_path: Path) -> None:
     assert judged(tmp_path, FILLED, {"a": 600}).status == "fail"
     unknown = judged(tmp_path, FILLED | {"link": "croe"}, {"a": 512})
-    assert "there is no link 'croe'; links: core, other" in unknown.reason
+    assert (unknown.code, unknown.said.parameters) == ("plan.no-link", {"link": "croe", "links": "core, other"})
 
 
 def two_on_a_link(**delivered_pps: float) -> Evidence:
@@ -164,16 +168,19 @@ def test_a_sessions_connections_over_a_link_count_together() -> None:
 
 
 def test_who_has_no_samples_is_named() -> None:
-    with pytest.raises(CannotJudge, match="no samples of session s1 connection 2"):
+    with pytest.raises(CannotJudge) as none:
         wire_rates_bps(two_on_a_link(one=100.0), "fast", 2, 8)
-    with pytest.raises(CannotJudge, match="no samples of iperf3-1"):
+    assert none.value.said == Saying("samples.none-of", who="session s1 connection 2")
+    with pytest.raises(CannotJudge) as none:
         flow_rates_bps(evidence_of(small_plan(cross_traffic=[{"number": 1, "path": ["fast"]}]), {}), 2, 8)
+    assert none.value.said == Saying("samples.none-of", who="iperf3-1")
 
 
 def test_a_session_that_never_began_shares_nothing() -> None:
     plan = small_plan(sessions=[small_session(), small_session("late")])
-    with pytest.raises(CannotJudge, match="late has no transfer_start"):
+    with pytest.raises(CannotJudge) as never:
         wire_rates_bps(evidence_of(plan, {"delivered_pps": {n: at(ticks(10), 9) for n in "12"}}), "fast", 2, 8)
+    assert never.value.said == Saying("session.never-started", session="late")
 
 
 @given(st.lists(st.floats(0.001, 1e9), min_size=1, max_size=20))

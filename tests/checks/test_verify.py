@@ -10,12 +10,13 @@ import pytest
 
 from testbed.checks.derived import derived_lines
 from testbed.checks.result import Verdict
-from testbed.checks.verify import differences, read_verdict, verify
+from testbed.checks.verify import Difference, differences, read_verdict, verify
 from testbed.checks.windows_csv import COLUMNS, write_windows_csv
 from testbed.errors import BadInput
 from testbed.series import FromFile, named
 from tests.checks.generate import make_plan, telemetry, write_result
 from tests.raises import Containing, raises
+from tests.said import Saying, places
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def folder(tmp_path):
     return tmp_path / "run"
 
 
-def judged_again(folder: Path) -> tuple[Verdict, list[str]]:
+def judged_again(folder: Path) -> tuple[Verdict, list[Difference]]:
     again = verify(folder)
     return again, list(differences("", read_verdict(folder).to_json(), again.to_json()))
 
@@ -46,9 +47,10 @@ def test_a_polished_verdict_is_found_out(folder):
     path.write_text(json.dumps(document))
     verdict, found = judged_again(folder)
     assert verdict.verdict == "fail"
-    assert found[0] == "verdict: 'pass' is recorded, 'fail' by the data"
-    assert "checks[windows follow the law].status: 'pass' is recorded, 'fail' by the data" in found
-    assert any("shares[0].measured" in line for line in found)
+    polished = {"recorded": "pass", "again": "fail"}
+    assert found[0] == Saying("difference.value", where="verdict", **polished)
+    assert Saying("difference.value", where="checks[windows follow the law].status", **polished) in found
+    assert any(place.endswith("shares[0].measured") for place in places(found))
     assert len(found) == 3
 
 
@@ -57,8 +59,9 @@ def test_changed_data_are_found_out(folder):
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-40]) + "\n" + lines[-1] + "\n")
     _, found = judged_again(folder)
-    assert any(line.startswith("checks[database].figures.file_points: ") for line in found)
-    assert any(line.startswith("checks[database].status: 'pass'") for line in found)
+    assert "checks[database].figures.file_points" in places(found, "difference.value")
+    (status,) = (said for said in found if said.parameters["where"] == "checks[database].status")
+    assert status.parameters["recorded"] == "pass"
 
 
 @pytest.mark.parametrize("name", ["plan.json", "telemetry.lp", "verdict.json"])

@@ -10,6 +10,7 @@ from testbed.bench.host_links import LIMITS
 from testbed.cluster import hosts_file
 from testbed.errors import BadInput
 from tests.cluster.host_links import host_links
+from tests.said import Saying
 
 Keys = tuple[str | int, ...]
 MADE = [{"host": "m1", "verdict": "pass"}, {"host": "m1", "verdict": "untrusted"}, {"verdict": "unsupported"}]
@@ -56,9 +57,9 @@ def test_what_was_measured_is_kept_and_verifies(tmp_path: Path) -> None:
 
 def test_a_host_that_was_off_or_not_measured_may_have_made_no_runs(tmp_path: Path) -> None:
     assert not list(hosts_file.differences(tmp_path, [{"verdict": "pass"}]))
-    assert "m1 made runs" in next(hosts_file.differences(tmp_path, MADE))
+    assert next(hosts_file.differences(tmp_path, MADE)) == Saying("hosts.not-measured", file=hosts_file.NAME, host="m1")
     hosts_file.add(tmp_path, "m1", host_links(rtt_ms=60))
-    assert "m1 made runs" in next(hosts_file.differences(tmp_path, MADE))
+    assert next(hosts_file.differences(tmp_path, MADE)) == Saying("hosts.not-measured", file=hosts_file.NAME, host="m1")
     hosts_file.add(tmp_path, "m1", host_links())  # it came again, and was fit
     assert not list(hosts_file.differences(tmp_path, MADE))
 

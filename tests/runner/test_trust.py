@@ -11,6 +11,7 @@ from collectors.host_load import BUSY, STEP_SAMPLES, HostLoad, clock_step_s, lon
 from testbed.checks.result import Trust
 from testbed.runner.calibration import LinkReading, off_limits
 from testbed.runner.trust import judge_trust, lossy_interfaces
+from tests.said import Saying, codes
 
 LIMITS: Any = {
     "rate_error": 0.02,
@@ -45,16 +46,20 @@ def test_a_link_within_its_limits_is_not_named() -> None:
 
 def test_a_link_off_its_limits_is_named_with_both_figures() -> None:
     said = off_limits([reading(rate_bps=7.8e6), reading(direction="ba", delay_ms=0.1)], LIMITS)
-    assert len(said) == 2
-    assert "link fast ab: rate 7.800 Mbit/s is -2.5% off the asked 8.000" in said[0]
-    assert "link fast ba: delay 0.10 ms is -49.90 ms off the asked 50" in said[1]
+    rate = {"mbps": 7.8, "off": -0.025, "asked_mbps": 8.0, "limit": 0.02}
+    delay = {"delay_ms": 0.1, "off_ms": -49.9, "asked_ms": 50.0, "limit_ms": 1.0}
+    assert said == [
+        Saying("calibration.rate-off", link="fast", direction="ab", **rate),
+        Saying("calibration.delay-off", link="fast", direction="ba", **delay),
+    ]
 
 
 def test_a_loss_is_judged_by_what_chance_allows() -> None:
     asked = {"loss_asked": 0.01, "sent": 2000}
     assert off_limits([reading(loss=0.015, **asked)], LIMITS) == []
-    (said,) = off_limits([reading(loss=0.0, **asked)], LIMITS)
-    assert "link fast ab: loss 0.00% of 2000 packets, asked 1.00%" in said
+    off = reading(loss=0.0, **asked)
+    figures = {"loss": 0.0, "sent": 2000, "asked": 0.01, "allowance": off.loss_allowance}
+    assert off_limits([off], LIMITS) == [Saying("calibration.loss-off", link="fast", direction="ab", **figures)]
 
 
 def relayed(late_us: float, lost: int) -> dict[str, Any]:
@@ -81,22 +86,27 @@ def test_a_quiet_run_is_trusted() -> None:
 def test_what_makes_a_run_untrusted() -> None:
     said = trust(relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]}, idle=[0.0, 0.02], qdiscs=[shaper(7)])
     assert not said.trusted
-    assert len(said.reasons) == 4
-    for figure in ("2.50 ms late", "lost 3 frames", "dropped 7 packets", "1.0% of its CPU time"):
-        assert any(figure in reason for reason in said.reasons), (figure, said.reasons)
+    assert list(said.said) == [
+        Saying("link.late", link="fast", direction="ab", late_ms=2.5, limit_ms=2.0),
+        Saying("relay.lost", link="fast", direction="ab", frames=3),
+        Saying("queue.dropped", host="h1", dev="h1-eth1", kind="htb", packets=7),
+        Saying("machine.starved", idle=0.01, limit=0.05),
+    ]
+    assert said.codes == codes(said.said)
+    assert said.reasons == [str(reason) for reason in said.said]
 
 
 def test_a_machine_that_stopped_once_is_not_trusted() -> None:
     stopped = relayed(150.0, 0)
     stopped["lateness_us"]["max"] = 259_000.0
-    (reason,) = trust(relay={"links": [stopped]}).reasons
-    assert "link fast ab: the machine stopped: a frame left 259 ms late (limit 100 ms)" in reason
+    (reason,) = trust(relay={"links": [stopped]}).said
+    assert reason == Saying("machine.stopped", link="fast", direction="ab", late_ms=259.0, limit_ms=100.0)
 
 
 def test_a_stretch_without_idle_time_is_enough() -> None:
     # A loop that ran for a part of the transfer only leaves the mean high.
-    (reason,) = trust(idle=[0.6], longest_busy_s=3.2).reasons
-    assert "for 3.2 s in a row less than 5% of its CPU time was idle" in reason
+    (reason,) = trust(idle=[0.6], longest_busy_s=3.2).said
+    assert reason == Saying("machine.busy", busy_s=3.2, idle=0.05, limit_s=2.0)
     assert trust(longest_busy_s=1.9).trusted
 
 
@@ -134,8 +144,8 @@ def test_a_throttled_real_time_load_is_a_busy_stretch() -> None:
 
 def test_drops_count_once_and_only_where_nobody_asked_for_them() -> None:
     below = {"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 7}
-    (reason,) = trust(qdiscs=[shaper(7), below]).reasons
-    assert "h1 h1-eth1: the htb queue dropped 7 packets" in reason
+    (reason,) = trust(qdiscs=[shaper(7), below]).said
+    assert reason == Saying("queue.dropped", host="h1", dev="h1-eth1", kind="htb", packets=7)
     middle = {"host": "fabric", "drops": 9}
     queue_in_the_middle = [
         {**middle, "dev": "l1x", "kind": "htb", "root": True},
@@ -175,8 +185,8 @@ def test_a_clock_that_is_set_shows(before: list[float], after: list[float], step
     found = clock_step_s([base + late for late in before] + [base + step_s + late for late in after])
     if min(len(before), len(after)) >= STEP_SAMPLES:
         assert found == pytest.approx(step_s, abs=0.051)
-        reasons = judge_trust(LIMITS, relay=None, idle=[], qdiscs=[], clock_step_s=found).reasons
-        assert "this machine's clock was set " + ("forward" if step_s > 0 else "back") in reasons[0]
+        (reason,) = judge_trust(LIMITS, relay=None, idle=[], qdiscs=[], clock_step_s=found).said
+        assert reason == Saying("machine.clock-set", way="forward" if step_s > 0 else "back", by_s=abs(found))
 
 
 @given(st.lists(st.floats(min_value=0.0, max_value=60.0), max_size=60))

@@ -52,7 +52,7 @@ def test_the_whole_verdict() -> None:
         "run": "r1",
         "verdict": "untrusted",
         "summary": "1 of 2 checks hold; “each run's own checks” is not to be trusted.",
-        "trust": {"trusted": False, "reasons": ["row near b #2, 3 attempts: late"]},
+        "trust": {"trusted": False, "reasons": ["row near b #2, 3 attempts: late"], "codes": ["run.untrusted"]},
         "duration_s": None,
         "policy": "a, b",
         "broken": None,
@@ -69,6 +69,7 @@ def test_the_whole_verdict() -> None:
         "measured": 2,
         "expected": 3,
         "tolerance": None,
+        "code": "runs.hold-their-checks",
         "reason": "2 of 3 runs hold their own checks. Row near b #2: late",
         "figures": {},
     }

@@ -15,6 +15,7 @@ from testbed.engines.vkernel.build import ready_kernel
 from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import SOURCES, GuestRun, run_id
 from testbed.errors import CannotRun
+from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
@@ -77,10 +78,19 @@ class GuestKernel(Engine):
         plan["run"] = run_id(plan, kernel.chosen())
         plan["namespace"] = "ncp-" + plan["run"].rsplit("-", 1)[-1]
 
-    def unlike(self, recorded: Mapping[str, Any]) -> list[str]:
+    def unlike(self, recorded: Mapping[str, Any]) -> list[Message]:
         """Another build of the kernel."""
         there, here = str(recorded.get("engine", {}).get("kernel_sha256", "")), kernel.chosen().identity()
-        return [] if there == here else [f"the guest kernel is another build: {there[:12]} there, {here[:12]} here"]
+        if there == here:
+            return []
+        return [
+            Message(
+                "rerun.other-kernel",
+                "the guest kernel is another build: {there:.12} there, {here:.12} here",
+                there=there,
+                here=here,
+            )
+        ]
 
     def refuses(self, plan: Plan) -> list[str]:
         """What has no end where the CPU is free."""

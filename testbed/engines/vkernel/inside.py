@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from testbed import build, paths
+from testbed.checks.result import Trust
 from testbed.doctor.kernel import kernel_facts
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
@@ -56,7 +57,7 @@ def main() -> int:
     try:
         document["trust"] = run.measure().model_dump()
     except Exception as error:
-        document["reasons"] = getattr(error, "reasons", [])
+        document["untrusted"] = Trust.of(getattr(error, "reasons", [])).model_dump()
         if not isinstance(error, TestbedError):
             document["error"] = f"{type(error).__name__}: {error}"
             raise

@@ -131,7 +131,7 @@ class GuestRun(VirtualRun):
             raise Unsupported.of(_message(document))
         if "trust" not in document:
             error = RunFailed.of(_message(document), f"Its log: {job}")
-            error.reasons = document.get("reasons", [])  # type: ignore[attr-defined]
+            error.reasons = Trust(**document.get("untrusted", {"trusted": True})).said  # type: ignore[attr-defined]
             raise error
         return document
 
