@@ -21,6 +21,7 @@ from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from testbed.tables import load as tables
 from testbed.tables import table_run
+from tests.raises import raises
 from tests.ready import simulated as prepare
 from tests.said import Saying, codes, places
 
@@ -239,13 +240,13 @@ def test_a_name_that_leads_out_is_refused(tmp_path, name) -> None:
     file = tmp_path / "bad.zip"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(name, "x")
-    with pytest.raises(BadInput, match="not a valid name for a file in a bundle"), unpacked(file):
+    with raises(BadInput, "bundle.bad-name"), unpacked(file):
         pass
 
 
 def test_a_newer_schema_is_refused(single, tmp_path) -> None:
     newer = changed(single, tmp_path / "n.zip", DESCRIPTION, lambda d: d.replace(b'"schema": 1', b'"schema": 99'))
-    with pytest.raises(BadInput, match="schema: 99; this checkout reads 1 to"), unpacked(newer):
+    with raises(BadInput, "bundle.newer-schema", schema=99), unpacked(newer):
         pass
 
 

@@ -15,6 +15,7 @@ from testbed.errors import BadInput
 from testbed.history import git
 from tests.bundle import old_bundles
 from tests.bundle.old_bundles import COMMAND, complaints, expected, found_today, opened
+from tests.raises import raises
 from tests.said import Saying
 
 MADE_BY = "bf9c9d2cd8758abd06ec859c49a9b032dd2c61cc"
@@ -97,7 +98,7 @@ def test_a_change_of_what_is_derived_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_one_that_is_no_longer_read_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "SCHEMA", 0)
-    with pytest.raises(BadInput, match="schema: 1; this checkout reads 1 to 0"):
+    with raises(BadInput, "bundle.newer-schema", schema=1, newest=0):
         found_today(FILES[OLDEST])
 
 

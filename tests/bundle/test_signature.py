@@ -17,6 +17,7 @@ from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
 from tests.bundle import made
+from tests.raises import raises
 from tests.said import Saying, codes
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH's ssh-keygen")
@@ -112,10 +113,10 @@ def test_a_signed_bundle_that_was_forged_is_not_confirmed(tmp_path: Path) -> Non
 
 
 def test_a_key_that_is_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="there is no such key"):
+    with raises(BadInput, "signature.no-key"):
         signature.sign(b"", tmp_path / "none")
     (tmp_path / "text").write_text("no key")
-    with pytest.raises(BadInput, match="signing failed"):
+    with raises(BadInput, "signature.signing-failed"):
         signature.sign(b"", tmp_path / "text")
 
 

@@ -259,7 +259,7 @@ def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machi
     subprocess.run(["ip", "netns", "add", theirs], check=True)
     try:
         ledger = dead(own_machine_state)
-        with pytest.raises(RunFailed, match="is not this run's"):
+        with raises(RunFailed, "run.object-exists"):
             ledger.will_make("namespace", theirs)
         ledger.will_make("namespace", ours)
         subprocess.run(["ip", "netns", "add", ours], check=True)

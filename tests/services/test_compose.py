@@ -99,7 +99,8 @@ def test_an_image_that_can_not_be_had_is_one_line(monkeypatch):
     monkeypatch.setenv("GRAFANA_IMAGE", "localhost:1/no-such-registry:1.0.0")
     with pytest.raises(compose.NoService) as raised:
         compose.have_image()
-    assert "localhost:1/no-such-registry:1.0.0 can't be had" in raised.value.message
+    assert raised.value.code == "compose.no-image"
+    assert raised.value.parameters["image"] == "localhost:1/no-such-registry:1.0.0"
     assert "\n" not in raised.value.message
 
 

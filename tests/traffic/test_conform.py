@@ -12,6 +12,7 @@ from testbed import build, paths
 from testbed.cli import app as cli
 from testbed.errors import BadInput, RunFailed
 from testbed.traffic.program import conform
+from tests.raises import Containing, raises
 from tests.traffic.conftest import SCENARIO, Made, planned
 
 EXAMPLE = paths.CHECKOUT / "examples" / "stripes"
@@ -81,12 +82,12 @@ def test_one_that_keeps_little_is_told_what(
     assert outcomes["terminated"]["seen"].startswith("still on")
 
 
-@pytest.mark.parametrize("said", ["", "stripes.py"])
-def test_what_is_no_program_is_refused(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("said", "code"), [("", "conform.no-program"), ("stripes.py", "conform.program-is-a-file")])
+def test_what_is_no_program_is_refused(said: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from testbed.cli.conform import _section
 
     monkeypatch.chdir(EXAMPLE)
-    with pytest.raises(BadInput, match="conform: "):
+    with raises(BadInput, code):
         _section(said)
     assert _section("mine/quic:1") == {"image": "mine/quic:1"}
     assert _section("python3 stripes.py") == {"command": ["python3", "stripes.py"], "folder": str(EXAMPLE)}
@@ -113,12 +114,18 @@ def test_an_image_is_started_as_a_command_is(
         )
         plan = planned(tmp_path, text=SCENARIO.replace("command: python3 mine.py", f"image: {name}"))
         assert plan["program"]["command"] == ["/download"]
-        with pytest.raises(RunFailed, match="receiver of session s1 ended with 2: Each prints its result"):
+        with raises(
+            RunFailed,
+            "program.ended",
+            who="the receiver of session s1",
+            status=2,
+            said=Containing("Each prints its result"),
+        ):
             carry_out(plan)
         folder = Path(plan["program"]["folder"])
         assert {"download", "in", "out"} <= {path.name for path in folder.iterdir()}
         assert not (folder.parent / "escaped").exists()
-        with pytest.raises(BadInput, match=r"program\.image: there is no image 'not/there' here"):
+        with raises(BadInput, "program.no-image", image="not/there"):
             planned(tmp_path, text=SCENARIO.replace("command: python3 mine.py", "image: not/there"))
     finally:
         client.images.remove(name, force=True)

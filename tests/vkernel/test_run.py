@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from testbed import paths
 from testbed.doctor.guest_kernel import Kernel
 from testbed.engines import Options
@@ -20,6 +18,7 @@ from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun
 from testbed.traces.agree import disagreements
+from tests.raises import raises
 
 
 @contextmanager
@@ -80,9 +79,9 @@ def test_what_has_no_end_where_the_cpu_is_free_is_refused() -> None:
 
 def test_containers_are_refused() -> None:
     ENGINE.refuse_options(Options())
-    with pytest.raises(CannotRun, match="--runtime docker"):
+    with raises(CannotRun, "vkernel.docker-given"):
         ENGINE.refuse_options(Options(runtime="docker"))
-    with pytest.raises(CannotRun, match="--link relay"):
+    with raises(CannotRun, "vkernel.relay-given"):
         ENGINE.refuse_options(Options(link="relay"))
 
 
