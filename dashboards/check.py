@@ -180,7 +180,7 @@ def main(arguments: Sequence[str]) -> int:
         said = list(lines(arguments))
     except TestbedError as error:
         print(f"{error.message}\n{error.hint}".rstrip(), file=sys.stderr)
-        return int(error.code)
+        return int(error.exit_code)
     print("\n".join(said))
     return int(Exit.PASS if said[-1].startswith("PASS") else Exit.FAIL)
 
