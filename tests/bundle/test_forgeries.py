@@ -7,20 +7,22 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from testbed import paths
 from testbed.bundle.kinds import verify_folder
 from testbed.bundle.pack import pack
 from testbed.bundle.signature import MANIFEST
 from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.errors import BadInput
-from testbed.history import git
 from tests.bundle import made
 from tests.said import places
 
@@ -109,12 +111,19 @@ def starved(folder: Path) -> None:
 
 
 def other_commit(folder: Path) -> None:
-    """The latest commit of this checkout that has other sources of the simulator."""
-    last = git("log", "--format=%H", "-n", "1", "--", "ncp-agent", ":!*_test.go").stdout.decode().strip()
-    before = git("rev-parse", f"{last}^").stdout.decode().strip()
+    """A commit whose sources of the simulator are not those that made the run, in a checkout beside the folder."""
+    checkout = folder.parent / "checkout"
+    run = partial(subprocess.run, check=True, capture_output=True, text=True)
+    safe = ("git", "-c", f"safe.directory={paths.CHECKOUT / '.git'}")
+    run([*safe, "clone", "--quiet", "--shared", str(paths.CHECKOUT), str(checkout)])
+    with (checkout / "ncp-agent" / "policy" / "nkp24.go").open("a") as file:
+        file.write("// Other sources.\n")
+    who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    run(["git", *who, "commit", "--quiet", "--all", "--message", "Other sources"], cwd=checkout)
+    commit = run(["git", "rev-parse", "HEAD"], cwd=checkout).stdout.strip()
     path = folder / "provenance.json"
     document = json.loads(path.read_text())
-    path.write_text(json.dumps({**document, "commit": before, "uncommitted_changes": False}, indent=1))
+    path.write_text(json.dumps({**document, "commit": commit, "uncommitted_changes": False}, indent=1))
 
 
 def older(folder: Path) -> None:
@@ -233,8 +242,13 @@ def test_an_honest_folder_is_confirmed(folders: dict[str, Path], engine: str) ->
 
 
 @pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
-def test_a_forged_folder_is_not_confirmed(folders: dict[str, Path], tmp_path: Path, forgery: Forgery) -> None:
-    found = verify_folder(forged(folders[forgery.engine], tmp_path, forgery)).differences
+def test_a_forged_folder_is_not_confirmed(
+    folders: dict[str, Path], tmp_path: Path, forgery: Forgery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = forged(folders[forgery.engine], tmp_path, forgery)
+    if (checkout := tmp_path / "checkout").is_dir():
+        monkeypatch.setattr(paths, "CHECKOUT", checkout)
+    found = verify_folder(folder).differences
     assert any(place.startswith(forgery.where) for place in places(found, forgery.code)), found
 
 

@@ -50,7 +50,7 @@ def test_the_verdict_is_the_last_event(
     assert said == {"event": "said", "text": "on it"}
     assert verdict["event"] == "verdict"
     assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 1)
-    assert verdict["checks"] == [{"name": "fast", "status": "fail", "reason": "It is slow."}]
+    assert verdict["checks"] == [{"name": "fast", "status": "fail", "code": "", "reason": "It is slow."}]
     assert told.err.splitlines()[-1] == "FAIL speed-table run-1"
 
 
