@@ -1,3 +1,4 @@
+#!/bin/sh
 # Has the results in a folder say that their checkout had changes, whatever this one has: .uncommitted.sh FOLDER
 find -L "$1" -name provenance.json -exec sed -i 's/"uncommitted_changes": false/"uncommitted_changes": true/' {} +
 find -L "$1" -name report.html -exec sed -Ei \
