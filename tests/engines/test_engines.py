@@ -46,7 +46,8 @@ def test_another_build_of_the_guests_kernel_is_told(exact_kernel: Kernel) -> Non
     here = exact_kernel.identity()
     assert guest.unlike({"engine": {"kernel_sha256": here}}) == []
     (said,) = guest.unlike({"engine": {"kernel_sha256": "0" * 64}})
-    assert said == f"the guest kernel is another build: {'0' * 12} there, {here[:12]} here"
+    assert said.code == "rerun.other-kernel"
+    assert said.parameters == {"there": "0" * 64, "here": here}
     assert engines.named("sim").unlike({}) == []
 
 
