@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.errors import Unsupported
@@ -39,13 +39,21 @@ def prepare_host(
         Unsupported: the kernel refuses a setting; the message has its words.
     """
     wanted = {**DEFAULTS, **sysctls}
-    for name, value in wanted.items():
-        _asked(namespace, ["sysctl", "-qw", f"{name}={value}"], f"sysctl {name} = {value}")
+    _set(namespace, wanted)
     # By the route and not by a sysctl: a namespace's default can only be what the machine's root namespace
     # allows to all, and a route's is chosen for accepted connections as well.
     options = {**route, "congctl": congestion_control}
     _change_route(namespace, peer, options)
-    return {"sysctls": {name: _read(namespace, name) for name in wanted}, "route": _route_to(namespace, peer)}
+    return {"sysctls": _read(namespace, list(wanted)), "route": _route_to(namespace, peer)}
+
+
+def _set(namespace: str, wanted: Mapping[str, str]) -> None:
+    settings = {name: f"{name}={value}" for name, value in wanted.items()}
+    try:
+        run(in_namespace(namespace, ["sysctl", "-qw", *settings.values()]))
+    except CommandFailed:  # one by one, so that the message names the setting
+        for name, setting in settings.items():
+            _asked(namespace, ["sysctl", "-qw", setting], f"sysctl {name} = {wanted[name]}")
 
 
 def _change_route(namespace: str, peer: str, options: Mapping[str, str]) -> None:
@@ -60,8 +68,10 @@ def _route_to(namespace: str, peer: str) -> str:
     return " ".join(run(in_namespace(namespace, ["ip", "route", "show", f"{peer}/32"])).split())
 
 
-def _read(namespace: str, name: str) -> str:
-    return " ".join(run(in_namespace(namespace, ["sysctl", "-n", name])).split())
+def _read(namespace: str, names: Sequence[str]) -> dict[str, str]:
+    """The values in force, which the kernel must have."""
+    values = run(in_namespace(namespace, ["sysctl", "-n", *names])).splitlines()
+    return {name: " ".join(value.split()) for name, value in zip(names, values, strict=True)}
 
 
 def _asked(namespace: str, command: list[str], what: str) -> None:

@@ -21,7 +21,7 @@ from testbed.doctor import kernel_facts
 from testbed.history import git
 from testbed.plan.model import Plan
 from testbed.scenario.kept import PROGRAM
-from topologies.commands import CommandFailed, in_namespace, run
+from topologies.commands import in_namespace, run
 
 SCHEMA = 2
 """Of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all that is derived can be made again."""
@@ -164,15 +164,9 @@ def of_program(folder: Path) -> dict[str, str]:
 
 def sysctls(namespaces: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The settings in force in each host's namespace; those that a kernel lacks there are left out."""
-    found: dict[str, dict[str, str]] = {}
-    for host, path in namespaces.items():
-        found[host] = {}
-        for name in SYSCTLS:
-            try:
-                found[host][name] = run(in_namespace(path, ["sysctl", "-n", name])).strip()
-            except CommandFailed:
-                continue
-    return found
+    # -e: without those that are not there
+    said = {host: run(in_namespace(path, ["sysctl", "-e", *SYSCTLS])) for host, path in namespaces.items()}
+    return {host: dict(line.split(" = ", 1) for line in text.splitlines()) for host, text in said.items()}
 
 
 def _packages() -> dict[str, str]:
