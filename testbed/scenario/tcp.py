@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from testbed.message import InvalidValue
+from testbed.scenario import slow_start
 from testbed.scenario.quantities import Iperf3Seconds, SizeBytes
 from testbed.scenario.section import CongestionControl, Section
-from testbed.tcp import slow_start
 
 Role = Literal["sender", "receiver"]
 

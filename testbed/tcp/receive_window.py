@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from testbed.tcp import slow_start
+from testbed.scenario import slow_start
 
 LIMITED_WINDOW_BYTES = 65536
 EDGE_GROWTH = 5.0

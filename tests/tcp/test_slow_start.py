@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed import paths
-from testbed.tcp.slow_start import MSS_BYTES, Path, fetch_s, page_s, round_trips, segments_bytes
+from testbed.scenario.slow_start import MSS_BYTES, Path, fetch_s, page_s, round_trips, segments_bytes
 
 PAGE = (399644, 168604, 5087, 137060, 475867)
 FAST = Path(rate_bps=1e12, rtt_s=0.1)
