@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from testbed.checks.result import CheckResult, Named, rounded
-from testbed.line import Line
 from testbed.message import Message
+from testbed.series.line import Line
 from testbed.sweep.model import LawLine
 from testbed.sweep.table import Row
 

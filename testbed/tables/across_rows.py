@@ -9,8 +9,8 @@ from testbed import intervals
 from testbed.checks.result import CheckResult, Status, rounded
 from testbed.figures import unit_of, with_unit
 from testbed.intervals import Found
-from testbed.line import Line
 from testbed.message import Message
+from testbed.series.line import Line
 from testbed.tables.how_sure import Behind, how_sure, observations
 from testbed.tables.model import RisesCheck, RowRatioCheck, SlopeCheck
 from testbed.tables.outcome import Spread
