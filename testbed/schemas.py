@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from testbed import paths
-from testbed.checks.parameters import CheckParameters
+from testbed.judge.checks.parameters import CheckParameters
 from testbed.scenario.section import Section
 
 FOLDER = paths.CHECKOUT / "schemas"
@@ -53,11 +53,11 @@ def documents() -> dict[str, dict[str, Any]]:
 def _of_results() -> dict[str, dict[str, Any]]:
     """Of documents in result folders and bundles, by ``results/`` and their names; no key beyond these may be there."""
     from testbed.bundle import pack
-    from testbed.checks.result import Verdict
     from testbed.claims import all_run
     from testbed.compare import agreement, comparison
     from testbed.compare.same_bytes import RepetitionEntry
     from testbed.interop import verdict
+    from testbed.judge.checks.result import Verdict
     from testbed.runner.provenance import Provenance
     from testbed.tables import table_run
 

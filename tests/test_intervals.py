@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from testbed import intervals
-from testbed.intervals import LEVEL, OF_TWO, Interval
+from testbed.judge import intervals
+from testbed.judge.intervals import LEVEL, OF_TWO, Interval
 
 VALUES = st.lists(st.floats(0.1, 100), min_size=3, max_size=40)
 

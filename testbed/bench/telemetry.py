@@ -12,10 +12,10 @@ from testbed.bench import telemetry_load
 from testbed.bench.benchmark import Benchmark, Measurement
 from testbed.bench.result import Section, Target
 from testbed.bench.telemetry_load import Load
-from testbed.checks.result import Verdict
 from testbed.engines.mininet.engine import ENGINE
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import RunFailed
+from testbed.judge.checks.result import Verdict
 from testbed.message import Message
 from testbed.planning.resolve import Choices, resolve
 from testbed.runner.middle_choice import choose_middle

@@ -16,8 +16,8 @@ from testbed.bundle import origin, page
 from testbed.bundle.made_again import verify_run
 from testbed.bundle.pages import write_page
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import Difference, read_verdict
 from testbed.errors import BadInput, TestbedError
+from testbed.judge.checks.verify import Difference, read_verdict
 from testbed.message import Message
 from testbed.runner.progress import Progress
 from testbed.study.again import Again, Asked

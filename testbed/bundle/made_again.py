@@ -10,15 +10,15 @@ from typing import Any
 
 from testbed.bundle import origin, page
 from testbed.bundle.verified import Verified
-from testbed.checks.derived import derived_lines
-from testbed.checks.evidence import agent_results
-from testbed.checks.history import history_lines
-from testbed.checks.result import Trust, Verdict
-from testbed.checks.verify import differences, read_verdict, text_differences, verify
-from testbed.checks.windows_csv import write_windows_csv
 from testbed.documents import read_json
 from testbed.errors import BadInput, RunFailed
 from testbed.far import underlay
+from testbed.judge.checks.derived import derived_lines
+from testbed.judge.checks.evidence import agent_results
+from testbed.judge.checks.history import history_lines
+from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.checks.verify import differences, read_verdict, text_differences, verify
+from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan

@@ -15,11 +15,11 @@ from typing import Any
 
 from testbed import build, confine, engines, paths, traffic
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import differences
 from testbed.documents import read_json
 from testbed.engines import Programs, virtual_run
 from testbed.errors import BadInput, TestbedError
-from testbed.history import commit_of, git
+from testbed.judge.checks.verify import differences
+from testbed.judge.history import commit_of, git
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan

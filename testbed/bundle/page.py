@@ -13,7 +13,7 @@ import matplotlib as mpl
 from testbed.bundle import origin
 from testbed.bundle.pages import write_page
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import text_differences
+from testbed.judge.checks.verify import text_differences
 from testbed.message import Message
 
 PAGE, PLOTS = "report.html", "plots"

@@ -11,10 +11,10 @@ from typing import Any
 from testbed import engines
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import read_verdict, recorded_database_points
 from testbed.compare.same_bytes import Repetition, digests
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
+from testbed.judge.checks.verify import read_verdict, recorded_database_points
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan

@@ -18,9 +18,9 @@ from testbed.bundle.kinds import runs_in, verify_folders
 from testbed.bundle.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest
 from testbed.bundle.signature import MANIFEST, SIGNATURE
 from testbed.bundle.verified import Verified
-from testbed.checks.verify import differences
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
+from testbed.judge.checks.verify import differences
 from testbed.message import Message
 
 LARGEST_BYTES = 64 * 2**30

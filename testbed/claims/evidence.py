@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.checks.registry import FACTS
-from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.checks.verify import read_verdict
 from testbed.claims.execute import Made
 from testbed.claims.judged import WORD_OF_STANDING, Judged, Word
 from testbed.claims.model import Claim
 from testbed.documents import read_json
 from testbed.judge.algebra import BEST_FIRST, Standing
+from testbed.judge.checks.registry import FACTS
+from testbed.judge.checks.result import CheckResult, Status, Verdict
+from testbed.judge.checks.verify import read_verdict
 from testbed.plan.engines import engine_of
 from testbed.report import words
 from testbed.tables import load as table_file

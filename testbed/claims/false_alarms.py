@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from testbed import intervals
 from testbed.claims.judged import Judged
+from testbed.judge import intervals
 
 
 @dataclass(frozen=True)

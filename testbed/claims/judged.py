@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed.intervals import told
 from testbed.judge import algebra
 from testbed.judge.algebra import Part
+from testbed.judge.intervals import told
 
 Word = Literal["holds", "fails", "undecided", "untrusted", "unsupported", "not-covered", "broken"]
 WORD_OF_STANDING: Mapping[Part, Word] = {

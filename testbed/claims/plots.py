@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import read_verdict
 from testbed.claims.judged import Judged
 from testbed.documents import read_csv, read_json
+from testbed.judge.checks.verify import read_verdict
 from testbed.plan.read import read_plan
 from testbed.report import style
 from testbed.report.plot import Plot, drawn

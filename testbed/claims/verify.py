@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.checks.verify import Difference, differences, text_differences
 from testbed.claims import judged as table
 from testbed.claims.evidence import judge
 from testbed.claims.execute import Made
 from testbed.claims.judged import Judged
 from testbed.claims.load import load
 from testbed.documents import read_json
+from testbed.judge.checks.verify import Difference, differences, text_differences
 from testbed.message import Message
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked

@@ -13,7 +13,7 @@ import typer
 from testbed.errors import BadInput, TestbedError
 
 if TYPE_CHECKING:
-    from testbed.checks.result import Verdict
+    from testbed.judge.checks.result import Verdict
     from testbed.runner.events import EventProgress
     from testbed.runner.progress import Progress
 

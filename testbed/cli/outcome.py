@@ -7,9 +7,9 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.checks.result import Verdict
 from testbed.cli.terminal import fitted
 from testbed.errors import CannotRun, Exit, TestbedError, of_the_machine
+from testbed.judge.checks.result import Verdict
 from testbed.runner.interrupts import Interrupted
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from testbed.cli.where import ClusterOption, runs_made
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from testbed.checks.result import Verdict
+    from testbed.judge.checks.result import Verdict
     from testbed.runner.progress import Progress
     from testbed.tables.load import LoadedTable
     from testbed.tables.table_run import Asked

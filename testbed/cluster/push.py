@@ -16,7 +16,7 @@ from testbed.build import build_programs
 from testbed.cluster.alike import LOCKS
 from testbed.doctor import guest_kernel
 from testbed.errors import CannotRun
-from testbed.history import git
+from testbed.judge.history import git
 from testbed.runner.progress import Progress
 
 

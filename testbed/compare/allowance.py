@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from testbed.checks import asked
-from testbed.checks.evidence import CannotJudge, Evidence, Timed
-from testbed.checks.ratio import quotients
-from testbed.checks.settles import TOLERANCE, settled_s
+from testbed.judge.checks import asked
+from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.judge.checks.ratio import quotients
+from testbed.judge.checks.settles import TOLERANCE, settled_s
 from testbed.message import Message
 from testbed.plan.model import Session
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testbed.checks.result import Status
 from testbed.compare.allowance import Deviation
-from testbed.figures import title_of, unit_of
+from testbed.judge.checks.result import Status
+from testbed.judge.figures import title_of, unit_of
 from testbed.report import words
 from testbed.tables.judging import judge_one
 from testbed.tables.model import Table

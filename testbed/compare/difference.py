@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from testbed.checks.result import rounded
 from testbed.compare.figures import FIGURES, figure_of
 from testbed.compare.groups import Group, RunOf
-from testbed.intervals import LEAST_N, Interval
+from testbed.judge.checks.result import rounded
+from testbed.judge.intervals import LEAST_N, Interval
 
 Word = Literal["better", "worse", "differs", "no difference shown"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.evidence import CannotJudge
-from testbed.checks.result import Verdict
-from testbed.checks.verify import read_verdict
-from testbed.figures import BETTER, Better, title_of, unit_of
+from testbed.judge.checks.evidence import CannotJudge
+from testbed.judge.checks.result import Verdict
+from testbed.judge.checks.verify import read_verdict
+from testbed.judge.figures import BETTER, Better, title_of, unit_of
 from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
 from testbed.sweep.figures import FIGURES as OF_SWEEPS

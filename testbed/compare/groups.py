@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 
 from testbed import confine
-from testbed.checks.standing import standing_of
-from testbed.checks.verify import read_verdict
 from testbed.compare.figures import Measured, measured
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.algebra import Part, Standing, worst
+from testbed.judge.checks.standing import standing_of
+from testbed.judge.checks.verify import read_verdict
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.study.kept import finished, standing

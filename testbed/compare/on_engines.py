@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from testbed import engines, paths
-from testbed.checks.standing import standing_of, standing_of_cell
-from testbed.checks.verify import read_verdict
 from testbed.compare import allowance
 from testbed.compare.agreement import Agreement
 from testbed.compare.allowance import Deviation
@@ -21,6 +19,8 @@ from testbed.documents import read_json
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.algebra import Part, Standing, worst
+from testbed.judge.checks.standing import standing_of, standing_of_cell
+from testbed.judge.checks.verify import read_verdict
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of

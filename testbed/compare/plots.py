@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import NullLocator
 
-from testbed.checks.evidence import CannotJudge, Evidence, Timed, agent_results
 from testbed.compare.allowance import SHARE_TOLERANCE
 from testbed.compare.difference import Difference
 from testbed.compare.figures import figure_of
 from testbed.compare.groups import Group, RunOf
+from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
 from testbed.plan.model import Session
 from testbed.report import style
 from testbed.report.plot import Plot, drawn

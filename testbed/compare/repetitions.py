@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from testbed import engines
-from testbed.checks.verify import read_verdict
 from testbed.compare.same_bytes import Digests, Repetition, digests
 from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
+from testbed.judge.checks.verify import read_verdict
 from testbed.runner.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine, paths
-from testbed.checks.verify import Difference
-from testbed.checks.verify import differences as document_differences
 from testbed.compare import agreement, comparison, on_engines
 from testbed.compare.agreement import Agreement
 from testbed.compare.comparison import Comparison
@@ -20,6 +18,8 @@ from testbed.compare.groups import Group, RunOf, read_run
 from testbed.compare.same_bytes import Repetition, digests, verdict_over
 from testbed.documents import read_json
 from testbed.judge.algebra import Part, verdict_of
+from testbed.judge.checks.verify import Difference
+from testbed.judge.checks.verify import differences as document_differences
 from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from testbed import engines
-from testbed.checks.verify import read_verdict
 from testbed.compare.groups import Group, Variant, read_run
 from testbed.engines import Options, Programs, Run
 from testbed.errors import BadInput
+from testbed.judge.checks.verify import read_verdict
 from testbed.plan.engines import engine_of
 from testbed.planning.resolve import Choices
 from testbed.runner import provenance

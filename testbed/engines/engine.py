@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from testbed import build
-from testbed.checks.result import Verdict
 from testbed.doctor import Need, make_ready
 from testbed.errors import CannotRun
 from testbed.influx import server
 from testbed.influx.endpoint import Endpoint
+from testbed.judge.checks.result import Verdict
 from testbed.message import Lines, Message
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts

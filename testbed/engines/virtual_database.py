@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testbed.checks.law_ahead import law_ahead
 from testbed.errors import TestbedError
 from testbed.influx import Client, Endpoint, run_list, running
+from testbed.judge.checks.law_ahead import law_ahead
 from testbed.plan.model import Plan
 from testbed.runner.judging import Judged, store_judged
 from testbed.series import FromInflux

@@ -15,9 +15,9 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from testbed import paths
-from testbed.checks.result import Trust, Verdict
 from testbed.engines.virtual_database import Database
 from testbed.errors import CannotRun
+from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
 from testbed.runner import judging, provenance
 from testbed.runner.interrupts import Interrupted

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 
-from testbed.checks.result import Trust
+from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below

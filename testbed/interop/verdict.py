@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
-from testbed.checks.result import Trust
 from testbed.documents import entry_of
 from testbed.interop.cell_run import CellEntry, CellResult
 from testbed.interop.cells import Cell, loss_words
 from testbed.judge.algebra import Part, Word, each_of, verdict_of
+from testbed.judge.checks.result import Trust
 from testbed.message import Message
 
 MARKS = {"pass": "✓", "fail": "✕", "unjudged": "?"}

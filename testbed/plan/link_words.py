@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.figures import bits_per_second
+from testbed.judge.figures import bits_per_second
 from topologies.impairments import NUMBERS
 from topologies.impairments.impairment import SHARE
 from topologies.link import Link

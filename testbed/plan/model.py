@@ -369,7 +369,7 @@ class Plan(Sections):
     cross_traffic: list[CrossTraffic]
     telemetry: Telemetry
     checks: list[dict[str, Any]]
-    """Each check's parameters as :mod:`testbed.checks` has them; the judgement's own by ``judge``."""
+    """Each check's parameters as :mod:`testbed.judge.checks` has them; the judgement's own by ``judge``."""
     limits: Limits
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.checks import asked
+from testbed.judge.checks import asked
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 
-from testbed import figures
+from testbed.judge import figures
 from testbed.reference.markdown import generated, table
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series

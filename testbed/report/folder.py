@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.evidence import Evidence, agent_results
-from testbed.checks.parameters import CheckParameters
-from testbed.checks.registry import parameters_in_plan
-from testbed.checks.result import Verdict
-from testbed.checks.verify import read_verdict
 from testbed.documents import read_csv, read_json
+from testbed.judge.checks.evidence import Evidence, agent_results
+from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.registry import parameters_in_plan
+from testbed.judge.checks.result import Verdict
+from testbed.judge.checks.verify import read_verdict
 from testbed.plan.model import Plan, Session
 from testbed.plan.read import read_plan
 from testbed.series import FromFile

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed.checks.evidence import Evidence, Timed
+from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.plan.model import Plan
 from testbed.report import style
 from testbed.report.folder import ResultFolder

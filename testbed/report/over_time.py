@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testbed.checks.evidence import Timed
+from testbed.judge.checks.evidence import Timed
 from testbed.report import style
 from testbed.report.plot import Plot, drawn
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from testbed.checks import asked
-from testbed.checks.evidence import Evidence, Timed
-from testbed.checks.expected import law_for
-from testbed.checks.follows_law import FollowsLaw
+from testbed.judge.checks import asked
+from testbed.judge.checks.evidence import Evidence, Timed
+from testbed.judge.checks.expected import law_for
+from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.plan.model import Session
 from testbed.plan.sent import traffic_of
 from testbed.report import style

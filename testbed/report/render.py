@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from testbed.figures import with_unit
 from testbed.graph import FORMATS, draw
+from testbed.judge.figures import with_unit
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
 from testbed.report import download, words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testbed.checks.evidence import Evidence, Timed
+from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.report.folder import ResultFolder
 from testbed.report.over_time import over_time
 from testbed.report.plot import Plot

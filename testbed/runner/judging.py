@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from testbed.checks import judge
-from testbed.checks.derived import broken_lines, derived_lines, marks
-from testbed.checks.evidence import agent_results
-from testbed.checks.history import history_lines
-from testbed.checks.result import CheckResult, Named, Trust, Verdict
-from testbed.checks.windows_csv import write_windows_csv
 from testbed.errors import TestbedError, Unsupported
 from testbed.influx import comparison, retention, run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
+from testbed.judge.checks import judge
+from testbed.judge.checks.derived import broken_lines, derived_lines, marks
+from testbed.judge.checks.evidence import agent_results
+from testbed.judge.checks.history import history_lines
+from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict
+from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of

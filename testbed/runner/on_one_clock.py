@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from testbed.checks.law_ahead import law_ahead
 from testbed.influx import run_list
 from testbed.influx.client import Client, QueryFailed
 from testbed.influx.endpoint import Endpoint
+from testbed.judge.checks.law_ahead import law_ahead
 from testbed.plan.lasts import shown_s
 from testbed.plan.model import Plan
 from testbed.runner.spools import Spools

@@ -18,7 +18,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from testbed import paths
 from testbed.doctor import kernel_facts
-from testbed.history import git
+from testbed.judge.history import git
 from testbed.plan.model import Plan
 from testbed.scenario.kept import PROGRAM
 from topologies.commands import in_namespace, run

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from line_protocol_parser import LineFormatError, parse_line
 
-from testbed.checks.law_ahead import SharesAhead
+from testbed.judge.checks.law_ahead import SharesAhead
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of

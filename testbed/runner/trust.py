@@ -12,7 +12,7 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
-from testbed.checks.result import Trust
+from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from topologies.impairments import keys_that

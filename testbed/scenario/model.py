@@ -8,7 +8,7 @@ from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validato
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from testbed.checks import Check
+from testbed.judge.checks import Check
 from testbed.message import InvalidValue
 from testbed.scenario.links import Link
 from testbed.scenario.ndn import Ndn

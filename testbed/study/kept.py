@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.checks.verify import read_verdict
 from testbed.engines import Engine
+from testbed.judge.checks.verify import read_verdict
 from testbed.study.attempts import attempts_of
 
 

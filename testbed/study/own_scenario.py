@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed import confine
 from testbed.errors import TestbedError
-from testbed.history import git
+from testbed.judge.history import git
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TOPOLOGY

@@ -14,7 +14,7 @@ from pathlib import Path
 from testbed import build, paths
 from testbed.engines import Engine, Programs
 from testbed.errors import BadInput, CannotRun
-from testbed.history import git
+from testbed.judge.history import git
 from testbed.runner.progress import Progress
 
 COMMITS = paths.CHECKOUT / ".build" / "commits"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.checks.verify import read_verdict
 from testbed.engines import Engine, Run
 from testbed.errors import Unsupported
+from testbed.judge.checks.verify import read_verdict
 from testbed.plan.lasts import expected_transfer_s
 from testbed.runner.progress import Progress
 from testbed.study import kept

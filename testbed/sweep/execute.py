@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed import engines
-from testbed.checks.evidence import CannotJudge
 from testbed.engines import Engine
 from testbed.engines.sim.run import simulate
 from testbed.errors import RunFailed
+from testbed.judge.checks.evidence import CannotJudge
 from testbed.plan.model import Plan
 from testbed.runner.progress import Progress
 from testbed.study.executor import Study

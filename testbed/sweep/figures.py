@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import topologies
-from testbed import checks, judge, plan, series
-from testbed.checks import asked
-from testbed.checks.evidence import CannotJudge, Evidence, agent_results
-from testbed.checks.expected import law_for
-from testbed.checks.goodput import goodput_bps
-from testbed.checks.payload_intact import PayloadIntact, payload_intact
-from testbed.checks.quantities import RESOLVED
-from testbed.checks.ratio import Ratio, ratio
-from testbed.checks.result import rounded
-from testbed.checks.settles import TOLERANCE, Settles, settled_s, settles
+from testbed import judge, plan, series
+from testbed.judge import checks
+from testbed.judge.checks import asked
+from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
+from testbed.judge.checks.expected import law_for
+from testbed.judge.checks.goodput import goodput_bps
+from testbed.judge.checks.payload_intact import PayloadIntact, payload_intact
+from testbed.judge.checks.quantities import RESOLVED
+from testbed.judge.checks.ratio import Ratio, ratio
+from testbed.judge.checks.result import rounded
+from testbed.judge.checks.settles import TOLERANCE, Settles, settled_s, settles
 from testbed.plan.model import Plan, Session
 from testbed.series import FromFile
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from testbed.checks.result import CheckResult, Named, rounded
+from testbed.judge.checks.result import CheckResult, Named, rounded
 from testbed.message import Message
 from testbed.series.line import Line
 from testbed.sweep.model import LawLine

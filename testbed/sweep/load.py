@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from testbed.checks import asked
 from testbed.engines.sim.refusals import refusals
 from testbed.engines.sim.run import run_id
 from testbed.errors import BadInput
+from testbed.judge.checks import asked
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.result import Verdict
+from testbed.judge.checks.result import Verdict
 from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plot import Plot
 from testbed.sweep.figures import FIGURES

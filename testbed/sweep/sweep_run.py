@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed import engines, paths
-from testbed.checks.result import CheckResult, Verdict
 from testbed.engines import Options
+from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.plan.lasts import expected_transfer_s
 from testbed.runner import provenance
 from testbed.runner.progress import Progress

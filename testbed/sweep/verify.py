@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine, engines
-from testbed.checks.result import Verdict
-from testbed.checks.verify import differences, read_verdict
 from testbed.documents import read_csv, read_json
 from testbed.errors import BadInput, TestbedError
-from testbed.history import commit_of
+from testbed.judge.checks.result import Verdict
+from testbed.judge.checks.verify import differences, read_verdict
+from testbed.judge.history import commit_of
 from testbed.message import Message
 from testbed.runner.progress import QuietProgress
 from testbed.scenario import files

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from testbed import intervals
-from testbed.checks.result import CheckResult, Status, rounded
-from testbed.figures import unit_of, with_unit
-from testbed.intervals import Found
+from testbed.judge import intervals
+from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.figures import unit_of, with_unit
+from testbed.judge.intervals import Found
 from testbed.message import Message
 from testbed.series.line import Line
 from testbed.tables.how_sure import Behind, how_sure, observations

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed import intervals
-from testbed.checks.registry import FACTS
-from testbed.checks.result import CheckResult, Status, rounded
-from testbed.intervals import Found, Interval
+from testbed.judge import intervals
 from testbed.judge.algebra import BEST_FIRST, Standing, worst
+from testbed.judge.checks.registry import FACTS
+from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.intervals import Found, Interval
 from testbed.message import Message
 from testbed.report import words
 from testbed.tables.model import EachRunCheck

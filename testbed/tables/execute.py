@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.engines import Programs
-from testbed.figures import unit_of
+from testbed.judge.figures import unit_of
 from testbed.planning.resolve import Choices
 from testbed.study.cell import Cell
 from testbed.study.runs import Runs

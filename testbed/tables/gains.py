@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from testbed.figures import unit_of
+from testbed.judge.figures import unit_of
 from testbed.report import style
 from testbed.report.plot import Plot, drawn
 from testbed.tables.summary import RowSummary

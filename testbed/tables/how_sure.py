@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from testbed import intervals
-from testbed.intervals import Interval
+from testbed.judge import intervals
+from testbed.judge.intervals import Interval
 from testbed.message import Message
 from testbed.tables.outcome import Spread
 

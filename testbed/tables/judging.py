@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from testbed import intervals
-from testbed.checks.result import CheckResult, Named, Status, Trust, Verdict, rounded
-from testbed.figures import unit_of
-from testbed.intervals import Found, Interval
+from testbed.judge import intervals
 from testbed.judge.algebra import summary_of, verdict_of, worst
+from testbed.judge.checks.result import CheckResult, Named, Status, Trust, Verdict, rounded
+from testbed.judge.figures import unit_of
+from testbed.judge.intervals import Found, Interval
 from testbed.message import Message
 from testbed.plan.engines import DEFAULT, named
 from testbed.tables.across_rows import judge_rises, judge_row_ratio, judge_slope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testbed.checks.result import CheckResult, Verdict
-from testbed.figures import with_unit
+from testbed.judge.checks.result import CheckResult, Verdict
+from testbed.judge.figures import with_unit
 from testbed.report import style
 from testbed.report.plot import Plot, drawn
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from testbed.checks.parameters import CheckName
-from testbed.figures import GOODPUT
+from testbed.judge.checks.parameters import CheckName
+from testbed.judge.figures import GOODPUT
 from testbed.message import InvalidValue
 from testbed.plan.sent import TRAFFIC
 from testbed.scenario.quantities import Fraction

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed import intervals
-from testbed.checks.evidence import agent_results
-from testbed.checks.figures import figures_of
-from testbed.checks.verify import read_verdict
 from testbed.documents import read_json
-from testbed.intervals import Interval
+from testbed.judge import intervals
 from testbed.judge.algebra import Standing
+from testbed.judge.checks.evidence import agent_results
+from testbed.judge.checks.figures import figures_of
+from testbed.judge.checks.verify import read_verdict
+from testbed.judge.intervals import Interval
 from testbed.plan.engines import is_exact
 from testbed.study import kept
 
@@ -80,7 +80,7 @@ class Spread:
     """Median and range of what counts; ``n`` runs, of which there may be none: median and range are then None.
 
     ``values`` are the observations: one for each run, or a single one where ``n`` runs are one observation.
-    ``interval`` is the median's (low, high, level), from three observations on (:mod:`testbed.intervals`).
+    ``interval`` is the median's (low, high, level), from three observations on (:mod:`testbed.judge.intervals`).
     """
 
     n: int

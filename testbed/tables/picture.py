@@ -10,8 +10,8 @@ from typing import Literal
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
-from testbed import intervals
-from testbed.figures import BETTER, title_of, unit_of, with_unit
+from testbed.judge import intervals
+from testbed.judge.figures import BETTER, title_of, unit_of, with_unit
 from testbed.report import style
 from testbed.report.plot import Plot, drawn
 from testbed.tables.outcome import Spread

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed import intervals
-from testbed.checks.result import Verdict
-from testbed.checks.verify import read_verdict
 from testbed.cluster import hosts_file
 from testbed.documents import read_json
-from testbed.figures import with_unit
+from testbed.judge import intervals
+from testbed.judge.checks.result import Verdict
+from testbed.judge.checks.verify import read_verdict
+from testbed.judge.figures import with_unit
 from testbed.report.page_templates import page_templates, write_html
 from testbed.report.plots import Plot
 from testbed.tables import gains, hosts, lines, picture

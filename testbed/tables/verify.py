@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.verify import Difference, differences, read_verdict, text_differences
 from testbed.cluster import hosts_file
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.judge.checks.verify import Difference, differences, read_verdict, text_differences
 from testbed.message import Message
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read

@@ -9,7 +9,7 @@ from testbed import build, influx
 from testbed.bench import telemetry, telemetry_load
 from testbed.bench.point_source import SERIES, lines
 from testbed.bench.telemetry_load import DATABASE, Load
-from testbed.checks.result import Trust, Verdict
+from testbed.judge.checks.result import Trust, Verdict
 from testbed.series import FromFile
 
 VERDICT = Verdict(

@@ -24,7 +24,7 @@ from testbed.bundle.kinds import verify_folder
 from testbed.bundle.verified import Verified
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
-from testbed.history import git
+from testbed.judge.history import git
 from testbed.study.folder import begin
 from testbed.study.own_scenario import own_file
 from testbed.study.programs import COMMITS

@@ -9,10 +9,10 @@ import pytest
 
 from testbed.bundle import kinds, origin, pack, verify
 from testbed.bundle.kinds import drawn_again, verify_folder
-from testbed.checks import windows_csv
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.history import git
+from testbed.judge.checks import windows_csv
+from testbed.judge.history import git
 from tests.bundle import old_bundles
 from tests.bundle.old_bundles import COMMAND, complaints, expected, found_today, opened
 from tests.raises import raises

@@ -15,7 +15,7 @@ from testbed.bundle import origin
 from testbed.bundle.verified import Verified
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
-from testbed.history import git
+from testbed.judge.history import git
 from testbed.tables import load as tables
 from testbed.tables.repeated import repeated
 from tests.said import Saying, codes, places

@@ -45,7 +45,7 @@ def test_the_same_bytes_come_of_it(simulated: Path) -> None:
 
 def forge(folder: Path) -> None:
     """Telemetry with half of each window, and all that is derived of it made to fit."""
-    from testbed.checks.result import Trust
+    from testbed.judge.checks.result import Trust
     from testbed.report import write_report
     from testbed.runner.judging import judge_from
     from testbed.series import FromFile

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.evidence import Evidence
+from testbed.judge.checks.evidence import Evidence
 from testbed.series import Samples
 from tests.checks.in_memory import (
     ALL,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from testbed.checks import asked
+from testbed.judge.checks import asked
 
 
 @pytest.mark.parametrize(("mtu_bytes", "packets"), [(1024, 4096.0), (1000, 4194.304)])

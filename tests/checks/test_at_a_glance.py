@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from testbed.checks import at_a_glance
-from testbed.checks.result import CheckResult
+from testbed.judge.checks import at_a_glance
+from testbed.judge.checks.result import CheckResult
 
 
 def result(judge: str, **values: Any) -> CheckResult:

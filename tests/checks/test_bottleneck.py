@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.checks import Check, CheckResult
-from testbed.checks.parameters import CheckParameters
+from testbed.judge.checks import Check, CheckResult
+from testbed.judge.checks.parameters import CheckParameters
 from testbed.series import Samples
 from tests.checks.in_memory import ALL, at, event, evidence_of, judged, of_session, small_plan, small_session, ticks
 from tests.said import sentences

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.checks import credible
+from testbed.judge.checks import credible
 from testbed.message import Message
 from testbed.series import Event, Samples
 from tests.checks.in_memory import START_NS, at, event, evidence_of, of_session, small_plan, small_session, ticks

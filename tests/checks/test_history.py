@@ -4,8 +4,8 @@ from typing import Any
 
 from line_protocol_parser import parse_line
 
-from testbed.checks.history import history_lines
-from testbed.checks.result import CheckResult, Trust, Verdict
+from testbed.judge.checks.history import history_lines
+from testbed.judge.checks.result import CheckResult, Trust, Verdict
 
 PLAN: Any = {
     "run": "20261121-102105-decb",

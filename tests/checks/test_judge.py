@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from testbed.checks import Trust, judge
 from testbed.errors import BadInput
+from testbed.judge.checks import Trust, judge
 from testbed.message import Message
 from tests.checks.in_memory import InMemory, event, small_plan, small_session
 from tests.raises import Containing, raises

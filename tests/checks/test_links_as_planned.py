@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.links_as_planned import CHANCE, FIELDS, links_off
+from testbed.judge.checks.links_as_planned import CHANCE, FIELDS, links_off
 from testbed.message import Message
 from testbed.series import Samples
 from tests.checks.in_memory import Where, at, event, evidence_of, small_plan, small_session, ticks, to_the

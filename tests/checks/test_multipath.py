@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.checks import Check, CheckResult, Trust, judge
-from testbed.checks.multipath import capacities
-from testbed.checks.optimum import Capacity, optimum_s
-from testbed.checks.parameters import CheckParameters
+from testbed.judge.checks import Check, CheckResult, Trust, judge
+from testbed.judge.checks.multipath import capacities
+from testbed.judge.checks.optimum import Capacity, optimum_s
+from testbed.judge.checks.parameters import CheckParameters
 from testbed.series import Samples
 from tests.checks.in_memory import (
     InMemory,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from testbed.checks import Trust, judge
+from testbed.judge.checks import Trust, judge
 from testbed.series import FromFile
 from tests.said import Saying
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from influxdb.line_protocol import make_lines
 
-from testbed.checks import Trust, judge
-from testbed.checks.derived import derived_lines
 from testbed.errors import BadInput
+from testbed.judge.checks import Trust, judge
+from testbed.judge.checks.derived import derived_lines
 from testbed.series import CATALOGUE, FromFile, FromInflux, Series, named
 from testbed.series.influxql import select_dashboard, select_run
 from testbed.series.reader import start_of

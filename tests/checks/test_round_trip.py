@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.checks import Check, CheckResult, Trust, judge
-from testbed.checks.parameters import CheckParameters
-from testbed.checks.round_trip import base_rtt_ms
+from testbed.judge.checks import Check, CheckResult, Trust, judge
+from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.round_trip import base_rtt_ms
 from testbed.series import FromFile
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)

@@ -12,11 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 
 from testbed import paths
-from testbed.checks import Check, CheckResult, Trust, judge
-from testbed.checks.evidence import CannotJudge, Evidence
-from testbed.checks.fair_share import jain
-from testbed.checks.parameters import CheckParameters
-from testbed.checks.together import flow_rates_bps, wire_rates_bps
+from testbed.judge.checks import Check, CheckResult, Trust, judge
+from testbed.judge.checks.evidence import CannotJudge, Evidence
+from testbed.judge.checks.fair_share import jain
+from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.together import flow_rates_bps, wire_rates_bps
 from testbed.series import FromFile
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session, ticks
 from tests.said import Saying

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.checks import Check, asked, standing
-from testbed.checks.expected import rate_changes
-from testbed.checks.figures import figures_of
-from testbed.checks.parameters import CheckParameters
-from testbed.checks.registry import FACTS, parameters_in_plan
-from testbed.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.errors import BadInput
+from testbed.judge.checks import Check, asked, standing
+from testbed.judge.checks.expected import rate_changes
+from testbed.judge.checks.figures import figures_of
+from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.registry import FACTS, parameters_in_plan
+from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from tests.checks.in_memory import small_plan, small_session
 from tests.raises import raises
 from tests.said import Saying

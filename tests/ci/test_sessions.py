@@ -22,7 +22,7 @@ from testbed import paths
 from testbed.cli import junit, skips
 from testbed.cli import test as verb
 from testbed.errors import BadInput, Exit
-from testbed.history import git
+from testbed.judge.history import git
 from tests import conftest
 
 PROFILE = 'from hypothesis import settings\n\nsettings.register_profile("push")\n'

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed import engines
-from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.claims import all_run, evidence, judged, reference
 from testbed.claims.execute import Made, Runs
 from testbed.claims.judged import Judged, Word
@@ -22,6 +21,7 @@ from testbed.claims.load import load
 from testbed.claims.model import Claims
 from testbed.claims.report import write_report
 from testbed.errors import BadInput
+from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.runner.progress import Progress
 from testbed.tables.outcome import Outcome, Spread, missing
 from tests.raises import Containing, Said, raises

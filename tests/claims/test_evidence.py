@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.claims import evidence
 from testbed.claims.execute import Made
 from testbed.claims.judged import Judged
 from testbed.claims.model import Claim
+from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.tables.load import KEPT_AS
 from testbed.tables.outcome import Outcome, Spread, missing
 from tests.tables.small_table import SMALL

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from testbed import engines
-from testbed.checks.result import Trust, Verdict
 from testbed.claims.execute import Made, Runs
 from testbed.claims.model import QuickRun, RunSpec
+from testbed.judge.checks.result import Trust, Verdict
 from testbed.runner.progress import Progress
 
 WORDS = ("good", "late", "broken", "lost", "refused")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.cli.app import main
 from testbed.errors import CannotRun
+from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.sweep import sweep_run
 from testbed.tables import table_run
 

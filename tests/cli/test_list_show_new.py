@@ -9,13 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from testbed import engines, paths
-from testbed.checks.result import Verdict
 from testbed.cli.app import command_line
 from testbed.cli.last_verdict import ago
 from testbed.cli.scenario_seconds import of_sweep, of_table
 from testbed.cli.scenario_seconds import seconds as seconds_by_plans
 from testbed.cli.terminal import AS_ASCII, fitted, speaks_unicode
 from testbed.errors import BadInput
+from testbed.judge.checks.result import Verdict
 from testbed.plan.drawing import drawing
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan

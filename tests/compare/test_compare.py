@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from testbed import engines, paths
-from testbed.checks.verify import read_verdict
 from testbed.cli.app import main
 from testbed.compare.difference import conclusion, differences
 from testbed.compare.groups import Group, named_places, recorded, variant
 from testbed.compare.versions import Asked, Version, Versions, choices_of, make
 from testbed.engines import Run
 from testbed.errors import BadInput
+from testbed.judge.checks.verify import read_verdict
 from testbed.planning.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load

@@ -8,12 +8,12 @@ import typer
 from typer.testing import CliRunner
 
 from testbed import paths
-from testbed.checks.evidence import Evidence
 from testbed.cli import compare
 from testbed.compare import agreement
 from testbed.compare.allowance import of_runs
 from testbed.compare.plots import share_plot
 from testbed.errors import CannotRun
+from testbed.judge.checks.evidence import Evidence
 from testbed.report.folder import read_folder
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load

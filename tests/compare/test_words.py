@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from testbed.compare.difference import conclusion, differences, interval
 from testbed.compare.figures import FIGURES, Measured
 from testbed.compare.groups import Group, RunOf
-from testbed.intervals import LEAST_N
+from testbed.judge.intervals import LEAST_N
 
 
 def group(name, values, figure="goodput_mib_s", seeds=None, **options) -> Group:

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
-from testbed.checks import Trust
-from testbed.checks.law_ahead import law_ahead
 from testbed.influx import retention, run_list
 from testbed.influx.client import Client
 from testbed.influx.endpoint import DATABASE
+from testbed.judge.checks import Trust
+from testbed.judge.checks.law_ahead import law_ahead
 from testbed.runner import calibration
 from testbed.runner.calibration import LinkReading
 from testbed.runner.judging import judge_from, store_judged

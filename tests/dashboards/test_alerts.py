@@ -9,9 +9,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from dashboards.generate import FOLDER
-from testbed.checks.derived import broken_lines
-from testbed.checks.result import CheckResult, Trust, Verdict
 from testbed.influx.client import Client
+from testbed.judge.checks.derived import broken_lines
+from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.runner import calibration
 from testbed.runner.calibration import LinkReading
 from tests.dashboards.conftest import Replayed

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from testbed import paths
-from testbed.checks.registry import NAMES
 from testbed.cli import app
+from testbed.judge.checks.registry import NAMES
 from testbed.reference import __main__ as reference
 from testbed.reference import checks, fields, options, series
 from testbed.series.catalogue import CATALOGUE

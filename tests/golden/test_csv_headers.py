@@ -11,9 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from testbed import paths
-from testbed.checks import windows_csv
 from testbed.claims import judged
 from testbed.far import underlay
+from testbed.judge.checks import windows_csv
 from testbed.report import points
 from testbed.runner import calibration, timeline, trust
 from testbed.sweep import table as sweep_table

@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 
 from testbed import paths
 from testbed.bundle.pack import pack
-from testbed.checks.result import Trust
 from testbed.claims import all_run
 from testbed.claims.load import load as load_claims
 from testbed.compare import agreement, comparison
@@ -24,6 +23,7 @@ from testbed.interop.cells import Cell
 from testbed.interop.judge import Evidence, Judgement
 from testbed.interop.report import write_report
 from testbed.interop.verdict import Outcome
+from testbed.judge.checks.result import Trust
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from testbed.schemas import FOLDER

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from testbed import engines
-from testbed.checks.result import Trust
 from testbed.errors import BadInput, RunFailed
 from testbed.interop import matrix_run
 from testbed.interop.cell_run import CellResult
@@ -16,6 +15,7 @@ from testbed.interop.matrix_run import Matrix
 from testbed.interop.plans import cell_plans, load_network
 from testbed.interop.report import write_report
 from testbed.interop.verdict import Outcome
+from testbed.judge.checks.result import Trust
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runner.interrupts import Interrupted

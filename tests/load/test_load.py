@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.result import Verdict
+from testbed.judge.checks.result import Verdict
 from testbed.planning.resolve import Choices, resolve
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load

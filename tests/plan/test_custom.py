@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.checks import asked
 from testbed.errors import BadInput
+from testbed.judge.checks import asked
 from tests.plan.test_topologies import assert_routed, plan_of
 from tests.raises import Containing, Said
 

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from testbed.bundle import paper
-from testbed.checks.evidence import Evidence, agent_results
+from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.plan.read import read_plan
 from testbed.report import style, write_report
 from testbed.report.plot import drawn

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from testbed.errors import BadInput
-from testbed.figures import bits_per_second
 from testbed.judge.algebra import BEST_FIRST
+from testbed.judge.figures import bits_per_second
 from testbed.report import style, words, write_report
 from testbed.report.published_shares import published_shares
 from testbed.report.words import figure, size

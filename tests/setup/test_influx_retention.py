@@ -7,10 +7,10 @@ import pytest
 from influxdb import InfluxDBClient
 
 from testbed import influx
-from testbed.checks.history import history_lines
-from testbed.checks.result import Trust, Verdict
 from testbed.influx import retention
 from testbed.influx.client import QueryFailed
+from testbed.judge.checks.history import history_lines
+from testbed.judge.checks.result import Trust, Verdict
 
 pytestmark = pytest.mark.root
 

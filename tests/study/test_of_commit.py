@@ -8,7 +8,7 @@ import pytest
 
 from testbed import build
 from testbed.errors import CannotRun
-from testbed.history import git
+from testbed.judge.history import git
 from testbed.runner.progress import QuietProgress
 from testbed.study import programs
 from testbed.study.cell import Cell

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.result import Trust, Verdict
 from testbed.engines import Programs
+from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices
 from testbed.runner.progress import Progress
 from testbed.tables.execute import TableCells

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.figures import GOODPUT
+from testbed.judge.figures import GOODPUT
 from testbed.plan.lasts import expected_transfer_s
 from testbed.scenario.files import is_table, tables
 from testbed.tables import table_run

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.checks.figures import figures_of
-from testbed.checks.result import Trust, Verdict
 from testbed.errors import BadInput
-from testbed.figures import GOODPUT, title_of, unit_of
+from testbed.judge.checks.figures import figures_of
+from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.figures import GOODPUT, title_of, unit_of
 from testbed.tables.across_rows import fit
 from testbed.tables.judging import judge_one
 from testbed.tables.load import load

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.figures import GOODPUT
+from testbed.judge.figures import GOODPUT
 from testbed.tables.judging import judge_one
 from testbed.tables.model import BoundCheck, KnownCheck, RatioCheck, TableCheck
 from testbed.tables.outcome import Spread

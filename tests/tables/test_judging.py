@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from testbed.checks.result import Verdict
 from testbed.errors import BadInput
-from testbed.figures import GOODPUT
+from testbed.judge.checks.result import Verdict
+from testbed.judge.figures import GOODPUT
 from testbed.report import words
 from testbed.tables.judging import judge_one, judge_table
 from testbed.tables.load import load

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.figures import GOODPUT
+from testbed.judge.figures import GOODPUT
 from testbed.tables.load import load
 from testbed.tables.outcome import Outcome, Spread, observations, read_outcome
 from testbed.tables.summary import summarise, write_csv

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from testbed.checks.result import Trust
+from testbed.judge.checks.result import Trust
 from testbed.tables import judging
 from testbed.tables.model import KnownCheck, Table
 from testbed.tables.outcome import Outcome, missing

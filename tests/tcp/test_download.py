@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from testbed.checks import judge
-from testbed.checks.result import Trust, Verdict
 from testbed.errors import RunFailed, Unsupported
+from testbed.judge.checks import judge
+from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices, resolve
 from testbed.report import write_report
 from testbed.scenario.load import load

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from testbed import traffic
-from testbed.checks import judge
-from testbed.checks.result import Trust, Verdict
+from testbed.judge.checks import judge
+from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices, resolve
 from testbed.runner import telemetry
 from testbed.runner.progress import QuietProgress, Step

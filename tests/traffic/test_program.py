@@ -11,11 +11,11 @@ import pytest
 from testbed import engines, paths, traffic
 from testbed.bundle.origin import plan_again
 from testbed.bundle.verified import Verified
-from testbed.checks.as_captured import words_and_packets
-from testbed.checks.evidence import Evidence
-from testbed.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
+from testbed.judge.checks.as_captured import words_and_packets
+from testbed.judge.checks.evidence import Evidence
+from testbed.judge.checks.payload_intact import PayloadIntact, payload_intact
 from testbed.planning import program as program_plan
 from testbed.planning.resolve import Choices
 from testbed.scenario.load import load

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from collectors.host_load import clock_step_s
 from testbed import build, paths, traffic
-from testbed.checks.result import Trust, Verdict
 from testbed.errors import CannotRun, RunFailed
 from testbed.influx import server
 from testbed.influx.client import Client, NoAnswer, QueryFailed
 from testbed.influx.endpoint import Endpoint
+from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
 from testbed.runner.collectors import Collectors

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.result import Trust
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
 from testbed.errors import CannotRun, RunFailed, says_of_the_machine
+from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.runner.progress import Progress

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 from testbed import build, paths
-from testbed.checks.result import Trust
 from testbed.doctor.kernel import kernel_facts
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
+from testbed.judge.checks.result import Trust
 from testbed.plan.sent import TRAFFIC
 from testbed.runner.progress import Progress
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed.checks.as_captured import words_and_packets
-from testbed.checks.evidence import Evidence, agent_results
 from testbed.errors import RunFailed, TestbedError, Unsupported
+from testbed.judge.checks.as_captured import words_and_packets
+from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runner import live

@@ -1,0 +1,113 @@
+"""Says why windows do not go where a check wants them: what the samples show, what the policy allows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testbed.judge.checks import asked
+from testbed.judge.checks.evidence import Evidence, Timed
+from testbed.message import Message
+from testbed.plan.model import Session
+
+_SLOW_LINK = 0.9  # a link that delivers less than this part of its rate is worth a sentence
+
+
+def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
+    """Sentences about pinned windows and underused links in ``from_s``..``to_s``; none if there is nothing to say."""
+    pinned = _pinned_windows(evidence, session, from_s, to_s)
+    return [*pinned, *_underused_links(evidence, session, from_s, to_s)]
+
+
+def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
+    pinned: dict[str, tuple[float, float]] = {}
+    for connection, samples in evidence.samples("window_packets", session["name"]).items():
+        since = _constant_since(samples.between(0.0, to_s))
+        # Constant for at least half of the judged time, or it explains little.
+        if since is not None and to_s - since[0] >= (to_s - from_s) / 2:
+            pinned[connection] = since
+    if not pinned:
+        return []
+    facts = session["policy_facts"]
+    cap = facts.get("cap_packets")
+    values = {round(value, 3) for _, value in pinned.values()}
+    everywhere = set(pinned) == set(asked.connections(session))
+    if everywhere and len(values) == 1:
+        who = {1: "The window is", 2: "Both windows are"}.get(len(pinned), f"All {len(pinned)} windows are")
+        since_s = max(start for start, _ in pinned.values())
+        value = values.pop()
+        ratio = ", ratio 1.00" if len(pinned) == 2 else ""
+        sentences = [
+            Message(
+                "windows.unchanged",
+                "{who} at {packets:g} packets, unchanged since {since_s:.1f} s{ratio}.",
+                who=who,
+                packets=value,
+                since_s=since_s,
+                ratio=ratio,
+            )
+        ]
+        at_cap = cap is not None and value >= cap
+    else:
+        sentences = [
+            Message(
+                "window.unchanged",
+                "The window of connection {connection} is at {packets:g} packets, unchanged since {since_s:.1f} s.",
+                connection=connection,
+                packets=value,
+                since_s=since_s,
+            )
+            for connection, (since_s, value) in pinned.items()
+        ]
+        at_cap = cap is not None and any(value >= cap for value in values)
+    if at_cap:
+        sentences.append(
+            Message(
+                "windows.capped",
+                "The policy {policy} caps each connection's window at {cap_packets:g} packets, so the windows can't "
+                "follow the ratio of the connections' throughputs.",
+                policy=session["policy"],
+                cap_packets=cap,
+            )
+        )
+    return sentences
+
+
+def _constant_since(samples: Timed) -> tuple[float, float] | None:
+    """When the values took on their last value for good, and that value; None without samples."""
+    if not samples.values.size:
+        return None
+    last = float(samples.values[-1])
+    different = np.flatnonzero(~np.isclose(samples.values, last, rtol=1e-9, atol=0))
+    first = int(different[-1]) + 1 if different.size else 0
+    return float(samples.t_s[first]), last
+
+
+def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
+    sentences = []
+    rates = asked.rates_pps(evidence.plan, session)
+    for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
+        if measured < _SLOW_LINK * rates[connection]:
+            sentences.append(
+                Message(
+                    "link.underused",
+                    "Connection {connection} had {acknowledged_pps:.0f} packets/s acknowledged on a link of "
+                    "{link_pps:.0f} packets/s.",
+                    connection=connection,
+                    acknowledged_pps=measured,
+                    link_pps=rates[connection],
+                )
+            )
+    return sentences
+
+
+def acknowledged_pps(evidence: Evidence, session: Session, from_s: float, to_s: float) -> dict[str, float]:
+    """Mean acknowledged packets per second by connection over the samples between ``from_s`` and ``to_s``.
+
+    Taken from the cumulative counters; connections with fewer than two samples there are left out.
+    """
+    means = {}
+    for connection, samples in evidence.samples("acked", session["name"]).items():
+        part = samples.between(from_s, to_s)
+        if part.t_s.size >= 2 and part.t_s[-1] > part.t_s[0]:
+            means[connection] = float((part.values[-1] - part.values[0]) / (part.t_s[-1] - part.t_s[0]))
+    return means

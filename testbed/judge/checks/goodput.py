@@ -1,0 +1,116 @@
+"""``goodput``: how much of what its links can carry does a session use?"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import AliasChoices, Field, model_validator
+
+from testbed.judge.checks import asked, explain
+from testbed.judge.checks.evidence import CannotJudge, Evidence
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
+from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.message import InvalidValue, Message
+from testbed.plan.model import Session
+
+
+class Goodput(CheckParameters):
+    """Goodput over the bound is at least ``min``.
+
+    Over the whole transfer, as the receiver sees it; with ``from`` and ``to`` what is acknowledged meanwhile. The
+    bound is what ``links`` (all, if not given) carry of payload at their rates, less what they lose.
+    """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+
+    judge: Literal["goodput"]
+    session: str | None = None
+    min: float = Field(gt=0, le=1)
+    links: list[str] | None = Field(None, min_length=1)
+    from_s: Seconds | None = Field(None, validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds | None = Field(None, validation_alias=AliasChoices("to", "to_s"))
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Goodput:
+        if (self.from_s is None) != (self.to_s is None):
+            raise InvalidValue("check.from-without-to", "give both from and to, or none of them")
+        return self
+
+    def unfit(self, section: Any) -> str | None:
+        if self.from_s is not None and not hasattr(section, "ack_interval_ms"):
+            return "has no such time: from and to are of NCP's acknowledgements; leave them out"
+        return None
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        when = "" if self.from_s is None else f" from {self.from_s:g} s to {self.to_s:g} s"
+        which = "the links" if self.links is None else f"link {', '.join(self.links)}"
+        return f"Goodput{when} is at least {self.min:.0%} of what {which} can carry."
+
+
+def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
+    """Receiver's result, or the sender's counters of acknowledged packets, over the bound."""
+    session = asked.session_of(evidence.plan, parameters.session)
+    known = {connection["link"] for connection in session["connections"]}
+    if unknown := set(parameters.links or ()) - known:
+        raise CannotJudge(
+            Message(
+                "goodput.no-link",
+                "no connection has link {link!r}; links: {links}",
+                link=unknown.pop(),
+                links=", ".join(sorted(known)),
+            )
+        )
+    bound_bps = asked.bound_bps(evidence.plan, session, parameters.links)
+    if parameters.from_s is None or parameters.to_s is None:
+        measured_bps, when = goodput_bps(evidence, session), "over the transfer"
+    else:
+        acknowledged = explain.acknowledged_pps(evidence, session, parameters.from_s, parameters.to_s)
+        end_s = evidence.end_s(session["name"])
+        if not acknowledged or end_s is None or end_s < parameters.to_s:
+            return CheckResult.of(
+                parameters,
+                "not-covered",
+                Message(
+                    "goodput.not-so-long",
+                    "Not decided: the transfer was not on until {to_s:g} s.",
+                    to_s=parameters.to_s,
+                ),
+                expected=f"at least {parameters.min:g}",
+            )
+        measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
+        when = f"from {parameters.from_s:g} s to {parameters.to_s:g} s"
+    share = measured_bps / bound_bps
+    return CheckResult.of(
+        parameters,
+        "pass" if share >= parameters.min else "fail",
+        Message(
+            "goodput.share",
+            "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; asked at least {min:.0%}.",
+            mib_s=measured_bps / 8 / 2**20,
+            when=when,
+            share=share,
+            bound_mib_s=bound_bps / 8 / 2**20,
+            min=parameters.min,
+        ),
+        measured=rounded(share),
+        expected=f"at least {parameters.min:g}",
+        figures={"session": session["name"], "goodput_bps": rounded(measured_bps), "bound_bps": rounded(bound_bps)},
+    )
+
+
+def goodput_bps(evidence: Evidence, session: Session) -> float:
+    """Payload bits per second from the session's start to the last byte at the receiver."""
+    result = evidence.result_of(session["name"], "receiver")
+    if result is None:
+        raise CannotJudge(
+            Message("receiver.no-result", "the receiver of session {session} left no result", session=session["name"])
+        )
+    if not result.get("goodput_bps"):
+        raise CannotJudge(
+            Message(
+                "receiver.not-finished", "the receiver of session {session} did not finish", session=session["name"]
+            )
+        )
+    return float(result["goodput_bps"])

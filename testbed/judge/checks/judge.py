@@ -1,0 +1,106 @@
+"""Judges a run: every check of its plan over its evidence, and the verdict over all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.judge.algebra import Word, summary_of, verdict_of
+from testbed.judge.checks.asked import NoSuchSession, session_of
+from testbed.judge.checks.credible import reasons_not_to
+from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
+from testbed.judge.checks.figures import figures_of
+from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.registry import JUDGEMENTS, parameters_in_plan
+from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
+from testbed.message import Message
+from testbed.plan.model import Plan
+from testbed.series import Reader
+from testbed.series.reader import end_of, start_of
+
+
+def judge(
+    plan: Plan,
+    reader: Reader,
+    agents_dir: Path,
+    trust: Trust,
+    *,
+    file_points: int | None = None,
+    database_points: int | None = None,
+) -> Verdict:
+    """The verdict of a run; the same for the same evidence, whichever reader gives it.
+
+    ``file_points`` and ``database_points`` are the counts that ``points_stored`` compares. Raises BadInput
+    where the plan or an agent's result can't be read.
+    """
+    evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
+    trust = _with(trust, reasons_not_to(evidence))
+    checks = parameters_in_plan(plan["checks"])
+    results = [judge_one(parameters, evidence) for parameters in checks]
+    told = {
+        name: float(value)
+        for parameters, result in zip(checks, results, strict=True)
+        if parameters.tells_figures
+        for name, value in result.figures.items()
+    }
+    return Verdict(
+        scenario=plan["scenario"],
+        run=plan["run"],
+        verdict=_verdict(results, trust, quick=bool(plan.get("quick"))),
+        summary=_summary(results, trust),
+        checks=results,
+        trust=trust,
+        duration_s=_duration_s(evidence),
+        policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
+        figures=figures_of(evidence.results) | told,
+    )
+
+
+def _with(trust: Trust, reasons: Sequence[Message]) -> Trust:
+    """``trust`` is by links and machine; ``reasons`` are the telemetry's own, which a recorded trust has already."""
+    if not reasons:
+        return trust
+    found = {str(reason): reason for reason in reasons}
+    more = [reason for reason in reasons if str(reason) not in trust.reasons]
+    return Trust.of([*(found.get(str(known), known) for known in trust.said), *more])
+
+
+def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
+    """One check's result; of other policies' checks that nothing was asked."""
+    try:
+        policies = _policies(parameters, evidence.plan)
+        if parameters.policy and not policies & set(parameters.policy):
+            said = Message(
+                "check.of-other-policies",
+                "Not asked of {policies}: the check is about {about}.",
+                policies=", ".join(sorted(policies)),
+                about=", ".join(parameters.policy),
+            )
+            return CheckResult.of(parameters, "not-asked", said)
+        return JUDGEMENTS[parameters.judge](parameters, evidence)
+    except (CannotJudge, NoSuchSession) as error:
+        return CheckResult.of(parameters, "error", error.said.because("Can't be judged"))
+
+
+def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:
+    """The policies of the session that a check names, else of all."""
+    name = getattr(parameters, "session", None)
+    sessions = plan["sessions"] if name is None else [session_of(plan, name)]
+    return {session["policy"] for session in sessions}
+
+
+def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> Word:
+    # A quick run may leave checks open, but not all of them; a full run has to decide each.
+    return verdict_of([*(result.status for result in results), *trust.parts], may_stay_open=quick)
+
+
+def _summary(results: list[CheckResult], trust: Trust) -> str:
+    text = summary_of([(result.name, result.status) for result in results])
+    if not trust.trusted:
+        return f"Not to be trusted ({'; '.join(trust.reasons)}). {text}"
+    return text
+
+
+def _duration_s(evidence: Evidence) -> float | None:
+    start, end = start_of(evidence.events), end_of(evidence.events)
+    return None if start is None or end is None else rounded((end - start) / 1e9)

@@ -1,0 +1,143 @@
+"""What a run's windows are to do, known before it begins: the law with its tolerance, and the ratio asked for.
+
+On the common clock (:mod:`testbed.series.one_clock`), so that a dashboard has it beneath the run from its first second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from influxdb.line_protocol import make_lines
+
+from testbed.judge.checks import asked
+from testbed.judge.checks.expected import law_by_plan
+from testbed.judge.checks.follows_law import FollowsLaw
+from testbed.judge.checks.law import Law
+from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.ratio import Ratio
+from testbed.judge.checks.registry import parameters_in_plan
+from testbed.judge.checks.settles import Settles
+from testbed.plan.lasts import shown_s
+from testbed.plan.model import Plan, Session
+from testbed.series.one_clock import PREFIX, ZERO_NS
+
+STEP_S = 0.1
+POINTS_MAX = 2000
+"""Of a connection; a longer run has them farther apart."""
+
+
+def law_ahead(plan: Plan) -> list[str]:
+    """Line protocol, on the common clock, of the measurements
+
+    - ``t0_law_ahead`` (tags run, scenario, policy, session, connection; fields expected, lower, upper: shares) for
+      sessions that a ``follows_law`` with the rates of the plan is about; lower and upper where it judges;
+    - ``t0_ratio_ahead`` (the same tags; fields expected, lower, upper) for sessions with two connections, of whose
+      windows a ``settles`` or ``ratio`` asks a quotient: the first of them counts.
+    """
+    checks = parameters_in_plan(plan["checks"])
+    last_s = shown_s(plan)
+    t_s = np.arange(0.0, last_s + STEP_S, max(STEP_S, last_s / POINTS_MAX))
+    points: list[dict[str, Any]] = []
+    for session in plan["sessions"]:
+        mine = _about(plan, session, checks)
+        points += _law(plan, session, _of_the_plan(mine), t_s)
+        points += _ratio(plan, session, [c for c in mine if isinstance(c, (Settles, Ratio))], t_s)
+    return str(make_lines({"points": points})).splitlines() if points else []
+
+
+class SharesAhead:
+    """What share of its session's window the law of the plan gives a connection at a time, where a check asks it."""
+
+    def __init__(self, plan: Plan) -> None:
+        checks = parameters_in_plan(plan["checks"])
+        self._laws = {
+            session["name"]: _laws(plan, session, _of_the_plan(_about(plan, session, checks)))
+            for session in plan["sessions"]
+        }
+
+    def at(self, session: str, connection: str, t_s: float) -> float | None:
+        """From 0 to 1; None where no check asks for the law. ``t_s``: seconds since the transfer's start."""
+        laws = self._laws.get(session)
+        return float(_law_at(laws, t_s)[1].share(connection, t_s)) if laws else None
+
+
+def _about(plan: Plan, session: Session, checks: Sequence[CheckParameters]) -> list[CheckParameters]:
+    """Those that ask something of a session."""
+    mine = [
+        check
+        for check in checks
+        if getattr(check, "session", None) in (None, session["name"])
+        and (not check.policy or session["policy"] in check.policy)
+    ]
+    if plan["sessions"][0] is not session:  # without a name a check is about the first one
+        return [check for check in mine if getattr(check, "session", None)]
+    return mine
+
+
+def _of_the_plan(checks: Sequence[CheckParameters]) -> list[FollowsLaw]:
+    return [check for check in checks if isinstance(check, FollowsLaw) and check.rates == "plan"]
+
+
+def _laws(plan: Plan, session: Session, checks: Sequence[FollowsLaw]) -> list[tuple[FollowsLaw, Law]]:
+    """In the order of their beginnings."""
+    ordered = sorted(checks, key=lambda check: check.from_s)
+    return [(check, law_by_plan(plan, session, check.start_s)) for check in ordered]
+
+
+def _law_at(laws: Sequence[tuple[FollowsLaw, Law]], t_s: float) -> tuple[FollowsLaw, Law]:
+    """Where two checks follow each other, each counts from its own beginning on."""
+    return next((pair for pair in reversed(laws) if pair[0].from_s <= t_s), laws[0])
+
+
+def _law(
+    plan: Plan, session: Session, checks: Sequence[FollowsLaw], t_s: np.typing.NDArray[np.float64]
+) -> Iterator[dict[str, Any]]:
+    if not (laws := _laws(plan, session, checks)):
+        return
+    for connection in asked.connections(session):
+        for t in t_s:
+            check, law = _law_at(laws, t)
+            share = float(law.share(connection, t))
+            fields = {"expected": share}
+            if check.from_s <= t <= check.to_s:
+                fields |= {"lower": max(0.0, share - check.tolerance), "upper": min(1.0, share + check.tolerance)}
+            yield _point(plan, session, "law_ahead", connection, fields, t)
+
+
+def _ratio(
+    plan: Plan, session: Session, checks: list[Settles | Ratio], t_s: np.typing.NDArray[np.float64]
+) -> Iterator[dict[str, Any]]:
+    indices = asked.connections(session)
+    check = next((c for c in checks if c.series == "window_packets" and c.connections == indices), None)
+    if check is None or len(indices) != 2:
+        return
+    if isinstance(check, Settles):
+        rates = asked.rates_pps(plan, session)
+        target = check.target or rates[indices[0]] / rates[indices[1]]
+        lower, upper = target * (1 - check.tolerance), target * (1 + check.tolerance)
+    else:
+        lower, upper = check.min, check.max
+        target = (lower + upper) / 2
+    for t in (t_s[0], t_s[-1]):
+        fields = {"expected": float(target), "lower": float(lower), "upper": float(upper)}
+        yield _point(plan, session, "ratio_ahead", indices[0], fields, t)
+
+
+def _point(
+    plan: Plan, session: Session, measurement: str, connection: str, fields: Mapping[str, float], t_s: float
+) -> dict[str, Any]:
+    start_s = float(session.get("start_s", 0.0))
+    return {
+        "measurement": PREFIX + measurement,
+        "tags": {
+            "run": plan["run"],
+            "scenario": plan["scenario"],
+            "policy": session["policy"],
+            "session": session["name"],
+            "connection": connection,
+        },
+        "fields": dict(fields),
+        "time": ZERO_NS + round((start_s + float(t_s)) * 1e9),
+    }

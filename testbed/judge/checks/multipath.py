@@ -1,0 +1,156 @@
+"""``multipath``: what does a session make of its paths?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, ClassVar, Literal
+
+from pydantic import AliasChoices, Field, model_validator
+
+from testbed.judge.checks import asked
+from testbed.judge.checks.evidence import CannotJudge, Evidence
+from testbed.judge.checks.goodput import goodput_bps
+from testbed.judge.checks.optimum import Capacity, optimum_s
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
+from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.checks.round_trip import base_rtt_ms
+from testbed.judge.checks.together import session_rates_bps
+from testbed.message import InvalidValue, Message
+from testbed.plan.model import Plan, Session
+
+MOST = 1.1
+"""Times the optimum, beyond which a goodput can't be: a run may lose fewer packets than its links do on average."""
+IN_USE = 0.5
+"""The part of its link's rate at which a connection is in use, over the last second."""
+
+
+class Multipath(CheckParameters):
+    """Goodput is at least ``min`` of the optimum: of a sender that knows all rates, losses and breaks beforehand, and
+    keeps an even share of a link that others cross. More than the links carry alone fails as well.
+
+    What it measures is among the run's figures, for tables: ``of_optimum``; ``reorder_bytes``, the most that waited at
+    the receiver for earlier data; ``rtt_of_base``, the largest of the connections' mean RTTs over that without a queue.
+
+    With ``returned`` and ``at``: ``reused_s``, the time from when that connection's path came back until it delivers
+    half of its link's rate over a second (to the transfer's end if it never does). With ``rival``: ``rival_share``, the
+    goodput of that session over an even share of its link, between ``from`` and ``to``.
+    """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+    tells_figures: ClassVar[bool] = True
+
+    judge: Literal["multipath"]
+    session: str | None = None
+    min: float = Field(0.0, ge=0, le=1)
+    returned: ConnectionIndex | None = None
+    at_s: Seconds | None = Field(None, validation_alias=AliasChoices("at", "at_s"))
+    rival: str | None = None
+    from_s: Seconds | None = Field(None, validation_alias=AliasChoices("from", "from_s"))
+    to_s: Seconds | None = Field(None, validation_alias=AliasChoices("to", "to_s"))
+
+    @model_validator(mode="after")
+    def _together(self) -> Multipath:
+        if (self.returned is None) != (self.at_s is None):
+            raise InvalidValue("check.returned-without-at", "give both returned and at, or none of them")
+        if len({self.rival is None, self.from_s is None, self.to_s is None}) > 1:
+            raise InvalidValue("check.rival-without-from", "give rival, from and to, or none of them")
+        return self
+
+    def asked(self) -> str:
+        """What the check asks, in words."""
+        return f"Goodput is at least {self.min:.0%} of what a sender that knows all would have."
+
+
+def multipath(parameters: Multipath, evidence: Evidence) -> CheckResult:
+    """By what the receivers got, and the sender's RTTs."""
+    plan = evidence.plan
+    session = asked.session_of(plan, parameters.session)
+    best_bps = _optimum_bps(plan, session)
+    most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
+    measured_bps = goodput_bps(evidence, session)
+    part = measured_bps / best_bps
+    beyond = [Message("multipath.beyond", "The links don't carry that much.")] if measured_bps > most_bps else []
+    figures: dict[str, Any] = {"of_optimum": part}
+    result = evidence.result_of(session["name"], "receiver") or {}
+    if "max_reorder_bytes" in result:
+        figures["reorder_bytes"] = result["max_reorder_bytes"]
+    if (times := _rtt_of_base(evidence, session)) is not None:
+        figures["rtt_of_base"] = times
+    if parameters.returned is not None and parameters.at_s is not None:
+        figures |= _reused_s(evidence, session, parameters.returned, parameters.at_s)
+    if parameters.rival is not None and parameters.from_s is not None and parameters.to_s is not None:
+        figures["rival_share"] = _rival_share(evidence, parameters.rival, parameters.from_s, parameters.to_s)
+    return CheckResult.of(
+        parameters,
+        "pass" if part >= parameters.min and measured_bps <= most_bps else "fail",
+        Message(
+            "multipath.of-optimum",
+            "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; asked at least {min:.0%}.",
+            mib_s=measured_bps / 8 / 2**20,
+            part=part,
+            best_mib_s=best_bps / 8 / 2**20,
+            min=parameters.min,
+        ).followed_by(*beyond),
+        measured=rounded(part),
+        expected=f"at least {parameters.min:g}",
+        figures={name: rounded(value) for name, value in figures.items()},
+    )
+
+
+def _optimum_bps(plan: Plan, session: Session) -> float:
+    return session["transfer_bytes"] * 8 / optimum_s(capacities(plan, session), session["transfer_bytes"])
+
+
+def capacities(plan: Plan, session: Session) -> list[Capacity]:
+    """What each of the links that limit a session's connections brings it."""
+    links = {link["name"]: link for link in plan["links"]}
+    crossing: Counter[str] = Counter()
+    for other in plan["sessions"]:
+        crossing.update({name for connection in other["connections"] for name in asked.path_of(connection)})
+    for flow in plan.get("cross_traffic", []):
+        crossing.update(set(flow["path"]))
+    payload_bits = 8 * asked.payload_bytes(session)
+    found: dict[str, Capacity] = {}
+    for connection in session["connections"]:
+        limiting, path = links[connection["link"]], asked.path_of(connection)
+        delay_s = sum(float(links[name]["delay_ms"]) for name in path) / 1000
+        if limiting["name"] not in found or delay_s < found[limiting["name"]].delay_s:
+            per_packet = payload_bits / crossing[limiting["name"]]
+            found[limiting["name"]] = Capacity.of(limiting, plan["timeline"], per_packet, delay_s)
+    return list(found.values())
+
+
+def _rtt_of_base(evidence: Evidence, session: Session) -> float | None:
+    """None where a sender doesn't tell its RTTs. A connection without an answer has none."""
+    times = []
+    for connection, samples in evidence.samples("rtt_ms", session["name"]).items():
+        known = samples.values[samples.values > 0]
+        if known.size and "ack_interval_ms" in session:
+            times.append(float(known.mean()) / base_rtt_ms(evidence.plan, session, connection))
+    return max(times, default=None)
+
+
+def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float) -> dict[str, float]:
+    """Empty where nobody tells what each connection delivers, as of the kernel's MPTCP."""
+    found = evidence.samples("delivered_pps", session["name"])
+    if not found:
+        return {}
+    rate = float(asked.link_of(evidence.plan, session, connection)["rate_pps"])
+    after = found[connection].between(at_s, float("inf")) if connection in found else None
+    if after is None or not after.t_s.size:
+        raise CannotJudge(
+            Message(
+                "multipath.over-before", "the transfer was over before {at_s:g} s, when the path came back", at_s=at_s
+            )
+        )
+    used = after.t_s[after.values >= IN_USE * rate]
+    return {"reused_s": float(used[0] if used.size else after.t_s[-1]) - at_s}
+
+
+def _rival_share(evidence: Evidence, rival: str, from_s: float, to_s: float) -> float:
+    rates = session_rates_bps(evidence, from_s, to_s)
+    session = asked.session_of(evidence.plan, rival)
+    # At its rate before anything changes: a rival's row has no timeline.
+    even = sum(capacity.steps[0][1] for capacity in capacities(evidence.plan, session))
+    return rates[session["name"]] / even

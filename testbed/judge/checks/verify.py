@@ -1,0 +1,174 @@
+"""Judges a run again from its result folder, and says where two documents or texts differ."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from testbed.documents import read_json
+from testbed.errors import BadInput
+from testbed.judge.checks.judge import judge
+from testbed.judge.checks.result import Trust, Verdict
+from testbed.message import Message
+from testbed.plan.read import read_plan
+from testbed.series import FromFile, Reader
+
+TEXTS = ("reason", "reasons", "summary", "why")
+"""Keys of texts for people."""
+CODES = ("code", "codes")
+"""Keys of their codes."""
+FRACTION = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?)")
+
+
+class Difference(Message):
+    """Where a result folder holds one thing and its data give another.
+
+    ``parameters`` are ``where``, the place in the document or file, what is ``recorded`` there, and what the data give
+    ``again``.
+    """
+
+    @property
+    def key(self) -> str:
+        """The last key of the place, without an index: ``reasons`` of ``trust.reasons[1]``."""
+        return str(self.parameters["where"]).rpartition(".")[2].partition("[")[0]
+
+    @property
+    def is_wording(self) -> bool:
+        """Whether it is one of a text for people, or of its code."""
+        return self.code == "difference.value" and self.key in (*TEXTS, *CODES)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the record does not tell it at all."""
+        return self.code == "difference.not-recorded"
+
+    @property
+    def is_new_code(self) -> bool:
+        """Whether the record has a text without a code."""
+        return self.key in CODES and not self.parameters.get("recorded")
+
+
+def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None = None) -> Verdict:
+    """The verdict by the folder's own data.
+
+    The checks are judged anew from ``plan.json``, ``telemetry.lp`` (or ``reader``) and ``agents/``. How many points
+    the database held can't be measured again and is taken from the record; so is ``trust``, where it is not given.
+    Raises BadInput where a file is missing or broken.
+    """
+    recorded = read_verdict(result_dir)
+    reader = reader or FromFile(result_dir / "telemetry.lp")
+    return judge(
+        read_plan(result_dir / "plan.json"),
+        reader,
+        result_dir / "agents",
+        trust or recorded.trust,
+        file_points=reader.count_points(),
+        database_points=recorded_database_points(recorded),
+    )
+
+
+def read_verdict(result_dir: Path) -> Verdict:
+    """The folder's ``verdict.json``; BadInput names the field that is wrong."""
+    path = result_dir / "verdict.json"
+    try:
+        return Verdict.from_json(read_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise BadInput(
+            "verify.bad-check", "{path}: {where}: {error}", path=path, where=where, error=first["msg"]
+        ) from error
+
+
+def recorded_database_points(recorded: Verdict) -> int | None:
+    """How many points the database held when the run ended; None where none took part."""
+    for check in recorded.checks:
+        if check.judge == "points_stored" and isinstance(check.figures.get("database_points"), int):
+            return int(check.figures["database_points"])
+    return None
+
+
+def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:
+    """Where two documents differ: which value is recorded, and which comes from the data."""
+    if isinstance(recorded, dict) and isinstance(again, dict):
+        for key in [*recorded, *(key for key in again if key not in recorded)]:
+            place = f"{where}.{key}" if where else key
+            if key not in recorded and again[key] is not None:
+                yield Difference(
+                    "difference.not-recorded",
+                    "{where}: is not recorded, {again!r} by the data",
+                    where=place,
+                    again=again[key],
+                )
+            else:
+                yield from differences(place, recorded.get(key), again.get(key))
+    elif isinstance(recorded, list) and isinstance(again, list):
+        if len(recorded) != len(again):
+            yield Difference(
+                "difference.entries",
+                "{where}: {recorded} entries are recorded, {again} by the data",
+                where=where,
+                recorded=len(recorded),
+                again=len(again),
+            )
+        for number, (a, b) in enumerate(zip(recorded, again, strict=False)):
+            label = a.get("name", number) if isinstance(a, dict) else number
+            yield from differences(f"{where}[{label}]", a, b)
+    elif not _same(recorded, again):
+        yield Difference(
+            "difference.value",
+            "{where}: {recorded!r} is recorded, {again!r} by the data",
+            where=where,
+            recorded=recorded,
+            again=again,
+        )
+
+
+def _same(recorded: Any, again: Any) -> bool:
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (recorded, again))
+    # Figures are rounded to six places; a last place may still fall either way with another numpy.
+    return math.isclose(recorded, again, rel_tol=1e-9, abs_tol=2e-6) if numbers else recorded == again
+
+
+def text_differences(where: str, recorded: str, again: str, most: int = 3) -> Iterator[Difference]:
+    """The first lines in which two texts differ, and how many more do; fractions as :func:`differences` compares
+    them."""
+    if recorded == again:
+        return
+    lines = itertools.zip_longest(recorded.splitlines(), again.splitlines())
+    found = [(number, a, b) for number, (a, b) in enumerate(lines, 1) if a != b and not _same_but_rounded(a, b)]
+    for number, a, b in found[:most]:
+        a, b = _where_they_differ(a or "", b or "")
+        yield Difference(
+            "difference.line",
+            "{where}, line {line}: {recorded!r} is recorded, {again!r} by the data",
+            where=where,
+            line=number,
+            recorded=a,
+            again=b,
+        )
+    if len(found) > most:
+        yield Difference(
+            "difference.more-lines", "{where}: {more} more lines differ", where=where, more=len(found) - most
+        )
+
+
+def _same_but_rounded(a: str | None, b: str | None) -> bool:
+    parts, others = FRACTION.split(a or ""), FRACTION.split(b or "")
+    if a is None or b is None or len(parts) != len(others):
+        return False
+    numbers = zip(parts[1::2], others[1::2], strict=True)
+    return parts[::2] == others[::2] and all(x == y or _same(float(x), float(y)) for x, y in numbers)
+
+
+def _where_they_differ(a: str, b: str, shown: int = 80) -> tuple[str, str]:
+    """Both lines from a little before the first character that differs."""
+    same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))))
+    start = max(0, same - shown // 4)
+    return a[start : start + shown], b[start : start + shown]
