@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from dashboards import alerts, compare, convergence, fleet, links, ndn, source, speed_table, tcp
 from dashboards.document import to_text
-from testbed.influx.endpoint import DATABASE
+from testbed.services.influx.endpoint import DATABASE
 
 FOLDER = Path(__file__).parent
 

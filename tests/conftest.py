@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from testbed import influx
 from testbed.doctor import guest_kernel as kernel
 from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel.run import GuestRun
 from testbed.plan.model import Traces
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
+from testbed.services import influx
 from tests.ports import held_port
 from tests.ready import in_a_guest as prepare
 

@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import influx
 from testbed.bench import telemetry_load
 from testbed.bench.benchmark import Benchmark, Measurement
 from testbed.bench.result import Section, Target
@@ -22,6 +21,7 @@ from testbed.runner.middle_choice import choose_middle
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named
 from testbed.series.reader import Samples
+from testbed.services import influx
 
 SCENARIO = Path(__file__).with_suffix(".yaml")
 RATE_PPS = 20_000

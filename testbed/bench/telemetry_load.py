@@ -18,10 +18,11 @@ from pathlib import Path
 
 import psutil
 
-from testbed import influx, paths
+from testbed import paths
 from testbed.bench.point_source import MEASUREMENT
 from testbed.errors import RunFailed
-from testbed.influx.client import QueryFailed
+from testbed.services import influx
+from testbed.services.influx.client import QueryFailed
 
 DATABASE = "ncp_testbed_bench"
 DRAIN_S = 30.0

@@ -8,10 +8,10 @@ import typer
 
 from testbed.doctor import make_ready
 from testbed.errors import CannotRun
-from testbed.influx import server
 from testbed.runner.progress import Progress
 from testbed.services import compose
 from testbed.services import up as services
+from testbed.services.influx import server
 
 
 def register(app: typer.Typer) -> None:

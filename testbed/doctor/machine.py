@@ -22,7 +22,7 @@ from testbed.build import came_along, go_tool
 from testbed.doctor import guest
 from testbed.doctor.finding import Probed
 from testbed.errors import TestbedError
-from testbed.influx import status as influx_status
+from testbed.services.influx import status as influx_status
 
 IMPORTS = Lock()
 """Probes are made side by side, and Debian 12's Python can stand still for good where threads import at once."""

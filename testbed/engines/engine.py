@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from testbed import build
 from testbed.doctor import Need, make_ready
 from testbed.errors import CannotRun
-from testbed.influx import server
-from testbed.influx.endpoint import Endpoint
 from testbed.judge.checks.result import Verdict
 from testbed.message import Lines, Message
 from testbed.plan import engines
@@ -26,6 +24,8 @@ from testbed.planning.traffic import runtime_of
 from testbed.runner.judging import load_report
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
+from testbed.services.influx import server
+from testbed.services.influx.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from testbed.inventory import Inventory

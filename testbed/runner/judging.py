@@ -11,9 +11,6 @@ from importlib import import_module
 from pathlib import Path
 
 from testbed.errors import TestbedError, Unsupported
-from testbed.influx import comparison, retention, run_list
-from testbed.influx.client import Client, QueryFailed
-from testbed.influx.endpoint import Endpoint
 from testbed.judge.checks import judge
 from testbed.judge.checks.derived import broken_lines, derived_lines, marks
 from testbed.judge.checks.evidence import agent_results
@@ -29,6 +26,9 @@ from testbed.runner.trust import lateness_lines
 from testbed.series import FromFile, FromInflux, Reader
 from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of
+from testbed.services.influx import comparison, retention, run_list
+from testbed.services.influx.client import Client, QueryFailed
+from testbed.services.influx.endpoint import Endpoint
 
 
 @dataclass(frozen=True)

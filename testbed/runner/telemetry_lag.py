@@ -7,10 +7,10 @@ import time
 
 from influxdb.line_protocol import make_lines
 
-from testbed.influx.client import Client, QueryFailed
-from testbed.influx.endpoint import Endpoint
 from testbed.plan.model import Plan
 from testbed.series import influxql, named
+from testbed.services.influx.client import Client, QueryFailed
+from testbed.services.influx.endpoint import Endpoint
 
 INTERVAL_S = 2.0
 

@@ -21,7 +21,7 @@ ZERO_NS = int(ZERO.timestamp()) * 1_000_000_000
 
 RETENTION = "one_clock"
 """The retention policy of its own: these points are old from the start. Their number is bounded by the runs that are
-kept (:mod:`testbed.influx.comparison`)."""
+kept (:mod:`testbed.services.influx.comparison`)."""
 
 PREFIX = "t0_"
 """Before the measurement's name: InfluxDB forgets a series by measurement and tags, whatever policy holds it, and the

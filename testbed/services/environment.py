@@ -7,9 +7,9 @@ import secrets
 from pathlib import Path
 
 from testbed import paths
-from testbed.influx.endpoint import Login, Role
-from testbed.influx.state import State
 from testbed.services import grafana
+from testbed.services.influx.endpoint import Login, Role
+from testbed.services.influx.state import State
 
 FILE = paths.CHECKOUT / ".env"
 

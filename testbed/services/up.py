@@ -7,9 +7,9 @@ import time
 import requests
 
 from testbed import paths
-from testbed.influx.endpoint import Endpoint
-from testbed.influx.state import State
 from testbed.services import compose, environment, grafana
+from testbed.services.influx.endpoint import Endpoint
+from testbed.services.influx.state import State
 
 HEALTHY_TIMEOUT_S = 90.0
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from testbed.influx.client import Client, QueryFailed
-from testbed.influx.endpoint import Endpoint
+from testbed.services.influx.client import Client, QueryFailed
+from testbed.services.influx.endpoint import Endpoint
 
 
 def store(endpoint: Endpoint, document: Mapping[str, Any], at_ns: int) -> None:

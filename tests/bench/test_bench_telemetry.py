@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, influx
+from testbed import build
 from testbed.bench import telemetry, telemetry_load
 from testbed.bench.point_source import SERIES, lines
 from testbed.bench.telemetry_load import DATABASE, Load
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.series import FromFile
+from testbed.services import influx
 
 VERDICT = Verdict(
     scenario="bench-telemetry",

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from testbed.influx.client import Client
-from testbed.influx.endpoint import Endpoint, Login
+from testbed.services.influx.client import Client
+from testbed.services.influx.endpoint import Endpoint, Login
 from tests.ports import held_port
 
 

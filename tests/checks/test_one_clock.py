@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
-from testbed.influx import comparison, run_list
-from testbed.influx.client import Client
-from testbed.influx.endpoint import DATABASE
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.law_ahead import law_ahead
 from testbed.judge.checks.registry import parameters_in_plan
@@ -16,6 +13,9 @@ from testbed.series import FromFile, influxql, named
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.series.one_clock import ZERO_NS, on_one_clock, shifted
 from testbed.series.run_list import dashboards_of
+from testbed.services.influx import comparison, run_list
+from testbed.services.influx.client import Client
+from testbed.services.influx.endpoint import DATABASE
 from tests.checks.generate import START_NS, make_plan, telemetry
 
 

@@ -14,9 +14,6 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
-from testbed.influx import retention, run_list
-from testbed.influx.client import Client
-from testbed.influx.endpoint import DATABASE
 from testbed.judge.checks import Trust
 from testbed.judge.checks.law_ahead import law_ahead
 from testbed.runner import calibration
@@ -24,6 +21,9 @@ from testbed.runner.calibration import LinkReading
 from testbed.runner.judging import judge_from, store_judged
 from testbed.series import FromInflux
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
+from testbed.services.influx import retention, run_list
+from testbed.services.influx.client import Client
+from testbed.services.influx.endpoint import DATABASE
 from testbed.tables.points import table_lines
 from tests.checks.conftest import influx
 

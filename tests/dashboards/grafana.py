@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.influx.client import Client
+from testbed.services.influx.client import Client
 
 Values = Sequence[str] | str
 

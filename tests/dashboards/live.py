@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from testbed import influx, paths
+from testbed import paths
+from testbed.services import influx
 from tests.dashboards.grafana import ALL, Span, interpolate, opened, span_of_panel, values_of
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from influxdb.line_protocol import make_lines
 
 from testbed.documents import read_json
-from testbed.influx import server
-from testbed.influx.client import Client
 from testbed.judge.checks.evidence import agent_results
 from testbed.series import influxql
+from testbed.services.influx import server
+from testbed.services.influx.client import Client
 
 FOLDER = Path(__file__).parent / "runs"
 

@@ -9,11 +9,11 @@ import pytest
 from ruamel.yaml import YAML
 
 from dashboards.generate import FOLDER
-from testbed.influx.client import Client
 from testbed.judge.checks.derived import broken_lines
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.runner import calibration
 from testbed.runner.calibration import LinkReading
+from testbed.services.influx.client import Client
 from tests.dashboards.conftest import Replayed
 from tests.dashboards.grafana import Span, Variables, interpolate
 

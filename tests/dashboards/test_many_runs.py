@@ -12,7 +12,7 @@ import psutil
 import pytest
 from influxdb.line_protocol import make_lines
 
-from testbed.influx.client import Client, Series
+from testbed.services.influx.client import Client, Series
 from tests.dashboards.conftest import Replayed
 from tests.dashboards.grafana import span_of_panel, values_of
 from tests.dashboards.test_queries import BOARDS, RUN_OF, ask, each_panel, fixed, page_of, shown, variables_of

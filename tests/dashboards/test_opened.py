@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dashboards.generate import DASHBOARDS, FOLDER
-from testbed.influx.client import Client
-from testbed.influx.endpoint import DATABASE
 from testbed.plan.lasts import shown_s
 from testbed.runner.on_one_clock import OnOneClock
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
+from testbed.services.influx.client import Client
+from testbed.services.influx.endpoint import DATABASE
 from tests.checks.conftest import server
 from tests.dashboards.conftest import begin, policies, recorded, replay
 from tests.dashboards.grafana import Span, Variables, interpolate, opened, span_of_panel, values_of

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dashboards.generate import DASHBOARDS, FOLDER
-from testbed.influx.client import Client, Series
 from testbed.series.one_clock import ZERO_NS
+from testbed.services.influx.client import Client, Series
 from tests.dashboards.conftest import Replayed
 from tests.dashboards.grafana import ALL, Span, Variables, interpolate, opened, series_name, span_of_panel, values_of
 

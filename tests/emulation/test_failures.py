@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.influx import server
+from testbed.services.influx import server
 from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started, agent_containers, result_folder
 
 pytestmark = pytest.mark.packets

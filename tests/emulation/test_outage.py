@@ -11,9 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
-from testbed import influx
 from testbed.series import influxql
 from testbed.series.reader import DERIVED_MEASUREMENTS
+from testbed.services import influx
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.points import points_of
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from testbed import influx
-from testbed.influx.state import State, port
 from testbed.runner import live
 from testbed.runner.processes import AGENT_UID
+from testbed.services import influx
+from testbed.services.influx.state import State, port
 from tests.emulation.conftest import Started, agent_containers
 from tests.emulation.faults import SHORT, Start, pids, run_of
 

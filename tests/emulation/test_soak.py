@@ -12,9 +12,10 @@ from statistics import median
 import psutil
 import pytest
 
-from testbed import influx, paths
-from testbed.influx.client import Client
+from testbed import paths
 from testbed.runner import live
+from testbed.services import influx
+from testbed.services.influx.client import Client
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.faults import pids, run_of
 from tests.load.growth import Held, after_emptying

@@ -8,8 +8,8 @@ from ruamel.yaml import YAML
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.influx.endpoint import ROLES, Login, Role
 from testbed.services import compose, environment, grafana
+from testbed.services.influx.endpoint import ROLES, Login, Role
 from tests.raises import Said, raises
 
 FILE = YAML(typ="safe").load(paths.CHECKOUT / "docker-compose.yml")

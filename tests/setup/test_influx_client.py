@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from testbed import influx
-from testbed.influx.client import LINES_PER_BATCH, QueryFailed
 from testbed.series import FromInflux
+from testbed.services import influx
+from testbed.services.influx.client import LINES_PER_BATCH, QueryFailed
 
 pytestmark = pytest.mark.root
 

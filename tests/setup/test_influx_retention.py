@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from influxdb import InfluxDBClient
 
-from testbed import influx
-from testbed.influx import retention
-from testbed.influx.client import QueryFailed
 from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.services import influx
+from testbed.services.influx import retention
+from testbed.services.influx.client import QueryFailed
 
 pytestmark = pytest.mark.root
 

@@ -14,11 +14,11 @@ import psutil
 import pytest
 import requests
 
-from testbed import influx
 from testbed.errors import BadInput, Exit
-from testbed.influx.client import QueryFailed
-from testbed.influx.state import SERVICE_USER
 from testbed.series import FromInflux
+from testbed.services import influx
+from testbed.services.influx.client import QueryFailed
+from testbed.services.influx.state import SERVICE_USER
 from tests.ports import held_port
 from tests.raises import Containing, raises
 

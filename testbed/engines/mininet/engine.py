@@ -11,8 +11,6 @@ from testbed import traffic
 from testbed.doctor import Need, make_ready
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.mininet.life import EmulatedRun
-from testbed.influx import server
-from testbed.influx.endpoint import Endpoint
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
 from testbed.planning.resolve import Choices
@@ -20,6 +18,8 @@ from testbed.runner.leftovers import remove_leftovers
 from testbed.runner.middle_choice import choose_middle, refused_by_the_middle
 from testbed.runner.progress import Progress
 from testbed.scenario.load import LoadedScenario
+from testbed.services.influx import server
+from testbed.services.influx.endpoint import Endpoint
 
 Middle = Literal["netem", "relay"]
 

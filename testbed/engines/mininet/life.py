@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING, Any
 from collectors.host_load import clock_step_s
 from testbed import build, paths, traffic
 from testbed.errors import CannotRun, RunFailed
-from testbed.influx import server
-from testbed.influx.client import Client, NoAnswer, QueryFailed
-from testbed.influx.endpoint import Endpoint
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
@@ -38,6 +35,9 @@ from testbed.runner.transfer import await_ready
 from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.kept import Kept, keep
 from testbed.series import FromFile, FromInflux
+from testbed.services.influx import server
+from testbed.services.influx.client import Client, NoAnswer, QueryFailed
+from testbed.services.influx.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from testbed.far.hosts import FarHosts

@@ -23,10 +23,10 @@ from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
 
 from testbed.errors import CannotRun
-from testbed.influx import retention, run_list
-from testbed.influx import state as influx_state
-from testbed.influx.endpoint import DATABASE, Endpoint, Login, Role, external
-from testbed.influx.state import State
+from testbed.services.influx import retention, run_list
+from testbed.services.influx import state as influx_state
+from testbed.services.influx.endpoint import DATABASE, Endpoint, Login, Role, external
+from testbed.services.influx.state import State
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from testbed.errors import BadInput, CannotRun
-from testbed.influx.endpoint import ROLES, Login, Role
+from testbed.services.influx.endpoint import ROLES, Login, Role
 
 SERVICE_USER = "influxdb"  # made by Debian's package; unprivileged
 

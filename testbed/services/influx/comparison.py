@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testbed.influx.client import Client
-from testbed.influx.run_list import oldest_first
 from testbed.series import influxql
 from testbed.series.one_clock import PREFIX, RETENTION
+from testbed.services.influx.client import Client
+from testbed.services.influx.run_list import oldest_first
 
 RUNS_KEPT = 60
 """Per scenario."""

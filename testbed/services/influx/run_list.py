@@ -13,11 +13,11 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed import paths
-from testbed.influx.client import Client
 from testbed.plan.lasts import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
 from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of
+from testbed.services.influx.client import Client
 
 NANOSECONDS = 1_000_000_000
 

@@ -12,7 +12,7 @@ from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
 
 from testbed.errors import RunFailed
-from testbed.influx.endpoint import Endpoint, Role
+from testbed.services.influx.endpoint import Endpoint, Role
 
 LINES_PER_BATCH = 5000
 TIMEOUT_S = 60
