@@ -15,8 +15,8 @@ from pathlib import Path
 import nox
 from nox.command import CommandFailed
 
-from testbed.build import go_tool
 from testbed.cli import junit
+from testbed.machine.build import go_tool
 
 nox.needs_version = ">=2026.10.20"
 nox.options.default_venv_backend = "none"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from testbed.doctor import guest_kernel as kernel
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel.run import GuestRun
+from testbed.machine import guest_kernel as kernel
+from testbed.machine.guest_kernel import Kernel
 from testbed.plan.model import Traces
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from testbed import inventory, paths
+from testbed import paths
 from testbed.errors import BadInput
+from testbed.machine import inventory
 from tests.raises import Containing, Said, raises
 
 FILE = Path("hosts.yml")

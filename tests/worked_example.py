@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
+from testbed.machine import build
 
 
 def section(page: str, heading: str) -> str:

@@ -15,8 +15,8 @@ from testbed import paths
 from testbed.bench import table
 from testbed.bench.quiet import HostLoad
 from testbed.bench.result import Section, all_met
-from testbed.doctor.kernel import processor
 from testbed.engines import Engine, Programs
+from testbed.machine.kernel import processor
 from testbed.planning.resolve import new_run_id
 from testbed.runner import live
 from testbed.runner.interrupts import interruptible

@@ -13,13 +13,14 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed import build, confine, engines, paths, traffic
+from testbed import confine, engines, paths, traffic
 from testbed.bundle.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import Programs, virtual_run
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.verify import differences
 from testbed.judge.history import commit_of, git
+from testbed.machine import build
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan

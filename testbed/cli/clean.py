@@ -45,8 +45,8 @@ def register(app: typer.Typer) -> None:
 
 def _on_machines(file: Path) -> int:
     """What runs that this machine led left on others."""
-    from testbed import inventory
     from testbed.far import leftovers
+    from testbed.machine import inventory
     from testbed.runner import live
 
     machines = {

@@ -10,8 +10,8 @@ import typer
 
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cluster import model
-from testbed.doctor import make_ready
 from testbed.errors import BadInput, Exit
+from testbed.machine import make_ready
 from testbed.runner.progress import Progress
 
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]

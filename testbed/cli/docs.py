@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
         """Build the documentation as a site that needs no network, with every link checked."""
         from testbed.cli.outcome import shown
         from testbed.docs import site
-        from testbed.doctor import make_ready
+        from testbed.machine import make_ready
 
         make_ready(Progress(), "docs")
         if serve:

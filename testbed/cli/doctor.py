@@ -6,8 +6,8 @@ import sys
 
 import typer
 
-from testbed.doctor.finding import Finding
 from testbed.errors import Exit
+from testbed.machine.finding import Finding
 from testbed.plan.engines import DEFAULT
 
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         for can't be built.
         """
         from testbed import engines
-        from testbed.doctor import Need, lacking, make_ready, probe_all
+        from testbed.machine import Need, lacking, make_ready, probe_all
         from testbed.runner.progress import Progress
 
         if fix:
@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _answer(lacks: list[Finding]) -> str:
-    from testbed.doctor import installable
+    from testbed.machine import installable
 
     if not lacks:
         return "yes"
@@ -57,11 +57,11 @@ def _answer(lacks: list[Finding]) -> str:
 def _build() -> str | None:
     """Build the Go programs and the guest kernel, installing what builds them; tells what a kernel lacks that can't
     be built."""
-    from testbed.build import build_programs
-    from testbed.doctor import guest_kernel as kernel
-    from testbed.doctor import make_ready
     from testbed.engines import named
     from testbed.engines.vkernel.build import build as build_kernel
+    from testbed.machine import guest_kernel as kernel
+    from testbed.machine import make_ready
+    from testbed.machine.build import build_programs
     from testbed.runner.progress import Progress
 
     progress = Progress()

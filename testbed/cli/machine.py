@@ -6,8 +6,8 @@ import os
 
 import typer
 
-from testbed.doctor import make_ready
 from testbed.errors import CannotRun
+from testbed.machine import make_ready
 from testbed.runner.progress import Progress
 from testbed.services import compose
 from testbed.services import up as services

@@ -108,7 +108,7 @@ def register(app: typer.Typer) -> None:
             )
         machines = None
         if hosts:
-            from testbed import inventory
+            from testbed.machine import inventory
 
             machines = inventory.read(Path(hosts))
         options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces, machines)

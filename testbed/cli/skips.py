@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import browser, paths
-from testbed.doctor import guest_kernel as kernel
-from testbed.doctor import interop
-from testbed.doctor.kernel import can
+from testbed.machine import guest_kernel as kernel
+from testbed.machine import interop
+from testbed.machine.kernel import can
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import typer
 
 from testbed import paths
 from testbed.cli import junit
-from testbed.doctor import make_ready
 from testbed.errors import BadInput, CannotRun, Exit
+from testbed.machine import make_ready
 from testbed.runner.progress import Progress
 
 NOX = (sys.executable, "-m", "nox", "--no-venv", "--no-color")

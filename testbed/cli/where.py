@@ -53,7 +53,7 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         yield
         return
     from testbed.cluster import model
-    from testbed.doctor import make_ready
+    from testbed.machine import make_ready
     from testbed.runner.progress import Progress
     from testbed.study.executor import made_by
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed import inventory as inventories
 from testbed import paths
 from testbed.cluster import here, model, push
 from testbed.cluster.model import Can, Cluster, Host, Ssh
-from testbed.doctor import guest_kernel, make_ready
-from testbed.doctor.provisioning import LOG, Played, play
 from testbed.errors import CannotRun
+from testbed.machine import guest_kernel, make_ready
+from testbed.machine import inventory as inventories
+from testbed.machine.provisioning import LOG, Played, play
 from testbed.message import Lines
 from testbed.runner.progress import Progress
 

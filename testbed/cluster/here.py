@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed import engines, paths
-from testbed.build import PROGRAMS
 from testbed.cluster import alike
 from testbed.cluster.model import WORDS
-from testbed.doctor import guest_kernel, missing
+from testbed.machine import guest_kernel, missing
+from testbed.machine.build import PROGRAMS
 from testbed.study.executor import Way
 
 WAYS = {

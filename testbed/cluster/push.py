@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import paths
-from testbed.build import build_programs
 from testbed.cluster.alike import LOCKS
-from testbed.doctor import guest_kernel
 from testbed.errors import CannotRun
 from testbed.judge.history import git
+from testbed.machine import guest_kernel
+from testbed.machine.build import build_programs
 from testbed.runner.progress import Progress
 
 

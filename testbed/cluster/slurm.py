@@ -19,14 +19,14 @@ from dask_jobqueue.slurm import SLURMCluster, SLURMJob
 from distributed import Security
 
 from testbed import paths
-from testbed.build import build_programs
 from testbed.cluster import settings
 from testbed.cluster.connection import Site
 from testbed.cluster.executor import OnCluster, on_cluster
 from testbed.cluster.model import Can, Cluster, Host
 from testbed.cluster.tls import security
-from testbed.doctor import guest_kernel
 from testbed.errors import BadInput, CannotRun
+from testbed.machine import guest_kernel
+from testbed.machine.build import build_programs
 
 PLACE = paths.CHECKOUT / ".build" / "slurm"
 """Keys while they are needed, and what the jobs said."""

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed.bench import measure_host
-from testbed.build import build_programs
 from testbed.cluster.canary import Fingerprint, fingerprint
 from testbed.cluster.packed import Packed, dumps, loads, pack, places
 from testbed.documents import read_json
 from testbed.errors import CannotRun, RunFailed, of_the_machine
+from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
 from testbed.runner import provenance
 from testbed.runner.interrupts import interruptible

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from testbed import paths
-from testbed.doctor.machine import SITE as ENVIRONMENT
 from testbed.errors import RunFailed
+from testbed.machine.machine import SITE as ENVIRONMENT
 
 BUILT = paths.CHECKOUT / ".build" / "site"
 """Where the site goes if nothing else is said."""

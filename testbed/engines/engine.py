@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from testbed import build
-from testbed.doctor import Need, make_ready
 from testbed.errors import CannotRun
 from testbed.judge.checks.result import Verdict
+from testbed.machine import Need, build, make_ready
 from testbed.message import Lines, Message
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
@@ -28,7 +27,7 @@ from testbed.services.influx import server
 from testbed.services.influx.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from testbed.inventory import Inventory
+    from testbed.machine.inventory import Inventory
 
 
 @dataclass(frozen=True)

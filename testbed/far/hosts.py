@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from testbed import build
 from testbed.errors import CannotRun, RunFailed
 from testbed.far import middles, underlay
 from testbed.far.agents import PLAN, FarAgent, folders_of, socket_of
@@ -24,6 +23,7 @@ from testbed.far.refusals import too_short
 from testbed.far.spools import FollowedSpools
 from testbed.far.ways import VXLAN_BYTES, Measured, Watch
 from testbed.judge.checks.result import Trust
+from testbed.machine import build
 from testbed.message import Lines, Message
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE, Way, way_between, ways_below

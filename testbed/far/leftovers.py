@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed import build
 from testbed.errors import TestbedError
 from testbed.far.machine import LABEL, LEAD_LABEL, Machine, forget, lead, remove_runs, runs_with_folders
+from testbed.machine import build
 
 
 def remove(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed import build
 from testbed.errors import CannotRun, RunFailed
+from testbed.machine import build
 from testbed.message import Message
 from testbed.runner.processes import Supervised, last_words
 

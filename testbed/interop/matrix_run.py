@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from testbed import engines, paths
-from testbed.doctor import Need
 from testbed.documents import read_json
 from testbed.engines import Engine, Options, Programs
 from testbed.engines.mininet.life import EmulatedRun
@@ -24,6 +23,7 @@ from testbed.interop.plans import load_network
 from testbed.interop.report import write_report
 from testbed.interop.verdict import MARKS, Outcome
 from testbed.judge.checks.result import Trust
+from testbed.machine import Need
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runner import provenance

@@ -17,8 +17,8 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from testbed import paths
-from testbed.doctor import kernel_facts
 from testbed.judge.history import git
+from testbed.machine import kernel_facts
 from testbed.plan.model import Plan
 from testbed.scenario.kept import PROGRAM
 from topologies.commands import in_namespace, run
@@ -53,7 +53,7 @@ class OfMachineAndCode(TypedDict):
     python: str
     packages: dict[str, str]
     kernel: dict[str, Any]
-    """:func:`testbed.doctor.kernel_facts`."""
+    """:func:`testbed.machine.kernel_facts`."""
     written: str
     worker: NotRequired[str]
 

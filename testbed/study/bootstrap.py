@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.doctor import Need
 from testbed.engines import Engine, Options, Programs
+from testbed.machine import Need
 from testbed.runner.progress import Progress
 
 

@@ -11,10 +11,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import build, paths
+from testbed import paths
 from testbed.engines import Engine, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.history import git
+from testbed.machine import build
 from testbed.runner.progress import Progress
 
 COMMITS = paths.CHECKOUT / ".build" / "commits"

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from testbed import engines, paths, traffic
-from testbed.doctor import Need
 from testbed.documents import entry_of, read_json
 from testbed.engines import Engine, Options, Programs
 from testbed.judge.checks import asked as plans
 from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import GOODPUT
+from testbed.machine import Need
 from testbed.plan.engines import DEFAULT
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.doctor.check import Need
 from testbed.errors import RunFailed
+from testbed.machine.check import Need
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runner import iperf3

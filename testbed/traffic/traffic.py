@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.doctor.check import Need
 from testbed.errors import BadInput
+from testbed.machine.check import Need
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runner.agents import Agent, AgentPlace
 from testbed.runner.network import HostsTcp, Network

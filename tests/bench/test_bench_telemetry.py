@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build
 from testbed.bench import telemetry, telemetry_load
 from testbed.bench.point_source import SERIES, lines
 from testbed.bench.telemetry_load import DATABASE, Load
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.machine import build
 from testbed.series import FromFile
 from testbed.services import influx
 

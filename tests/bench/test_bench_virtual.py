@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build
 from testbed.bench import overlay, simulator
+from testbed.machine import build
 
 
 @pytest.fixture(scope="module")

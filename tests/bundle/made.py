@@ -8,8 +8,8 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from testbed import build
 from testbed.engines.sim.run import SimulatedRun, run_id, simulate
+from testbed.machine import build
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.report import write_report
 from testbed.runner import calibration, provenance, timeline

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from testbed.bundle.pack import CRATE, pack
-from testbed.doctor.machine import ROC_VALIDATOR
+from testbed.machine.machine import ROC_VALIDATOR
 from tests.bundle import made
 
 SCRIPT = Path(__file__).parent / "roc_validate.py"

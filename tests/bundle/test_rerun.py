@@ -11,7 +11,7 @@ import pytest
 
 from testbed.bundle import origin
 from testbed.bundle.kinds import verify_folder
-from testbed.doctor.guest_kernel import Kernel
+from testbed.machine.guest_kernel import Kernel
 from testbed.runner.progress import Progress
 from testbed.scenario.files import sweeps as sweep_files
 from testbed.scenario.load import load

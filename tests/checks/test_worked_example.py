@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
+from testbed.machine import build
 
 PAGE = paths.CHECKOUT / "docs" / "scenarios.md"
 SCENARIO = (paths.CHECKOUT / "scenarios" / "startup.yaml").read_text()

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
+from testbed.machine import build
 from tests.cluster.loopback import Loopback, loopback
 
 SWEEP = """\

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.doctor.guest_kernel import Kernel
 from testbed.documents import read_json
+from testbed.machine.guest_kernel import Kernel
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import Loopback
 

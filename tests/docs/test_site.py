@@ -9,7 +9,7 @@ import pytest
 from testbed import browser, paths
 from testbed.browser.look import look
 from testbed.docs import hooks, site
-from testbed.doctor import machine
+from testbed.machine import machine
 
 INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
 WIDTHS = (390, 820, 1280)

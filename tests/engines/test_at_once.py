@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from testbed import build
 from testbed.engines import virtual_database
 from testbed.errors import CannotRun
+from testbed.machine import build
 from testbed.runner.progress import Progress
 from testbed.scenario.load import load
 from tests.raises import raises

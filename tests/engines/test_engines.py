@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, engines
-from testbed.doctor.guest_kernel import Kernel
+from testbed import engines
 from testbed.engines import Engine, Options, Programs
 from testbed.errors import BadInput, CannotRun
+from testbed.machine import build
+from testbed.machine.guest_kernel import Kernel
 from testbed.plan import engines as facts
 from testbed.scenario.load import load
 from tests.raises import Containing, raises

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from testbed import build, engines, paths
+from testbed import engines, paths
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
 from testbed.engines.vkernel import run as vkernel
+from testbed.machine import build
 
 PLAN: Any = {"seed": 1}
 LINKED = "{{with .Module}}{{if .Main}}{{range $file := $.GoFiles}}{{$.Dir}}/{{$file}} {{end}}{{end}}{{end}}"

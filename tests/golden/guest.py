@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from testbed.doctor import guest_kernel as kernel
 from testbed.documents import read_json
+from testbed.machine import guest_kernel as kernel
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import load
 from tests.golden import text

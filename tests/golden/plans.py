@@ -35,7 +35,7 @@ FORMS = {"quick": ("mininet", True), "sim": ("sim", False), "vkernel": ("vkernel
 @cache
 def programs() -> Programs:
     """The simulator knows all policies, as the agent does."""
-    from testbed import build
+    from testbed.machine import build
 
     binaries = build.build_programs("ncp-sim")
     return Programs(binaries, build.policy_facts(binaries["ncp-sim"]))

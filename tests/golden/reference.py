@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.doctor import guest_kernel as kernel
 from testbed.documents import read_json
 from testbed.engines.sim.run import simulate
 from testbed.engines.vkernel.run import GuestRun
 from testbed.judge.checks.windows_csv import write_windows_csv
+from testbed.machine import guest_kernel as kernel
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.doctor.guest_kernel import Kernel
+from testbed.machine.guest_kernel import Kernel
 from tests.golden import guest
 
 RECORDED = guest.recorded()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.doctor.guest_kernel import Kernel
+from testbed.machine.guest_kernel import Kernel
 from tests.golden import guest, plans, reference, text
 from tests.golden.test_golden import NKP24
 from tests.sabotage.lab import simulator_of

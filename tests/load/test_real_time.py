@@ -4,8 +4,8 @@ import pytest
 
 from testbed.bench import ncp, speed
 from testbed.bench.ends import Between
-from testbed.build import build_programs
 from testbed.engines.mininet.engine import ENGINE
+from testbed.machine.build import build_programs
 
 pytestmark = pytest.mark.packets
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.build import build_programs
-from testbed.doctor import interop
+from testbed.machine import interop
+from testbed.machine.build import build_programs
 from topologies.commands import in_namespace, run
 
 pytestmark = [

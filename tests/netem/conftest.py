@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from testbed import build
 from testbed.cli.junit import SECOND_TRY
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel import guest
+from testbed.machine import build
+from testbed.machine.guest_kernel import Kernel
 from tests.conftest import GUEST_LIMIT_S
 
 

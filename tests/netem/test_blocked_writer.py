@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, paths
-from testbed.doctor.guest_kernel import Kernel
+from testbed import paths
 from testbed.engines.vkernel import guest
 from testbed.engines.vkernel.guest import Mount
+from testbed.machine import build
+from testbed.machine.guest_kernel import Kernel
 from tests.conftest import GUEST_LIMIT_S
 
 TEST = "TestBlockedWriterIsWokenAsTheModelHasIt"

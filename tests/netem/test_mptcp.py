@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cli.app import main
-from testbed.doctor.guest_kernel import Kernel
+from testbed.machine.guest_kernel import Kernel
 
 TABLE = """\
 name: subflows

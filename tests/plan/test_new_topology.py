@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
+from testbed.machine import build
 
 PAGE = paths.CHECKOUT / "docs" / "scenarios.md"
 SCENARIO = """

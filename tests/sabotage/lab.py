@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
 from testbed.claims.execute import Ended
 from testbed.cli import app as cli
 from testbed.documents import read_json
 from testbed.errors import CODE_FILE
+from testbed.machine import build
 from testbed.runner import judging, provenance
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
@@ -82,7 +83,7 @@ class Lab:
         patch.setenv("NCP_TESTBED_INFLUX_PORT", "18087")
         patch.setenv(CODE_FILE, str(self.place / "error-code"))
         simulator = simulator_of(tuple(entry.swaps), self.place.parent)
-        patch.setattr("testbed.doctor.make_ready", lambda *_, **__: None)
+        patch.setattr("testbed.machine.make_ready", lambda *_, **__: None)
         patch.setattr(build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator})
         patch.setattr(build, "policy_facts", _policies)
         patch.setattr(provenance, "of_machine_and_code", _provenance)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build
+from testbed.machine import build
 from tests.sabotage.catalogue import ENTRIES
 from tests.sabotage.entry import Entry
 from tests.sabotage.lab import SCENARIOS, Lab, overlay_of

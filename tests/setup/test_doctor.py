@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 
 from testbed import doctor, engines, paths
 from testbed.cli.doctor import register
-from testbed.doctor import check, guest, guest_kernel, kernel, machine, provisioning
-from testbed.doctor.finding import Probed
 from testbed.errors import CannotRun, Exit
+from testbed.machine import check, guest, guest_kernel, kernel, machine, provisioning
+from testbed.machine.finding import Probed
 from tests.raises import Containing, raises
 
 
@@ -128,7 +128,7 @@ def test_control_groups_in_words() -> None:
 def test_a_machine_without_docker_is_told() -> None:
     # In a mount namespace of its own the engine's socket is hidden; without PATH, so is its program.
     hidden = 'mount --bind /dev/null /run/docker.sock; PATH=/nonexistent exec "$0" -c "$1"'
-    asked = "from testbed.doctor import machine; print(*machine.docker_engine()[:2])"
+    asked = "from testbed.machine import machine; print(*machine.docker_engine()[:2])"
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", hidden, sys.executable, asked],
         cwd=paths.CHECKOUT,
@@ -173,9 +173,9 @@ def test_tests_want_the_guest_kernel_where_the_distribution_has_its_source(
 def test_a_kernel_that_was_to_be_built_and_can_not_be_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest_kernel, "built", lambda: None)
     monkeypatch.setattr(guest_kernel, "why_not_buildable", lambda: "As root: apt-get install flex")
-    monkeypatch.setattr("testbed.build.build_programs", dict)
-    monkeypatch.setattr("testbed.doctor.make_ready", lambda *_, **__: None)
-    monkeypatch.setattr("testbed.doctor.probe_all", list)
+    monkeypatch.setattr("testbed.machine.build.build_programs", dict)
+    monkeypatch.setattr("testbed.machine.make_ready", lambda *_, **__: None)
+    monkeypatch.setattr("testbed.machine.probe_all", list)
     application = typer.Typer()
     application.callback()(lambda: None)
     register(application)
@@ -236,7 +236,7 @@ PLAYBOOK = """\
 @pytest.fixture
 def setup_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     log = tmp_path / "build" / "setup.log"
-    monkeypatch.setattr("testbed.doctor.provisioning.LOG", log)
+    monkeypatch.setattr("testbed.machine.provisioning.LOG", log)
     return log
 
 

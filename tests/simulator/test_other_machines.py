@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
+from testbed.machine import build
 
 pytestmark = pytest.mark.nightly  # compiling all for another processor takes a minute
 PLAN = paths.CHECKOUT / "ncp-agent" / "virtual" / "testdata" / "plan.json"

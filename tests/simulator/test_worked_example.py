@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed import build, engines
+from testbed import engines
 from testbed.engines import Options
 from testbed.errors import BadInput
+from testbed.machine import build
 from testbed.runner.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from testbed import build
 from testbed.errors import CannotRun
 from testbed.judge.history import git
+from testbed.machine import build
 from testbed.runner.progress import QuietProgress
 from testbed.study import programs
 from testbed.study.cell import Cell

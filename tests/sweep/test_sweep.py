@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from testbed import build
+from testbed.machine import build
 from testbed.runner.progress import Progress
 from testbed.study import executor
 from testbed.study.side_by_side import side_by_side

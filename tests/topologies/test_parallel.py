@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
+from testbed.machine import build
 from topologies.commands import CommandFailed, in_namespace, run
 from topologies.fabric import leftover_namespaces, namespace_of
 

@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from testbed import build
+from testbed.machine import build
 from tests.netem.lab import Lab, flow, lab
 from topologies.commands import CommandFailed
 from topologies.link import resolve_link

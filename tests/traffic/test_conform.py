@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build, paths
+from testbed import paths
 from testbed.cli import app as cli
 from testbed.errors import BadInput, RunFailed
+from testbed.machine import build
 from testbed.traffic.program import conform
 from tests.raises import Containing, raises
 from tests.traffic.conftest import SCENARIO, Made, planned

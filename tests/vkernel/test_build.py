@@ -2,8 +2,8 @@
 
 import pytest
 
-from testbed.doctor import guest_kernel as kernel
 from testbed.engines.vkernel import build
+from testbed.machine import guest_kernel as kernel
 
 
 def test_where_it_can_not_be_built_tests_go_on_without(

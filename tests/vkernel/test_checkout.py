@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.doctor import guest_kernel as kernel
 from testbed.engines.vkernel import checkout
+from testbed.machine import guest_kernel as kernel
 
 SITE = Path(".venv/lib") / checkout.site_packages().parts[-2] / "site-packages"
 FILES = {

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.doctor import guest_kernel as kernel
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel import guest
 from testbed.errors import RunFailed
+from testbed.machine import guest_kernel as kernel
+from testbed.machine.guest_kernel import Kernel
 from tests.conftest import GUEST_LIMIT_S
 from tests.raises import raises
 

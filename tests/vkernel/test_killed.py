@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from testbed import paths
-from testbed.doctor.guest_kernel import Kernel
+from testbed.machine.guest_kernel import Kernel
 from tests.conftest import GUEST_LIMIT_S
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines import Options
 from testbed.engines.vkernel.engine import ENGINE
 from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun
+from testbed.machine.guest_kernel import Kernel
 from testbed.traces.agree import disagreements
 from tests.raises import raises
 

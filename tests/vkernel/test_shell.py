@@ -8,7 +8,7 @@ import sys
 import time
 
 from testbed import paths
-from testbed.doctor.guest_kernel import Kernel
+from testbed.machine.guest_kernel import Kernel
 
 PROMPT = rb"bash-[0-9.]+# $"
 LIMIT_S = 300.0

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from testbed import traffic
-from testbed.doctor import Need, make_ready
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.mininet.life import EmulatedRun
+from testbed.machine import Need, make_ready
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
 from testbed.planning.resolve import Choices
@@ -54,7 +54,7 @@ class Mininet(Engine):
         runtime = options.runtime or "docker"
         machines = None
         if options.machines is not None:
-            from testbed.inventory import here
+            from testbed.machine.inventory import here
 
             machines = {name: not here(variables) for name, variables in options.machines.hosts.items()}
         return Choices(runtime, middle, options.seed, options.quick, occasion(), self.name, options.traces, machines)

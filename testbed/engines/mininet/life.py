@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collectors.host_load import clock_step_s
-from testbed import build, paths, traffic
+from testbed import paths, traffic
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.machine import build
 from testbed.plan.model import Plan
 from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
 from testbed.runner.collectors import Collectors

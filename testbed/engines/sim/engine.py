@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.doctor import Need
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.sim.refusals import refusals
 from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
+from testbed.machine import Need
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
 from testbed.plan.sent import TRAFFIC

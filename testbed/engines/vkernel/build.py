@@ -8,9 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from testbed.doctor import guest_kernel as kernel
-from testbed.doctor.guest_kernel import Kernel
 from testbed.errors import RunFailed
+from testbed.machine import guest_kernel as kernel
+from testbed.machine.guest_kernel import Kernel
 from testbed.runner.progress import Progress
 
 COMPILED = re.compile(r"^(\d+) of (\d+)$")

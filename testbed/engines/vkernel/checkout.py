@@ -25,9 +25,9 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from testbed import paths
-from testbed.doctor import guest_kernel as kernel
 from testbed.engines.vkernel import guest
 from testbed.engines.vkernel.guest import Mount
+from testbed.machine import guest_kernel as kernel
 
 SOURCES = ("collectors", "testbed", "topologies")
 LOCK = paths.CHECKOUT / "requirements.lock"

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.doctor import Need, machine
-from testbed.doctor import guest_kernel as kernel
-from testbed.doctor.guest_kernel import WHAT_STOCK_COSTS
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.vkernel import checkout
 from testbed.engines.vkernel.build import ready_kernel
 from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import SOURCES, GuestRun, run_id
 from testbed.errors import CannotRun
+from testbed.machine import Need, machine
+from testbed.machine import guest_kernel as kernel
+from testbed.machine.guest_kernel import WHAT_STOCK_COSTS
 from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import paths
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel.cores import own_core
 from testbed.errors import RunFailed
+from testbed.machine.guest_kernel import Kernel
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
 MEMORY = "2G"

@@ -14,11 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from testbed import build, paths
-from testbed.doctor.kernel import kernel_facts
+from testbed import paths
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge.checks.result import Trust
+from testbed.machine import build
+from testbed.machine.kernel import kernel_facts
 from testbed.plan.sent import TRAFFIC
 from testbed.runner.progress import Progress
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel import checkout, guest
 from testbed.errors import RunFailed
+from testbed.machine.guest_kernel import Kernel
 
 INSIDE = Path("/pycache")
 LIMIT_S = 600.0

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from testbed import traffic
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout, guest, python_cache
 from testbed.errors import RunFailed, Unsupported
 from testbed.judge.checks.result import Trust
+from testbed.machine.guest_kernel import Kernel
 from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.lasts import expected_transfer_s

@@ -8,9 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from testbed.doctor.guest_kernel import Kernel
 from testbed.engines.vkernel import guest
 from testbed.errors import BadInput, RunFailed
+from testbed.machine.guest_kernel import Kernel
 
 SEED = 1
 LIMIT_S = 24 * 3600.0

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.build import build_programs
+from testbed.machine.build import build_programs
 from tests.golden.transcripts import session, spellings
 
 

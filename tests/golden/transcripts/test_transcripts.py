@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.build import build_programs
 from testbed.cli import app, completion
 from testbed.errors import CannotRun, Exit
+from testbed.machine.build import build_programs
 from tests.golden.recorded import COMMAND
 from tests.golden.transcripts import spellings
 from tests.golden.transcripts.session import SESSIONS, Carry, anew, commands, outcomes, sessions, through_run_sh

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.doctor.provisioning import PLAYBOOKS
 from testbed.errors import BadInput
+from testbed.machine.provisioning import PLAYBOOKS
 
 OURS = "ncp_testbed_"
 """What the names of our own variables begin with."""

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.doctor import guest, interop, kernel, machine
-from testbed.doctor.finding import Finding, Level, Probed
+from testbed.machine import guest, interop, kernel, machine
+from testbed.machine.finding import Finding, Level, Probed
 
 
 class Need(Enum):

@@ -17,9 +17,9 @@ from threading import Timer
 from typing import IO, Any, Protocol
 
 from testbed import paths
-from testbed.doctor.check import TAGS_WITHOUT_ROOT, Need, missing, needs
-from testbed.doctor.finding import Finding
 from testbed.errors import CannotRun
+from testbed.machine.check import TAGS_WITHOUT_ROOT, Need, missing, needs
+from testbed.machine.finding import Finding
 from testbed.message import Lines
 
 PLAYBOOKS = paths.CHECKOUT / "playbooks"

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from testbed import paths
-from testbed.doctor.finding import Probed
+from testbed.machine.finding import Probed
 
 OLDEST_NODE = 18
 OLDEST_NODE_FOR_NDNTS = 20

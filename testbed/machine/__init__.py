@@ -1,9 +1,9 @@
 """What a machine needs to run the testbed: one list, read by ``doctor``, by set-up and before every run."""
 
-from testbed.doctor.check import Need, Requirement, lacking, missing, needs, probe_all
-from testbed.doctor.finding import Finding, Level
-from testbed.doctor.kernel import kernel_facts
-from testbed.doctor.provisioning import Progress, SetupFailed, installable, make_ready, setup
+from testbed.machine.check import Need, Requirement, lacking, missing, needs, probe_all
+from testbed.machine.finding import Finding, Level
+from testbed.machine.kernel import kernel_facts
+from testbed.machine.provisioning import Progress, SetupFailed, installable, make_ready, setup
 
 __all__ = [
     "Finding",

@@ -18,10 +18,10 @@ from packaging.utils import canonicalize_name
 
 from testbed import paths
 from testbed.browser import find as find_browser
-from testbed.build import came_along, go_tool
-from testbed.doctor import guest
-from testbed.doctor.finding import Probed
 from testbed.errors import TestbedError
+from testbed.machine import guest
+from testbed.machine.build import came_along, go_tool
+from testbed.machine.finding import Probed
 from testbed.services.influx import status as influx_status
 
 IMPORTS = Lock()

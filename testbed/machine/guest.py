@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from testbed.doctor import guest_kernel as kernel
-from testbed.doctor.finding import Probed
+from testbed.machine import guest_kernel as kernel
+from testbed.machine.finding import Probed
 
 
 def any_kernel() -> Probed:

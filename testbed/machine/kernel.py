@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from testbed.doctor.finding import Probed
+from testbed.machine.finding import Probed
 
 SYSCTLS_OF_INTEREST = (
     "net.core.default_qdisc",
