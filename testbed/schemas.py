@@ -39,8 +39,8 @@ def documents() -> dict[str, dict[str, Any]]:
     Section.model_config["use_attribute_docstrings"] = True
     CheckParameters.model_config["use_attribute_docstrings"] = True
     from testbed.claims.model import Claims
+    from testbed.engines.events import Event
     from testbed.plan.model import Plan
-    from testbed.runner.events import Event
     from testbed.scenario.model import Scenario
     from testbed.sweep.model import Sweep
     from testbed.tables.model import Table
@@ -56,9 +56,9 @@ def _of_results() -> dict[str, dict[str, Any]]:
     from testbed.claims import all_run
     from testbed.compare import agreement, comparison
     from testbed.compare.same_bytes import RepetitionEntry
+    from testbed.engines.provenance import Provenance
     from testbed.interop import verdict
     from testbed.judge.checks.result import Verdict
-    from testbed.runner.provenance import Provenance
     from testbed.tables import table_run
 
     kinds: dict[str, Any] = {

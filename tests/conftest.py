@@ -15,7 +15,7 @@ from testbed.engines.vkernel.run import GuestRun
 from testbed.machine import guest_kernel as kernel
 from testbed.machine.guest_kernel import Kernel
 from testbed.plan.model import Traces
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.services import influx
 from tests.ports import held_port

@@ -7,7 +7,7 @@ from testbed.engines import Options
 from testbed.engines.sim.run import SimulatedRun
 from testbed.engines.vkernel.run import GuestRun
 from testbed.plan.model import Traces
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
 

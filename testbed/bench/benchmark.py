@@ -18,9 +18,9 @@ from testbed.bench.result import Section, all_met
 from testbed.engines import Engine, Programs
 from testbed.machine.kernel import processor
 from testbed.planning.resolve import new_run_id
-from testbed.runner import live
-from testbed.runner.interrupts import interruptible
-from testbed.runner.progress import Progress
+from testbed.runtime import live
+from testbed.runtime.interrupts import interruptible
+from testbed.runtime.progress import Progress
 from testbed.study.folder import make_latest, write_json
 
 

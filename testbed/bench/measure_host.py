@@ -14,7 +14,7 @@ from testbed.bench.quiet import HostLoad
 from testbed.bench.rtt import SPACING_MS
 from testbed.plan.model import Middle
 from testbed.planning.resolve import new_run_id
-from testbed.runner import live
+from testbed.runtime import live
 
 NAME = "bench of the links"
 

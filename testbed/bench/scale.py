@@ -16,7 +16,7 @@ from testbed.bench.figures import Spread
 from testbed.bench.ours import Hosts, hosts, plan_of
 from testbed.bench.result import Section, Target
 from testbed.errors import RunFailed
-from testbed.runner.processes import Supervised
+from testbed.runtime.processes import Supervised
 from topologies.link import Link
 from topologies.relay_middle import RelayMiddle, links_only_plan
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from testbed.bench.ends import Between, End, namespace
 from testbed.errors import RunFailed
-from testbed.runner.agents import AgentPlace, control
-from testbed.runner.processes import Supervised
+from testbed.runtime.agents import AgentPlace, control
+from testbed.runtime.processes import Supervised
 from topologies.commands import run
 from topologies.fabric import namespace_of
 

@@ -12,9 +12,9 @@ from testbed.bench.ends import Asked, Between
 from testbed.bench.figures import Spread
 from testbed.bench.result import Section, Target
 from testbed.errors import RunFailed
-from testbed.runner import iperf3
-from testbed.runner.listening import await_listening
-from testbed.runner.processes import Supervised
+from testbed.runtime import iperf3
+from testbed.runtime.listening import await_listening
+from testbed.runtime.processes import Supervised
 from topologies.commands import CommandFailed, in_namespace, run
 
 DELAY_MS = 10

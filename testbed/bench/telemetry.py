@@ -13,11 +13,11 @@ from testbed.bench.result import Section, Target
 from testbed.bench.telemetry_load import Load
 from testbed.engines.mininet.engine import ENGINE
 from testbed.engines.mininet.life import EmulatedRun
+from testbed.engines.mininet.middle_choice import choose_middle
 from testbed.errors import RunFailed
 from testbed.judge.checks.result import Verdict
 from testbed.message import Message
 from testbed.planning.resolve import Choices, resolve
-from testbed.runner.middle_choice import choose_middle
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named
 from testbed.series.reader import Samples

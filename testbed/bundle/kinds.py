@@ -19,7 +19,7 @@ from testbed.bundle.verified import Verified
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.verify import Difference, read_verdict
 from testbed.message import Message
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study.again import Again, Asked
 from testbed.study.side_by_side import side_by_side
 

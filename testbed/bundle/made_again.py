@@ -11,6 +11,9 @@ from typing import Any
 from testbed.bundle import origin, page
 from testbed.bundle.verified import Verified
 from testbed.documents import read_json
+from testbed.engines import provenance
+from testbed.engines.calibrated import not_calibrated
+from testbed.engines.mininet import calibration, timeline
 from testbed.errors import BadInput, RunFailed
 from testbed.far import underlay
 from testbed.judge.checks.derived import derived_lines
@@ -24,9 +27,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
-from testbed.runner import calibration, provenance, timeline
-from testbed.runner.calibrated import not_calibrated
-from testbed.runner.trust import HOST_LOAD, read_spans, trust_of_run
+from testbed.runtime.trust import HOST_LOAD, read_spans, trust_of_run
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of
 

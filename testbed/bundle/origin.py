@@ -16,7 +16,7 @@ from typing import Any
 from testbed import confine, engines, paths, traffic
 from testbed.bundle.verified import Verified
 from testbed.documents import read_json
-from testbed.engines import Programs, virtual_run
+from testbed.engines import Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.verify import differences
 from testbed.judge.history import commit_of, git
@@ -26,7 +26,6 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
-from testbed.runner import provenance
 from testbed.scenario import extended
 from testbed.scenario.files import LINKS
 from testbed.scenario.kept import PROGRAM, TOPOLOGY
@@ -441,7 +440,7 @@ def _short(commit: str) -> str:
 @cache
 def _schema_at(commit: str) -> int:
     """The schema of result folders that a commit's sources write; 1 where that is not known."""
-    text = (_git("show", f"{commit}:testbed/runner/provenance.py") or b"") if commit else b""
+    text = (_git("show", f"{commit}:testbed/engines/provenance.py") or b"") if commit else b""
     found = re.search(rb"^SCHEMA = (\d+)$", text, re.MULTILINE)
     return int(found[1]) if found else 1
 

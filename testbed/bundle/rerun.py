@@ -19,7 +19,7 @@ from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
-from testbed.runner.progress import Progress, QuietProgress
+from testbed.runtime.progress import Progress, QuietProgress
 
 PLAN = "plan.json"
 

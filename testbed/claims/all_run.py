@@ -20,11 +20,10 @@ from testbed.claims.judged import Judged
 from testbed.claims.model import Claims, Source
 from testbed.claims.report import write_report
 from testbed.documents import entry_of
-from testbed.engines import Options
+from testbed.engines import Options, provenance
 from testbed.judge import algebra
 from testbed.plan.engines import DEFAULT
-from testbed.runner import provenance
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study.bootstrap import ready
 from testbed.study.folder import begin, kept_when_stopped, write_json
 

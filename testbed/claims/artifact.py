@@ -9,7 +9,7 @@ from testbed.claims.execute import Runs
 from testbed.claims.load import load
 from testbed.claims.model import Claim, Claims
 from testbed.plan.engines import DEFAULT
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 FILE = paths.CHECKOUT / "ARTIFACT.md"
 BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"

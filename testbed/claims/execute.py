@@ -20,8 +20,8 @@ from testbed.claims.model import RunSpec
 from testbed.engines import Engine
 from testbed.errors import CODE_FILE, CannotRun, Exit
 from testbed.plan.engines import DEFAULT
-from testbed.runner import live
-from testbed.runner.progress import Progress, Step
+from testbed.runtime import live
+from testbed.runtime.progress import Progress, Step
 from testbed.study.attempts import when_free
 from testbed.study.executor import Study
 from testbed.study.folder import write_json

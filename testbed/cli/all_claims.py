@@ -14,7 +14,7 @@ from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
 from testbed.judge.algebra import Word, verdict_of
 from testbed.plan.engines import DEFAULT, ENGINES
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from testbed.claims.all_run import Asked
@@ -125,7 +125,7 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progres
     from testbed.claims.judged import decided_of, summary_of
     from testbed.claims.report import write_report
     from testbed.cli.outcome import EXIT_OF_VERDICT, shown
-    from testbed.runner.events import EventProgress
+    from testbed.engines.events import EventProgress
 
     given = [sides.Result.read(folder) for folder in beside]
     for one in asked:

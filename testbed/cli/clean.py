@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
         ] = "",
     ) -> None:
         """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
-        from testbed.runner import live
+        from testbed.runtime import live
 
         if hosts:
             raise typer.Exit(_on_machines(Path(hosts)))
@@ -47,7 +47,7 @@ def _on_machines(file: Path) -> int:
     """What runs that this machine led left on others."""
     from testbed.far import leftovers
     from testbed.machine import inventory
-    from testbed.runner import live
+    from testbed.runtime import live
 
     machines = {
         name: variables for name, variables in inventory.read(file).hosts.items() if not inventory.here(variables)

@@ -12,7 +12,7 @@ from testbed.cli.options import QuickOption, SetOption
 from testbed.cluster import model
 from testbed.errors import BadInput, Exit
 from testbed.machine import make_ready
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
 

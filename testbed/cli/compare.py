@@ -23,7 +23,7 @@ from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, Exit
 from testbed.plan.engines import ENGINES
 from testbed.planning.resolve import new_run_id
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.files import scenarios
 from testbed.study.bootstrap import ready
 from testbed.study.folder import make_latest

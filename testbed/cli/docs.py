@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 
 def register(app: typer.Typer) -> None:

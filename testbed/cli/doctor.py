@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
         """
         from testbed import engines
         from testbed.machine import Need, lacking, make_ready, probe_all
-        from testbed.runner.progress import Progress
+        from testbed.runtime.progress import Progress
 
         if fix:
             make_ready(Progress(), engines.named(DEFAULT).needs() | {Need.MPTCP})
@@ -62,7 +62,7 @@ def _build() -> str | None:
     from testbed.machine import guest_kernel as kernel
     from testbed.machine import make_ready
     from testbed.machine.build import build_programs
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
 
     progress = Progress()
     make_ready(progress, "show")

@@ -13,9 +13,9 @@ import typer
 from testbed.errors import BadInput, TestbedError
 
 if TYPE_CHECKING:
+    from testbed.engines.events import EventProgress
     from testbed.judge.checks.result import Verdict
-    from testbed.runner.events import EventProgress
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Report what happens as JSON, one object per line, for programs.")
@@ -32,7 +32,7 @@ def refuse_with(as_json: bool, dry_run: bool) -> None:
 
 def in_events(do: Callable[[EventProgress], int]) -> int:
     """Do it with its progress told in events, an error at the end as well; returns its exit code."""
-    from testbed.runner.events import EventProgress
+    from testbed.engines.events import EventProgress
 
     progress = EventProgress(sys.stdout)
     with redirect_stdout(sys.stderr):
@@ -54,7 +54,7 @@ def in_events(do: Callable[[EventProgress], int]) -> int:
 def tell(as_json: bool, do: Callable[[Progress], tuple[Verdict, Path]]) -> int:
     """Make many runs, and tell checks and verdict to people or programs; returns the exit code."""
     from testbed.cli import outcome
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
 
     if not as_json:
         return outcome.tell(*do(Progress()))

@@ -8,7 +8,7 @@ import typer
 
 from testbed.errors import CannotRun
 from testbed.machine import make_ready
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.services import compose
 from testbed.services import up as services
 from testbed.services.influx import server

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from testbed.cli.terminal import fitted
 from testbed.errors import CannotRun, Exit, TestbedError, of_the_machine
 from testbed.judge.checks.result import Verdict
-from testbed.runner.interrupts import Interrupted
+from testbed.runtime.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from testbed.engines import Run
@@ -54,7 +54,7 @@ def shown(path: Path) -> str:
 
 def ended_early(error: Exception, name: str, folder: Path) -> int:
     """Say why a run broke down, and its last line; returns the exit code."""
-    from testbed.runner.calibration import LinksOff
+    from testbed.engines.mininet.calibration import LinksOff
 
     if told := of_the_machine(error):
         print(f"error: {told}", file=sys.stderr)

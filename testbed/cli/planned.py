@@ -6,7 +6,7 @@ from testbed import engines
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, new_run_id, resolve
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
 

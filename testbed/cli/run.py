@@ -25,9 +25,9 @@ from testbed.errors import BadInput, Exit
 
 if TYPE_CHECKING:
     from testbed.engines import Engine, Options, Run
+    from testbed.engines.events import EventProgress
     from testbed.plan.model import Plan, Traces
-    from testbed.runner.events import EventProgress
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
     from testbed.scenario.load import LoadedScenario
 
 
@@ -152,11 +152,11 @@ def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> in
 def _progress_here() -> Progress:
     """On a terminal that can be drawn upon, with a view of the transfer."""
     from testbed.cli.terminal import console
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
 
     if not sys.stderr.isatty() or console(sys.stderr).is_dumb_terminal:
         return Progress()
-    from testbed.runner.live_view import LiveProgress
+    from testbed.engines.live_view import LiveProgress
 
     return LiveProgress()
 
@@ -211,7 +211,7 @@ def _headline(plan: Plan, told: list[str]) -> list[str]:
 def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
     from testbed.cli.terminal import fitted
     from testbed.planning.show import plan_text
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
 
     plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(options))
     engine.refuse(plan)

@@ -12,7 +12,7 @@ from testbed.cli.planned import planned
 from testbed.cli.terminal import fitted
 from testbed.plan.drawing import drawing
 from testbed.planning.show import plan_text
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario import files
 from testbed.scenario.load import load
 

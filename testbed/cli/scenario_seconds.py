@@ -12,7 +12,7 @@ from testbed.plan.engines import DEFAULT
 from testbed.plan.lasts import expected_transfer_s
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario import files
 from testbed.scenario.load import load
 from testbed.scenario.seconds import FILE

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 
 def register(app: typer.Typer) -> None:

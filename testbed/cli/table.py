@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from testbed.judge.checks.result import Verdict
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
     from testbed.tables.load import LoadedTable
     from testbed.tables.table_run import Asked
 

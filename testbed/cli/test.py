@@ -17,7 +17,7 @@ from testbed import paths
 from testbed.cli import junit
 from testbed.errors import BadInput, CannotRun, Exit
 from testbed.machine import make_ready
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 NOX = (sys.executable, "-m", "nox", "--no-venv", "--no-color")
 AT_ONCE = ("--parallel", "2")

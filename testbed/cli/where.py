@@ -54,7 +54,7 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         return
     from testbed.cluster import model
     from testbed.machine import make_ready
-    from testbed.runner.progress import Progress
+    from testbed.runtime.progress import Progress
     from testbed.study.executor import made_by
 
     if kind == HOSTS:

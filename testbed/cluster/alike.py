@@ -9,7 +9,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from testbed import paths
-from testbed.runner import provenance
+from testbed.engines import provenance
 
 LOCKS = ("requirements-setup.lock", "requirements.lock", "requirements-cluster.lock")
 """The packages of a host."""

@@ -12,7 +12,7 @@ from testbed import engines
 from testbed.cluster import alike
 from testbed.engines import Options
 from testbed.errors import TestbedError
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.study.executor import Way
 

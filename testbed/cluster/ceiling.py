@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from testbed import engines
 from testbed.engines import Engine
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study.executor import Study, made_by
 
 RUNS = 10_000

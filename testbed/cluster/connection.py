@@ -14,7 +14,7 @@ from testbed.cluster import model, work
 from testbed.cluster.model import Cluster
 from testbed.cluster.tls import security
 from testbed.errors import CannotRun
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 AWAY_S = 600.0
 """So long is waited for a scheduler, or for the first worker."""

@@ -16,7 +16,7 @@ from testbed.machine import guest_kernel, make_ready
 from testbed.machine import inventory as inventories
 from testbed.machine.provisioning import LOG, Played, play
 from testbed.message import Lines
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 PORT = 8786
 """The scheduler's."""

@@ -30,7 +30,7 @@ from testbed.cluster.waiting import Waiting
 from testbed.cluster.work import Answer, Failed
 from testbed.cluster.workers import Worker, Workers
 from testbed.engines import Engine
-from testbed.runner.interrupts import uninterruptible
+from testbed.runtime.interrupts import uninterruptible
 from testbed.study.executor import Ended, Executor, Found, Key, On, Study, Way
 from testbed.study.side_by_side import InJob
 

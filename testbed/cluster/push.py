@@ -17,7 +17,7 @@ from testbed.errors import CannotRun
 from testbed.judge.history import git
 from testbed.machine import guest_kernel
 from testbed.machine.build import build_programs
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 
 @dataclass(frozen=True)

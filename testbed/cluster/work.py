@@ -23,11 +23,11 @@ from testbed.bench import measure_host
 from testbed.cluster.canary import Fingerprint, fingerprint
 from testbed.cluster.packed import Packed, dumps, loads, pack, places
 from testbed.documents import read_json
+from testbed.engines import provenance
 from testbed.errors import CannotRun, RunFailed, of_the_machine
 from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
-from testbed.runner import provenance
-from testbed.runner.interrupts import interruptible
+from testbed.runtime.interrupts import interruptible
 from testbed.study.attempts import when_free
 from testbed.study.executor import Way
 from testbed.study.folder import write_json

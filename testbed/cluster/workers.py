@@ -11,7 +11,7 @@ from distributed import Client
 from testbed.cluster.connection import Site
 from testbed.cluster.model import CORE, REAL_PACKETS
 from testbed.errors import CannotRun
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 LOOK_S = 0.5
 """How often it is looked which there are."""

@@ -25,7 +25,7 @@ from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
 from testbed.report.folder import ResultFolder, read_folder
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.bootstrap import ready

@@ -15,7 +15,7 @@ from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.checks.verify import read_verdict
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.bootstrap import ready

@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 from testbed import engines
 from testbed.compare.groups import Group, Variant, read_run
-from testbed.engines import Options, Programs, Run
+from testbed.engines import Options, Programs, Run, provenance
 from testbed.errors import BadInput
 from testbed.judge.checks.verify import read_verdict
 from testbed.plan.engines import engine_of
 from testbed.planning.resolve import Choices
-from testbed.runner import provenance
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.carry_out import carry_out_without_pages
 from testbed.study.cell import Cell

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from testbed.engines.judging import load_report
 from testbed.errors import CannotRun
 from testbed.judge.checks.result import Verdict
 from testbed.machine import Need, build, make_ready
@@ -20,8 +21,7 @@ from testbed.planning.program import not_built
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.planning.traffic import runtime_of
-from testbed.runner.judging import load_report
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.services.influx import server
 from testbed.services.influx.endpoint import Endpoint

@@ -15,14 +15,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from testbed import paths
+from testbed.engines import judging, provenance
+from testbed.engines.judging import judge_from, write_broken
 from testbed.engines.virtual_database import Database
 from testbed.errors import CannotRun
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
-from testbed.runner import judging, provenance
-from testbed.runner.interrupts import Interrupted
-from testbed.runner.judging import judge_from, write_broken
-from testbed.runner.progress import Progress
+from testbed.runtime.interrupts import Interrupted
+from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
 from testbed.scenario.load import LoadedScenario
 from testbed.series import FromFile

@@ -11,7 +11,7 @@ from typing import Any
 from testbed.errors import RunFailed
 from testbed.far.machine import Machine
 from testbed.plan.model import Plan
-from testbed.runner.agents import AgentPlace, ContainerAgent
+from testbed.runtime.agents import AgentPlace, ContainerAgent
 
 PLAN = "plan.json"
 LOOK_S = 0.5

@@ -27,11 +27,11 @@ from testbed.machine import build
 from testbed.message import Lines, Message
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE, Way, way_between, ways_below
-from testbed.runner.agents import AgentPlace, ContainerAgent
-from testbed.runner.collectors import spools_of
-from testbed.runner.network import HostsTcp, relay_middle
-from testbed.runner.processes import AGENT_UID
-from testbed.runner.watch import watch_list
+from testbed.runtime.agents import AgentPlace, ContainerAgent
+from testbed.runtime.collectors import spools_of
+from testbed.runtime.network import HostsTcp, relay_middle
+from testbed.runtime.processes import AGENT_UID
+from testbed.runtime.watch import watch_list
 from testbed.series.reader import Event
 from topologies import shaper
 from topologies.fabric import Tunnel, namespace_of

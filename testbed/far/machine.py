@@ -18,7 +18,7 @@ from typing import Any
 from testbed.errors import CannotRun, RunFailed
 from testbed.machine import build
 from testbed.message import Message
-from testbed.runner.processes import Supervised, last_words
+from testbed.runtime.processes import Supervised, last_words
 
 log = logging.getLogger(__name__)
 

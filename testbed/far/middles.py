@@ -14,8 +14,8 @@ from testbed.errors import RunFailed
 from testbed.far.machine import Machine
 from testbed.message import Message
 from testbed.plan.place import HERE
-from testbed.runner.agents import NO_ANSWER
-from testbed.runner.processes import last_words
+from testbed.runtime.agents import NO_ANSWER
+from testbed.runtime.processes import last_words
 from topologies.link import FILES, Link
 from topologies.live_change import Applied
 from topologies.relay_middle import RelayMiddle

@@ -13,7 +13,7 @@ from testbed.far.machine import ECHO_PORT, VXLAN_PORT, Machine
 from testbed.far.underlay import LEAST_SAMPLES, Sample
 from testbed.message import Message
 from testbed.plan.place import HERE, Way
-from testbed.runner.processes import Supervised
+from testbed.runtime.processes import Supervised
 from topologies.commands import dies_with_us
 
 BEFORE_PACKETS, BEFORE_INTERVAL_MS = 200, 10

@@ -19,12 +19,12 @@ from testbed.interop.cells import OURS, PEERS, Cell
 from testbed.interop.judge import ENDS, Evidence, Judgement, Status, judge
 from testbed.interop.plans import FOLDER, CellPlans, cell_plans
 from testbed.plan.model import Plan, host_of
-from testbed.runner.agents import AgentPlace, ProcessAgent
-from testbed.runner.network import Network
-from testbed.runner.packets import SETTLE_S, Capture
-from testbed.runner.progress import Progress, Step
-from testbed.runner.transfer import await_ready, watch_transfer
-from testbed.runner.until_over import Failure
+from testbed.runtime.agents import AgentPlace, ProcessAgent
+from testbed.runtime.network import Network
+from testbed.runtime.packets import SETTLE_S, Capture
+from testbed.runtime.progress import Progress, Step
+from testbed.runtime.transfer import await_ready, watch_transfer
+from testbed.runtime.until_over import Failure
 from testbed.study.folder import write_json
 
 READY_S = 20.0

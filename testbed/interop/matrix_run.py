@@ -13,7 +13,7 @@ from typing import Any
 
 from testbed import engines, paths
 from testbed.documents import read_json
-from testbed.engines import Engine, Options, Programs
+from testbed.engines import Engine, Options, Programs, provenance
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError
 from testbed.interop.cell_run import CellResult, Place, run_cell
@@ -26,11 +26,10 @@ from testbed.judge.checks.result import Trust
 from testbed.machine import Need
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
-from testbed.runner import provenance
-from testbed.runner.agents import Agent, AgentPlace
-from testbed.runner.network import Network
-from testbed.runner.progress import Progress, Step
-from testbed.runner.until_over import Failure
+from testbed.runtime.agents import Agent, AgentPlace
+from testbed.runtime.network import Network
+from testbed.runtime.progress import Progress, Step
+from testbed.runtime.until_over import Failure
 from testbed.scenario.load import LoadedScenario
 from testbed.study.attempts import when_free
 from testbed.study.bootstrap import ready

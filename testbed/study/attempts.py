@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from testbed.engines import Engine
 from testbed.errors import CannotRun
-from testbed.runner import live
+from testbed.runtime import live
 
 MOST = 3
 """How often a run is made before it stays untrusted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.engines import Engine, Options, Programs
 from testbed.machine import Need
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 
 def ready(

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed.documents import read_json
-from testbed.engines import Programs, Run
+from testbed.engines import Programs, Run, provenance
+from testbed.engines.judging import write_broken
 from testbed.errors import CannotRun, RunFailed, TestbedError, Unsupported
-from testbed.runner import provenance
-from testbed.runner.interrupts import Interrupted
-from testbed.runner.judging import write_broken
-from testbed.runner.progress import Progress, Step
+from testbed.runtime.interrupts import Interrupted
+from testbed.runtime.progress import Progress, Step
 from testbed.study.attempts import when_free
 from testbed.study.folder import write_json
 from testbed.study.programs import OfCommit

@@ -10,7 +10,7 @@ from testbed.engines import Engine, Programs, Run
 from testbed.plan.model import Plan
 from testbed.planning.program import not_built
 from testbed.planning.resolve import Choices
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario
 from testbed.study.place import folder_of
 

@@ -15,9 +15,9 @@ from typing_extensions import Self
 
 from testbed.engines import Engine
 from testbed.plan.model import Middle, Runtime
-from testbed.runner.interrupts import interruptible
-from testbed.runner.progress import Ended as EndedRun
-from testbed.runner.progress import Progress, QuietProgress, SoFar, Step
+from testbed.runtime.interrupts import interruptible
+from testbed.runtime.progress import Ended as EndedRun
+from testbed.runtime.progress import Progress, QuietProgress, SoFar, Step
 from testbed.study.attempts import attempts_of, until_trusted
 from testbed.study.side_by_side import side_by_side
 

@@ -12,7 +12,7 @@ from typing import Any
 from testbed import confine
 from testbed.errors import BadInput
 from testbed.planning.resolve import new_run_id
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study.part import PartMade
 
 

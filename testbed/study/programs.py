@@ -16,7 +16,7 @@ from testbed.engines import Engine, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.history import git
 from testbed.machine import build
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 COMMITS = paths.CHECKOUT / ".build" / "commits"
 KEPT = 12

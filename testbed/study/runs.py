@@ -11,7 +11,7 @@ from testbed.engines import Engine, Run
 from testbed.errors import Unsupported
 from testbed.judge.checks.verify import read_verdict
 from testbed.plan.lasts import expected_transfer_s
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study import kept
 from testbed.study.carry_out import carry_out, note_code
 from testbed.study.cell import Cell

@@ -17,7 +17,7 @@ from multiprocessing.context import ForkServerProcess
 from typing import Generic, TypeVar
 
 from testbed.errors import RunFailed
-from testbed.runner.interrupts import interruptible, uninterruptible
+from testbed.runtime.interrupts import interruptible, uninterruptible
 
 PRELOADED = [
     "testbed.study.runs",

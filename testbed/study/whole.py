@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study.executor import Found, Key, Study
 from testbed.study.folder import kept_when_stopped
 

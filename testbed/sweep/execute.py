@@ -15,7 +15,7 @@ from testbed.engines.sim.run import simulate
 from testbed.errors import RunFailed
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.plan.model import Plan
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study.executor import Study
 from testbed.sweep.figures import measure, rules
 from testbed.tables.load import Cell

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed import engines, paths
-from testbed.engines import Options
+from testbed.engines import Options, provenance
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.plan.lasts import expected_transfer_s
-from testbed.runner import provenance
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
 from testbed.study.bootstrap import ready
 from testbed.study.folder import make_latest, write_json

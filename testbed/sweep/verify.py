@@ -17,7 +17,7 @@ from testbed.judge.checks.result import Verdict
 from testbed.judge.checks.verify import differences, read_verdict
 from testbed.judge.history import commit_of
 from testbed.message import Message
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TEXT

@@ -21,7 +21,7 @@ from testbed.plan.engines import DEFAULT
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.sessions import PolicyFacts
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import plain
 from testbed.study import cell as study
 from testbed.study.bootstrap import ready

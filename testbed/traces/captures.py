@@ -1,4 +1,4 @@
-"""Reads captures of links, as ``testbed/runner/link_captures.py`` and the simulator leave them."""
+"""Reads captures of links, as ``testbed/engines/mininet/link_captures.py`` and the simulator leave them."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
-from testbed.runner.agents import Agent, AgentPlace, agent_name
-from testbed.runner.host_settings import DEFAULTS
-from testbed.runner.network import HostsTcp, Network
-from testbed.runner.progress import Step
-from testbed.runner.socket_samples import assert_sent_with, congestion_controls
-from testbed.runner.transfer import start_of_transfer, watch_transfer
-from testbed.runner.until_over import Failure
+from testbed.runtime.agents import Agent, AgentPlace, agent_name
+from testbed.runtime.host_settings import DEFAULTS
+from testbed.runtime.network import HostsTcp, Network
+from testbed.runtime.progress import Step
+from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
+from testbed.runtime.transfer import start_of_transfer, watch_transfer
+from testbed.runtime.until_over import Failure
 from testbed.traffic.traffic import Traffic, from_any_port
 
 

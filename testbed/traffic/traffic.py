@@ -11,10 +11,10 @@ from typing import Any
 from testbed.errors import BadInput
 from testbed.machine.check import Need
 from testbed.plan.model import Connection, Plan, Session
-from testbed.runner.agents import Agent, AgentPlace
-from testbed.runner.network import HostsTcp, Network
-from testbed.runner.progress import Progress, Step
-from testbed.runner.until_over import Failure
+from testbed.runtime.agents import Agent, AgentPlace
+from testbed.runtime.network import HostsTcp, Network
+from testbed.runtime.progress import Progress, Step
+from testbed.runtime.until_over import Failure
 
 
 @dataclass(frozen=True)

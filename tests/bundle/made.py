@@ -8,14 +8,15 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
+from testbed.engines import provenance
+from testbed.engines.judging import judge_from
+from testbed.engines.mininet import calibration, timeline
 from testbed.engines.sim.run import SimulatedRun, run_id, simulate
 from testbed.machine import build
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.report import write_report
-from testbed.runner import calibration, provenance, timeline
-from testbed.runner.judging import judge_from
-from testbed.runner.progress import QuietProgress
-from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
+from testbed.runtime.progress import QuietProgress
+from testbed.runtime.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.load import LoadedScenario, load
 from testbed.series import FromFile
 

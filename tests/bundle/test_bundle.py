@@ -17,7 +17,7 @@ from testbed.bundle.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
 from testbed.message import Message
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.tables import load as tables
 from testbed.tables import table_run

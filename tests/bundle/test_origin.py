@@ -121,7 +121,7 @@ def test_tests_of_the_sources_are_no_sources(
 
 
 def test_a_folder_can_not_pretend_to_be_older_than_its_commit() -> None:
-    written = git("show", "HEAD:testbed/runner/provenance.py").stdout
+    written = git("show", "HEAD:testbed/engines/provenance.py").stdout
     (least,) = re.findall(rb"^SCHEMA = (\d+)$", written, re.MULTILINE)
     assert int(least) >= 2
     assert origin.schema_of({**AT_HEAD, "schema": 1}) == int(least)

@@ -12,7 +12,7 @@ import pytest
 from testbed.bundle import origin
 from testbed.bundle.kinds import verify_folder
 from testbed.machine.guest_kernel import Kernel
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.files import sweeps as sweep_files
 from testbed.scenario.load import load
 from testbed.sweep import load as sweeps
@@ -45,9 +45,9 @@ def test_the_same_bytes_come_of_it(simulated: Path) -> None:
 
 def forge(folder: Path) -> None:
     """Telemetry with half of each window, and all that is derived of it made to fit."""
+    from testbed.engines.judging import judge_from
     from testbed.judge.checks.result import Trust
     from testbed.report import write_report
-    from testbed.runner.judging import judge_from
     from testbed.series import FromFile
 
     telemetry = folder / "telemetry.lp"

@@ -22,7 +22,7 @@ from testbed.claims.model import Claims
 from testbed.claims.report import write_report
 from testbed.errors import BadInput
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.tables.outcome import Outcome, Spread, missing
 from tests.raises import Containing, Said, raises
 

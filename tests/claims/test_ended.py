@@ -12,8 +12,8 @@ from testbed.claims.execute import Ended, Runs
 from testbed.claims.model import QuickRun, RunSpec
 from testbed.documents import read_json
 from testbed.errors import CannotRun, Exit
-from testbed.runner import live
-from testbed.runner.progress import Progress
+from testbed.runtime import live
+from testbed.runtime.progress import Progress
 from tests.golden import messages
 from tests.sabotage.entry import Entry
 from tests.sabotage.lab import lab

@@ -13,7 +13,7 @@ from testbed import engines
 from testbed.claims.execute import Made, Runs
 from testbed.claims.model import QuickRun, RunSpec
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 WORDS = ("good", "late", "broken", "lost", "refused")
 """What became of a scenario: a trusted run, an untrusted one, one that broke down, none, unsupported."""

@@ -20,7 +20,7 @@ from testbed.plan.drawing import drawing
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario import files, seconds
 from testbed.scenario.load import load
 from tests.plan.test_resolve import POLICIES as TWO_POLICIES

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.cluster import model
-from testbed.runner.interrupts import interruptible
+from testbed.runtime.interrupts import interruptible
 from tests.ports import held_port
 
 UNSOUND = Path(__file__).parent / "workers"

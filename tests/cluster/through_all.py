@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.runner.interrupts import interruptible
+from testbed.runtime.interrupts import interruptible
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, until
 from tests.cluster.wired import SCHEDULER, SUBMITTER, Wired, wired

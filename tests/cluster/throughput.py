@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import psutil
 
-from testbed.runner.interrupts import interruptible
+from testbed.runtime.interrupts import interruptible
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import loopback, until
 

@@ -15,7 +15,7 @@ from testbed.engines import Run
 from testbed.errors import BadInput
 from testbed.judge.checks.verify import read_verdict
 from testbed.planning.resolve import Choices
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.programs import of_sources, programs
 from tests.raises import raises

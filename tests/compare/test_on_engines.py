@@ -15,7 +15,7 @@ from testbed.compare.plots import share_plot
 from testbed.errors import CannotRun
 from testbed.judge.checks.evidence import Evidence
 from testbed.report.folder import read_folder
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare
 

@@ -13,7 +13,7 @@ from testbed.compare.difference import differences
 from testbed.compare.groups import Group, read_run
 from testbed.compare.same_bytes import Repetition, digests
 from testbed.report.folder import read_folder
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare
 from tests.said import places

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
+from testbed.engines.judging import judge_from, store_judged
+from testbed.engines.mininet import calibration
+from testbed.engines.mininet.calibration import LinkReading
 from testbed.judge.checks import Trust
 from testbed.judge.checks.law_ahead import law_ahead
-from testbed.runner import calibration
-from testbed.runner.calibration import LinkReading
-from testbed.runner.judging import judge_from, store_judged
 from testbed.series import FromInflux
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.services.influx import retention, run_list

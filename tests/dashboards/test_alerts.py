@@ -9,10 +9,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from dashboards.generate import FOLDER
+from testbed.engines.mininet import calibration
+from testbed.engines.mininet.calibration import LinkReading
 from testbed.judge.checks.derived import broken_lines
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
-from testbed.runner import calibration
-from testbed.runner.calibration import LinkReading
 from testbed.services.influx.client import Client
 from tests.dashboards.conftest import Replayed
 from tests.dashboards.grafana import Span, Variables, interpolate

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dashboards.generate import DASHBOARDS, FOLDER
+from testbed.engines.mininet.on_one_clock import OnOneClock
 from testbed.plan.lasts import shown_s
-from testbed.runner.on_one_clock import OnOneClock
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.services.influx.client import Client
 from testbed.services.influx.endpoint import DATABASE

@@ -16,7 +16,7 @@ import pytest
 from testbed import paths
 from testbed.cli.junit import SECOND_TRY
 from testbed.errors import Exit
-from testbed.runner.ledger import RUN_LABEL
+from testbed.runtime.ledger import RUN_LABEL
 from testbed.scenario.model import Limits
 
 RUN_SH = str(paths.CHECKOUT / "run.sh")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.runner.ledger import RUN_VARIABLE
+from testbed.runtime.ledger import RUN_VARIABLE
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.points import points_of
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from testbed.runner import live
+from testbed.runtime import live
 from testbed.services import influx
 from tests.emulation.conftest import agent_containers, result_folder
 from tests.emulation.faults import SHORT, Start, await_process, broke_down, hit, kept, namespace, run_of, verdict_of

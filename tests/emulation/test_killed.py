@@ -17,8 +17,8 @@ import pytest
 
 from testbed import paths
 from testbed.errors import Exit
-from testbed.runner import live
-from testbed.runner.ledger import NAME, RUN_VARIABLE
+from testbed.runtime import live
+from testbed.runtime.ledger import NAME, RUN_VARIABLE
 from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started, left_behind
 
 pytestmark = pytest.mark.packets

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from testbed.runner import live
-from testbed.runner.processes import AGENT_UID
+from testbed.runtime import live
+from testbed.runtime.processes import AGENT_UID
 from testbed.services import influx
 from testbed.services.influx.state import State, port
 from tests.emulation.conftest import Started, agent_containers

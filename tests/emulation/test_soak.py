@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from testbed import paths
-from testbed.runner import live
+from testbed.runtime import live
 from testbed.services import influx
 from testbed.services.influx.client import Client
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder

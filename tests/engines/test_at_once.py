@@ -14,7 +14,7 @@ import pytest
 from testbed.engines import virtual_database
 from testbed.errors import CannotRun
 from testbed.machine import build
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from tests.raises import raises
 from tests.ready import simulated as prepare

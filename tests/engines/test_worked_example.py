@@ -8,7 +8,7 @@ import pytest
 from testbed import engines, paths
 from testbed.engines import Options
 from testbed.plan import engines as facts
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 
 PAGE = paths.CHECKOUT / "docs" / "engines.md"

@@ -15,7 +15,7 @@ from typing import Any
 
 from testbed.documents import read_json
 from testbed.machine import guest_kernel as kernel
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from tests.golden import text
 from tests.ready import in_a_guest

@@ -18,7 +18,7 @@ from testbed.engines.sim.run import simulate
 from testbed.engines.vkernel.run import GuestRun
 from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.machine import guest_kernel as kernel
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from tests.golden import guest, plans

@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 
 from testbed import paths
 from testbed.claims import judged
+from testbed.engines.mininet import calibration, timeline
 from testbed.far import underlay
 from testbed.judge.checks import windows_csv
 from testbed.report import points
-from testbed.runner import calibration, timeline, trust
+from testbed.runtime import trust
 from testbed.sweep import table as sweep_table
 from testbed.tables.outcome import Spread
 from testbed.tables.summary import KnownValue, RowSummary

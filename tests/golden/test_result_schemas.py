@@ -24,7 +24,7 @@ from testbed.interop.judge import Evidence, Judgement
 from testbed.interop.report import write_report
 from testbed.interop.verdict import Outcome
 from testbed.judge.checks.result import Trust
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.schemas import FOLDER
 from testbed.tables import load as tables

@@ -18,9 +18,9 @@ from testbed.interop.verdict import Outcome
 from testbed.judge.checks.result import Trust
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
-from testbed.runner.interrupts import Interrupted
-from testbed.runner.packets import dropped
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.interrupts import Interrupted
+from testbed.runtime.packets import dropped
+from testbed.runtime.progress import QuietProgress
 from tests.raises import raises
 
 POLICIES: Any = {"nkp24": {"name": "nkp24"}}

@@ -11,7 +11,7 @@ import pytest
 
 from testbed.judge.checks.result import Verdict
 from testbed.planning.resolve import Choices, resolve
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare
 from tests.tables.small_table import POLICIES

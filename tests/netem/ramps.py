@@ -11,7 +11,7 @@ from testbed import paths
 from testbed.bench.ends import Between, End
 from testbed.bench.instrument import Instrument
 from testbed.bench.ours import hosts
-from testbed.runner.host_rates import HostRates
+from testbed.engines.mininet.host_rates import HostRates
 from topologies.link import Link, resolve_link
 from topologies.middle import NetemMiddle
 from topologies.units import QueueLength, Rate

@@ -11,7 +11,7 @@ import pytest
 from line_protocol_parser import parse_line
 
 from testbed.errors import RunFailed
-from testbed.runner.cross_traffic import Iperf3
+from testbed.runtime.cross_traffic import Iperf3
 from topologies.commands import in_namespace, run
 
 pytestmark = pytest.mark.packets

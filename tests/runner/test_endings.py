@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from testbed.runner.endings import end_together
+from testbed.runtime.endings import end_together
 
 
 @dataclass

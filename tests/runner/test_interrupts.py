@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cli.outcome import ended_early
-from testbed.runner.interrupts import SIGNALS, Interrupted, interruptible, uninterruptible
+from testbed.runtime.interrupts import SIGNALS, Interrupted, interruptible, uninterruptible
 from tests.raises import raises
 
 

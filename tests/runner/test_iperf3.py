@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.runner.iperf3 import read_result
+from testbed.runtime.iperf3 import read_result
 from tests.raises import Said, raises
 
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from testbed.cli import clean
 from testbed.errors import CannotRun, RunFailed
-from testbed.runner import live
-from testbed.runner.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
+from testbed.runtime import live
+from testbed.runtime.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
 from tests.raises import raises
 
 RUN = "20261122-000000-abcd"

@@ -11,14 +11,14 @@ from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from testbed import paths
+from testbed.engines import events, live_view
+from testbed.engines.events import EventProgress
+from testbed.engines.live_view import LiveProgress, picture, sparkline
+from testbed.engines.mininet.spools import Spools
+from testbed.engines.sampled import Sampled
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
-from testbed.runner import events, live_view
-from testbed.runner.events import EventProgress
-from testbed.runner.live_view import LiveProgress, picture, sparkline
-from testbed.runner.progress import Ended, Progress, SoFar, Step
-from testbed.runner.sampled import Sampled
-from testbed.runner.spools import Spools
+from testbed.runtime.progress import Ended, Progress, SoFar, Step
 from testbed.scenario.load import load
 from tests.plan.test_resolve import POLICIES
 

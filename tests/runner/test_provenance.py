@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from testbed import engines, paths
+from testbed.engines import provenance
 from testbed.errors import CannotRun
-from testbed.runner import provenance
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study.programs import programs
 from tests.raises import raises
 

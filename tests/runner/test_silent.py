@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.runner.transfer import SILENT_S, STALLED_S, Heard
+from testbed.runtime.transfer import SILENT_S, STALLED_S, Heard
 from tests.raises import raises
 
 

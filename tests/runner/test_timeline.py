@@ -8,7 +8,7 @@ from typing import Any
 
 from line_protocol_parser import parse_line
 
-from testbed.runner.timeline import Timeline, write_csv
+from testbed.engines.mininet.timeline import Timeline, write_csv
 from topologies.live_change import wait_until
 
 

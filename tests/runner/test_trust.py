@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.host_load import BUSY, STEP_SAMPLES, HostLoad, clock_step_s, longest_busy_s
+from testbed.engines.mininet.calibration import LinkReading, off_limits
 from testbed.judge.checks.result import Trust
-from testbed.runner.calibration import LinkReading, off_limits
-from testbed.runner.trust import judge_trust, lossy_interfaces
+from testbed.runtime.trust import judge_trust, lossy_interfaces
 from tests.said import Saying, codes
 
 LIMITS: Any = {

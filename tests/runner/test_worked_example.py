@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.runner.collectors import spools_of
+from testbed.runtime.collectors import spools_of
 from testbed.series import FromFile
 from testbed.series.series import Series
 from tests import worked_example

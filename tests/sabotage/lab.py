@@ -23,16 +23,16 @@ from testbed import paths
 from testbed.claims.execute import Ended
 from testbed.cli import app as cli
 from testbed.documents import read_json
+from testbed.engines import judging, provenance
 from testbed.errors import CODE_FILE
 from testbed.machine import build
-from testbed.runner import judging, provenance
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
 from tests.sabotage.real import AllStored, as_real
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
-    "testbed.runner.judging.leave_report",
+    "testbed.engines.judging.leave_report",
     "testbed.tables.table_run.write_report",
     "testbed.claims.all_run.write_report",
 )
@@ -111,7 +111,7 @@ class Lab:
         self.patch.setattr("testbed.bundle.page.check", lambda *_, **__: None)
         for page in PAGES:
             self.patch.setattr(page, lambda folder, *_: folder)
-        self.patch.setattr("testbed.runner.judging._on_one_clock", lambda *_: [])  # for the database only
+        self.patch.setattr("testbed.engines.judging._on_one_clock", lambda *_: [])  # for the database only
         self.patch.setattr("testbed.compare.plots.over_time", lambda _groups: [])
         self.patch.setattr("testbed.compare.plots.intervals", lambda *_: None)
         self.patch.setattr("testbed.compare.on_engines._plots", lambda _found: [])

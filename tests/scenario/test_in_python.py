@@ -12,7 +12,7 @@ from testbed import engines, paths
 from testbed.bundle.kinds import verify_folder
 from testbed.engines import Options
 from testbed.errors import BadInput
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario import bounded, in_python
 from testbed.scenario.load import load
 from tests.raises import Containing, Said, raises

@@ -74,7 +74,7 @@ inside ./run.sh list >/dev/null
 echo "Python environment: $((SECONDS - start)) s"
 inside .venv/bin/python -c '
 from testbed import doctor
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 doctor.make_ready(Progress(), "test")
 for finding in doctor.probe_all():
     print("ok" if finding.ok else "no", finding.level, finding.name, finding.detail, sep="\t")

@@ -10,7 +10,7 @@ import pytest
 from testbed import paths
 from testbed.engines.sim.run import simulate
 from testbed.errors import CannotRun, RunFailed
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from tests.raises import Containing, raises
 from tests.ready import simulated as prepare

@@ -2,7 +2,7 @@
 
 import pytest
 
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.files import links
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.tables import table_run
 from testbed.tables.load import load as load_table

@@ -11,7 +11,7 @@ from testbed import engines
 from testbed.engines import Options
 from testbed.errors import BadInput
 from testbed.machine import build
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.series.catalogue import CATALOGUE

@@ -11,8 +11,8 @@ import pytest
 from testbed import engines
 from testbed.engines import Engine
 from testbed.errors import BadInput, CannotRun
-from testbed.runner import live
-from testbed.runner.progress import Progress
+from testbed.runtime import live
+from testbed.runtime.progress import Progress
 from testbed.study import executor
 from testbed.study.attempts import when_free
 from testbed.study.executor import Study

@@ -9,7 +9,7 @@ import pytest
 from testbed.errors import CannotRun
 from testbed.judge.history import git
 from testbed.machine import build
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.study import programs
 from testbed.study.cell import Cell
 from testbed.study.programs import OfCommit

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput, RunFailed
-from testbed.runner.interrupts import Interrupted
+from testbed.runtime.interrupts import Interrupted
 from testbed.study import side_by_side as pool
 from testbed.study.attempts import until_trusted
 from testbed.study.side_by_side import side_by_side

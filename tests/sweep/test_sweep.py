@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from testbed.machine import build
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.study import executor
 from testbed.study.side_by_side import side_by_side
 from testbed.sweep import execute, sweep_run

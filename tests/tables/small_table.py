@@ -9,7 +9,7 @@ from typing import Any
 from testbed.engines import Programs
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.tables.execute import TableCells
 from testbed.tables.load import contenders, load
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
-from testbed.runner.interrupts import Interrupted, interruptible
+from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.study import cell as study
 from testbed.tables import table_run
 from testbed.tables.load import KEPT_AS, Cell, load

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.runner.socket_samples import assert_sent_with, congestion_controls
+from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from tests.raises import Said, raises
 
 

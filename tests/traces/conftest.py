@@ -10,7 +10,7 @@ import pytest
 from testbed import engines, paths
 from testbed.engines import Options
 from testbed.plan.model import Traces
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 
 SCENARIO = """\

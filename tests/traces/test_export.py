@@ -17,7 +17,7 @@ from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, TestbedError
 from testbed.plan.model import Traces
-from testbed.runner.progress import QuietProgress
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.traces import agree, parquet, pcapng, qvis, sqlog, xplot

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from testbed import traffic
+from testbed.engines import telemetry
 from testbed.judge.checks import judge
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices, resolve
-from testbed.runner import telemetry
-from testbed.runner.progress import QuietProgress, Step
+from testbed.runtime.progress import QuietProgress, Step
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.traffic.program.cables import Cables

@@ -3,7 +3,7 @@
 from typing import Any
 
 from testbed import traffic
-from testbed.runner.network import HostsTcp
+from testbed.runtime.network import HostsTcp
 
 
 def hosts_tcp(plan: Any) -> HostsTcp:

@@ -13,7 +13,7 @@ from line_protocol_parser import parse_line
 
 from testbed import engines, paths, traffic
 from testbed.plan import sent
-from testbed.runner.progress import QuietProgress, Step
+from testbed.runtime.progress import QuietProgress, Step
 from topologies.commands import in_namespace, run
 
 PAGE = paths.CHECKOUT / "docs" / "engines.md"

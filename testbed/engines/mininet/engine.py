@@ -9,14 +9,14 @@ from typing import Literal
 
 from testbed import traffic
 from testbed.engines.engine import Engine, Options, Programs
+from testbed.engines.mininet.leftovers import remove_leftovers
 from testbed.engines.mininet.life import EmulatedRun
+from testbed.engines.mininet.middle_choice import choose_middle, refused_by_the_middle
 from testbed.machine import Need, make_ready
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
 from testbed.planning.resolve import Choices
-from testbed.runner.leftovers import remove_leftovers
-from testbed.runner.middle_choice import choose_middle, refused_by_the_middle
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.services.influx import server
 from testbed.services.influx.endpoint import Endpoint

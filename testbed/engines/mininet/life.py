@@ -16,24 +16,26 @@ from typing import TYPE_CHECKING, Any
 
 from collectors.host_load import clock_step_s
 from testbed import paths, traffic
+from testbed.engines import provenance, telemetry
+from testbed.engines.mininet import calibration, timeline
+from testbed.engines.mininet.live_target import LiveTarget
+from testbed.engines.mininet.on_one_clock import OnOneClock, announce
+from testbed.engines.mininet.telemetry_lag import TelemetryLag
+from testbed.engines.mininet.timeline import Timeline
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.machine import build
 from testbed.plan.model import Plan
-from testbed.runner import agents, calibration, live, provenance, telemetry, timeline
-from testbed.runner.collectors import Collectors
-from testbed.runner.cross_traffic import Iperf3
-from testbed.runner.endings import end_together
-from testbed.runner.interrupts import Interrupted, interruptible, uninterruptible
-from testbed.runner.live_target import LiveTarget
-from testbed.runner.network import Network, RelayedMiddle, relay_middle
-from testbed.runner.on_one_clock import OnOneClock, announce
-from testbed.runner.processes import AGENT_UID
-from testbed.runner.progress import Progress
-from testbed.runner.telemetry_lag import TelemetryLag
-from testbed.runner.timeline import Timeline
-from testbed.runner.transfer import await_ready
-from testbed.runner.trust import HOST_LOAD, trust_of_run, write_spans
+from testbed.runtime import agents, live
+from testbed.runtime.collectors import Collectors
+from testbed.runtime.cross_traffic import Iperf3
+from testbed.runtime.endings import end_together
+from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
+from testbed.runtime.network import Network, RelayedMiddle, relay_middle
+from testbed.runtime.processes import AGENT_UID
+from testbed.runtime.progress import Progress
+from testbed.runtime.transfer import await_ready
+from testbed.runtime.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.kept import Kept, keep
 from testbed.series import FromFile, FromInflux
 from testbed.services.influx import server
@@ -41,8 +43,8 @@ from testbed.services.influx.client import Client, NoAnswer, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 
 if TYPE_CHECKING:
+    from testbed.engines.mininet.link_captures import LinkCaptures
     from testbed.far.hosts import FarHosts
-    from testbed.runner.link_captures import LinkCaptures
 
 
 class EmulatedRun:
@@ -80,7 +82,7 @@ class EmulatedRun:
             try:
                 return self._run(own)
             except Exception as error:
-                from testbed.runner.judging import write_broken
+                from testbed.engines.judging import write_broken
 
                 self._write_provenance()
                 write_broken(
@@ -123,7 +125,7 @@ class EmulatedRun:
             step.note = f"InfluxDB at {endpoint.url}"
         trust, counts = self._on_the_network(own, endpoint)
         with self.progress.step("judge and report") as step:
-            from testbed.runner.judging import judge_and_report
+            from testbed.engines.judging import judge_and_report
 
             self._write_provenance()
             verdict = judge_and_report(self.plan, self.folder, endpoint, trust, counts)
@@ -339,7 +341,9 @@ class EmulatedRun:
         """Of the links that were asked for."""
         if not self.plan.get("traces", {}).get("pcap"):
             return None
-        from testbed.runner.link_captures import LinkCaptures  # not loaded without need: in a guest it would show
+        from testbed.engines.mininet.link_captures import (
+            LinkCaptures,  # not loaded without need: in a guest it would show
+        )
 
         captures = LinkCaptures(self.plan, network.namespaces(), self.folder, self.logs)
         parts.callback(captures.stop)

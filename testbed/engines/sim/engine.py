@@ -13,7 +13,7 @@ from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
 from testbed.plan.sent import TRAFFIC
 from testbed.planning.resolve import Choices
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
 

@@ -13,7 +13,7 @@ from testbed.errors import CannotRun, RunFailed, says_of_the_machine
 from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
 SOURCES = (

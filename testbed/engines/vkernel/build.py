@@ -11,7 +11,7 @@ from pathlib import Path
 from testbed.errors import RunFailed
 from testbed.machine import guest_kernel as kernel
 from testbed.machine.guest_kernel import Kernel
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 COMPILED = re.compile(r"^(\d+) of (\d+)$")
 

@@ -20,7 +20,7 @@ from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
 from testbed.planning.resolve import Choices
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
 

@@ -21,7 +21,7 @@ from testbed.judge.checks.result import Trust
 from testbed.machine import build
 from testbed.machine.kernel import kernel_facts
 from testbed.plan.sent import TRAFFIC
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 
 PRELOADED = (
     "mininet.net",

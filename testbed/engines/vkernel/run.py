@@ -20,7 +20,7 @@ from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.resolve import new_run_id
-from testbed.runner.progress import Progress
+from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from topologies.link import FILES
 

@@ -12,12 +12,12 @@ from typing import Any
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
-from testbed.runner.agents import Agent, AgentPlace
-from testbed.runner.ends import write_events, write_result
-from testbed.runner.network import HostsTcp, Network
-from testbed.runner.packets import SETTLE_S, Capture
-from testbed.runner.progress import Step
-from testbed.runner.until_over import Failure, watch_until
+from testbed.runtime.agents import Agent, AgentPlace
+from testbed.runtime.ends import write_events, write_result
+from testbed.runtime.network import HostsTcp, Network
+from testbed.runtime.packets import SETTLE_S, Capture
+from testbed.runtime.progress import Step
+from testbed.runtime.until_over import Failure, watch_until
 from testbed.traffic.program import captured, payload, result, rtt
 from testbed.traffic.program.end import End
 from testbed.traffic.program.image import unpacked

@@ -15,8 +15,8 @@ from testbed.judge.checks.as_captured import words_and_packets
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
-from testbed.runner import live
-from testbed.runner.progress import QuietProgress, Step
+from testbed.runtime import live
+from testbed.runtime.progress import QuietProgress, Step
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.traffic.program import Program

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from testbed.errors import RunFailed, Unsupported
 from testbed.plan.model import Plan, Role, Session
-from testbed.runner import live
-from testbed.runner.ledger import RUN_VARIABLE
-from testbed.runner.processes import AGENT_UID, UNPRIVILEGED, Supervised, last_words
+from testbed.runtime import live
+from testbed.runtime.ledger import RUN_VARIABLE
+from testbed.runtime.processes import AGENT_UID, UNPRIVILEGED, Supervised, last_words
 from testbed.traffic.program.part import EXIT_NOT_SUPPORTED, PAYLOAD, READY, TASK, Part, own_environment, write_task
 from testbed.traffic.program.payload import write_payload
 

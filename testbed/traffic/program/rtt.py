@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.plan.model import Connection, Plan, Session
-from testbed.runner.processes import Supervised
+from testbed.runtime.processes import Supervised
 from topologies.link import Link
 
 LEAST_S = 0.1

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from testbed.errors import Exit, RunFailed, Unsupported
 from testbed.message import Message
 from testbed.plan.model import host_of
-from testbed.runner.agents import Agent
-from testbed.runner.ends import write_events, write_result
-from testbed.runner.host_settings import prepare_host
-from testbed.runner.network import Network
-from testbed.runner.packets import SETTLE_S, Capture
-from testbed.runner.processes import Supervised
-from testbed.runner.progress import Step
-from testbed.runner.socket_samples import assert_sent_with, congestion_controls
-from testbed.runner.until_over import Failure, watch_until
+from testbed.runtime.agents import Agent
+from testbed.runtime.ends import write_events, write_result
+from testbed.runtime.host_settings import prepare_host
+from testbed.runtime.network import Network
+from testbed.runtime.packets import SETTLE_S, Capture
+from testbed.runtime.processes import Supervised
+from testbed.runtime.progress import Step
+from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
+from testbed.runtime.until_over import Failure, watch_until
 from testbed.scenario.tcp import Role
 from testbed.tcp.capture import HEADER_BYTES
 from testbed.traffic.tcp.kind import Kind, Measured, Stage, address_of

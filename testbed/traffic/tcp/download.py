@@ -12,7 +12,7 @@ from typing import Any
 from testbed.errors import RunFailed, Unsupported
 from testbed.message import Message
 from testbed.pcap import NotACapture
-from testbed.runner.processes import Supervised
+from testbed.runtime.processes import Supervised
 from testbed.scenario.tcp import KERNELS_INITIAL_WINDOW, Download
 from testbed.tcp.capture import read_connections
 from testbed.tcp.receive_window import expected_rtts

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.runner import live
-from testbed.runner.processes import AGENT_UID, Supervised
+from testbed.runtime import live
+from testbed.runtime.processes import AGENT_UID, Supervised
 from testbed.scenario.tcp import Fetch
 from testbed.traffic.tcp.counters import Counters, read_counters
 from testbed.traffic.tcp.kind import Kind, Measured, Stage

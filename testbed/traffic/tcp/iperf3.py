@@ -11,10 +11,10 @@ from typing import Any
 
 from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
-from testbed.runner import iperf3
-from testbed.runner.iperf3 import CLIENT_PORT, PORT, read_result
-from testbed.runner.processes import Supervised
-from testbed.runner.socket_samples import read_samples
+from testbed.runtime import iperf3
+from testbed.runtime.iperf3 import CLIENT_PORT, PORT, read_result
+from testbed.runtime.processes import Supervised
+from testbed.runtime.socket_samples import read_samples
 from testbed.tcp.advertised import NoTransfer, arrived, steady
 from testbed.tcp.capture import Connection, read_connections
 from testbed.traffic.tcp.kind import Kind, Measured

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.plan.model import Plan, Session, Tcp, host_of
-from testbed.runner import live
-from testbed.runner.listening import await_listening
-from testbed.runner.processes import Supervised
+from testbed.runtime import live
+from testbed.runtime.listening import await_listening
+from testbed.runtime.processes import Supervised
 from testbed.scenario.tcp import Role
 
 

@@ -12,9 +12,9 @@ from typing import Annotated, Literal, TextIO
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from testbed.engines.sampled import RateUnit, Sampled, followed
 from testbed.plan.model import Plan
-from testbed.runner.progress import Ended, QuietProgress, SoFar, Step
-from testbed.runner.sampled import RateUnit, Sampled, followed
+from testbed.runtime.progress import Ended, QuietProgress, SoFar, Step
 
 SAMPLE_S = 1.0
 

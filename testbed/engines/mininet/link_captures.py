@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.plan.model import Plan
-from testbed.runner.packets import SETTLE_S, Capture
+from testbed.runtime.packets import SETTLE_S, Capture
 
 
 class LinkCaptures:

@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE
-from testbed.runner import cross_traffic
+from testbed.runtime import cross_traffic
 from topologies.link import Link, shaped_at_hosts
 from topologies.netem_middle import shaping_interface
 

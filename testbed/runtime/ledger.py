@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic asks for this one below Python 3.12
 
 from testbed.errors import RunFailed
-from testbed.runner.processes import is_running, start_time
+from testbed.runtime.processes import is_running, start_time
 from topologies.commands import run
 from topologies.fabric import leftover_namespaces
 

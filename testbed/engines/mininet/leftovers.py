@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from testbed.runner import live
+from testbed.runtime import live
 
 
 def remove_leftovers(say: Callable[[str], object]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from testbed.errors import RunFailed
 from testbed.message import Message
-from testbed.runner.progress import Step
+from testbed.runtime.progress import Step
 
 Failure = Callable[[], Message | None]
 """Tells what became of a part that the transfer depends on (middle, gateway): how it failed, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from testbed.errors import RunFailed
-from testbed.runner.processes import Supervised, last_words
+from testbed.runtime.processes import Supervised, last_words
 from topologies.commands import in_namespace, run
 
 LISTEN_S = 10.0

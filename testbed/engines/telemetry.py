@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from testbed.errors import RunFailed
 from testbed.message import Message
-from testbed.runner.processes import Supervised
+from testbed.runtime.processes import Supervised
 from topologies.fabric import MANAGEMENT_GATEWAY, Fabric
 
 GATEWAY_PORT = 8086

@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from testbed.engines.sampled import EVERY_S, Flow, Sampled, followed
 from testbed.plan.model import Plan
-from testbed.runner.progress import Progress, Step
-from testbed.runner.sampled import EVERY_S, Flow, Sampled, followed
+from testbed.runtime.progress import Progress, Step
 
 SPARKS = "▁▂▃▄▅▆▇█"
 EVENTS = 4

@@ -17,10 +17,10 @@ import requests
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.runner.endings import Ending
-from testbed.runner.ledger import RUN_LABEL
-from testbed.runner.live import ledger_of
-from testbed.runner.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, last_words
+from testbed.runtime.endings import Ending
+from testbed.runtime.ledger import RUN_LABEL
+from testbed.runtime.live import ledger_of
+from testbed.runtime.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, last_words
 from topologies.fabric import namespace_of
 
 NO_ANSWER = (requests.ConnectionError, requests.Timeout)

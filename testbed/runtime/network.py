@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed.plan.model import Plan
-from testbed.runner.endings import Ending
-from testbed.runner.trust import FABRIC
+from testbed.runtime.endings import Ending
+from testbed.runtime.trust import FABRIC
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, Tunnel, namespace_of
 from topologies.link import Link

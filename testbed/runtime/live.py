@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from testbed import paths
 from testbed.errors import CannotRun
-from testbed.runner.interrupts import uninterruptible
-from testbed.runner.ledger import (
+from testbed.runtime.interrupts import uninterruptible
+from testbed.runtime.ledger import (
     NAME,
     RUN_LABEL,
     RUN_VARIABLE,
@@ -26,7 +26,7 @@ from testbed.runner.ledger import (
     is_a_beginning,
     remove_namespace,
 )
-from testbed.runner.processes import start_time
+from testbed.runtime.processes import start_time
 from topologies.fabric import leftover_namespaces
 
 BUSY = "two runs at once would disturb each other's links"

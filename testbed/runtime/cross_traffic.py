@@ -15,11 +15,11 @@ from collectors.iperf3 import Iperf3Flow, Point
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import CrossTraffic, Plan
-from testbed.runner import iperf3
+from testbed.runtime import iperf3
 from topologies.commands import dies_with_us, in_namespace
 
 if TYPE_CHECKING:
-    from testbed.runner.network import Elsewhere, Program
+    from testbed.runtime.network import Elsewhere, Program
 
 INTERVAL_S = 0.5
 ASKED_AHEAD_S = 0.5

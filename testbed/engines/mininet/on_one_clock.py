@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from testbed.engines.mininet.spools import Spools
 from testbed.judge.checks.law_ahead import law_ahead
 from testbed.plan.lasts import shown_s
 from testbed.plan.model import Plan
-from testbed.runner.spools import Spools
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.services.influx import run_list
 from testbed.services.influx.client import Client, QueryFailed

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from testbed.engines.calibrated import not_calibrated
+from testbed.engines.telemetry import Counts
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge.checks import judge
 from testbed.judge.checks.derived import broken_lines, derived_lines, marks
@@ -20,9 +22,7 @@ from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
-from testbed.runner.calibrated import not_calibrated
-from testbed.runner.telemetry import Counts
-from testbed.runner.trust import lateness_lines
+from testbed.runtime.trust import lateness_lines
 from testbed.series import FromFile, FromInflux, Reader
 from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of

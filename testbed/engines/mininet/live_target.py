@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from testbed.engines.mininet.host_rates import HostRates
 from testbed.errors import RunFailed
-from testbed.runner.agents import Agent, control
-from testbed.runner.host_rates import HostRates
-from testbed.runner.network import Network
+from testbed.runtime.agents import Agent, control
+from testbed.runtime.network import Network
 from topologies.link import shaped_at_hosts
 from topologies.live_change import wait_until
 

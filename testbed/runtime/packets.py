@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from testbed.errors import RunFailed
-from testbed.runner.processes import Supervised, last_words
+from testbed.runtime.processes import Supervised, last_words
 
 START_S = 10.0
 SETTLE_S = 0.2

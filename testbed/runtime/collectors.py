@@ -12,9 +12,9 @@ from typing import Any
 from collectors.host_load import HostLoad
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.runner.network import Network
-from testbed.runner.processes import Supervised
-from testbed.runner.watch import watch_list
+from testbed.runtime.network import Network
+from testbed.runtime.processes import Supervised
+from testbed.runtime.watch import watch_list
 
 OWN_SPOOLS = ("host_load.lp", "events.lp")
 """Of this process; each of the others has a collector's name."""

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 from line_protocol_parser import LineFormatError, parse_line
 
+from testbed.engines.mininet.spools import Spools
 from testbed.judge.checks.law_ahead import SharesAhead
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
-from testbed.runner.spools import Spools
 from testbed.series import named
 
 KEPT = 120

@@ -18,7 +18,7 @@ from testbed.plan.model import Limits, Plan
 from topologies.impairments import keys_that
 
 FABRIC = "fabric"
-"""Where :meth:`testbed.runner.network.Network.qdiscs` says that a link's middle is."""
+"""Where :meth:`testbed.runtime.network.Network.qdiscs` says that a link's middle is."""
 DROPPING = keys_that("drops")
 """Properties that have frames dropped in the middle."""
 HOST_LOAD = "host_load.csv"
