@@ -15,7 +15,6 @@ from testbed.engines import provenance
 from testbed.engines.calibrated import not_calibrated
 from testbed.engines.mininet import calibration, timeline
 from testbed.errors import BadInput, RunFailed
-from testbed.far import underlay
 from testbed.judge.checks.derived import derived_lines
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.history import history_lines
@@ -27,6 +26,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
+from testbed.remote import underlay
 from testbed.runtime.trust import HOST_LOAD, read_spans, trust_of_run
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of

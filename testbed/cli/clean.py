@@ -45,8 +45,8 @@ def register(app: typer.Typer) -> None:
 
 def _on_machines(file: Path) -> int:
     """What runs that this machine led left on others."""
-    from testbed.far import leftovers
     from testbed.machine import inventory
+    from testbed.remote import leftovers
     from testbed.runtime import live
 
     machines = {

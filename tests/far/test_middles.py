@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.far.middles import FOLDER, RESULT, FarRelay, SpreadMiddle, as_one
+from testbed.remote.middles import FOLDER, RESULT, FarRelay, SpreadMiddle, as_one
 from tests.raises import raises
 
 AHEAD_NS = 1000
@@ -176,7 +176,7 @@ def test_a_relay_that_ended_says_why(tmp_path: Path) -> None:
 
 
 def test_one_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.far.middles.END_S", 0)
+    monkeypatch.setattr("testbed.remote.middles.END_S", 0)
     middle, there, _ = spread(tmp_path)
     there.container.ends = False
     middle.stop()

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from testbed.errors import CannotRun, RunFailed
-from testbed.far import programs
-from testbed.far.programs import FarProgram, files_of
+from testbed.remote import programs
+from testbed.remote.programs import FarProgram, files_of
 from tests.raises import Containing, raises
 
 

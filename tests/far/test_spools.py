@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.far import spools
-from testbed.far.spools import FollowedSpools, shifted
+from testbed.remote import spools
+from testbed.remote.spools import FollowedSpools, shifted
 from tests.raises import raises
 
 

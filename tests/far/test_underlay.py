@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from testbed.far import underlay
-from testbed.far.underlay import Sample
 from testbed.message import Message
+from testbed.remote import underlay
+from testbed.remote.underlay import Sample
 from tests.sabotage.catalogue.machine import quiet_way
 from tests.said import Saying
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from testbed import paths
 from testbed.claims import judged
 from testbed.engines.mininet import calibration, timeline
-from testbed.far import underlay
 from testbed.judge.checks import windows_csv
+from testbed.remote import underlay
 from testbed.report import points
 from testbed.runtime import trust
 from testbed.sweep import table as sweep_table

@@ -16,8 +16,8 @@ from typing import Any
 
 from collectors.host_load import longest_busy_s
 from testbed.engines.mininet.calibration import calibrate
-from testbed.far import underlay
 from testbed.judge.checks.result import Trust
+from testbed.remote import underlay
 from testbed.runtime.trust import judge_trust, lossy_interfaces
 from testbed.series import FromFile
 

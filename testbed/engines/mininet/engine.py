@@ -69,7 +69,7 @@ class Mininet(Engine):
         why = traffic.of(plan).why_unsupported()
         refused = [*refused_by_the_middle(plan), *([why] if why else [])]
         if plan.get("place"):
-            from testbed.far.refusals import refusals
+            from testbed.remote.refusals import refusals
 
             refused += refusals(plan)
         return refused

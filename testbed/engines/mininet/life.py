@@ -44,7 +44,7 @@ from testbed.services.influx.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from testbed.engines.mininet.link_captures import LinkCaptures
-    from testbed.far.hosts import FarHosts
+    from testbed.remote.hosts import FarHosts
 
 
 class EmulatedRun:
@@ -299,7 +299,7 @@ class EmulatedRun:
         )
 
     def _reach_machines(self, parts: ExitStack, places: list[agents.AgentPlace], own: Path) -> FarHosts:
-        from testbed.far.hosts import FarHosts
+        from testbed.remote.hosts import FarHosts
 
         with self.progress.step("machines") as step:
             far = FarHosts(self.plan, self.inventory, self.binaries, own, self.folder)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import TestbedError
-from testbed.far.machine import LABEL, LEAD_LABEL, Machine, forget, lead, remove_runs, runs_with_folders
 from testbed.machine import build
+from testbed.remote.machine import LABEL, LEAD_LABEL, Machine, forget, lead, remove_runs, runs_with_folders
 
 
 def remove(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:

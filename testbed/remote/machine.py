@@ -282,7 +282,7 @@ class Machine:
 
     def stop(self) -> None:
         """Remove what the run made there, and end the connection; what can't be removed now is left to
-        :mod:`testbed.far.leftovers`."""
+        :mod:`testbed.remote.leftovers`."""
         try:
             if failed := self.failure():
                 log.warning("%s; ./run.sh clean --hosts INVENTORY removes what is left there", failed)

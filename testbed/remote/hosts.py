@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import CannotRun, RunFailed
-from testbed.far import middles, underlay
-from testbed.far.agents import PLAN, FarAgent, folders_of, socket_of
-from testbed.far.machine import LEAD, SOCKET, VXLAN_PORT, Machine, address_towards, lead
-from testbed.far.middles import FarRelay, SpreadMiddle
-from testbed.far.programs import FarProgram, files_of
-from testbed.far.refusals import too_short
-from testbed.far.spools import FollowedSpools
-from testbed.far.ways import VXLAN_BYTES, Measured, Watch
 from testbed.judge.checks.result import Trust
 from testbed.machine import build
 from testbed.message import Lines, Message
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE, Way, way_between, ways_below
+from testbed.remote import middles, underlay
+from testbed.remote.agents import PLAN, FarAgent, folders_of, socket_of
+from testbed.remote.machine import LEAD, SOCKET, VXLAN_PORT, Machine, address_towards, lead
+from testbed.remote.middles import FarRelay, SpreadMiddle
+from testbed.remote.programs import FarProgram, files_of
+from testbed.remote.refusals import too_short
+from testbed.remote.spools import FollowedSpools
+from testbed.remote.ways import VXLAN_BYTES, Measured, Watch
 from testbed.runtime.agents import AgentPlace, ContainerAgent
 from testbed.runtime.collectors import spools_of
 from testbed.runtime.network import HostsTcp, relay_middle

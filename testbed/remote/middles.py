@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.far.machine import Machine
 from testbed.message import Message
 from testbed.plan.place import HERE
+from testbed.remote.machine import Machine
 from testbed.runtime.agents import NO_ANSWER
 from testbed.runtime.processes import last_words
 from topologies.link import FILES, Link
@@ -194,7 +194,7 @@ class SpreadMiddle:
 
     def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
         """Of a link whose middle is here; that of another is its machine's, see
-        :meth:`testbed.far.hosts.FarHosts.change_plug`."""
+        :meth:`testbed.remote.hosts.FarHosts.change_plug`."""
         if self._here is None or link["name"] in self._where:
             return Applied(0, 0)
         return self._here.carrier(link, up=up, at_unix_ns=at_unix_ns)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.far.machine import Machine
 from testbed.plan.model import Plan
+from testbed.remote.machine import Machine
 from testbed.runtime.agents import AgentPlace, ContainerAgent
 
 PLAN = "plan.json"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from testbed.errors import CannotRun, RunFailed
-from testbed.far.machine import Machine
+from testbed.remote.machine import Machine
 
 LOOK_S = 0.5
 """So often it is asked what is new."""

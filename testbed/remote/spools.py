@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.errors import RunFailed
-from testbed.far.machine import Machine
 from testbed.message import Message
+from testbed.remote.machine import Machine
 
 EVERY_S = 0.5
 GIVEN_UP_S = 10.0
