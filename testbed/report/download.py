@@ -10,8 +10,8 @@ from testbed import documents, paths
 from testbed.report import style
 from testbed.report.folder import ResultFolder
 from testbed.report.plot import Plot, drawn
-from testbed.tcp import receive_window
-from testbed.tcp.sequence import DATA, EDGES, Edge, TimeSequence, read_csv
+from testbed.traffic.tcp.captured import receive_window
+from testbed.traffic.tcp.captured.sequence import DATA, EDGES, Edge, TimeSequence, read_csv
 
 PUBLISHED = paths.CHECKOUT / "published" / "initial-rwnd.csv"
 DESCRIPTION = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from testbed.errors import BadInput
-from testbed.pcap import Frame, NotACapture, frames
 from testbed.plan.model import Plan
+from testbed.traffic.pcap import Frame, NotACapture, frames
 from topologies.link import Link, LinkEnd
 
 

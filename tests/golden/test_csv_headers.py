@@ -21,7 +21,7 @@ from testbed.sweep import table as sweep_table
 from testbed.tables.outcome import Spread
 from testbed.tables.summary import KnownValue, RowSummary
 from testbed.tables.summary import write_csv as write_table
-from testbed.tcp import sequence
+from testbed.traffic.tcp.captured import sequence
 from tests.bundle.old_bundles import files, opened
 
 CLAIMS = (

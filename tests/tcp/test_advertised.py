@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.tcp.advertised import NoTransfer, arrived, steady
-from testbed.tcp.capture import Connection, Segment
+from testbed.traffic.tcp.captured.advertised import NoTransfer, arrived, steady
+from testbed.traffic.tcp.captured.capture import Connection, Segment
 
 MSS = 1448
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from testbed.pcap import NotACapture
-from testbed.tcp.capture import HEADER_BYTES, read_connections
+from testbed.traffic.pcap import NotACapture
+from testbed.traffic.tcp.captured.capture import HEADER_BYTES, read_connections
 from tests.raises import Containing, raises
 from tests.tcp.write_capture import CLIENT, LINK_TYPES, SERVER, Ends, link_layer, write
 

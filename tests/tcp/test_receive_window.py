@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.tcp.receive_window import expected_rtts, limited_bps, limited_rtts, one_rtt_bps, paced_rtts, packets
+from testbed.traffic.tcp.captured.receive_window import (
+    expected_rtts,
+    limited_bps,
+    limited_rtts,
+    one_rtt_bps,
+    paced_rtts,
+    packets,
+)
 
 MIB = 1 << 20
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from testbed.tcp.capture import read_connections
-from testbed.tcp.sequence import Incomplete, TimeSequence, read_csv, time_sequence, write_csv
+from testbed.traffic.tcp.captured.capture import read_connections
+from testbed.traffic.tcp.captured.sequence import Incomplete, TimeSequence, read_csv, time_sequence, write_csv
 from tests.tcp.write_capture import Ends, write
 
 START_S = 1_700_000_000.0

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.errors import RunFailed
-from testbed.pcap import HEAD_BYTES, CutOff, NotACapture, frames
 from testbed.plan.model import Plan, Session
+from testbed.traffic.pcap import HEAD_BYTES, CutOff, NotACapture, frames
 
 HEADER_BYTES = 100
 """Enough of a frame: the cooked header has 20, IPv4's and TCP's at most 120, of which the first 34 are read."""

@@ -1,4 +1,4 @@
-"""The kernel's TCP: one transfer between two hosts, by one of the kinds of ``testbed/tcp``."""
+"""The kernel's TCP: one transfer between two hosts, by one of the kinds of ``testbed/traffic/tcp/captured``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.until_over import Failure, watch_until
 from testbed.scenario.tcp import Role
-from testbed.tcp.capture import HEADER_BYTES
+from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.tcp.kind import Kind, Measured, Stage, address_of
 from testbed.traffic.tcp.kinds import KINDS
 from testbed.traffic.traffic import Traffic

@@ -11,12 +11,12 @@ from typing import Any
 
 from testbed.errors import RunFailed, Unsupported
 from testbed.message import Message
-from testbed.pcap import NotACapture
 from testbed.runtime.processes import Supervised
 from testbed.scenario.tcp import KERNELS_INITIAL_WINDOW, Download
-from testbed.tcp.capture import read_connections
-from testbed.tcp.receive_window import expected_rtts
-from testbed.tcp.sequence import DATA, EDGES, Incomplete, TimeSequence, time_sequence, write_csv
+from testbed.traffic.pcap import NotACapture
+from testbed.traffic.tcp.captured.capture import read_connections
+from testbed.traffic.tcp.captured.receive_window import expected_rtts
+from testbed.traffic.tcp.captured.sequence import DATA, EDGES, Incomplete, TimeSequence, time_sequence, write_csv
 from testbed.traffic.tcp.kind import Kind, Measured
 from topologies.commands import CommandFailed, in_namespace, run
 

@@ -15,8 +15,8 @@ from testbed.runtime import iperf3
 from testbed.runtime.iperf3 import CLIENT_PORT, PORT, read_result
 from testbed.runtime.processes import Supervised
 from testbed.runtime.socket_samples import read_samples
-from testbed.tcp.advertised import NoTransfer, arrived, steady
-from testbed.tcp.capture import Connection, read_connections
+from testbed.traffic.tcp.captured.advertised import NoTransfer, arrived, steady
+from testbed.traffic.tcp.captured.capture import Connection, read_connections
 from testbed.traffic.tcp.kind import Kind, Measured
 
 COOKIE_BYTES = 37

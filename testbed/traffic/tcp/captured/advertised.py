@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testbed.tcp.capture import Connection, Segment, Sender
+from testbed.traffic.tcp.captured.capture import Connection, Segment, Sender
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import dpkt
 
-from testbed.pcap import CutOff, NotACapture, frames
+from testbed.traffic.pcap import CutOff, NotACapture, frames
 
 HEADER_BYTES = 160
 """Enough of a frame for the headers: link layer 20 at most, IPv4 60, TCP 60."""

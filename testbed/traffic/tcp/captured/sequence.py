@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from testbed.tcp.capture import Connection
+from testbed.traffic.tcp.captured.capture import Connection
 
 HELD_RTTS = 0.25
 """How long an edge has to stay, the sender waiting at it, to be one that stopped the sender: within a round trip,
