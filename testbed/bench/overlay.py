@@ -11,7 +11,7 @@ from testbed.bench.figures import quantile
 from testbed.bench.program import call
 from testbed.bench.result import Section, Target
 from testbed.engines.sim.engine import ENGINE
-from testbed.report import style
+from testbed.results.report import style
 
 SESSIONS, QUICK_SESSIONS = (10, 100, 1000), (10, 100)
 MOST_CPU_S = 300

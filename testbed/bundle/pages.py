@@ -19,6 +19,6 @@ def write_page(folder: Path) -> Path:
         from testbed.tables.report import write_report as write_table
 
         return write_table(folder)
-    from testbed.report import write_report
+    from testbed.results.report import write_report
 
     return write_report(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.bundle import page
 from testbed.bundle.kinds import drawn_again
-from testbed.report import style
+from testbed.results.report import style
 
 FOLDER = "paper"
 

@@ -12,7 +12,7 @@ from testbed.claims.judged import Judged, write_csv
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.plan.engines import ENGINES
-from testbed.report import words
+from testbed.results.report import words
 from testbed.study.folder import write_json
 
 TITLES: Mapping[str, str] = {name: facts.title for name, facts in ENGINES.items()}

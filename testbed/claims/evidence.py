@@ -16,7 +16,7 @@ from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Status, Verdict
 from testbed.judge.checks.verify import read_verdict
 from testbed.plan.engines import engine_of
-from testbed.report import words
+from testbed.results.report import words
 from testbed.tables import load as table_file
 from testbed.tables import report as table_report
 from testbed.tables.judging import cells_of, judge_one

@@ -11,9 +11,9 @@ from testbed.claims.judged import Judged
 from testbed.documents import read_csv, read_json
 from testbed.judge.checks.verify import read_verdict
 from testbed.plan.read import read_plan
-from testbed.report import style
-from testbed.report.plot import Plot, drawn
-from testbed.report.published_shares import published_shares
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
+from testbed.results.report.published_shares import published_shares
 from testbed.tables import report as table_report
 from testbed.tables.repeated import first_run
 

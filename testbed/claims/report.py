@@ -11,8 +11,8 @@ from testbed.claims import plots
 from testbed.claims.beside import MODELS, TITLES
 from testbed.claims.judged import Judged, is_as_known
 from testbed.documents import read_json
-from testbed.report import words
-from testbed.report.page_templates import page_templates, write_html
+from testbed.results.report import words
+from testbed.results.report.page_templates import page_templates, write_html
 
 _HERE = Path(__file__).parent / "templates"
 _KINDS = {"claim": "claim", "changed": "changed set-up", "correction": "correction", "beyond": "beyond the source"}

@@ -13,8 +13,8 @@ from testbed.compare import result
 from testbed.compare.allowance import Deviation
 from testbed.documents import entry_of
 from testbed.judge.algebra import Part, Standing, Word, verdict_of
-from testbed.report.page_templates import on_page
-from testbed.report.plot import Plot
+from testbed.results.report.page_templates import on_page
+from testbed.results.report.plot import Plot
 
 
 class AgreementEntry(TypedDict):

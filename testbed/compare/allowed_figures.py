@@ -9,7 +9,7 @@ from typing import Any
 from testbed.compare.allowance import Deviation
 from testbed.judge.checks.result import Status
 from testbed.judge.figures import title_of, unit_of
-from testbed.report import words
+from testbed.results.report import words
 from testbed.tables.judging import judge_one
 from testbed.tables.model import Table
 from testbed.tables.outcome import Outcome, Spread

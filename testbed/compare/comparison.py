@@ -19,7 +19,7 @@ from testbed.compare.figures import figure_of, is_of_check
 from testbed.compare.groups import Group
 from testbed.documents import entry_of
 from testbed.judge.algebra import Standing, verdict_of
-from testbed.report.plot import Plot
+from testbed.results.report.plot import Plot
 
 _WORD_OF: Mapping[str, str] = {"pass": "", "fail": "failed", "untrusted": "untrusted"}
 """Of the groups' runs; empty where the figures have the word."""

@@ -24,7 +24,7 @@ from testbed.judge.checks.verify import read_verdict
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
-from testbed.report.folder import ResultFolder, read_folder
+from testbed.results.report.folder import ResultFolder, read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load

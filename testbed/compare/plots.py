@@ -14,8 +14,8 @@ from testbed.compare.figures import figure_of
 from testbed.compare.groups import Group, RunOf
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
 from testbed.plan.model import Session
-from testbed.report import style
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
 from testbed.series import FromFile
 
 OVER_TIME = (

@@ -140,14 +140,14 @@ def write_broken(
 def leave_report(folder: Path, reader: FromFile | None = None) -> None:
     """Write a run's plots and page; see :func:`load_report`. ``reader``: of its telemetry, where that was read
     already."""
-    from testbed.report import write_report
+    from testbed.results.report import write_report
 
     write_report(folder, reader)
 
 
 def load_report() -> None:
     """Load what writes reports: Matplotlib takes most of a second, in which a run has other programs to wait for."""
-    import_module("testbed.report")
+    import_module("testbed.results.report")
 
 
 def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from testbed.bench.table import markdown_table
 from testbed.interop.verdict import NOT_RUN, Outcome
-from testbed.report.folder import pretty
-from testbed.report.page_templates import page_templates
+from testbed.results.report.folder import pretty
+from testbed.results.report.page_templates import page_templates
 from testbed.study.folder import write_json
 
 _TEMPLATES = Path(__file__).parent / "templates"

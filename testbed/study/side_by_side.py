@@ -22,7 +22,7 @@ from testbed.runtime.interrupts import interruptible, uninterruptible
 PRELOADED = [
     "testbed.study.runs",
     "testbed.sweep.execute",
-    "testbed.report",
+    "testbed.results.report",
     "testbed.engines.sim.engine",
     "testbed.cli",
 ]

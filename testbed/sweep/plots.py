@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from testbed.report import style
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
 from testbed.sweep.figures import FIGURES
 from testbed.sweep.law import Fit
 from testbed.sweep.model import PlotOf

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.judge.checks.result import Verdict
-from testbed.report.page_templates import page_templates, write_html
-from testbed.report.plot import Plot
+from testbed.results.report.page_templates import page_templates, write_html
+from testbed.results.report.plot import Plot
 from testbed.sweep.figures import FIGURES
 from testbed.sweep.load import LoadedSweep, combinations
 from testbed.sweep.model import Sweep

@@ -13,7 +13,7 @@ from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Status, rounded
 from testbed.judge.intervals import Found, Interval
 from testbed.message import Message
-from testbed.report import words
+from testbed.results.report import words
 from testbed.tables.model import EachRunCheck
 from testbed.tables.outcome import Outcome, observations
 

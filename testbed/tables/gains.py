@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from testbed.judge.figures import unit_of
-from testbed.report import style
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
 from testbed.tables.summary import RowSummary
 
 _IN_MS = {"s": 1000.0, "ms": 1.0}

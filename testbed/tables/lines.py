@@ -6,8 +6,8 @@ import numpy as np
 
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.figures import with_unit
-from testbed.report import style
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
 
 
 def plots(verdict: Verdict) -> list[Plot]:

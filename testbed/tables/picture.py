@@ -12,8 +12,8 @@ from matplotlib.ticker import EngFormatter
 
 from testbed.judge import intervals
 from testbed.judge.figures import BETTER, title_of, unit_of, with_unit
-from testbed.report import style
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
 from testbed.tables.outcome import Spread
 from testbed.tables.summary import RowSummary
 

@@ -13,8 +13,8 @@ from testbed.judge import intervals
 from testbed.judge.checks.result import Verdict
 from testbed.judge.checks.verify import read_verdict
 from testbed.judge.figures import with_unit
-from testbed.report.page_templates import page_templates, write_html
-from testbed.report.plots import Plot
+from testbed.results.report.page_templates import page_templates, write_html
+from testbed.results.report.plots import Plot
 from testbed.tables import gains, hosts, lines, picture
 from testbed.tables.outcome import Spread
 from testbed.tables.summary import KnownValue, RowSummary

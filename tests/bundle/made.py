@@ -14,7 +14,7 @@ from testbed.engines.mininet import calibration, timeline
 from testbed.engines.sim.run import SimulatedRun, run_id, simulate
 from testbed.machine import build
 from testbed.planning.resolve import Choices, new_run_id, resolve
-from testbed.report import write_report
+from testbed.results.report import write_report
 from testbed.runtime.progress import QuietProgress
 from testbed.runtime.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.load import LoadedScenario, load

@@ -94,7 +94,7 @@ def drawn_again(change: Change) -> Change:
     """And the page made to fit, as ``report`` would."""
 
     def both(folder: Path) -> None:
-        from testbed.report import write_report
+        from testbed.results.report import write_report
 
         change(folder)
         write_report(folder)

@@ -47,7 +47,7 @@ def forge(folder: Path) -> None:
     """Telemetry with half of each window, and all that is derived of it made to fit."""
     from testbed.engines.judging import judge_from
     from testbed.judge.checks.result import Trust
-    from testbed.report import write_report
+    from testbed.results.report import write_report
     from testbed.series import FromFile
 
     telemetry = folder / "telemetry.lp"

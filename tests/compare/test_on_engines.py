@@ -14,7 +14,7 @@ from testbed.compare.allowance import of_runs
 from testbed.compare.plots import share_plot
 from testbed.errors import CannotRun
 from testbed.judge.checks.evidence import Evidence
-from testbed.report.folder import read_folder
+from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare

@@ -12,7 +12,7 @@ from testbed.compare import agreement, comparison, on_engines
 from testbed.compare.difference import differences
 from testbed.compare.groups import Group, read_run
 from testbed.compare.same_bytes import Repetition, digests
-from testbed.report.folder import read_folder
+from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from tests.ready import simulated as prepare

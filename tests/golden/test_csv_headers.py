@@ -15,7 +15,7 @@ from testbed.claims import judged
 from testbed.engines.mininet import calibration, timeline
 from testbed.judge.checks import windows_csv
 from testbed.remote import underlay
-from testbed.report import points
+from testbed.results.report import points
 from testbed.runtime import trust
 from testbed.sweep import table as sweep_table
 from testbed.tables.outcome import Spread

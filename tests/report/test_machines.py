@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import BadInput
-from testbed.report.machines import machine_rows
+from testbed.results.report.machines import machine_rows
 from tests.raises import Containing, raises
 
 FACTS = {

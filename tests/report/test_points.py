@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from testbed.bundle import paper
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.plan.read import read_plan
-from testbed.report import style, write_report
-from testbed.report.plot import drawn
+from testbed.results.report import style, write_report
+from testbed.results.report.plot import drawn
 from testbed.series import FromFile
 from testbed.tables.outcome import Spread
 from testbed.tables.picture import pictures

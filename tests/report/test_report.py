@@ -13,9 +13,9 @@ import pytest
 from testbed.errors import BadInput
 from testbed.judge.algebra import BEST_FIRST
 from testbed.judge.figures import bits_per_second
-from testbed.report import style, words, write_report
-from testbed.report.published_shares import published_shares
-from testbed.report.words import figure, size
+from testbed.results.report import style, words, write_report
+from testbed.results.report.published_shares import published_shares
+from testbed.results.report.words import figure, size
 from tests.checks.generate import START_NS, make_plan, telemetry, write_result
 from tests.raises import Containing, Said, raises
 

@@ -15,7 +15,7 @@ from markupsafe import escape
 from testbed.errors import BadInput
 from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import GOODPUT
-from testbed.report import words
+from testbed.results.report import words
 from testbed.tables.judging import judge_one, judge_table
 from testbed.tables.load import load
 from testbed.tables.model import BoundCheck, KnownCheck, RatioCheck

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from testbed.report import style
+from testbed.results.report import style
 from testbed.tables.outcome import Spread
 from testbed.tables.picture import is_beaten, pictures
 from testbed.tables.summary import RowSummary

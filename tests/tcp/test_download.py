@@ -12,7 +12,7 @@ from testbed.errors import RunFailed, Unsupported
 from testbed.judge.checks import judge
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices, resolve
-from testbed.report import write_report
+from testbed.results.report import write_report
 from testbed.scenario.load import load
 from testbed.scenario.tcp import Download
 from testbed.series import FromFile

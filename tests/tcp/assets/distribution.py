@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from testbed import paths
-from testbed.report import style
+from testbed.results.report import style
 from tests.tcp.assets.measure import SIZES
 
 PICTURE = paths.CHECKOUT / "docs" / "images" / "asset-sizes.svg"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from testbed import documents, paths
-from testbed.report import style
-from testbed.report.folder import ResultFolder
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.folder import ResultFolder
+from testbed.results.report.plot import Plot, drawn
 from testbed.traffic.tcp.captured import receive_window
 from testbed.traffic.tcp.captured.sequence import DATA, EDGES, Edge, TimeSequence, read_csv
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed.plan.engines import engine_of
-from testbed.report.folder import ResultFolder
+from testbed.results.report.folder import ResultFolder
 from testbed.series.reader import start_of
 from testbed.series.run_list import dashboards_of
 from testbed.services import grafana

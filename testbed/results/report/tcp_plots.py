@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.report.folder import ResultFolder
-from testbed.report.over_time import over_time
-from testbed.report.plot import Plot
+from testbed.results.report.folder import ResultFolder
+from testbed.results.report.over_time import over_time
+from testbed.results.report.plot import Plot
 
 
 def tcp_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.judge.checks.asked import session_of
-from testbed.report.folder import ResultFolder
-from testbed.report.published_shares import PublishedShare, published_shares
+from testbed.results.report.folder import ResultFolder
+from testbed.results.report.published_shares import PublishedShare, published_shares
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from testbed.errors import BadInput
 from testbed.judge.figures import bits_per_second
 from testbed.plan.model import Limits
-from testbed.report.folder import ResultFolder
+from testbed.results.report.folder import ResultFolder
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from testbed.graph import FORMATS, draw
 from testbed.judge.figures import with_unit
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
-from testbed.report import download, words
-from testbed.report.calibration import calibration_rows
-from testbed.report.dashboards import dashboard_links
-from testbed.report.folder import ResultFolder, pretty, read_folder
-from testbed.report.machines import machine_rows
-from testbed.report.page_templates import on_page, page_templates, write_html
-from testbed.report.plot import Plot
-from testbed.report.plots import all_plots
-from testbed.report.shares import share_tables
+from testbed.results.report import download, words
+from testbed.results.report.calibration import calibration_rows
+from testbed.results.report.dashboards import dashboard_links
+from testbed.results.report.folder import ResultFolder, pretty, read_folder
+from testbed.results.report.machines import machine_rows
+from testbed.results.report.page_templates import on_page, page_templates, write_html
+from testbed.results.report.plot import Plot
+from testbed.results.report.plots import all_plots
+from testbed.results.report.shares import share_tables
 from testbed.series import FromFile
 
 

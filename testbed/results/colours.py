@@ -1,4 +1,4 @@
-"""The colours of all pictures. A page replaces them by its reader's (``testbed.report.style.for_page``)."""
+"""The colours of all pictures. A page replaces them by its reader's (``testbed.results.report.style.for_page``)."""
 
 from __future__ import annotations
 

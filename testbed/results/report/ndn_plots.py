@@ -10,10 +10,10 @@ import numpy as np
 
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.plan.model import Plan
-from testbed.report import style
-from testbed.report.folder import ResultFolder
-from testbed.report.over_time import over_time
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.folder import ResultFolder
+from testbed.results.report.over_time import over_time
+from testbed.results.report.plot import Plot, drawn
 from testbed.series.ndn import SEGMENTS
 
 MOST_DOTS = 2500

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
-from testbed.report import points, style
+from testbed.results.report import points, style
 
 
 @dataclass(frozen=True)

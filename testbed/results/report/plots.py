@@ -14,11 +14,11 @@ from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.plan.model import Session
 from testbed.plan.sent import traffic_of
-from testbed.report import style
-from testbed.report.folder import ResultFolder
-from testbed.report.ndn_plots import ndn_plots
-from testbed.report.plot import Plot, drawn
-from testbed.report.tcp_plots import tcp_plots
+from testbed.results.report import style
+from testbed.results.report.folder import ResultFolder
+from testbed.results.report.ndn_plots import ndn_plots
+from testbed.results.report.plot import Plot, drawn
+from testbed.results.report.tcp_plots import tcp_plots
 from testbed.series.reader import start_of
 
 __all__ = ["Plot", "all_plots"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testbed.judge.checks.evidence import Timed
-from testbed.report import style
-from testbed.report.plot import Plot, drawn
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
 
 
 def over_time(name: str, title: str, unit: str, description: str, lines: Mapping[str, Timed]) -> Plot | None:

@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from testbed import confine
-from testbed.report import style, words
-from testbed.report.plot import Plot
+from testbed.results.report import style, words
+from testbed.results.report.plot import Plot
 
 _SHARED = Path(__file__).parent / "templates"
 

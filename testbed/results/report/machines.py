@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.errors import BadInput
-from testbed.report.folder import ResultFolder
+from testbed.results.report.folder import ResultFolder
 
 
 @dataclass(frozen=True)
