@@ -51,7 +51,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _export(folders: Sequence[Path], asked: Collection[str]) -> None:
-    from testbed.traces import agree
+    from testbed.interchange.traces import agree
 
     for folder in folders:
         if asked != {"plots"} and not (folder / "telemetry.lp").is_file():
@@ -98,7 +98,7 @@ MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}
 
 def _forms() -> dict[str, Callable[[Path], list[Path]]]:
     from testbed.bundle import paper
-    from testbed.traces import parquet, pcapng, qvis, xplot
+    from testbed.interchange.traces import parquet, pcapng, qvis, xplot
 
     return {
         "parquet": parquet.export,

@@ -11,8 +11,8 @@ from testbed import confine
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.output import OutputOption, say_lost, write_output
 from testbed.cli.planned import planned
-from testbed.elsewhere import to_clab
-from testbed.graph import FORMATS, draw
+from testbed.interchange.graph import FORMATS, draw
+from testbed.interchange.tools import to_clab
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.scenario.load import load

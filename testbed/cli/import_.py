@@ -9,8 +9,8 @@ import typer
 
 from testbed.cli.output import say_lost, write_output
 from testbed.cli.planned import planned
-from testbed.elsewhere import bring_in
 from testbed.errors import BadInput
+from testbed.interchange.tools import bring_in
 from testbed.scenario.load import load
 
 

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from testbed.graph import FORMATS, Drawing, draw
-from testbed.graph.drawing import Box, Line
-from testbed.graph.labels import link_lines
+from testbed.interchange.graph import FORMATS, Drawing, draw
+from testbed.interchange.graph.drawing import Box, Line
+from testbed.interchange.graph.labels import link_lines
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.scenario import files

@@ -9,7 +9,7 @@ import dpkt
 import pytest
 
 from testbed.documents import read_json
-from testbed.traces import pcapng
+from testbed.interchange.traces import pcapng
 from tests.traces.conftest import Tshark
 
 CAPTURES = Path(__file__).parent / "captures"

@@ -16,11 +16,11 @@ from testbed.cli.app import command_line
 from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, TestbedError
+from testbed.interchange.traces import agree, parquet, pcapng, qvis, sqlog, xplot
 from testbed.plan.model import Traces
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile
-from testbed.traces import agree, parquet, pcapng, qvis, sqlog, xplot
 from tests.raises import Containing, Said, raises
 from tests.traces.conftest import ALL, Tshark, made
 

@@ -16,8 +16,8 @@ from testbed.engines.vkernel.engine import ENGINE
 from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun
+from testbed.interchange.traces.agree import disagreements
 from testbed.machine.guest_kernel import Kernel
-from testbed.traces.agree import disagreements
 from tests.raises import raises
 
 

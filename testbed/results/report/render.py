@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from testbed.graph import FORMATS, draw
+from testbed.interchange.graph import FORMATS, draw
 from testbed.judge.figures import with_unit
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed import paths
-from testbed.elsewhere.from_clab import from_clab
-from testbed.elsewhere.from_mininet import from_mininet
-from testbed.elsewhere.from_netlab import from_netlab
-from testbed.elsewhere.network import FoundLink, Network, names_of
 from testbed.errors import BadInput
+from testbed.interchange.tools.from_clab import from_clab
+from testbed.interchange.tools.from_mininet import from_mininet
+from testbed.interchange.tools.from_netlab import from_netlab
+from testbed.interchange.tools.network import FoundLink, Network, names_of
 from testbed.scenario import bounded
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain

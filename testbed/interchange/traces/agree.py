@@ -11,11 +11,11 @@ import dpkt
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.interchange.traces.captures import captures_of, frames_of
+from testbed.interchange.traces.sqlog import SUFFIX, Trace, traces_of
 from testbed.plan.model import Plan, Session
 from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
-from testbed.traces.captures import captures_of, frames_of
-from testbed.traces.sqlog import SUFFIX, Trace, traces_of
 from topologies.link import Link
 
 DATA = b"\x08"

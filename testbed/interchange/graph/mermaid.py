@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testbed.graph.drawing import Drawing
+from testbed.interchange.graph.drawing import Drawing
 
 
 def to_mermaid(drawing: Drawing) -> str:

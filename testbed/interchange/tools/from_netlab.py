@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.elsewhere.network import FoundLink, Network, netem
+from testbed.interchange.tools.network import FoundLink, Network, netem
 
 
 def from_netlab(document: Mapping[str, Any], name: str) -> Network:

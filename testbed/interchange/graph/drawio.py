@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from testbed.graph.drawing import Drawing, Point
+from testbed.interchange.graph.drawing import Drawing, Point
 
 NODE = "rounded={};arcSize=12;html=1;whiteSpace=wrap;"
 LINK = "endArrow=none;html=1;rounded=0;labelBackgroundColor=default;"

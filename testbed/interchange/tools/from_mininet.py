@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.elsewhere.network import FoundLink, Network, bits, netem
 from testbed.errors import BadInput, CannotRun
+from testbed.interchange.tools.network import FoundLink, Network, bits, netem
 
 
 def from_mininet(file: Path, class_name: str | None) -> Network:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from dpkt import pcapng
 
 from testbed.documents import read_json
+from testbed.interchange.traces.captures import captures_of, frames_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.series import FromFile
-from testbed.traces.captures import captures_of, frames_of
 
 NAME, RESOLUTION = 2, 9
 """Options of an interface: its name, and the resolution of times (10 to the power of minus that, in s)."""

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testbed.elsewhere.network import FoundLink, Network, both_ways, netem
+from testbed.interchange.tools.network import FoundLink, Network, both_ways, netem
 
 OPTIONS = {"-n": "node", "--node": "node", "-i": "interface", "--interface": "interface"}
 Impaired = dict[tuple[str, str], dict[str, str]]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from testbed.traces.sqlog import Event, Trace, traces_of
+from testbed.interchange.traces.sqlog import Event, Trace, traces_of
 
 SUFFIX = ".qlog"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import dist
 
-from testbed.graph.labels import link_lines, role_of
+from testbed.interchange.graph.labels import link_lines, role_of
 from testbed.plan.model import Plan
 from topologies.link import Link
 

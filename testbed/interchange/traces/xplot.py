@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from testbed.interchange.traces.sqlog import Trace, traces_of
 from testbed.plan.model import Connection, Plan, Session
 from testbed.plan.read import read_plan
-from testbed.traces.sqlog import Trace, traces_of
 
 
 def export(folder: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from testbed.graph.drawing import LINE, Drawing
+from testbed.interchange.graph.drawing import LINE, Drawing
 from testbed.results.colours import INK, MUTED, PAPER, SHADE
 
 TEXT = f"text-anchor: middle; stroke: {PAPER}; stroke-width: 4px; stroke-linejoin: round; paint-order: stroke"

@@ -1,0 +1,1 @@
+"""Topologies and traces from and to other tools, and drawings."""
