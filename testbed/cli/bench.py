@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
             raise BadInput(
                 "bench.only-links-has-parts", "--only: {only!r}: only bench links has parts; leave it out", only=only
             )
-        module = import_module(f"testbed.bench.{_MODULES[what]}")
+        module = import_module(f"testbed.lab.{_MODULES[what]}")
         parts = tuple(part.strip() for part in only.split(",")) if only else ()
         for part in parts:
             if part not in module.PARTS:

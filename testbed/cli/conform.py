@@ -59,8 +59,8 @@ def _section(program: str) -> dict[str, Any]:
 
 def _run(section: dict[str, Any]) -> int:
     from testbed import paths
-    from testbed.bench.table import text_table
     from testbed.cli.outcome import shown
+    from testbed.lab.table import text_table
     from testbed.planning.resolve import new_run_id
     from testbed.traffic.program import conform
 

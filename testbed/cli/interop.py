@@ -69,9 +69,9 @@ def _losses(text: str) -> list[float]:
 
 
 def _run(cells: list[Cell], set_: list[str], options: Options, resume: str) -> int:
-    from testbed.bench.table import text_table
     from testbed.interop.matrix_run import NAME, prepare
     from testbed.interop.report import LEGEND
+    from testbed.lab.table import text_table
 
     run = prepare(cells, set_, options, resume)
     try:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from testbed import confine
-from testbed.browser import Browser, find, none_found
 from testbed.cli.verify import ResultFolders
 from testbed.errors import BadInput
+from testbed.lab.browser import Browser, find, none_found
 
 
 def register(app: typer.Typer) -> None:

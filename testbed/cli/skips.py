@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import browser, paths
+from testbed import paths
+from testbed.lab import browser
 from testbed.machine import guest_kernel as kernel
 from testbed.machine import interop
 from testbed.machine.kernel import can

@@ -20,7 +20,6 @@ from typing import Any, Generic
 from distributed import Future, KilledWorker
 
 from testbed import engines, paths
-from testbed.bench.host_links import HostLinks
 from testbed.cluster import hosts_file, settings, work
 from testbed.cluster.canary import Fingerprint, differences, fingerprint
 from testbed.cluster.connection import AWAY, OWN, Connection, Forgotten, Site
@@ -30,6 +29,7 @@ from testbed.cluster.waiting import Waiting
 from testbed.cluster.work import Answer, Failed
 from testbed.cluster.workers import Worker, Workers
 from testbed.engines import Engine
+from testbed.lab.host_links import HostLinks
 from testbed.runtime.interrupts import uninterruptible
 from testbed.study.executor import Ended, Executor, Found, Key, On, Study, Way
 from testbed.study.side_by_side import InJob

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from testbed.bench.host_links import LIMITS, HostLinks
 from testbed.errors import BadInput
+from testbed.lab.host_links import LIMITS, HostLinks
 from testbed.message import Message
 from testbed.study.folder import write_json
 

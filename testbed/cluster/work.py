@@ -19,12 +19,12 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from testbed.bench import measure_host
 from testbed.cluster.canary import Fingerprint, fingerprint
 from testbed.cluster.packed import Packed, dumps, loads, pack, places
 from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.errors import CannotRun, RunFailed, of_the_machine
+from testbed.lab import measure_host
 from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
 from testbed.runtime.interrupts import interruptible

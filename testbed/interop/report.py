@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.bench.table import markdown_table
 from testbed.interop.verdict import NOT_RUN, Outcome
+from testbed.lab.table import markdown_table
 from testbed.results.report.folder import pretty
 from testbed.results.report.page_templates import page_templates
 from testbed.study.folder import write_json

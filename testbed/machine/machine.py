@@ -17,8 +17,8 @@ from packaging.requirements import Requirement as PinnedPackage
 from packaging.utils import canonicalize_name
 
 from testbed import paths
-from testbed.browser import find as find_browser
 from testbed.errors import TestbedError
+from testbed.lab.browser import find as find_browser
 from testbed.machine import guest
 from testbed.machine.build import came_along, go_tool
 from testbed.machine.finding import Probed

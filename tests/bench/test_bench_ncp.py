@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bench import ncp
-from testbed.bench.result import all_met
-from testbed.bench.speed import Session, Transfer
+from testbed.lab import ncp
+from testbed.lab.result import all_met
+from testbed.lab.speed import Session, Transfer
 from tests.bench.test_bench_links import bench
 
 

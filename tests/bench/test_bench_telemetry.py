@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bench import telemetry, telemetry_load
-from testbed.bench.point_source import SERIES, lines
-from testbed.bench.telemetry_load import DATABASE, Load
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.lab import telemetry, telemetry_load
+from testbed.lab.point_source import SERIES, lines
+from testbed.lab.telemetry_load import DATABASE, Load
 from testbed.machine import build
 from testbed.series import FromFile
 from testbed.services import influx

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bench import overlay, simulator
+from testbed.lab import overlay, simulator
 from testbed.machine import build
 
 

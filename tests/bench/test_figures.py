@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.bench.figures import Spread, binomial_interval, quantile
+from testbed.lab.figures import Spread, binomial_interval, quantile
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from testbed.bench.peers import Mahimahi, Rattan, opportunities_ms
+from testbed.lab.peers import Mahimahi, Rattan, opportunities_ms
 
 
 @pytest.mark.parametrize("rate_bps", [100_000, 1_000_000, 10_000_000])

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.browser import Browser, find, look
 from testbed.bundle.pages import write_page
 from testbed.bundle.verify import unpacked
 from testbed.cli.app import main
+from testbed.lab.browser import Browser, find, look
 
 WIDTHS = (390, 820, 1280)
 OLD = Path(__file__).parent.parent / "bundle" / "old" / "schema-1.zip"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.bench.host_links import ECHOES, HostLinks
+from testbed.lab.host_links import ECHOES, HostLinks
 
 
 def host_links(*, rtt_ms: float = 50.05, echoes: int = ECHOES, rate_error: float = 0.0001) -> HostLinks:

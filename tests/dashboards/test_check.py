@@ -9,8 +9,8 @@ import pytest
 
 from dashboards import check
 from dashboards.generate import FOLDER
-from testbed.browser import find
 from testbed.errors import Exit
+from testbed.lab.browser import find
 
 BOARD = json.loads((FOLDER / "json" / "convergence.json").read_text())
 TITLES = [panel["title"] for panel in BOARD["panels"] if panel["type"] != "row"]

@@ -13,7 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from testbed import browser, paths
+from testbed import paths
+from testbed.lab import browser
 
 FOLDER = paths.CHECKOUT / "docs" / "images"
 TOPOLOGIES = {"topology-dumbbell.svg": "dumbbell", "topology-relays.svg": "relays"}

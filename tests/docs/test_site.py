@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import browser, paths
-from testbed.browser.look import look
+from testbed import paths
 from testbed.docs import hooks, site
+from testbed.lab import browser
+from testbed.lab.browser.look import look
 from testbed.machine import machine
 
 INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")

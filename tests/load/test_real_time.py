@@ -2,9 +2,9 @@
 
 import pytest
 
-from testbed.bench import ncp, speed
-from testbed.bench.ends import Between
 from testbed.engines.mininet.engine import ENGINE
+from testbed.lab import ncp, speed
+from testbed.lab.ends import Between
 from testbed.machine.build import build_programs
 
 pytestmark = pytest.mark.packets

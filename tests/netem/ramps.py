@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from testbed import paths
-from testbed.bench.ends import Between, End
-from testbed.bench.instrument import Instrument
-from testbed.bench.ours import hosts
 from testbed.engines.mininet.host_rates import HostRates
+from testbed.lab.ends import Between, End
+from testbed.lab.instrument import Instrument
+from testbed.lab.ours import hosts
 from topologies.link import Link, resolve_link
 from topologies.middle import NetemMiddle
 from topologies.units import QueueLength, Rate

@@ -7,11 +7,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from testbed.bench.bench import Bench
-from testbed.bench.ends import Asked, Between
-from testbed.bench.figures import Spread
-from testbed.bench.result import Section, Target
 from testbed.errors import RunFailed
+from testbed.lab.bench import Bench
+from testbed.lab.ends import Asked, Between
+from testbed.lab.figures import Spread
+from testbed.lab.result import Section, Target
 from testbed.runtime import iperf3
 from testbed.runtime.listening import await_listening
 from testbed.runtime.processes import Supervised

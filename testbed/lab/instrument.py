@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.bench.ends import Between
 from testbed.errors import RunFailed
+from testbed.lab.ends import Between
 
 
 class Instrument:

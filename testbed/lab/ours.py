@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed.bench.ends import Asked, Between, End, namespace
+from testbed.lab.ends import Asked, Between, End, namespace
 from topologies.fabric import Fabric, namespace_of
 from topologies.link import Link, QueueMode, resolve_link
 from topologies.middle import NetemMiddle, RelayMiddle

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from testbed.bench import rate
-from testbed.bench.ends import Asked
-from testbed.bench.host_links import ECHOES, RATE_BPS, RTT_MS, HostLinks
-from testbed.bench.instrument import Instrument
-from testbed.bench.ours import Ours
-from testbed.bench.quiet import HostLoad
-from testbed.bench.rtt import SPACING_MS
+from testbed.lab import rate
+from testbed.lab.ends import Asked
+from testbed.lab.host_links import ECHOES, RATE_BPS, RTT_MS, HostLinks
+from testbed.lab.instrument import Instrument
+from testbed.lab.ours import Ours
+from testbed.lab.quiet import HostLoad
+from testbed.lab.rtt import SPACING_MS
 from testbed.plan.model import Middle
 from testbed.planning.resolve import new_run_id
 from testbed.runtime import live

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from testbed.bench import loss, rate, rtt, scale, setup_time, tcp
-from testbed.bench.bench import Bench
-from testbed.bench.benchmark import Benchmark, Measurement
-from testbed.bench.ends import Asked, Candidate
-from testbed.bench.instrument import Instrument
-from testbed.bench.ours import Ours
-from testbed.bench.peers import Mahimahi, Rattan
-from testbed.bench.result import Section, Target
 from testbed.engines.mininet.engine import ENGINE
 from testbed.errors import TestbedError
+from testbed.lab import loss, rate, rtt, scale, setup_time, tcp
+from testbed.lab.bench import Bench
+from testbed.lab.benchmark import Benchmark, Measurement
+from testbed.lab.ends import Asked, Candidate
+from testbed.lab.instrument import Instrument
+from testbed.lab.ours import Ours
+from testbed.lab.peers import Mahimahi, Rattan
+from testbed.lab.result import Section, Target
 from topologies.commands import CommandFailed
 from topologies.middle import has_netem
 

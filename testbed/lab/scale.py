@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.bench.bench import Bench
-from testbed.bench.ends import Asked
-from testbed.bench.figures import Spread
-from testbed.bench.ours import Hosts, hosts, plan_of
-from testbed.bench.result import Section, Target
 from testbed.errors import RunFailed
+from testbed.lab.bench import Bench
+from testbed.lab.ends import Asked
+from testbed.lab.figures import Spread
+from testbed.lab.ours import Hosts, hosts, plan_of
+from testbed.lab.result import Section, Target
 from testbed.runtime.processes import Supervised
 from topologies.link import Link
 from topologies.relay_middle import RelayMiddle, links_only_plan

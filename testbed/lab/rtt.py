@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 
-from testbed.bench.bench import Bench
-from testbed.bench.ends import Asked
-from testbed.bench.figures import Spread, quantile
-from testbed.bench.result import Section, Target
+from testbed.lab.bench import Bench
+from testbed.lab.ends import Asked
+from testbed.lab.figures import Spread, quantile
+from testbed.lab.result import Section, Target
 
 RTTS_MS = (2, 50, 500)
 MEAN_ERROR_MS, P99_ERROR_MS, RATIO = 0.1, 0.4, 0.5

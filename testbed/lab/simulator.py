@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.bench.benchmark import Benchmark, Measurement
-from testbed.bench.figures import Spread
-from testbed.bench.program import call
-from testbed.bench.result import Section, Target
 from testbed.engines import Options
 from testbed.engines.sim.engine import ENGINE
+from testbed.lab.benchmark import Benchmark, Measurement
+from testbed.lab.figures import Spread
+from testbed.lab.program import call
+from testbed.lab.result import Section, Target
 from testbed.planning.resolve import resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario.load import load as load_scenario

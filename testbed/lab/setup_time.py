@@ -6,10 +6,10 @@ import json
 import sys
 
 from testbed import paths
-from testbed.bench.bench import Bench
-from testbed.bench.ends import namespace
-from testbed.bench.figures import Spread
-from testbed.bench.result import Section, Target
+from testbed.lab.bench import Bench
+from testbed.lab.ends import namespace
+from testbed.lab.figures import Spread
+from testbed.lab.result import Section, Target
 from topologies.commands import dies_with_us, in_namespace, run
 from topologies.fabric import namespace_of
 
@@ -42,7 +42,7 @@ def measure(bench: Bench) -> Section:
 
 def _seconds(bench: Bench, kind: str, count: int) -> float:
     with namespace() as outer:  # TCLink makes its interfaces where it runs, before it moves them
-        command = [sys.executable, "-m", "testbed.bench.mininet_links", kind, str(count)]
+        command = [sys.executable, "-m", "testbed.lab.mininet_links", kind, str(count)]
         command += [bench.fabric_name, str(bench.binary)]
         within = in_namespace(namespace_of(outer), ["env", f"PYTHONPATH={paths.CHECKOUT}"])
         said = run([*within, *dies_with_us(command)], timeout_s=120)

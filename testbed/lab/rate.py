@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.bench.bench import Bench
-from testbed.bench.ends import Asked, Candidate
-from testbed.bench.figures import Spread
-from testbed.bench.instrument import Instrument
-from testbed.bench.ours import Ours
-from testbed.bench.result import Section, Target
+from testbed.lab.bench import Bench
+from testbed.lab.ends import Asked, Candidate
+from testbed.lab.figures import Spread
+from testbed.lab.instrument import Instrument
+from testbed.lab.ours import Ours
+from testbed.lab.result import Section, Target
 
 RATES_BPS = (0.1e6, 1e6, 10e6, 100e6, 200e6)
 QUICK_RATES_BPS = (1e6, 100e6)

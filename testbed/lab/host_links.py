@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from testbed.bench.figures import quantile
+from testbed.lab.figures import quantile
 
 RTT_MS = 50.0
 ECHOES = 100

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.bench import speed, tcp
-from testbed.bench.benchmark import Benchmark, Measurement
-from testbed.bench.ends import Between
-from testbed.bench.figures import Spread
-from testbed.bench.result import Section, Target
 from testbed.engines.mininet.engine import ENGINE
+from testbed.lab import speed, tcp
+from testbed.lab.benchmark import Benchmark, Measurement
+from testbed.lab.ends import Between
+from testbed.lab.figures import Spread
+from testbed.lab.result import Section, Target
 
 TARGET_BPS = 1e9
 FAST = "NCP over UDP"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 
-from testbed.bench.bench import Bench
-from testbed.bench.ends import Asked
-from testbed.bench.figures import binomial_interval
-from testbed.bench.result import Section, Target
+from testbed.lab.bench import Bench
+from testbed.lab.ends import Asked
+from testbed.lab.figures import binomial_interval
+from testbed.lab.result import Section, Target
 
 LOSSES = (0.001, 0.01, 0.1)
 PACKETS = 20_000

@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from testbed import paths
-from testbed.bench.point_source import MEASUREMENT
 from testbed.errors import RunFailed
+from testbed.lab.point_source import MEASUREMENT
 from testbed.services import influx
 from testbed.services.influx.client import QueryFailed
 
@@ -80,7 +80,7 @@ def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stop
             [
                 sys.executable,
                 "-m",
-                "testbed.bench.point_source",
+                "testbed.lab.point_source",
                 "--spool",
                 spool,
                 "--rate",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.browser.chromium import Browser
+from testbed.lab.browser.chromium import Browser
 
 # A table that scrolls inside its own box, and what is in it, is no overflow of the page.
 _MEASURE = """

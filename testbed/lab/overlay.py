@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.bench.benchmark import Benchmark, Measurement
-from testbed.bench.figures import quantile
-from testbed.bench.program import call
-from testbed.bench.result import Section, Target
 from testbed.engines.sim.engine import ENGINE
+from testbed.lab.benchmark import Benchmark, Measurement
+from testbed.lab.figures import quantile
+from testbed.lab.program import call
+from testbed.lab.result import Section, Target
 from testbed.results.report import style
 
 SESSIONS, QUICK_SESSIONS = (10, 100, 1000), (10, 100)

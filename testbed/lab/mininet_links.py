@@ -1,6 +1,6 @@
 """Makes links by Mininet's API and tells how long that took; a program of its own, for ``setup_time``.
 
-``python -m testbed.bench.mininet_links KIND COUNT FABRIC BINARY``, with KIND ``ours`` or ``tclink``.
+``python -m testbed.lab.mininet_links KIND COUNT FABRIC BINARY``, with KIND ``ours`` or ``tclink``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from testbed.bench.ends import Asked
-from testbed.bench.ours import plan_of
+from testbed.lab.ends import Asked
+from testbed.lab.ours import plan_of
 from topologies.fabric import Fabric
 from topologies.middle import RelayMiddle
 from topologies.planned import planned_network

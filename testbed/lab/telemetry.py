@@ -7,15 +7,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.bench import telemetry_load
-from testbed.bench.benchmark import Benchmark, Measurement
-from testbed.bench.result import Section, Target
-from testbed.bench.telemetry_load import Load
 from testbed.engines.mininet.engine import ENGINE
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.engines.mininet.middle_choice import choose_middle
 from testbed.errors import RunFailed
 from testbed.judge.checks.result import Verdict
+from testbed.lab import telemetry_load
+from testbed.lab.benchmark import Benchmark, Measurement
+from testbed.lab.result import Section, Target
+from testbed.lab.telemetry_load import Load
 from testbed.message import Message
 from testbed.planning.resolve import Choices, resolve
 from testbed.scenario.load import load as load_scenario

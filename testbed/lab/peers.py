@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from testbed.bench.ends import Asked, Between, End, namespace
 from testbed.errors import RunFailed
+from testbed.lab.ends import Asked, Between, End, namespace
 from topologies.commands import in_namespace, run
 from topologies.fabric import namespace_of
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.bench.ends import Candidate
-from testbed.bench.instrument import Instrument
-from testbed.bench.ours import Ours
+from testbed.lab.ends import Candidate
+from testbed.lab.instrument import Instrument
+from testbed.lab.ours import Ours
 
 
 @dataclass

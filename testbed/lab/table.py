@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.bench.result import Section, Target
+from testbed.lab.result import Section, Target
 
 WORDS = {True: "PASS", False: "FAIL", None: "–"}
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.bench import table
-from testbed.bench.quiet import HostLoad
-from testbed.bench.result import Section, all_met
 from testbed.engines import Engine, Programs
+from testbed.lab import table
+from testbed.lab.quiet import HostLoad
+from testbed.lab.result import Section, all_met
 from testbed.machine.kernel import processor
 from testbed.planning.resolve import new_run_id
 from testbed.runtime import live

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.bench.ends import Between, End, namespace
 from testbed.errors import RunFailed
+from testbed.lab.ends import Between, End, namespace
 from testbed.runtime.agents import AgentPlace, control
 from testbed.runtime.processes import Supervised
 from topologies.commands import run
