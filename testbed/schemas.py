@@ -38,12 +38,12 @@ def documents() -> dict[str, dict[str, Any]]:
     # made, which is why they are imported here.
     Section.model_config["use_attribute_docstrings"] = True
     CheckParameters.model_config["use_attribute_docstrings"] = True
-    from testbed.claims.model import Claims
     from testbed.engines.events import Event
     from testbed.plan.model import Plan
     from testbed.scenario.model import Scenario
-    from testbed.sweep.model import Sweep
-    from testbed.tables.model import Table
+    from testbed.study.claims.model import Claims
+    from testbed.study.sweep.model import Sweep
+    from testbed.study.tables.model import Table
 
     kinds: dict[str, Any] = {"plan": Plan, "scenario": Scenario, "table": Table, "sweep": Sweep, "claims": Claims}
     kinds["events"] = Event
@@ -53,13 +53,13 @@ def documents() -> dict[str, dict[str, Any]]:
 def _of_results() -> dict[str, dict[str, Any]]:
     """Of documents in result folders and bundles, by ``results/`` and their names; no key beyond these may be there."""
     from testbed.bundle import pack
-    from testbed.claims import all_run
-    from testbed.compare import agreement, comparison
-    from testbed.compare.same_bytes import RepetitionEntry
     from testbed.engines.provenance import Provenance
-    from testbed.interop import verdict
     from testbed.judge.checks.result import Verdict
-    from testbed.tables import table_run
+    from testbed.study.claims import all_run
+    from testbed.study.compare import agreement, comparison
+    from testbed.study.compare.same_bytes import RepetitionEntry
+    from testbed.study.interop import verdict
+    from testbed.study.tables import table_run
 
     kinds: dict[str, Any] = {
         "bundle": pack.Description,

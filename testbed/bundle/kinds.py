@@ -262,12 +262,12 @@ def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: R
 
 
 _ROOMS: Mapping[Kind, str] = {
-    "table": "testbed.tables.verify",
-    "sweep": "testbed.sweep.verify",
-    "comparison": "testbed.compare.verify",
-    "cross-check": "testbed.compare.verify",
-    "repetitions": "testbed.compare.verify",
-    "claims": "testbed.claims.verify",
+    "table": "testbed.study.tables.verify",
+    "sweep": "testbed.study.sweep.verify",
+    "comparison": "testbed.study.compare.verify",
+    "cross-check": "testbed.study.compare.verify",
+    "repetitions": "testbed.study.compare.verify",
+    "claims": "testbed.study.claims.verify",
 }
 """Where a kind of studies is judged again: ``verify(asked: Asked) -> Again``."""
 _VERIFY = {"run": _run, **dict.fromkeys(_ROOMS, _study)}

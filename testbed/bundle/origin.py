@@ -32,7 +32,7 @@ from testbed.scenario.kept import PROGRAM, TOPOLOGY
 from testbed.scenario.load import LoadedScenario, document_of, load, parse, plain, validated
 from testbed.scenario.model import Scenario
 from testbed.study.own_scenario import own_file, with_kept_topology
-from testbed.tables.verify import asked_by, is_repeated
+from testbed.study.tables.verify import asked_by, is_repeated
 from topologies.link import FILES
 
 

@@ -15,10 +15,10 @@ from typing_extensions import TypedDict
 from testbed import paths
 from testbed.bundle.kinds import Kind, kind_of, runs_in
 from testbed.bundle.signature import MANIFEST, SIGNATURE, sign
-from testbed.compare.same_bytes import verdict_over
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.algebra import verdict_of
+from testbed.study.compare.same_bytes import verdict_over
 
 SCHEMA: Literal[1] = 1
 DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"

@@ -11,7 +11,6 @@ from typing import Any
 from testbed import engines
 from testbed.bundle import origin
 from testbed.bundle.verified import Verified
-from testbed.compare.same_bytes import Repetition, digests
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
 from testbed.judge.checks.verify import read_verdict, recorded_database_points
@@ -20,6 +19,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.runtime.progress import Progress, QuietProgress
+from testbed.study.compare.same_bytes import Repetition, digests
 
 PLAN = "plan.json"
 

@@ -17,9 +17,9 @@ from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.runtime.progress import Progress
 
 if TYPE_CHECKING:
-    from testbed.claims.all_run import Asked
-    from testbed.claims.judged import Judged
-    from testbed.claims.model import Claims
+    from testbed.study.claims.all_run import Asked
+    from testbed.study.claims.judged import Judged
+    from testbed.study.claims.model import Claims
 
 
 def register(app: typer.Typer) -> None:
@@ -54,9 +54,9 @@ def register(app: typer.Typer) -> None:
         as_json: events.JsonOption = False,
     ) -> None:
         """Decide every claim of the sources (published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
-        from testbed.claims import all_run
-        from testbed.claims.load import load
         from testbed.engines import named
+        from testbed.study.claims import all_run
+        from testbed.study.claims.load import load
 
         events.refuse_with(as_json, dry_run)
         claims = load(only=only or ())  # bad input ends here, before anything is set up
@@ -93,8 +93,8 @@ def register(app: typer.Typer) -> None:
         name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in reference/.")],
     ) -> None:
         """Keep the small files of a run of all claims in reference/; `report reference/NAME` makes its page."""
-        from testbed.claims.reference import keep, place_of
         from testbed.cli.outcome import shown
+        from testbed.study.claims.reference import keep, place_of
 
         place = place_of(name)
         if not result.is_dir():
@@ -119,13 +119,13 @@ def _engines(text: str) -> list[str]:
 
 def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progress: Progress) -> int:
     """The runs of each engine, to one table; returns the exit code."""
-    from testbed.claims import all_run
-    from testbed.claims import beside as sides
-    from testbed.claims.false_alarms import FalseAlarms
-    from testbed.claims.judged import decided_of, summary_of
-    from testbed.claims.report import write_report
     from testbed.cli.outcome import EXIT_OF_VERDICT, shown
     from testbed.engines.events import EventProgress
+    from testbed.study.claims import all_run
+    from testbed.study.claims import beside as sides
+    from testbed.study.claims.false_alarms import FalseAlarms
+    from testbed.study.claims.judged import decided_of, summary_of
+    from testbed.study.claims.report import write_report
 
     given = [sides.Result.read(folder) for folder in beside]
     for one in asked:
@@ -163,7 +163,7 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progres
 def _print(found: Sequence[Judged], engine: str) -> None:
     """The claims table, with what other engines measured before what ``engine`` did; columns as wide as what is in
     them, long texts cut."""
-    from testbed.claims.beside import MODELS, TITLES
+    from testbed.study.claims.beside import MODELS, TITLES
 
     others = list(dict.fromkeys(other for claim in found for other in claim.beside))
     head, limits = ["claim", "published", "expected"], [34, 26, 34]

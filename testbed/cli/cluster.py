@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from testbed.cli.options import QuickOption, SetOption
-from testbed.cluster import model
 from testbed.errors import BadInput, Exit
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
+from testbed.study.cluster import model
 
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
 
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
         Ends with 2 for a wrong inventory, with 4 if a host can't be reached or differs.
         """
-        from testbed.cluster import deploy
+        from testbed.study.cluster import deploy
 
         deployed = deploy.up(inventory, Progress(), go_on=keep_going, check=check)
         for name, reason in deployed.off.items():
@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
         """Show the hosts: cores, what runs, what each can do. Ends with 1 if one is off."""
         cluster = model.read()
         make_ready(Progress(), "cluster")
-        from testbed.cluster import status as looked  # needs packages that nothing else does
+        from testbed.study.cluster import status as looked  # needs packages that nothing else does
 
         seen = looked.look(cluster)
         print(looked.table(cluster, seen))
@@ -76,10 +76,10 @@ def register(app: typer.Typer) -> None:
         from ruamel.yaml import YAML
         from ruamel.yaml.scalarstring import walk_tree
 
-        from testbed.cluster import manifest as manifests
-        from testbed.cluster import push
         from testbed.scenario import files
-        from testbed.sweep.load import load
+        from testbed.study.cluster import manifest as manifests
+        from testbed.study.cluster import push
+        from testbed.study.sweep.load import load
 
         load(name, set_, quick=quick)  # bad input ends here
         if files.is_path(name):
@@ -101,6 +101,6 @@ def register(app: typer.Typer) -> None:
     @verb.command("down")
     def down(keep_going: KeepGoing = False) -> None:
         """Stop the services on all hosts and remove what `up` put there, and only that."""
-        from testbed.cluster import deploy
+        from testbed.study.cluster import deploy
 
         print(f"the hosts are as before; {deploy.down(Progress(), go_on=keep_going)} tasks changed something")

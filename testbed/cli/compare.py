@@ -29,9 +29,9 @@ from testbed.study.bootstrap import ready
 from testbed.study.folder import make_latest
 
 if TYPE_CHECKING:
-    from testbed.compare.agreement import Agreement
-    from testbed.compare.groups import Group, Variant
-    from testbed.compare.versions import Asked
+    from testbed.study.compare.agreement import Agreement
+    from testbed.study.compare.groups import Group, Variant
+    from testbed.study.compare.versions import Asked
 
 
 def register(app: typer.Typer) -> None:
@@ -82,7 +82,7 @@ def compare_groups(
     Two forms have options of their own: `compare --engines sim,vkernel [SCENARIO|TABLE]…`: do engines agree?
     `compare --same-bytes SCENARIO…`: is every run the same to the byte? `--help` shows them.
     """
-    from testbed.compare.versions import Asked
+    from testbed.study.compare.versions import Asked
 
     asked = Asked(engine, seeds, quick, tuple(set_), runtime, link)
     with runs_made(cluster):
@@ -101,8 +101,8 @@ def _compare(
     figures: Sequence[str],
     confidence: float,
 ) -> int:
-    from testbed.compare import comparison as result
-    from testbed.compare.difference import differences
+    from testbed.study.compare import comparison as result
+    from testbed.study.compare.difference import differences
 
     order, groups, variants = _sides(what, named, scenario, commits)
     progress = Progress()
@@ -133,7 +133,7 @@ def _sides(
     what: Sequence[str], named: Sequence[str], scenario: str, commits: Sequence[str]
 ) -> tuple[list[str], dict[str, Group], list[Variant]]:
     """The groups' names in their order, those that are there already and those that are to be run."""
-    from testbed.compare.groups import Variant, is_recorded, named_places, recorded, variant
+    from testbed.study.compare.groups import Variant, is_recorded, named_places, recorded, variant
 
     order: list[str] = []
     groups: dict[str, Group] = {}
@@ -182,7 +182,7 @@ def _short(text: str, taken: Sequence[str]) -> str:
 
 
 def _made(variants: Sequence[Variant], asked: Asked, folder: Path, progress: Progress) -> dict[str, Group]:
-    from testbed.compare.versions import make, versions
+    from testbed.study.compare.versions import make, versions
 
     ready(engines.named(asked.engine), asked.options, progress, "compare")
     found = versions(variants, asked, progress)
@@ -223,7 +223,7 @@ def compare_engines(
     """Run scenarios on each engine: window shares within ±0.03 at every second, goodput within 3%,
     convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
     PASS, FAIL or UNTRUSTED."""
-    from testbed.compare import agreement, on_engines
+    from testbed.study.compare import agreement, on_engines
 
     wanted = names or [str(path) for path in scenarios()]
     chosen = _engines(engines)
@@ -299,8 +299,8 @@ def compare_bytes(
 ) -> None:
     """Run scenarios in a guest kernel several times: every file of data must be the same each time, byte for
     byte, and another seed must give another run. The last line is PASS or FAIL."""
-    from testbed.compare.repetitions import loaded_of, repeat
-    from testbed.compare.same_bytes import verdict_over
+    from testbed.study.compare.repetitions import loaded_of, repeat
+    from testbed.study.compare.same_bytes import verdict_over
 
     loaded = {name: loaded_of(name, set_, quick=quick) for name in scenarios}
     with runs_made(cluster):

@@ -10,7 +10,7 @@ from testbed.cli.options import LinkOption, ResumeOption, SeedOption, SetOption
 from testbed.cli.outcome import EXIT_OF_VERDICT, ended_early, shown
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun
-from testbed.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
+from testbed.study.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
 from topologies.units import UnitError, parse_fraction
 
 
@@ -69,9 +69,9 @@ def _losses(text: str) -> list[float]:
 
 
 def _run(cells: list[Cell], set_: list[str], options: Options, resume: str) -> int:
-    from testbed.interop.matrix_run import NAME, prepare
-    from testbed.interop.report import LEGEND
     from testbed.lab.table import text_table
+    from testbed.study.interop.matrix_run import NAME, prepare
+    from testbed.study.interop.report import LEGEND
 
     run = prepare(cells, set_, options, resume)
     try:

@@ -82,9 +82,9 @@ def register(app: typer.Typer) -> None:
                     "cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out."
                 )
             from testbed.cli.table import tell_run
-            from testbed.tables.repeated import repeated
-            from testbed.tables.table_run import Asked as AskedOfTable
-            from testbed.tables.table_run import tell
+            from testbed.study.tables.repeated import repeated
+            from testbed.study.tables.table_run import Asked as AskedOfTable
+            from testbed.study.tables.table_run import tell
 
             table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
             several = AskedOfTable(None, "", "", runtime, link, chosen.name, quick, resume)

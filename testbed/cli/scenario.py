@@ -28,8 +28,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show a scenario in words: topology, links, session, checks. Of a sweep, its runs."""
         if files.is_sweep(scenario):
-            from testbed.sweep import sweep_run
-            from testbed.sweep.load import load as load_sweep
+            from testbed.study.sweep import sweep_run
+            from testbed.study.sweep.load import load as load_sweep
 
             sweep_run.tell(load_sweep(scenario, set_, quick=quick))
             return
@@ -69,8 +69,8 @@ def register(app: typer.Typer) -> None:
 
 def _validate_table(name: str, assignments: list[str]) -> None:
     """Every cell of it, quick and not."""
-    from testbed.tables import table_run
-    from testbed.tables.load import load
+    from testbed.study.tables import table_run
+    from testbed.study.tables.load import load
 
     for quick in (False, True):
         loaded = load(name, assignments, quick=quick)
@@ -80,8 +80,8 @@ def _validate_table(name: str, assignments: list[str]) -> None:
 
 def _validate_sweep(name: str, assignments: list[str]) -> None:
     """Every run of it, quick and not."""
-    from testbed.sweep.load import load, planned
-    from testbed.sweep.sweep_run import ENGINE
+    from testbed.study.sweep.load import load, planned
+    from testbed.study.sweep.sweep_run import ENGINE
 
     sweeps = [load(name, assignments, quick=quick) for quick in (False, True)]
     policies = engines.named(ENGINE).prepare_plans(Progress()).policies

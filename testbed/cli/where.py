@@ -52,9 +52,9 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
     if not kind:
         yield
         return
-    from testbed.cluster import model
     from testbed.machine import make_ready
     from testbed.runtime.progress import Progress
+    from testbed.study.cluster import model
     from testbed.study.executor import made_by
 
     if kind == HOSTS:
@@ -62,12 +62,12 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
     make_ready(Progress(), "cluster")
     # Below, as they need packages that nothing else does.
     if kind == SLURM:
-        from testbed.cluster.slurm import asked_for, on_slurm
+        from testbed.study.cluster.slurm import asked_for, on_slurm
 
         with on_slurm(asked_for(options)) as executor, made_by(executor):
             yield
         return
-    from testbed.cluster.executor import on_cluster
+    from testbed.study.cluster.executor import on_cluster
 
     with on_cluster() as executor, made_by(executor):
         yield

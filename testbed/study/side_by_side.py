@@ -21,7 +21,7 @@ from testbed.runtime.interrupts import interruptible, uninterruptible
 
 PRELOADED = [
     "testbed.study.runs",
-    "testbed.sweep.execute",
+    "testbed.study.sweep.execute",
     "testbed.results.report",
     "testbed.engines.sim.engine",
     "testbed.cli",

@@ -28,10 +28,10 @@ from testbed.judge.history import git
 from testbed.study.folder import begin
 from testbed.study.own_scenario import own_file
 from testbed.study.programs import COMMITS
-from testbed.sweep import load as sweeps
-from testbed.sweep import sweep_run
-from testbed.tables import load as tables
-from testbed.tables import table_run
+from testbed.study.sweep import load as sweeps
+from testbed.study.sweep import sweep_run
+from testbed.study.tables import load as tables
+from testbed.study.tables import table_run
 from tests.bundle import made
 from tests.plan.test_custom import DIAMOND, KEYS, SCENARIO
 from tests.said import codes
@@ -385,7 +385,7 @@ def test_a_cell_that_is_elsewhere(of: Callable[[str], Path]) -> None:
 
 
 def confined_group(folder: Path) -> Any:
-    from testbed.compare.groups import recorded
+    from testbed.study.compare.groups import recorded
 
     return recorded("theirs", [str(folder)])
 
@@ -438,7 +438,7 @@ def test_the_runs_of_a_cross_check(
 ) -> None:
     folder = tmp_path / "cross-check"
     (folder / "cells" / "startup" / "sim").mkdir(parents=True)
-    from testbed.compare.on_engines import WORDS
+    from testbed.study.compare.on_engines import WORDS
 
     where = run.format(elsewhere=str(elsewhere).lstrip("/"), name=elsewhere.name)
     entry = {"scenario": scenario, "verdict": "pass", "runs": {WORDS["sim"]: where}}
@@ -486,7 +486,7 @@ def with_run(claims: Path, folder: str) -> None:
 def test_the_runs_of_claims(
     claims: Path, elsewhere: Path, way: str, verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("testbed.claims.reference.FOLDER", tmp_path / "reference")
+    monkeypatch.setattr("testbed.study.claims.reference.FOLDER", tmp_path / "reference")
     if way == "link":
         (claims / "linked").symlink_to(elsewhere)
     names = {"absolute": str(elsewhere), "upwards": os.path.relpath(elsewhere, claims), "link": "linked"}
@@ -513,7 +513,7 @@ def test_a_sweep_among_claims(claims: Path, of: Callable[[str], Path], harm: Har
 
 
 def test_results_beside_others_have_no_links_out(claims: Path, tmp_path: Path) -> None:
-    from testbed.claims.beside import Result
+    from testbed.study.claims.beside import Result
 
     shutil.move(claims / "claims.json", tmp_path / "claims.json")
     (claims / "claims.json").symlink_to(tmp_path / "claims.json")
@@ -753,9 +753,9 @@ def test_code_comes_in_by_known_places_alone() -> None:
                 if of_pickle or by_name or derived:
                     found.add(str(file.relative_to(paths.CHECKOUT)))
     assert found == {
-        "testbed/cluster/executor.py",  # what workers and submitters send each other
-        "testbed/cluster/packed.py",
-        "testbed/cluster/work.py",
+        "testbed/study/cluster/executor.py",  # what workers and submitters send each other
+        "testbed/study/cluster/packed.py",
+        "testbed/study/cluster/work.py",
         "testbed/scenario/call_scenario.py",
         "topologies/custom.py",
     }

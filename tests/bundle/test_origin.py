@@ -16,8 +16,8 @@ from testbed.bundle.verified import Verified
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
 from testbed.judge.history import git
-from testbed.tables import load as tables
-from testbed.tables.repeated import repeated
+from testbed.study.tables import load as tables
+from testbed.study.tables.repeated import repeated
 from tests.said import Saying, codes, places
 
 HEAD = git("rev-parse", "HEAD").stdout.decode().strip()

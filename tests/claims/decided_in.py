@@ -8,17 +8,17 @@ from functools import cache
 from typing import Any
 
 from testbed import paths
-from testbed.claims.load import kind_of
-from testbed.claims.model import Claim, Claims, RunSpec
-from testbed.claims.setups import Difference, FromColumn, OfRows, Setup
 from testbed.documents import read_csv
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
-from testbed.sweep import load as sweeps
-from testbed.tables import load as tables
-from testbed.tables.model import Row, Table, TableCheck
+from testbed.study.claims.load import kind_of
+from testbed.study.claims.model import Claim, Claims, RunSpec
+from testbed.study.claims.setups import Difference, FromColumn, OfRows, Setup
+from testbed.study.sweep import load as sweeps
+from testbed.study.tables import load as tables
+from testbed.study.tables.model import Row, Table, TableCheck
 
 RUN = "claim-0000"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from testbed.claims import beside
-from testbed.claims.judged import Judged
-from testbed.claims.report import write_report
 from testbed.errors import BadInput
+from testbed.study.claims import beside
+from testbed.study.claims.judged import Judged
+from testbed.study.claims.report import write_report
 from tests.raises import raises
 
 

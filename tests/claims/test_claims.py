@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed import engines
-from testbed.claims import all_run, evidence, judged, reference
-from testbed.claims.execute import Made, Runs
-from testbed.claims.judged import Judged, Word
-from testbed.claims.load import load
-from testbed.claims.model import Claims
-from testbed.claims.report import write_report
 from testbed.errors import BadInput
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.runtime.progress import Progress
-from testbed.tables.outcome import Outcome, Spread, missing
+from testbed.study.claims import all_run, evidence, judged, reference
+from testbed.study.claims.execute import Made, Runs
+from testbed.study.claims.judged import Judged, Word
+from testbed.study.claims.load import load
+from testbed.study.claims.model import Claims
+from testbed.study.claims.report import write_report
+from testbed.study.tables.outcome import Outcome, Spread, missing
 from tests.raises import Containing, Said, raises
 
 SMALL = """\

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from testbed import engines
-from testbed.claims import execute
-from testbed.claims.execute import Ended, Runs
-from testbed.claims.model import QuickRun, RunSpec
 from testbed.documents import read_json
 from testbed.errors import CannotRun, Exit
 from testbed.runtime import live
 from testbed.runtime.progress import Progress
+from testbed.study.claims import execute
+from testbed.study.claims.execute import Ended, Runs
+from testbed.study.claims.model import QuickRun, RunSpec
 from tests.golden import messages
 from tests.sabotage.entry import Entry
 from tests.sabotage.lab import lab

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from testbed.claims import evidence
-from testbed.claims.execute import Made
-from testbed.claims.judged import Judged
-from testbed.claims.model import Claim
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
-from testbed.tables.load import KEPT_AS
-from testbed.tables.outcome import Outcome, Spread, missing
+from testbed.study.claims import evidence
+from testbed.study.claims.execute import Made
+from testbed.study.claims.judged import Judged
+from testbed.study.claims.model import Claim
+from testbed.study.tables.load import KEPT_AS
+from testbed.study.tables.outcome import Outcome, Spread, missing
 from tests.tables.small_table import SMALL
 
 RUN = "runs/start/startup/x"

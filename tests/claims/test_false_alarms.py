@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.claims.false_alarms import FalseAlarms
-from testbed.claims.judged import Judged
 from testbed.judge import intervals
+from testbed.study.claims.false_alarms import FalseAlarms
+from testbed.study.claims.judged import Judged
 
 ONE = Judged(
     "x", "s", "claim", "", "holds", "", "r", "", "c", "", "", "", "", reproduces=True, n=3, figures={"measured": 1.0}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from testbed.claims import judged
-from testbed.claims.judged import Judged
+from testbed.study.claims import judged
+from testbed.study.claims.judged import Judged
 
 CLAIM = Judged(
     id="x",

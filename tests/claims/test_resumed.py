@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from testbed import engines
-from testbed.claims.execute import Made, Runs
-from testbed.claims.model import QuickRun, RunSpec
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.runtime.progress import Progress
+from testbed.study.claims.execute import Made, Runs
+from testbed.study.claims.model import QuickRun, RunSpec
 
 WORDS = ("good", "late", "broken", "lost", "refused")
 """What became of a scenario: a trusted run, an untrusted one, one that broke down, none, unsupported."""

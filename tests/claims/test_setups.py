@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from testbed.claims.load import load
-from testbed.claims.model import Claims
-from testbed.claims.setups import Difference
 from testbed.planning.sessions import PolicyFacts
+from testbed.study.claims.load import load
+from testbed.study.claims.model import Claims
+from testbed.study.claims.setups import Difference
 from tests.claims.decided_in import differing, value_at, wrong_setup
 
 POLICIES: PolicyFacts = {

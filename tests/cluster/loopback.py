@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from testbed import paths
-from testbed.cluster import model
 from testbed.runtime.interrupts import interruptible
+from testbed.study.cluster import model
 from tests.ports import held_port
 
 UNSOUND = Path(__file__).parent / "workers"
@@ -56,7 +56,7 @@ class Loopback:
 
     def start_scheduler(self) -> None:
         """At the same port each time."""
-        program = ["-m", "testbed.cluster.scheduler", "--address", f"{self.address}:{self.port}"]
+        program = ["-m", "testbed.study.cluster.scheduler", "--address", f"{self.address}:{self.port}"]
         self.scheduler = self._start("scheduler", [*program, *self.tls])
 
     def start_worker(
@@ -65,7 +65,7 @@ class Loopback:
         """``program`` is what stands in a worker's place."""
         scheduler = ["--scheduler", f"tls://{self.address}:{self.port}"]
         given = [*scheduler, *self.tls, "--name", name, "--cores", str(cores), *further]
-        self.workers[name] = self._start(name, [*(program or ("-m", "testbed.cluster.worker")), *given])
+        self.workers[name] = self._start(name, [*(program or ("-m", "testbed.study.cluster.worker")), *given])
 
     def write_file(self) -> None:
         """The file of the cluster, in the state that the environment names."""

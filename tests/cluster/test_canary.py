@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from testbed.cluster import alike
-from testbed.cluster.canary import Fingerprint, differences
+from testbed.study.cluster import alike
+from testbed.study.cluster.canary import Fingerprint, differences
 
 COMMON: dict[str, Any] = {
     "commit": "a" * 40,

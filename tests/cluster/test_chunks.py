@@ -1,7 +1,7 @@
 """Which cells a worker gets."""
 
-from testbed.cluster.waiting import AHEAD, Waiting
 from testbed.errors import RunFailed
+from testbed.study.cluster.waiting import AHEAD, Waiting
 from tests.raises import raises
 
 ONE, BOTH = {"one": 1}, {"one": 1, "two": 1}

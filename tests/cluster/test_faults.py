@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cluster import model
+from testbed.study.cluster import model
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback, until
 from tests.cluster.through_all import HELD, WITHIN_S, Submitter, Trial, through_all

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cluster import here
+from testbed.study.cluster import here
 
 
 def test_a_host_says_so_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from testbed.cluster import hosts_file
 from testbed.errors import BadInput
 from testbed.lab.host_links import LIMITS
+from testbed.study.cluster import hosts_file
 from tests.cluster.host_links import host_links
 from tests.said import Saying
 

@@ -15,11 +15,11 @@ from ruamel.yaml import YAML
 
 from testbed import paths
 from testbed.cli import where
-from testbed.cluster import manifest
 from testbed.errors import BadInput
+from testbed.study.cluster import manifest
 from testbed.study.part import part_of
-from testbed.sweep import sweep_run
-from testbed.sweep.load import load
+from testbed.study.sweep import sweep_run
+from testbed.study.sweep.load import load
 from tests.cluster.conftest import Place
 from tests.raises import raises
 

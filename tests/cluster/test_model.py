@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cluster import model
 from testbed.errors import BadInput, CannotRun
+from testbed.study.cluster import model
 from tests.raises import raises
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cluster import hosts_file
 from testbed.services.influx import server
+from testbed.study.cluster import hosts_file
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback
 from tests.ports import held_port

@@ -52,7 +52,7 @@ def queued() -> list[str]:
 
 def left() -> list[Path]:
     """Keys, and what a worker kept on its node."""
-    from testbed.cluster import slurm
+    from testbed.study.cluster import slurm
 
     return [*slurm.PLACE.glob("keys-*"), *Path(tempfile.gettempdir()).glob("ncp-testbed-[0-9]*")]
 
@@ -100,7 +100,7 @@ class TestOnSlurm:
 def slurm() -> Any:
     if not importlib.util.find_spec("distributed"):
         pytest.skip("distributed is not installed: requirements-cluster.lock has it")
-    return importlib.import_module("testbed.cluster.slurm")
+    return importlib.import_module("testbed.study.cluster.slurm")
 
 
 @pytest.mark.parametrize(

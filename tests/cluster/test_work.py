@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cluster import work
-from testbed.cluster.work import Failed
+from testbed.study.cluster import work
+from testbed.study.cluster.work import Failed
 from testbed.study.executor import Way
 
 

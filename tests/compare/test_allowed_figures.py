@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from testbed.compare.allowed_figures import compare_figures, compare_tables
-from testbed.tables import load as table_file
-from testbed.tables.outcome import Outcome, Spread
-from testbed.tables.summary import RowSummary
+from testbed.study.compare.allowed_figures import compare_figures, compare_tables
+from testbed.study.tables import load as table_file
+from testbed.study.tables.outcome import Outcome, Spread
+from testbed.study.tables.summary import RowSummary
 
 LOADED = table_file.load("initial-rwnd")
 VALUES = {

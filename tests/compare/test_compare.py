@@ -8,15 +8,15 @@ import pytest
 
 from testbed import engines, paths
 from testbed.cli.app import main
-from testbed.compare.difference import conclusion, differences
-from testbed.compare.groups import Group, named_places, recorded, variant
-from testbed.compare.versions import Asked, Version, Versions, choices_of, make
 from testbed.engines import Run
 from testbed.errors import BadInput
 from testbed.judge.checks.verify import read_verdict
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
+from testbed.study.compare.difference import conclusion, differences
+from testbed.study.compare.groups import Group, named_places, recorded, variant
+from testbed.study.compare.versions import Asked, Version, Versions, choices_of, make
 from testbed.study.programs import of_sources, programs
 from tests.raises import raises
 from tests.tables.small_table import PROGRAMS, write_run
@@ -158,6 +158,6 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
     assert read_verdict(run).verdict == "pass"
     # Whoever compares the folder later has that one, too.
     counted: list[Path] = []
-    monkeypatch.setattr("testbed.compare.groups.read_run", counted.append)
+    monkeypatch.setattr("testbed.study.compare.groups.read_run", counted.append)
     recorded("again", [str(tmp_path / "cells" / "new")])
     assert counted == [run]

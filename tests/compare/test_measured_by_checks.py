@@ -8,7 +8,7 @@ import pytest
 
 from testbed.bundle.kinds import verify_folder
 from testbed.cli.app import main
-from testbed.compare.figures import figure_of, is_of_check, measured
+from testbed.study.compare.figures import figure_of, is_of_check, measured
 
 SETTLES, RATIO = "windows in the ratio of the links", "final window ratio"
 

@@ -9,14 +9,14 @@ from typer.testing import CliRunner
 
 from testbed import paths
 from testbed.cli import compare
-from testbed.compare import agreement
-from testbed.compare.allowance import of_runs
-from testbed.compare.plots import share_plot
 from testbed.errors import CannotRun
 from testbed.judge.checks.evidence import Evidence
 from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
+from testbed.study.compare import agreement
+from testbed.study.compare.allowance import of_runs
+from testbed.study.compare.plots import share_plot
 from tests.ready import simulated as prepare
 
 

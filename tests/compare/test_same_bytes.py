@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.compare.repetitions import loaded_of
-from testbed.compare.same_bytes import Repetition, digests
 from testbed.errors import BadInput
+from testbed.study.compare.repetitions import loaded_of
+from testbed.study.compare.same_bytes import Repetition, digests
 from tests.raises import raises
 
 ONE, OTHER = ({"telemetry.lp": "a", "capture-sender.pcap": "b"}, {"telemetry.lp": "x", "capture-sender.pcap": "b"})

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from testbed.bundle.kinds import verify_folder
-from testbed.compare import agreement, comparison, on_engines
-from testbed.compare.difference import differences
-from testbed.compare.groups import Group, read_run
-from testbed.compare.same_bytes import Repetition, digests
 from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
+from testbed.study.compare import agreement, comparison, on_engines
+from testbed.study.compare.difference import differences
+from testbed.study.compare.groups import Group, read_run
+from testbed.study.compare.same_bytes import Repetition, digests
 from tests.ready import simulated as prepare
 from tests.said import places
 

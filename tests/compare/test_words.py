@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.compare.difference import conclusion, differences, interval
-from testbed.compare.figures import FIGURES, Measured
-from testbed.compare.groups import Group, RunOf
 from testbed.judge.intervals import LEAST_N
+from testbed.study.compare.difference import conclusion, differences, interval
+from testbed.study.compare.figures import FIGURES, Measured
+from testbed.study.compare.groups import Group, RunOf
 
 
 def group(name, values, figure="goodput_mib_s", seeds=None, **options) -> Group:

@@ -11,16 +11,16 @@ import pytest
 from matplotlib.figure import Figure
 
 from testbed import paths
-from testbed.claims import judged
 from testbed.engines.mininet import calibration, timeline
 from testbed.judge.checks import windows_csv
 from testbed.remote import underlay
 from testbed.results.report import points
 from testbed.runtime import trust
-from testbed.sweep import table as sweep_table
-from testbed.tables.outcome import Spread
-from testbed.tables.summary import KnownValue, RowSummary
-from testbed.tables.summary import write_csv as write_table
+from testbed.study.claims import judged
+from testbed.study.sweep import table as sweep_table
+from testbed.study.tables.outcome import Spread
+from testbed.study.tables.summary import KnownValue, RowSummary
+from testbed.study.tables.summary import write_csv as write_table
 from testbed.traffic.tcp.captured import sequence
 from tests.bundle.old_bundles import files, opened
 

@@ -10,25 +10,25 @@ from jsonschema import Draft202012Validator
 
 from testbed import paths
 from testbed.bundle.pack import pack
-from testbed.claims import all_run
-from testbed.claims.load import load as load_claims
-from testbed.compare import agreement, comparison
-from testbed.compare.agreement import Agreement
-from testbed.compare.allowance import Deviation
-from testbed.compare.difference import differences
-from testbed.compare.groups import Group, read_run
-from testbed.compare.same_bytes import Repetition, digests
-from testbed.interop.cell_run import CellResult
-from testbed.interop.cells import Cell
-from testbed.interop.judge import Evidence, Judgement
-from testbed.interop.report import write_report
-from testbed.interop.verdict import Outcome
 from testbed.judge.checks.result import Trust
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.schemas import FOLDER
-from testbed.tables import load as tables
-from testbed.tables import table_run
+from testbed.study.claims import all_run
+from testbed.study.claims.load import load as load_claims
+from testbed.study.compare import agreement, comparison
+from testbed.study.compare.agreement import Agreement
+from testbed.study.compare.allowance import Deviation
+from testbed.study.compare.difference import differences
+from testbed.study.compare.groups import Group, read_run
+from testbed.study.compare.same_bytes import Repetition, digests
+from testbed.study.interop.cell_run import CellResult
+from testbed.study.interop.cells import Cell
+from testbed.study.interop.judge import Evidence, Judgement
+from testbed.study.interop.report import write_report
+from testbed.study.interop.verdict import Outcome
+from testbed.study.tables import load as tables
+from testbed.study.tables import table_run
 from tests.bundle.old_bundles import files, opened
 from tests.ready import simulated as prepare
 

@@ -7,20 +7,20 @@ import pytest
 
 from testbed import engines
 from testbed.errors import BadInput, RunFailed
-from testbed.interop import matrix_run
-from testbed.interop.cell_run import CellResult
-from testbed.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
-from testbed.interop.judge import ENDS, Evidence, Judgement
-from testbed.interop.matrix_run import Matrix
-from testbed.interop.plans import cell_plans, load_network
-from testbed.interop.report import write_report
-from testbed.interop.verdict import Outcome
 from testbed.judge.checks.result import Trust
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.packets import dropped
 from testbed.runtime.progress import QuietProgress
+from testbed.study.interop import matrix_run
+from testbed.study.interop.cell_run import CellResult
+from testbed.study.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
+from testbed.study.interop.judge import ENDS, Evidence, Judgement
+from testbed.study.interop.matrix_run import Matrix
+from testbed.study.interop.plans import cell_plans, load_network
+from testbed.study.interop.report import write_report
+from testbed.study.interop.verdict import Outcome
 from tests.raises import raises
 
 POLICIES: Any = {"nkp24": {"name": "nkp24"}}

@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.claims.execute import Ended
 from testbed.cli import app as cli
 from testbed.documents import read_json
 from testbed.engines import judging, provenance
 from testbed.errors import CODE_FILE
 from testbed.machine import build
+from testbed.study.claims.execute import Ended
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
 from tests.sabotage.real import AllStored, as_real
@@ -33,8 +33,8 @@ from tests.sabotage.real import AllStored, as_real
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
     "testbed.engines.judging.leave_report",
-    "testbed.tables.table_run.write_report",
-    "testbed.claims.all_run.write_report",
+    "testbed.study.tables.table_run.write_report",
+    "testbed.study.claims.all_run.write_report",
 )
 
 _build, _provenance = build.build_programs, cache(provenance.of_machine_and_code)
@@ -88,7 +88,7 @@ class Lab:
         patch.setattr(build, "policy_facts", _policies)
         patch.setattr(provenance, "of_machine_and_code", _provenance)
         patch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
-        patch.setattr("testbed.claims.execute.Runs._run", lambda runs, name: self._claims_run(runs, name))
+        patch.setattr("testbed.study.claims.execute.Runs._run", lambda runs, name: self._claims_run(runs, name))
         self._engine()
         self._question()
         if not self.pages:
@@ -97,14 +97,14 @@ class Lab:
             entry.python(patch)
 
     def _question(self) -> None:
-        from testbed.claims import load as claims
+        from testbed.study.claims import load as claims
 
         self.patch.setattr(paths, "SCENARIOS", SCENARIOS)
         question.write(SCENARIOS / f"{self.entry.scenario}.yaml", self.place)
         self.patch.setattr("testbed.scenario.files.TABLES", self.place)
         of_here = partial(claims.load, self.place / "claims.yaml")
-        self.patch.setattr("testbed.claims.load.load", of_here)
-        self.patch.setattr("testbed.claims.verify.load", of_here)
+        self.patch.setattr("testbed.study.claims.load.load", of_here)
+        self.patch.setattr("testbed.study.claims.verify.load", of_here)
 
     def _without_pages(self) -> None:
         """Pages and plots decide nothing, and take most of the time."""
@@ -112,9 +112,9 @@ class Lab:
         for page in PAGES:
             self.patch.setattr(page, lambda folder, *_: folder)
         self.patch.setattr("testbed.engines.judging._on_one_clock", lambda *_: [])  # for the database only
-        self.patch.setattr("testbed.compare.plots.over_time", lambda _groups: [])
-        self.patch.setattr("testbed.compare.plots.intervals", lambda *_: None)
-        self.patch.setattr("testbed.compare.on_engines._plots", lambda _found: [])
+        self.patch.setattr("testbed.study.compare.plots.over_time", lambda _groups: [])
+        self.patch.setattr("testbed.study.compare.plots.intervals", lambda *_: None)
+        self.patch.setattr("testbed.study.compare.on_engines._plots", lambda _found: [])
 
     def ask(self, *arguments: str) -> Said:
         """``./run.sh ARGUMENTS``, in this process."""
@@ -185,8 +185,8 @@ class Lab:
 
     def _claims_run(self, runs: Any, name: str) -> Ended:
         """A run of ``all``: the one that was made for its own level, by the same command."""
-        from testbed.claims.execute import _VERBS
-        from testbed.claims.load import kind_of
+        from testbed.study.claims.execute import _VERBS
+        from testbed.study.claims.load import kind_of
 
         spec = runs.specs[name]
         asked = (_VERBS[kind_of(spec)], *runs.arguments(name, spec))

@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from testbed import paths
-from testbed.claims import reference
-from testbed.claims.load import load as load_claims
-from testbed.claims.model import Claims
 from testbed.errors import BadInput
 from testbed.planning.resolve import Choices, resolve
 from testbed.scenario import bounded, files
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
 from testbed.study import folder
-from testbed.sweep import load as sweeps
-from testbed.sweep.model import Sweep
-from testbed.tables import load as tables
-from testbed.tables.model import Table
+from testbed.study.claims import reference
+from testbed.study.claims.load import load as load_claims
+from testbed.study.claims.model import Claims
+from testbed.study.sweep import load as sweeps
+from testbed.study.sweep.model import Sweep
+from testbed.study.tables import load as tables
+from testbed.study.tables.model import Table
 from tests.claims.test_claims import SMALL as SMALL_CLAIMS
 from tests.raises import raises
 from tests.scenario import mutations

@@ -6,14 +6,16 @@ import grimp
 import pytest
 
 from testbed import paths
-from testbed.sweep import figures
+from testbed.study.sweep import figures
 
 APART = ("testbed.errors", "testbed.message", "testbed.paths")
 """What the rules import and no figure follows from: how errors are told, and where files are."""
 
 
 def test_all_that_measures_is_in_it() -> None:
-    imported = grimp.build_graph("testbed", "topologies").find_upstream_modules("testbed.sweep.figures") - set(APART)
+    imported = grimp.build_graph("testbed", "topologies").find_upstream_modules("testbed.study.sweep.figures") - set(
+        APART
+    )
     assert {"testbed.judge.checks.settles", "testbed.judge.algebra", "topologies.units"} <= imported
     files = {file.relative_to(paths.CHECKOUT).with_suffix("") for file in figures.sources()}
     assert {Path(*module.split(".")) for module in imported} <= files | {file.parent for file in files}

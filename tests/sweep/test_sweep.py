@@ -11,12 +11,12 @@ from testbed.machine import build
 from testbed.runtime.progress import Progress
 from testbed.study import executor
 from testbed.study.side_by_side import side_by_side
-from testbed.sweep import execute, sweep_run
-from testbed.sweep.law import check, fit, of_the_law
-from testbed.sweep.load import LoadedSweep, load, planned
-from testbed.sweep.model import LawLine
-from testbed.sweep.report import told
-from testbed.tables.outcome import Outcome
+from testbed.study.sweep import execute, sweep_run
+from testbed.study.sweep.law import check, fit, of_the_law
+from testbed.study.sweep.load import LoadedSweep, load, planned
+from testbed.study.sweep.model import LawLine
+from testbed.study.sweep.report import told
+from testbed.study.tables.outcome import Outcome
 
 TEXT = """\
 name: tiny

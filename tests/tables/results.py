@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from testbed.tables.judging import judge_one
-from testbed.tables.model import TableCheck
-from testbed.tables.outcome import Outcome, Spread, missing
-from testbed.tables.summary import KnownValue, RowSummary
+from testbed.study.tables.judging import judge_one
+from testbed.study.tables.model import TableCheck
+from testbed.study.tables.outcome import Outcome, Spread, missing
+from testbed.study.tables.summary import KnownValue, RowSummary
 
 RECORDED = Path(__file__).with_name("results.json")
 _ADAPTER: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)

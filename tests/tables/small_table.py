@@ -10,8 +10,8 @@ from testbed.engines import Programs
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
-from testbed.tables.execute import TableCells
-from testbed.tables.load import contenders, load
+from testbed.study.tables.execute import TableCells
+from testbed.study.tables.load import contenders, load
 
 POLICIES: Any = {
     name: {"name": name, "cap_packets": None, "initial": "W/n"}

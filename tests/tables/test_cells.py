@@ -15,11 +15,11 @@ from testbed.errors import BadInput
 from testbed.judge.figures import GOODPUT
 from testbed.plan.lasts import expected_transfer_s
 from testbed.scenario.files import is_table, tables
-from testbed.tables import table_run
-from testbed.tables.load import Cell, Contender, Selection, load, scenario_of, select
-from testbed.tables.model import Column, Row
-from testbed.tables.outcome import read_outcome
-from testbed.tables.table_run import Asked
+from testbed.study.tables import table_run
+from testbed.study.tables.load import Cell, Contender, Selection, load, scenario_of, select
+from testbed.study.tables.model import Column, Row
+from testbed.study.tables.outcome import read_outcome
+from testbed.study.tables.table_run import Asked
 from tests.raises import Containing, Said, raises
 from tests.tables.small_table import POLICIES, matrix_of, write_run
 

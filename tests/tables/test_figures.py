@@ -14,13 +14,13 @@ from testbed.errors import BadInput
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.figures import GOODPUT, title_of, unit_of
-from testbed.tables.across_rows import fit
-from testbed.tables.judging import judge_one
-from testbed.tables.load import load
-from testbed.tables.model import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck
-from testbed.tables.outcome import Spread, read_outcome
-from testbed.tables.report import filled_in
-from testbed.tables.summary import KnownValue, RowSummary, summarise, write_csv
+from testbed.study.tables.across_rows import fit
+from testbed.study.tables.judging import judge_one
+from testbed.study.tables.load import load
+from testbed.study.tables.model import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck
+from testbed.study.tables.outcome import Spread, read_outcome
+from testbed.study.tables.report import filled_in
+from testbed.study.tables.summary import KnownValue, RowSummary, summarise, write_csv
 from tests.raises import Containing, raises
 
 SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.tables import gains, table_run
-from testbed.tables.judging import judge_one
-from testbed.tables.load import contenders, load
-from testbed.tables.model import DifferenceCheck, RisesCheck
-from testbed.tables.outcome import Spread
-from testbed.tables.summary import KnownValue, RowSummary
-from testbed.tables.table_run import Asked
+from testbed.study.tables import gains, table_run
+from testbed.study.tables.judging import judge_one
+from testbed.study.tables.load import contenders, load
+from testbed.study.tables.model import DifferenceCheck, RisesCheck
+from testbed.study.tables.outcome import Spread
+from testbed.study.tables.summary import KnownValue, RowSummary
+from testbed.study.tables.table_run import Asked
 
 PLOT = {
     "name": "by-size",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.tables import hosts
+from testbed.study.tables import hosts
 
 HOSTS = ("m1", "m2", "m3")
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.figures import GOODPUT
-from testbed.tables.judging import judge_one
-from testbed.tables.model import BoundCheck, KnownCheck, RatioCheck, TableCheck
-from testbed.tables.outcome import Spread
-from testbed.tables.summary import KnownValue, RowSummary
+from testbed.study.tables.judging import judge_one
+from testbed.study.tables.model import BoundCheck, KnownCheck, RatioCheck, TableCheck
+from testbed.study.tables.outcome import Spread
+from testbed.study.tables.summary import KnownValue, RowSummary
 
 
 def row_of(known: float = 1.0, **values: list[float]) -> RowSummary:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.figures import GOODPUT
-from testbed.tables.load import load
-from testbed.tables.outcome import Outcome, Spread, observations, read_outcome
-from testbed.tables.summary import summarise, write_csv
+from testbed.study.tables.load import load
+from testbed.study.tables.outcome import Outcome, Spread, observations, read_outcome
+from testbed.study.tables.summary import summarise, write_csv
 from tests.tables.small_table import SMALL, write_run
 
 CHECKS = {"law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}}

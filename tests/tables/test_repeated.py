@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
-from testbed.tables import table_run
-from testbed.tables.each_run import judge_each_run
-from testbed.tables.load import scenario_of
-from testbed.tables.model import EachRunCheck
-from testbed.tables.outcome import Outcome, missing, unsupported
-from testbed.tables.repeated import first_run, repeated
-from testbed.tables.table_run import Asked, select
+from testbed.study.tables import table_run
+from testbed.study.tables.each_run import judge_each_run
+from testbed.study.tables.load import scenario_of
+from testbed.study.tables.model import EachRunCheck
+from testbed.study.tables.outcome import Outcome, missing, unsupported
+from testbed.study.tables.repeated import first_run, repeated
+from testbed.study.tables.table_run import Asked, select
 from tests.raises import raises
 
 CHECK = EachRunCheck(name="law", judge="each_run", check="law")

@@ -9,9 +9,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from testbed.judge.checks.result import Trust
-from testbed.tables import judging
-from testbed.tables.model import KnownCheck, Table
-from testbed.tables.outcome import Outcome, missing
+from testbed.study.tables import judging
+from testbed.study.tables.model import KnownCheck, Table
+from testbed.study.tables.outcome import Outcome, missing
 from tests.tables import results
 from tests.tables.results import BOUND, COLUMNS, cell, checks, one
 

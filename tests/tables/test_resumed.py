@@ -13,10 +13,10 @@ import pytest
 from testbed.errors import BadInput
 from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.study import cell as study
-from testbed.tables import table_run
-from testbed.tables.load import KEPT_AS, Cell, load
-from testbed.tables.outcome import Outcome
-from testbed.tables.table_run import Asked, select
+from testbed.study.tables import table_run
+from testbed.study.tables.load import KEPT_AS, Cell, load
+from testbed.study.tables.outcome import Outcome
+from testbed.study.tables.table_run import Asked, select
 from tests.raises import raises
 from tests.tables.small_table import POLICIES, SMALL, matrix_of, write_run
 

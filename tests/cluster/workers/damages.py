@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from testbed.cluster import work, worker
-from testbed.cluster.work import Answer, Failed
+from testbed.study.cluster import work, worker
+from testbed.study.cluster.work import Answer, Failed
 
 sound, numbers = work.runs, itertools.count()
 

@@ -2,7 +2,7 @@
 
 import os
 
-from testbed.cluster import work, worker
+from testbed.study.cluster import work, worker
 
 
 def runs(*_: object) -> None:

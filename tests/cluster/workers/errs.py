@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from testbed.cluster import work, worker
-from testbed.cluster.work import Answer, Failed
+from testbed.study.cluster import work, worker
+from testbed.study.cluster.work import Answer, Failed
 
 
 def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:

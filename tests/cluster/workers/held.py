@@ -5,7 +5,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from testbed.cluster import work, worker
+from testbed.study.cluster import work, worker
 
 sound = work._one
 # It has no other disk: where that is full, Python would turn to this machine's /tmp.

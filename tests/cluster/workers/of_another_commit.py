@@ -4,9 +4,9 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 
-from testbed.cluster import work, worker
-from testbed.cluster.packed import Packed
-from testbed.cluster.work import Answer, Failed
+from testbed.study.cluster import work, worker
+from testbed.study.cluster.packed import Packed
+from testbed.study.cluster.work import Answer, Failed
 from testbed.study.executor import Way
 
 sound = work.canary

@@ -2,10 +2,10 @@
 
 import pickle
 
-from testbed.cluster import work, worker
-from testbed.cluster.packed import Packed
-from testbed.cluster.work import Answer, Failed
 from testbed.plan.model import Middle
+from testbed.study.cluster import work, worker
+from testbed.study.cluster.packed import Packed
+from testbed.study.cluster.work import Answer, Failed
 
 sound = work.links
 

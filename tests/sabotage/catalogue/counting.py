@@ -17,7 +17,7 @@ _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
 
 def _drop_last(patch: pytest.MonkeyPatch) -> None:
     """Whoever makes the runs of a table hands one less on."""
-    from testbed.tables.execute import TableCells
+    from testbed.study.tables.execute import TableCells
 
     make = TableCells.run
     patch.setattr(TableCells, "run", lambda this, cells, done: dict(list(make(this, cells, done).items())[:-1]))
@@ -25,7 +25,7 @@ def _drop_last(patch: pytest.MonkeyPatch) -> None:
 
 def _two_of_three(patch: pytest.MonkeyPatch) -> None:
     """Whoever makes the runs of a table leaves the last cell out altogether."""
-    from testbed.tables.execute import TableCells
+    from testbed.study.tables.execute import TableCells
 
     make = TableCells.run
     patch.setattr(TableCells, "run", lambda this, cells, done: make(this, cells[:-1], done))

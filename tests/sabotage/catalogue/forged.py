@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from testbed.cluster import hosts_file
-from testbed.cluster.hosts_file import Measured
+from testbed.study.cluster import hosts_file
+from testbed.study.cluster.hosts_file import Measured
 from tests.cluster.host_links import host_links
 from tests.sabotage.catalogue.machine import as_it_is, starved
 from tests.sabotage.entry import AFTERWARDS, Change, Entry

@@ -1,0 +1,78 @@
+"""The claims table of ARTIFACT.md; ``python -m testbed.study.claims.artifact`` writes it anew from the claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed import engines, paths
+from testbed.plan.engines import DEFAULT
+from testbed.runtime.progress import Progress
+from testbed.study.claims.execute import Runs
+from testbed.study.claims.load import load
+from testbed.study.claims.model import Claim, Claims
+
+FILE = paths.CHECKOUT / "ARTIFACT.md"
+BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"
+_KINDS = {"claim": "", "changed": "Changed: ", "correction": "Correction: ", "beyond": "Beyond the source: "}
+
+
+def claims_table(claims: Claims) -> str:
+    """Markdown: a heading per source with its set-ups; a row per claim with the command that decides it, the check to
+    look at, its set-up and what is other in it."""
+    runs = Runs(claims.runs, Path(), engines.named(DEFAULT), quick=False, progress=Progress())
+    parts = []
+    for name, source in claims.sources.items():
+        rows = [
+            "| claim | set-up, and what is other | command | output | expected | minutes, MB |",
+            "|---|---|---|---|---|---|",
+        ]
+        for claim_id, claim in claims.claims.items():
+            if claim.source != name:
+                continue
+            spec = claims.runs[claim.run]
+            decided = f"check “{claim.check}”" if claim.check else f"claim `{claim_id}` of `./run.sh all`"
+            expected = claim.expected + (f", {claim.tolerance}" if claim.tolerance else "")
+            known = "" if claim.reproduces else " **Does not reproduce.**"
+            cells = (
+                f"`{claim_id}`: {_KINDS[claim.kind]}{claim.text.strip()}{known}",
+                _setup(claim),
+                f"`./run.sh {' '.join(runs.arguments(claim.run, spec))}`",
+                f"`results/{spec.run}/latest/`, {decided}",
+                expected,
+                f"{spec.minutes:g}, {spec.disk_mb:g}",
+            )
+            rows.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        if len(rows) > 2:
+            setups = [
+                f"- `{key}`: {_cell(setup.in_words())}" for key, setup in claims.setups.items() if setup.source == name
+            ]
+            parts.append(
+                f"### {source.title}\n{source.by}, {source.where}\n\nIts set-ups, and what is other in every run:\n\n"
+                + "\n".join([*setups, "", *rows])
+                + "\n"
+            )
+    return "\n".join(parts)
+
+
+def _setup(claim: Claim) -> str:
+    words = f"`{claim.setup}`"
+    if claim.differs:
+        words += f". {claim.holds_with()}"
+    return words + (f" Beside `{claim.beside}`." if claim.beside else "")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def with_table(document: str, table: str) -> str:
+    """The document with the table in place of the one that it has; ValueError where it has no place for it."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"there is no {BEGIN.strip()} … {END.strip()}")
+    return before + begin + table + end + after
+
+
+if __name__ == "__main__":
+    FILE.write_text(with_table(FILE.read_text(encoding="utf-8"), claims_table(load())), encoding="utf-8")

@@ -1,0 +1,213 @@
+"""Judges a claim by the result folder of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed import confine
+from testbed.documents import read_json
+from testbed.judge.algebra import BEST_FIRST, Standing
+from testbed.judge.checks.registry import FACTS
+from testbed.judge.checks.result import CheckResult, Status, Verdict
+from testbed.judge.checks.verify import read_verdict
+from testbed.plan.engines import engine_of
+from testbed.results.report import words
+from testbed.study.claims.execute import Made
+from testbed.study.claims.judged import WORD_OF_STANDING, Judged, Word
+from testbed.study.claims.model import Claim
+from testbed.study.tables import load as table_file
+from testbed.study.tables import report as table_report
+from testbed.study.tables.judging import cells_of, judge_one
+from testbed.study.tables.model import EachRunCheck, TableCheck
+from testbed.study.tables.outcome import Outcome
+
+_WORD_OF_STATE: Mapping[str, Word] = {
+    "unsupported": "unsupported",
+    "not carried": "not-covered",
+    "left out": "not-covered",
+    "broken": "broken",
+}
+
+
+def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
+    """``folder`` is that of all runs; what its files leave open is open, and says why.
+
+    A claim stands on its whole run: what the deciding check says counts only where no run behind it broke down, is
+    missing or untrusted, or failed in a fact (:data:`FACTS`) such as its payload.
+    """
+    if made.state != "judged":
+        declared = made.state in ("not carried", "left out")
+        return _judged(name, claim, made, _WORD_OF_STATE[made.state], made.why, asked=not declared)
+    if made.shorter and claim.full_only:
+        reason = f"Left open by a quick run: {claim.full_only}"
+        return _judged(name, claim, made, "not-covered", reason, asked=False)
+    run = confine.inside(folder, made.folder)
+    verdict = read_verdict(run)
+    if verdict.broken:
+        return _judged(name, claim, made, "broken", verdict.broken)
+    table = read_json(run / "table.json") if (run / "table.json").is_file() else None
+    result, stands = _of_run(claim, verdict) if table is None else _of_table(name, claim, verdict, run, table)
+    if result is None:
+        return _judged(name, claim, made, "broken", f"{made.folder} has no check {claim.check!r}")
+    if stands is None:
+        word, reason = WORD_OF_STANDING[result.status], result.reason
+    else:
+        word, reason = WORD_OF_STANDING[stands[0]], stands[1]
+    if word == "fails" and stands is not None:  # the run failed, which says nothing of the claim
+        word = "broken"
+    if word == "unsupported" and table is not None and engine_of(table).virtual_time:
+        return _judged(name, claim, made, "not-covered", reason, result, table, asked=False)
+    return _judged(name, claim, made, word, reason, result, table, asked=result.status != "not-asked")
+
+
+Apart = tuple[Standing, str]
+"""That a run behind a claim does not stand, whatever the deciding check says: what it is worth, and why."""
+
+
+def _of_run(claim: Claim, verdict: Verdict) -> tuple[CheckResult | None, Apart | None]:
+    """The deciding check of a single run or a sweep."""
+    result = next((check for check in verdict.checks if check.name == claim.check), None)
+    if not verdict.trust.trusted:
+        return result, ("untrusted", "; ".join(verdict.trust.reasons))
+    checks = {check.name: (check.judge, check.status) for check in verdict.checks if check is not result}
+    if failed := _failed_fact(checks):
+        return result, ("fail", f"“{failed}” does not hold, so the run behind it can't be relied on.")
+    return result, None
+
+
+def _of_table(
+    name: str, claim: Claim, verdict: Verdict, run: Path, table: Mapping[str, Any]
+) -> tuple[CheckResult | None, Apart | None]:
+    """The deciding check of a table, or of a repeated scenario, and the worst of the cells that it is about."""
+    outcomes = [Outcome(**outcome) for outcome in table["outcomes"]]
+    asked = claim.table_check(name)
+    if asked is None:
+        checks = table_file.load(str(run / table_file.KEPT_AS)).table.checks
+        asked = next((check for check in checks if check.name == claim.check), None)
+        result = next((check for check in verdict.checks if check.name == claim.check), None)
+    else:
+        summaries = table_report.summaries_of(table)
+        result = judge_one(asked, summaries, table["columns"], outcomes, engine=table["engine"])
+    if asked is None or result is None or result.status == "not-asked":
+        return result, None
+    apart = [
+        (standing, f"Row {cell.row} {cell.column} #{cell.repetition}: {why}")
+        for cell in cells_of(asked, outcomes)
+        for standing, why in [_apart(asked, cell)]
+        if standing != "pass"
+    ]
+    return result, max(apart, key=lambda found: BEST_FIRST.index(found[0])) if apart else None
+
+
+def _apart(check: TableCheck, cell: Outcome) -> Apart:
+    """What a cell is worth to a claim. One of a repeated scenario may fail in numbers that other claims are about."""
+    if not isinstance(check, EachRunCheck) or cell.standing not in ("pass", "fail"):
+        return cell.standing, cell.why
+    others = {name: (str(of.get("judge", "")), of["status"]) for name, of in cell.checks.items() if name != check.check}
+    failed = _failed_fact(others)
+    return ("fail", f"“{failed}” does not hold.") if failed else ("pass", "")
+
+
+def _failed_fact(checks: Mapping[str, tuple[str, Status]]) -> str:
+    """The first check about a fact that does not hold; "" where all do."""
+    holds = ("pass", "not-asked")
+    return next((name for name, (judge, status) in checks.items() if judge in FACTS and status not in holds), "")
+
+
+def _places(result: CheckResult, table: Mapping[str, Any]) -> list[str]:
+    """The names of the figures that decided: ``row column``, or a column."""
+    columns: Sequence[str] = table["columns"]
+    return [key for key in result.figures if key in columns or key.partition(" ")[2] in columns]
+
+
+def _n(result: CheckResult, table: Mapping[str, Any]) -> int | None:
+    """The least number of runs behind any figure that decided; of a line, behind any cell."""
+    if result.judge == "each_run":
+        return int(result.figures["n"])
+    places = _places(result, table)
+    counts = []
+    for row in table_report.summaries_of(table):
+        for column in table["columns"]:
+            n = max(spreads[column].n for spreads in row.cells.values())
+            if n and (not places or f"{row.name} {column}" in places or column in places):
+                counts.append(n)
+    return min(counts, default=None)
+
+
+def _figures(
+    result: CheckResult | None, table: Mapping[str, Any] | None
+) -> tuple[dict[str, float], dict[str, tuple[float, ...]]]:
+    """What decided, by place, with its intervals; a check of one run, or of a line, has one: its measured value."""
+    if result is None:
+        return {}, {}
+    places = [] if table is None else _places(result, table)
+    if not places:
+        if not isinstance(result.measured, (int, float)):
+            return {}, {}
+        interval = result.figures.get("interval")
+        return {"measured": float(result.measured)}, {"measured": tuple(interval)} if interval else {}
+    known = "medians" in result.figures  # its own figures are errors
+    figures = result.figures["medians"] if known else result.figures
+    intervals = result.figures.get("median_intervals" if known else "intervals", {})
+    return (
+        {place: float(figures[place]) for place in places},
+        {place: tuple(float(end) for end in found) for place, found in intervals.items()},
+    )
+
+
+def _measured(figures: Mapping[str, float], intervals: Mapping[str, tuple[float, ...]], unit: str) -> str:
+    """In a few words: the figure with its interval, or from the least to the largest of several; and what it is."""
+    if not figures:
+        return ""  # a count of cells, or words: the reason has them
+    if len(figures) == 1:
+        (place, value) = next(iter(figures.items()))
+        text = words.figure(value)
+        if place in intervals:
+            text += f" [{words.figure(intervals[place][0])}, {words.figure(intervals[place][1])}]"
+        return f"{text} {unit}".strip()
+    text = f"{words.figure(min(figures.values()))} to {words.figure(max(figures.values()))}"
+    return f"{text} {unit}".strip() + f", {len(figures)} cells"
+
+
+def _judged(
+    name: str,
+    claim: Claim,
+    made: Made,
+    word: Word,
+    reason: str,
+    result: CheckResult | None = None,
+    table: Mapping[str, Any] | None = None,
+    *,
+    asked: bool = True,
+) -> Judged:
+    n = _n(result, table) if result is not None and table is not None else None
+    figures, intervals = _figures(result, table)
+    return Judged(
+        id=name,
+        source=claim.source,
+        kind=claim.kind,
+        text=claim.text.strip(),
+        verdict=word,
+        reason=reason,
+        run=claim.run,
+        command=made.command,
+        check=claim.check or (result.judge if result else "judge"),
+        published=claim.published,
+        expected=claim.expected,
+        tolerance=claim.tolerance,
+        why=claim.why.strip(),
+        reproduces=claim.reproduces,
+        by_chance=claim.by_chance,
+        cause=claim.cause.strip(),
+        value=claim.value,
+        measured=_measured(figures, intervals, claim.unit),
+        n=n if n is not None else 1 if result is not None and word in ("holds", "fails") else None,
+        observations=result.figures.get("observations") if result is not None else None,
+        figures=figures,
+        intervals=intervals,
+        result=made.folder,
+        report=f"{made.folder}/report.html" if made.folder else "",
+        asked=asked,
+    )

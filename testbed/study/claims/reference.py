@@ -1,0 +1,68 @@
+"""What is kept of a run of all claims as reference: the small files, from which its page and plots can be made anew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed import confine, paths
+from testbed.documents import read_json
+from testbed.errors import BadInput
+from testbed.study.folder import is_plain_name
+from testbed.study.tables.repeated import first_run
+
+FOLDER = paths.CHECKOUT / "reference"
+OF_ALL = ("claims.json", "claims.csv", "provenance.json")
+OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
+"""No telemetry, no captures and no logs: those are in a bundle, or in the result folder."""
+
+
+def place_of(name: str) -> Path:
+    """The folder of that name in ``reference/``; BadInput for what would be elsewhere."""
+    if not is_plain_name(name):
+        raise BadInput(
+            "claims.bad-reference-name",
+            "{name!r} is not a valid folder name in {folder}/: use letters, digits, ., _ and -",
+            name=name,
+            folder=FOLDER.name,
+        )
+    return FOLDER / name
+
+
+def keep(result: Path, place: Path) -> list[Path]:
+    """Copy the small files of ``result``, a result folder of all claims, to ``place``; returns the copies.
+
+    Raises:
+        BadInput: ``result`` is none, or was stopped, or ``place`` holds other results.
+    """
+    confine.refuse_links(result)
+    document = read_json(result / "claims.json")
+    if not document["complete"]:
+        raise BadInput(
+            "claims.result-stopped",
+            "{result}: it was stopped before it finished",
+            "Go on with it: ./run.sh all --resume {run}",
+            result=result,
+            run=document["run"],
+        )
+    if (place / "claims.json").is_file() and read_json(place / "claims.json")["run"] != document["run"]:
+        raise BadInput(
+            "claims.reference-taken",
+            "{folder} holds the results of another run; give another name, or remove it",
+            folder=place,
+        )
+    copies = []
+    runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
+    runs += [first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None]
+    for path in _small_files(result, runs):
+        copy = place / path.relative_to(result)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+        copies.append(copy)
+    return copies
+
+
+def _small_files(result: Path, runs: list[Path]) -> Iterator[Path]:
+    candidates = [result / name for name in OF_ALL] + [run / name for run in runs for name in OF_A_RUN]
+    yield from (path for path in candidates if path.is_file())

@@ -1,0 +1,223 @@
+"""A run of the matrix, as a study: for each loss a network, which is an ordinary run whose traffic is the cells, one
+after another.
+
+What can be trusted or not, and is made again, is a network with all of its cells, as these share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testbed import engines, paths
+from testbed.documents import read_json
+from testbed.engines import Engine, Options, Programs, provenance
+from testbed.engines.mininet.life import EmulatedRun
+from testbed.errors import TestbedError
+from testbed.judge.checks.result import Trust
+from testbed.machine import Need
+from testbed.plan.engines import DEFAULT
+from testbed.planning.resolve import Choices
+from testbed.runtime.agents import Agent, AgentPlace
+from testbed.runtime.network import Network
+from testbed.runtime.progress import Progress, Step
+from testbed.runtime.until_over import Failure
+from testbed.scenario.load import LoadedScenario
+from testbed.study.attempts import when_free
+from testbed.study.bootstrap import ready
+from testbed.study.executor import Study
+from testbed.study.folder import begin, kept_when_stopped, write_json
+from testbed.study.interop.cell_run import CellResult, Place, run_cell
+from testbed.study.interop.cells import Cell, loss_words
+from testbed.study.interop.facts import versions
+from testbed.study.interop.plans import load_network
+from testbed.study.interop.report import write_report
+from testbed.study.interop.verdict import MARKS, Outcome
+from testbed.traffic import Site
+from testbed.traffic.ncp import Ncp
+
+NAME = "interop"
+
+
+@dataclass
+class Matrix(Study[float, Trust]):
+    """The networks, by their loss; what is found of one is whether it can be trusted."""
+
+    cells: Sequence[Cell]
+    networks: Mapping[float, LoadedScenario]
+    engine: Engine
+    programs: Programs
+    choices: Choices
+    folder: Path
+    """The result folder."""
+    progress: Progress
+    results: dict[Cell, CellResult] = field(default_factory=dict)
+    """Of the latest attempt at each cell, also where its network broke down."""
+    noted: dict[str, Any] = field(default_factory=dict)
+    """Of each network, for provenance."""
+
+    def engine_of(self, key: float) -> Engine:
+        """Real packets."""
+        return self.engine
+
+    def make(self, key: float) -> Trust:
+        """Build, measure, run the cells, take down."""
+        loaded, cells = self.networks[key], self.on(key)
+        plan = self.engine.plan(loaded, self.programs, self.choices)
+        run = EmulatedRun(plan, loaded, self.programs.binaries, self.progress, self._place(key))
+        run.traffic = Meetings(run.traffic.site, self, cells)
+        self.noted[loss_words(key)] = run.provenance
+        waiting = Step("waiting")
+        trust = when_free(run.measure, lambda name: self.progress.update(waiting, name))
+        results = [self.results[cell].as_json() for cell in cells]
+        kept = {"trust": trust.model_dump(), "cells": results, "noted": run.provenance}
+        write_json(self._place(key) / "network.json", kept)
+        return trust
+
+    def earlier(self, key: float) -> Trust | None:
+        """By its ``network.json``."""
+        path = self._place(key) / "network.json"
+        if not path.is_file():
+            return None
+        kept = read_json(path)
+        for cell, document in zip(self.on(key), kept["cells"], strict=True):
+            self.results[cell] = CellResult.from_json(cell, document)
+        self.noted[loss_words(key)] = kept["noted"]
+        return Trust(**kept["trust"])
+
+    def untrusted(self, key: float, found: Trust) -> bool:
+        """By the links and the machine, and where the packets of a cell can't be told."""
+        return not found.trusted or any(self.results[cell].judgement.status == "unjudged" for cell in self.on(key))
+
+    def wanted_again(self, key: float, found: Trust) -> bool:
+        """What is untrusted."""
+        return self.untrusted(key, found)
+
+    def name(self, key: float) -> str:
+        """``network, clean``."""
+        return f"network, {loss_words(key)}"
+
+    def told(self, key: float, found: Trust) -> str:
+        """How many cells pass, and what can't be trusted."""
+        results = [self.results[cell] for cell in self.on(key)]
+        passed = sum(result.judgement.status == "pass" for result in results)
+        return "; ".join([f"{passed} of {len(results)} pass", *found.reasons])
+
+    def on(self, loss: float) -> list[Cell]:
+        """The cells of one network."""
+        return [cell for cell in self.cells if cell.loss == loss]
+
+    def execute(self) -> Outcome:
+        """Run all cells and write the result folder; raises :class:`TestbedError` where that broke down."""
+        found: dict[float, Trust] = {}
+        broken, off = "", ()
+        try:
+            with kept_when_stopped(self.progress, f"To go on: the same command with --resume {self.folder.name}"):
+                found = self.run(list(self.networks), found.update)
+        except Exception as error:
+            broken = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
+            off = getattr(error, "reasons", ())
+            raise
+        finally:
+            of_networks = [why.at(loss_words(loss)) for loss, trust in found.items() for why in trust.said]
+            outcome = self._write(Trust.of([*off, *of_networks]), broken)
+        return outcome
+
+    def _write(self, trust: Trust, broken: str) -> Outcome:
+        facts: dict[str, Any] = {
+            "run": self.folder.name,
+            "versions": versions(),
+            "networks": self.noted,
+            **provenance.of_machine_and_code(),
+            "seconds": self.progress.seconds,
+        }
+        write_json(self.folder / "provenance.json", facts)
+        results = [self.results[cell] for cell in self.cells if cell in self.results]
+        outcome = Outcome.of(self.folder.name, self.cells, results, trust, broken)
+        write_report(outcome, self.folder)
+        return outcome
+
+    def _place(self, loss: float) -> Path:
+        return self.folder / f"network-{loss_words(loss)}".replace(" ", "-")
+
+
+class Meetings(Ncp):
+    """The cells on one network, in place of the session that its plan has."""
+
+    def __init__(self, site: Site, matrix: Matrix, cells: Sequence[Cell]) -> None:
+        super().__init__(site)
+        self.matrix, self.cells, self.own = matrix, cells, Path()
+
+    @classmethod
+    def sockets(cls, plan: Any) -> Iterator[dict[str, str]]:  # noqa: ARG003
+        """Packets are captured."""
+        return iter(())
+
+    def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
+        """Each cell starts its own."""
+        self.own = own
+        return []
+
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
+        """No session of the plan's."""
+        return None
+
+    def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
+        """All cells."""
+        folder, plan = self.matrix.folder / "cells", self.site.plan
+        place = Place(network, plan, dict(self.site.binaries), self.own, folder, failures)
+        Cells(self.matrix.engine, self.site.progress, place, self.matrix.results).run(self.cells)
+
+
+@dataclass
+class Cells(Study[Cell, CellResult]):
+    """The cells of one network. Each is made once: what can't be trusted is the network, which they share."""
+
+    engine: Engine
+    progress: Progress
+    place: Place
+    results: dict[Cell, CellResult]
+
+    def engine_of(self, key: Cell) -> Engine:
+        """That of its network."""
+        return self.engine
+
+    def make(self, key: Cell) -> CellResult:
+        """A step of its own: a transfer's time limit counts from its beginning."""
+        return run_cell(key, self.place, self.progress, Step(key.title))
+
+    def made(self, key: Cell, found: CellResult) -> None:
+        """It is kept, whatever becomes of the others."""
+        self.results[key] = found
+
+    def attempts(self, key: Cell) -> int:
+        """One."""
+        return 1
+
+    def name(self, key: Cell) -> str:
+        """For people."""
+        return key.title
+
+    def told(self, key: Cell, found: CellResult) -> str:
+        """Mark, goodput and what is wrong."""
+        goodput = f" {found.goodput_bps / 8 / 2**20:.2f} MiB/s" if found.goodput_bps else ""
+        why = "".join(f"\n      {reason}" for reason in found.judgement.reasons)
+        return f"{MARKS[found.judgement.status]}{goodput}{why}"
+
+
+def prepare(cells: Sequence[Cell], settings: Sequence[str], options: Options, resume: str = "") -> Matrix:
+    """Ready to be executed; raises for bad input, and a machine that can't, before the result folder is made."""
+    losses = dict.fromkeys(cell.loss for cell in cells)
+    networks = {loss: load_network(list(settings), loss=loss, quick=options.quick) for loss in losses}
+    engine, progress = engines.named(DEFAULT), Progress()
+    programs = ready(engine, options, progress, NAME, further=frozenset({Need.PEERS}))
+    choices = engine.choices(options)
+    for loaded in networks.values():
+        engine.refuse(engine.plan(loaded, programs, choices))
+    identity = {"cells": [cell.folder for cell in cells], "settings": list(settings), **asdict(options)}
+    folder = begin(paths.results() / NAME, "asked.json", identity, resume)
+    (folder / "network.yaml").write_text(next(iter(networks.values())).text)
+    progress.say(f"{NAME} {folder.name}: {len(cells)} cells, links by {choices.middle}, results in {folder}")
+    return Matrix(cells, networks, engine, programs, choices, folder, progress)

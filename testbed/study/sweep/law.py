@@ -1,0 +1,79 @@
+"""The convergence law over a sweep: time until the ratio holds, over τ = W / Σ rate, as a fitted line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from testbed.judge.checks.result import CheckResult, Named, rounded
+from testbed.message import Message
+from testbed.series.line import Line
+from testbed.study.sweep.model import LawLine
+from testbed.study.sweep.table import Row
+
+
+class Fit(NamedTuple):
+    """What was measured and what the law says, over the same τ (seconds); of each its line."""
+
+    tau_s: list[float]
+    measured_s: list[float]
+    expected_s: list[float]
+    measured: Line
+    expected: Line
+
+
+def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
+    """Over the policy's runs that settled; None with fewer than three different τ."""
+    used = [
+        row
+        for row in of_the_law(rows, asked)
+        if row.get("settled_s") is not None and row.get("law_settled_s") is not None
+    ]
+    tau_s = [float(row["tau_s"]) for row in used]
+    if len(set(tau_s)) < 3:
+        return None
+    measured_s, expected_s = ([float(row[key]) for row in used] for key in ("settled_s", "law_settled_s"))
+    return Fit(tau_s, measured_s, expected_s, Line.through(tau_s, measured_s), Line.through(tau_s, expected_s))
+
+
+def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
+    """The policy's runs that the law is about."""
+    return [
+        row
+        for row in rows
+        if row["policy"] == asked.policy
+        and float(row.get("tau_s") or 0) >= asked.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
+    ]
+
+
+def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
+    """Whether the fitted slope is the law's; ``runs`` is how many the law is about."""
+    result_of = Named(asked.check, "law_slope")
+    if found is None:
+        said = Message(
+            "slope.too-few-settled", "Not decided: too few runs settled within their transfer to fit a line."
+        )
+        return CheckResult.of(result_of, "not-covered", said)
+    slope, law = found.measured.slope, found.expected.slope
+    off = slope / law - 1
+    return CheckResult.of(
+        result_of,
+        "pass" if abs(off) <= asked.tolerance else "fail",
+        Message(
+            "slope.of-the-law",
+            "{settled} of {runs} runs that the law is about settled; the fitted line is {intercept_s:.2f} s + "
+            "{slope:.3f}·τ (R² {r2:.4f}), the law's slope is {law:.3f}: {off:+.1%}, asked within ±{tolerance:.0%}.",
+            settled=len(found.tau_s),
+            runs=runs,
+            intercept_s=found.measured.intercept,
+            slope=slope,
+            r2=found.measured.r2,
+            law=law,
+            off=off,
+            tolerance=asked.tolerance,
+        ),
+        measured=rounded(slope),
+        expected=rounded(law),
+        tolerance=asked.tolerance,
+        figures={"intercept_s": rounded(found.measured.intercept), "r_squared": rounded(found.measured.r2)},
+    )

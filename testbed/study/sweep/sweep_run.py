@@ -1,0 +1,94 @@
+"""A sweep from its file to its verdict: plan, run what is missing, tabulate, fit, report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed import engines, paths
+from testbed.engines import Options, provenance
+from testbed.judge.checks.result import CheckResult, Verdict
+from testbed.plan.lasts import expected_transfer_s
+from testbed.runtime.progress import Progress
+from testbed.scenario.kept import keep
+from testbed.study.bootstrap import ready
+from testbed.study.folder import make_latest, write_json
+from testbed.study.sweep import law
+from testbed.study.sweep.execute import keys_of, outcomes_of, study
+from testbed.study.sweep.load import LoadedSweep, planned
+from testbed.study.sweep.model import ALL_ARRIVED, Sweep
+from testbed.study.sweep.plots import law_plot, plot
+from testbed.study.sweep.report import write_report
+from testbed.study.sweep.table import Row, rows_of, write_csv, write_parquet
+from testbed.study.tables.judging import judge_runs, verdict_over
+from testbed.study.tables.outcome import Outcome
+from testbed.study.whole import Whole
+
+ENGINE = "sim"
+ASKED = "asked.json"
+"""What the command line asked beyond the sweep's file."""
+
+
+def tell(loaded: LoadedSweep) -> None:
+    """Print the runs, with the virtual time that the transfer of each takes at least."""
+    runs = keys_of(list(planned(loaded, engines.named(ENGINE).prepare_plans(Progress()).policies)))
+    for run in runs:
+        print(f"{run.run}  {run.name}  {expected_transfer_s(run.plan):.0f} virtual s")
+    print(f"{len(runs)} runs")
+
+
+def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict, Path]:
+    """Everything; returns the verdict and the result folder."""
+    progress, name = progress or Progress(), loaded.sweep.name
+    programs = ready(engines.named(ENGINE), Options(), progress, name)
+    with progress.step("plan") as step:
+        found = list(planned(loaded, programs.policies))
+        step.note = f"{len(found)} runs"
+    base = paths.results() / name
+    folder = base / sweep_id(loaded, [str(plan["run"]) for _, plan in found])
+    expected_s = sum(expected_transfer_s(plan) for _, plan in found)
+    whole = Whole(name, folder, ENGINE, expected_s, "in virtual time", "give the same command.")
+    runs = study(programs.binaries["ncp-sim"], base / "runs.jsonl", progress)
+    outcomes = outcomes_of(found, whole.run(runs, keys_of(found), progress))
+    with progress.step("table and report"):
+        verdict = write(loaded, folder, outcomes)
+        topology = found[0][1]["topology"].get("file")
+        keep(loaded.read(loaded.sweep.scenario, ()), folder, topology)
+    make_latest(folder)
+    return verdict, folder
+
+
+def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:
+    """``sweep-<12 hexadecimal digits>``: the same for the same runs, told in the same way."""
+    document = json.dumps([loaded.sweep.model_dump(mode="json"), list(runs)], sort_keys=True)
+    return "sweep-" + hashlib.sha256(document.encode()).hexdigest()[:12]
+
+
+def write(loaded: LoadedSweep, folder: Path, outcomes: Sequence[Outcome]) -> Verdict:
+    """``table.csv``, ``table.parquet``, ``plots/``, ``verdict.json`` and ``report.html``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = rows_of(loaded.sweep, outcomes)
+    write_csv(rows, folder / "table.csv")
+    write_parquet(rows, folder / "table.parquet")
+    plots = [plot(rows, asked, number) for number, asked in enumerate(loaded.sweep.plots, start=1)]
+    if loaded.sweep.law and (fit := law.fit(rows, loaded.sweep.law)):
+        plots.insert(0, law_plot(fit, loaded.sweep.law.policy))
+    policies = list(dict.fromkeys(found.column for found in outcomes))
+    checks = judge(loaded.sweep, rows, outcomes)
+    verdict = verdict_over(checks, outcomes, loaded.sweep.name, folder.name, policies, partial=loaded.quick)
+    write_json(folder / "verdict.json", verdict.to_json())
+    (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
+    write_json(folder / "provenance.json", provenance.of_machine_and_code())
+    write_json(folder / ASKED, {"quick": loaded.quick, "overrides": list(loaded.overrides)})
+    write_report(folder, loaded, outcomes, plots, verdict)
+    return verdict
+
+
+def judge(sweep: Sweep, rows: Sequence[Row], outcomes: Sequence[Outcome]) -> list[CheckResult]:
+    """Whether every run came to its end with all of its bytes, and whether the fitted slope is the law's."""
+    arrived = judge_runs(outcomes, ALL_ARRIVED, "payload_intact", "came to their end with the sender's SHA-256")
+    asked = sweep.law
+    of_law = [law.check(law.fit(rows, asked), asked, len(law.of_the_law(rows, asked)))] if asked else []
+    return [arrived, *of_law]

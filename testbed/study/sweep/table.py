@@ -1,0 +1,101 @@
+"""The tidy table of a sweep: a row per run, a column per parameter and figure; as CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from testbed.errors import BadInput
+from testbed.study.sweep.load import combinations
+from testbed.study.sweep.model import Sweep
+from testbed.study.tables.outcome import Outcome, Spread
+
+Row = dict[str, Any]
+
+COLUMNS = (
+    "goodput_mib_s",
+    "of_bound",
+    "settled_s",
+    "tau_s",
+    "law_settled_s",
+    "delivered_ratio",
+    "rtt_ms",
+    "resent_share",
+    "duration_s",
+)
+"""What every run is measured for, in the table's order; ``rtt_ms_<connection>`` follow."""
+
+
+def rows_of(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[Row]:
+    """One per run; all have the same keys, None where a run lacks a figure."""
+    values = {name: row.values for name, row in combinations(sweep).items()}
+    longest = max((found.figures for found in outcomes), key=len)
+    further = sorted({name for found in outcomes for name in found.figures} - {*COLUMNS, *longest})
+    figures = list(dict.fromkeys([*COLUMNS, *longest, *further])) if longest else []
+    return [
+        {
+            "run": found.run,
+            "policy": found.column,
+            "seed": sweep.seed + found.repetition - 1,
+            **values[found.row],
+            "state": found.why or "ok",
+            **{name: found.figures.get(name) for name in figures},
+        }
+        for found in outcomes
+    ]
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
+    """Empty where there is no figure."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_parquet(rows: Sequence[Row], path: Path) -> None:
+    """Figures as float64, parameters as the sweep's texts, the seed as int64."""
+    texts = {"run", "policy", "state"} | {
+        key for row in rows for key, value in row.items() if isinstance(value, (str, list, dict, bool))
+    }
+    columns = {}
+    for key in rows[0]:
+        values = [row[key] for row in rows]
+        if key in texts:
+            columns[key] = pa.array([None if v is None else str(v) for v in values], pa.string())
+        else:
+            columns[key] = pa.array(values, pa.int64() if key == "seed" else pa.float64())
+    pyarrow.parquet.write_table(pa.table(columns), path)
+
+
+def read_parquet(path: Path) -> list[Row]:
+    """What was written; BadInput where it can't be read."""
+    try:
+        rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput("sweep.table-not-readable", "{path}: can't be read: {error}", path=path, error=error) from error
+    return rows
+
+
+def spread(values: Sequence[float | None]) -> Spread:
+    """Of a figure's values; empty unless every run has one."""
+    there = [value for value in values if value is not None]
+    return Spread.of(there if len(there) == len(values) else [])
+
+
+def values_of(rows: Sequence[Row], key: str | None) -> list[Any]:
+    """A column's different values in the order that they come in; [None] without a column."""
+    if key is None:
+        return [None]
+    return list({str(row[key]): row[key] for row in rows}.values())
+
+
+def where(rows: Sequence[Row], settings: Iterable[tuple[str | None, Any]]) -> list[Row]:
+    """The rows with these values; a key that is None is none."""
+    wanted = [(key, value) for key, value in settings if key is not None]
+    return [row for row in rows if all(row[key] == value for key, value in wanted)]

@@ -1,0 +1,159 @@
+"""A check that the runs of a table make themselves, over all of them: the verdict of a scenario that is repeated."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed.judge import intervals
+from testbed.judge.algebra import BEST_FIRST, Standing, worst
+from testbed.judge.checks.registry import FACTS
+from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.intervals import Found, Interval
+from testbed.message import Message
+from testbed.results.report import words
+from testbed.study.tables.model import EachRunCheck
+from testbed.study.tables.outcome import Outcome, observations
+
+_OF_INTERVAL: Mapping[Found, Standing] = {"inside": "pass", "outside": "fail", "straddles": "undecided"}
+_IN_WORDS: Mapping[Standing, str] = {
+    "not-covered": "not covered",
+    "unsupported": "can't be made here",
+    "error": "broken",
+}
+
+
+def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckResult:
+    """Over all runs that were asked for.
+
+    A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
+    decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
+    more runs have it and each was judged by nothing but that number. Runs that are one observation
+    (:func:`testbed.study.tables.outcome.observations`) have no interval. Anything else holds where it holds in every run;
+    a fact (:data:`FACTS`) that fails in one fails, a number is undecided between.
+    """
+    of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
+    asked = [(standing, result) for standing, result in of_runs if standing != "not-asked"]
+    if of_runs and not asked:
+        return _result(
+            check,
+            "not-asked",
+            Message("check.of-another-policy", "Not asked of this policy."),
+            [result for _, result in of_runs],
+            [],
+            None,
+        )
+    judged = [(standing, result) for standing, result in asked if standing in ("pass", "fail")]
+    results = [result for _, result in judged]
+    held = sum(standing == "pass" for standing, _ in judged)
+    told_apart = observations([outcome for outcome in outcomes if _standing(check.check, outcome) in ("pass", "fail")])
+    measured = [outcome.checks[check.check]["measured"] for outcome in told_apart]
+    values = [float(value) for value in measured if _is_number(value)]
+    interval = intervals.of_median(values) if len(values) == len(measured) else None
+    low, high = _limits(results)
+    if (
+        low is not None
+        and high is not None
+        and interval is not None
+        and all(_by_its_number(result, low, high) for result in results)
+    ):
+        decided = _OF_INTERVAL[interval.against(low, high)]
+    elif held == len(judged):
+        decided = "pass"
+    else:
+        decided = "undecided" if held and not _is_fact(results) else "fail"
+    others = Counter(standing for standing, _ in asked if standing not in ("pass", "fail"))
+    status = worst([*others, *([decided] if judged else [])])
+    said = Message("runs.hold", "Holds in {held} of {runs} runs.", held=held, runs=len(asked))
+    told = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
+    if told:
+        said = said.followed_by(Message("runs.others", "Of the others, {others}.", others=", ".join(told)))
+    if values:
+        said = said.followed_by(_median(values, interval))
+    if len(told_apart) == 1 < len(judged):
+        said = said.followed_by(
+            Message(
+                "runs.one-observation",
+                "{runs} runs, one observation: nothing is left to chance, its value decides.",
+                runs=len(judged),
+            )
+        )
+    elif len(judged) < intervals.LEAST_N:
+        said = said.followed_by(
+            Message("runs.too-few", "Fewer than {least} runs say nothing of the spread.", least=intervals.LEAST_N)
+        )
+    found = _result(check, status, said, results or [result for _, result in asked], values, interval)
+    return found.saying(said, figures={**found.figures, "observations": len(told_apart)})
+
+
+def _median(values: Sequence[float], interval: Interval | None) -> Message:
+    median = words.figure(statistics.median(values))
+    if interval is None:
+        return Message("runs.median", "Median {median}.", median=median)
+    return Message(
+        "runs.median-and-interval",
+        "Median {median} [{low}, {high}], a {level} interval.",
+        median=median,
+        low=words.figure(interval.low),
+        high=words.figure(interval.high),
+        level=intervals.told([interval.level]),
+    )
+
+
+def _standing(name: str, outcome: Outcome) -> Status:
+    """What a run says of the check; where the run itself does not count, what the run is worth."""
+    if outcome.verdict not in ("pass", "fail"):
+        return outcome.standing
+    return outcome.checks[name]["status"] if name in outcome.checks else "missing"
+
+
+def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
+    """From which to which value it is to be, where all runs ask for the same in numbers."""
+    limits = {(result["expected"], result["tolerance"]) for result in results}
+    if len(limits) != 1:
+        return None, None
+    expected, tolerance = limits.pop()
+    if not _is_number(expected) or not _is_number(tolerance):
+        return None, None
+    return expected - tolerance, expected + tolerance
+
+
+def _by_its_number(result: Mapping[str, Any], low: float, high: float) -> bool:
+    """Whether the run's own verdict is what its number says: one that failed for something else stays failed."""
+    return result.get("judge") not in FACTS and (result["status"] == "pass") == (low <= result["measured"] <= high)
+
+
+def _is_fact(results: Sequence[Mapping[str, Any]]) -> bool:
+    return any(result.get("judge") in FACTS for result in results)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _result(
+    check: EachRunCheck,
+    status: Status,
+    said: Message,
+    results: Sequence[Mapping[str, Any]],
+    values: Sequence[float],
+    interval: Interval | None,
+) -> CheckResult:
+    numbers = sum(_is_number(result.get("measured")) for result in results)
+    figures: dict[str, Any] = {"n": numbers or len(results)}
+    if values:
+        figures["values"] = [rounded(value) for value in values]
+    if interval is not None:
+        figures["interval"] = [rounded(end) for end in interval]
+    first = next(iter(results), {})
+    return CheckResult.of(
+        check,
+        status,
+        said,
+        measured=rounded(statistics.median(values)) if values else None,
+        expected=first.get("expected"),
+        tolerance=first.get("tolerance"),
+        figures=figures,
+    )

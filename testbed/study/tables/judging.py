@@ -1,0 +1,419 @@
+"""Judges a table: each of its checks over the medians and their intervals, and the verdict over all.
+
+Where three runs or more count, it is the interval of the median (or of the ratio of two) that has to lie inside what
+is asked: a check fails where one lies outside, and is undecided where one lies partly inside. The reason says which
+level so many runs give it. Fewer runs are judged by their median, and runs in virtual time that are one observation by
+its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from testbed.judge import intervals
+from testbed.judge.algebra import summary_of, verdict_of, worst
+from testbed.judge.checks.result import CheckResult, Named, Status, Trust, Verdict, rounded
+from testbed.judge.figures import unit_of
+from testbed.judge.intervals import Found, Interval
+from testbed.message import Message
+from testbed.plan.engines import DEFAULT, named
+from testbed.study.tables.across_rows import judge_rises, judge_row_ratio, judge_slope
+from testbed.study.tables.each_run import judge_each_run
+from testbed.study.tables.how_sure import Behind, how_sure, observations
+from testbed.study.tables.model import (
+    BoundCheck,
+    DifferenceCheck,
+    EachRunCheck,
+    KnownCheck,
+    RatioCheck,
+    RisesCheck,
+    RowRatioCheck,
+    SlopeCheck,
+    Table,
+    TableCheck,
+    WithinCheck,
+)
+from testbed.study.tables.outcome import Outcome, Spread
+from testbed.study.tables.summary import RowSummary
+
+MOST_TOLD = 20
+"""So many runs that do not hold are named."""
+
+Place = tuple[RowSummary, str]
+"""A row and a column that a check judges."""
+
+
+class Measured(NamedTuple):
+    """The figure of a place, its interval where enough runs count, how both lie beside what is asked, in words, and
+    the spreads that it is made of."""
+
+    value: float
+    interval: Interval | None
+    found: Found
+    text: str
+    behind: Sequence[Spread]
+
+
+def judge_table(
+    table: Table,
+    run: str,
+    summaries: Sequence[RowSummary],
+    columns: Sequence[str],
+    outcomes: Sequence[Outcome],
+    *,
+    partial: bool,
+    engine: str = DEFAULT,
+) -> Verdict:
+    """The verdict of a table. ``outcomes`` has every cell that was asked for, also those that are missing.
+    ``partial``: a quick one or a selection, which may leave checks open."""
+    results = [judge_one(check, summaries, columns, outcomes, engine) for check in table.checks]
+    if not _own_checks_are_judged(table.checks, outcomes):
+        results.insert(0, judge_runs(outcomes))
+    return verdict_over(results, outcomes, table.name, run, columns, partial=partial)
+
+
+def verdict_over(
+    results: Sequence[CheckResult],
+    outcomes: Sequence[Outcome],
+    name: str,
+    run: str,
+    columns: Sequence[str],
+    *,
+    partial: bool,
+) -> Verdict:
+    """Of what the checks found, and of the runs that they are about."""
+    untrusted = [o for o in outcomes if o.verdict == "untrusted"]
+    trust = Trust.of(
+        Message(
+            "run.untrusted",
+            "row {row} {column} #{repetition}, {attempts} attempts: {why}",
+            row=o.row,
+            column=o.column,
+            repetition=o.repetition,
+            attempts=o.attempts,
+            why=o.why,
+        )
+        for o in untrusted
+    )
+    parts = [*(_part(result) for result in results), *trust.parts]
+    return Verdict(
+        scenario=name,
+        run=run,
+        verdict=verdict_of(parts, may_stay_open=partial),
+        summary=summary_of((result.name, result.status) for result in results),
+        checks=list(results),
+        trust=trust,
+        duration_s=None,
+        policy=", ".join(columns),
+    )
+
+
+def _part(result: CheckResult) -> Status:
+    """Where runs were judged by themselves and disagree, one of them failed: no shorter form leaves that open."""
+    return "fail" if result.judge == "each_run" and result.status == "undecided" else result.status
+
+
+def _own_checks_are_judged(checks: Sequence[TableCheck], outcomes: Sequence[Outcome]) -> bool:
+    """Whether the table judges every check of its runs over all of them, so that it need not ask each run again."""
+    judged = {check.check for check in checks if isinstance(check, EachRunCheck) and check.rows is None}
+    return bool(judged) and all(set(outcome.checks) <= judged for outcome in outcomes)
+
+
+def judge_one(
+    check: TableCheck,
+    summaries: Sequence[RowSummary],
+    columns: Sequence[str],
+    outcomes: Sequence[Outcome],
+    engine: str = DEFAULT,
+) -> CheckResult:
+    """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
+    missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides."""
+    if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
+        said = Message(
+            "known.of-a-machine",
+            "Not asked of a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
+            "CPU time of the machine that they are from.",
+            engine=engine,
+        )
+        return CheckResult.of(check, "not-asked", said)
+    cells = cells_of(check, outcomes)
+    if isinstance(check, EachRunCheck):
+        return judge_each_run(check, cells)
+    result = _by_figures(check, summaries, columns)
+    apart = [cell for cell in cells if cell.standing != "pass"]
+    if not apart:
+        return result
+    status = worst([result.status, *(cell.standing for cell in apart)])
+    told = [cell for cell in apart if cell.standing == status] or apart
+    first = told[0]
+    said = Message(
+        "cells.do-not-count",
+        "{apart} of {runs} runs that it is about don't count: row {row} {column} #{repetition}: {why}",
+        apart=len(apart),
+        runs=len(cells),
+        row=first.row,
+        column=first.column,
+        repetition=first.repetition,
+        why=first.why,
+    )
+    return result.saying(said.followed_by(result.said), status=status)
+
+
+def cells_of(check: TableCheck, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The cells that a check is about: those of its rows, in its columns."""
+    if isinstance(check, EachRunCheck):
+        columns = None
+    elif isinstance(check, (RatioCheck, DifferenceCheck, RisesCheck)):
+        columns = [check.column, check.over]
+    else:
+        columns = check.columns
+    return [
+        outcome
+        for outcome in outcomes
+        if (check.rows is None or outcome.row in check.rows) and (columns is None or outcome.column in columns)
+    ]
+
+
+def _by_figures(check: TableCheck, summaries: Sequence[RowSummary], columns: Sequence[str]) -> CheckResult:
+    rows = [s for s in summaries if check.rows is None or s.name in check.rows]
+    if isinstance(check, EachRunCheck):
+        raise TypeError("the runs judge it themselves")
+    if isinstance(check, (SlopeCheck, RowRatioCheck, RisesCheck)):
+        first_figure = next(iter(summaries[0].cells), "") if summaries else ""
+        if isinstance(check, RisesCheck):
+            return judge_rises(check, rows, first_figure)
+        if isinstance(check, SlopeCheck):
+            return judge_slope(check, rows, first_figure)
+        return judge_row_ratio(check, rows, first_figure)
+    return _judge_places(check, rows, columns)
+
+
+def _judge_places(
+    check: RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck,
+    rows: Sequence[RowSummary],
+    columns: Sequence[str],
+) -> CheckResult:
+    """A check that looks at one row at a time."""
+    wanted = [check.column] if isinstance(check, (RatioCheck, DifferenceCheck)) else check.columns
+    needed = [*wanted, *([check.over] if isinstance(check, (RatioCheck, DifferenceCheck)) else [])]
+    absent = [column for column in needed if column not in columns]
+    places = [(row, column) for row in rows for column in wanted]
+    measure = _MEASURES[check.judge]
+    told: dict[Found, list[str]] = {"outside": [], "straddles": [], "inside": []}
+    figures: dict[str, Any] = {}
+    found_intervals: dict[str, list[float]] = {}
+    behind: dict[str, Behind] = {}
+    open_ = 0
+    for place in places:
+        measured = measure(check, place)
+        if measured is None:
+            open_ += 1
+            continue
+        name = f"{place[0].name} {place[1]}"
+        figures[name] = rounded(measured.value)
+        if measured.interval is not None:
+            found_intervals[name] = [rounded(end) for end in measured.interval]
+        behind[name] = measured.interval, measured.behind
+        told[measured.found].append(measured.text)
+    if found_intervals:
+        figures["intervals"] = found_intervals
+    figures["observations"] = observations(behind)
+    if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
+        spreads = {f"{row.name} {column}": row.spread(column, check.figure) for row, column in places}
+        figures["medians"] = {name: rounded(spreads[name].median or 0) for name in behind}
+        figures["median_intervals"] = {name: list(spreads[name].interval or ()) for name in found_intervals}
+    status: Status = "pass"
+    if told["outside"]:
+        status = "fail"
+    elif told["straddles"]:
+        status = "undecided"
+    elif open_ or not told["inside"]:
+        status = "not-covered"
+    said = [_told(found, "; ".join(told[found])) for found in told if told[found]]
+    said += how_sure(behind)
+    if absent:
+        said.append(Message("cells.no-column", "Not decided: there is no column {columns}.", columns=", ".join(absent)))
+    elif open_ or not places:
+        said.append(
+            Message(
+                "cells.no-value",
+                "Not decided for {open} of {cells} cells: no value that counts, too few, or 0.",
+                open=open_ or "all",
+                cells=len(places),
+            )
+        )
+    return CheckResult.of(
+        check,
+        status,
+        said[0].followed_by(*said[1:]),
+        measured=f"{len(told['inside'])} of {len(places)}",
+        expected=f"{len(places)} of {len(places)}",
+        figures=figures,
+    )
+
+
+def _told(found: Found, places: str) -> Message:
+    if found == "outside":
+        return Message("cells.outside", "Not: {places}.", places=places)
+    if found == "straddles":
+        return Message("cells.undecided", "Undecided: {places}.", places=places)
+    return Message("cells.inside", "Holds: {places}.", places=places)
+
+
+def _ratio(check: RatioCheck, place: Place) -> Measured | None:
+    row, column = place
+    one, other = row.spread(column, check.figure), row.spread(check.over, check.figure)
+    if one.median is None or not other.median or other.may_be_0:
+        return None
+    return _beside(
+        one.median / other.median,
+        one.over(other),
+        check.min,
+        check.max,
+        lambda value: f"{value:.2f}×",
+        f"row {row.label}",
+        one,
+        other,
+    )
+
+
+def _difference(check: DifferenceCheck, place: Place) -> Measured | None:
+    row, column = place
+    one, other = row.spread(column, check.figure), row.spread(check.over, check.figure)
+    if one.median is None or other.median is None:
+        return None
+    unit = unit_of(check.figure or next(iter(row.cells)))
+    return _beside(
+        one.median - other.median,
+        one.less(other),
+        check.min,
+        check.max,
+        lambda value: f"{value:.4g} {unit}".rstrip(),
+        f"row {row.label}",
+        one,
+        other,
+    )
+
+
+def _bound(check: BoundCheck, place: Place) -> Measured | None:
+    row, column = place
+    spread, bound = row.spread(column, check.figure), row.bounds.get(check.figure or next(iter(row.cells)))
+    if spread.median is None or not bound:
+        return None
+    return _beside(
+        spread.median / bound,
+        spread.interval.over(bound) if spread.interval else None,
+        check.min,
+        check.max,
+        lambda value: f"{value:.1%}",
+        f"row {row.label} {column}",
+        spread,
+    )
+
+
+def _known(check: KnownCheck, place: Place) -> Measured | None:
+    row, column = place
+    figure = check.figure or next(iter(row.cells))
+    spread = row.spread(column, figure)
+    median = spread.median
+    known = [k for k in row.known if (k.column, k.figure) == (column, figure)]
+    if median is None or not known or spread.n < check.least_n:
+        return None
+    nearest = min(known, key=lambda k: abs(median / k.value - 1))
+    off: dict[str, Measured] = {}
+    for k in known:
+        off[k.by] = _beside(
+            median / k.value - 1,
+            spread.interval.over(k.value).less(1) if spread.interval else None,
+            -check.tolerance,
+            check.tolerance,
+            lambda value: f"{value:+.0%}",
+            "",
+            spread,
+        )
+    # Near any of them is near enough.
+    best: Found = min((measured.found for measured in off.values()), key=["inside", "straddles", "outside"].index)
+    if best == "inside":
+        where = f"of {' and '.join(by for by, measured in off.items() if measured.found == best)}"
+    else:
+        where = ", ".join(f"{measured.text} of {by}" for by, measured in off.items())
+    return off[nearest.by]._replace(found=best, text=f"row {row.label} {column} {where}")
+
+
+def _within(check: WithinCheck, place: Place) -> Measured | None:
+    row, column = place
+    spread = row.spread(column, check.figure)
+    if spread.median is None:
+        return None
+    unit = unit_of(check.figure or next(iter(row.cells)))
+    return _beside(
+        spread.median,
+        spread.interval,
+        float("-inf") if check.min is None else check.min,
+        check.max,
+        lambda value: f"{value:.6g} {unit}".rstrip(),
+        f"row {row.label} {column}",
+        spread,
+    )
+
+
+def _beside(
+    value: float,
+    interval: Interval | None,
+    low: float,
+    high: float | None,
+    words: Callable[[float], str],
+    what: str,
+    *behind: Spread,
+) -> Measured:
+    text = f"{what} {words(value)}".strip()
+    text += f" [{words(interval.low)}, {words(interval.high)}]" if interval else ""
+    return Measured(value, interval, intervals.against(value, interval, low, high), text, behind)
+
+
+_MEASURES: Mapping[str, Callable[[Any, Place], Measured | None]] = {
+    "ratio": _ratio,
+    "difference": _difference,
+    "bound": _bound,
+    "within": _within,
+    "known": _known,
+}
+"""None without values that count."""
+
+
+def judge_runs(
+    outcomes: Sequence[Outcome],
+    name: str = "each run's own checks",
+    judge: str = "cells",
+    holds: str = "hold their own checks",
+) -> CheckResult:
+    """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
+    asked = [o for o in outcomes if o.verdict != "unsupported"]
+    apart = [o for o in asked if o.standing != "pass"]
+    said = Message(
+        "runs.hold-their-checks",
+        "{held} of {runs} runs {holds}.",
+        held=len(asked) - len(apart),
+        runs=len(asked),
+        holds=holds,
+    ).followed_by(
+        *(
+            Message(
+                "run.apart",
+                "Row {row} {column} #{repetition}: {why}",
+                row=o.row,
+                column=o.column,
+                repetition=o.repetition,
+                why=o.why,
+            )
+            for o in apart[:MOST_TOLD]
+        ),
+        *(
+            [Message("runs.and-more", "And {more} more.", more=len(apart) - MOST_TOLD)]
+            if len(apart) > MOST_TOLD
+            else []
+        ),
+    )
+    status: Status = worst(o.standing for o in asked) if asked else "unsupported"
+    return CheckResult.of(Named(name, judge), status, said, measured=len(asked) - len(apart), expected=len(asked))

@@ -1,0 +1,248 @@
+"""A table from its file to its verdict: set up, run or resume its cells, judge, report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typing_extensions import TypedDict
+
+from testbed import engines, paths, traffic
+from testbed.documents import entry_of, read_json
+from testbed.engines import Engine, Options, Programs
+from testbed.judge.checks import asked as plans
+from testbed.judge.checks.result import Verdict
+from testbed.judge.figures import GOODPUT
+from testbed.machine import Need
+from testbed.plan.engines import DEFAULT
+from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.model import Plan
+from testbed.planning.sessions import PolicyFacts
+from testbed.runtime.progress import Progress
+from testbed.scenario.load import plain
+from testbed.study import cell as study
+from testbed.study.bootstrap import ready
+from testbed.study.folder import begin, write_json
+from testbed.study.tables import load as table_file
+from testbed.study.tables import points
+from testbed.study.tables.execute import TableCells
+from testbed.study.tables.judging import judge_table
+from testbed.study.tables.load import Cell, LoadedTable, Selection
+from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck
+from testbed.study.tables.outcome import Outcome, missing
+from testbed.study.tables.report import write_report
+from testbed.study.tables.summary import RowSummary, summarise, write_csv
+from testbed.study.whole import Whole
+
+GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
+"""Figures that links bound, and the bits per second in one of their unit."""
+
+
+class Document(TypedDict):
+    """``table.json``."""
+
+    schema: Literal[2]
+    name: str
+    run: str
+    title: str
+    source: str
+    description: str
+    figures: list[str]
+    engine: str
+    quick: bool
+    repeat: int
+    overrides: list[str]
+    columns: list[str]
+    rows: list[Annotated[dict[str, Any], entry_of(RowSummary)]]
+    ratios: list[tuple[str, str]]
+    """Pairs of columns that are compared."""
+    plots: list[Annotated[dict[str, Any], entry_of(GainPlot)]]
+    findings: list[str]
+    outcomes: list[Annotated[dict[str, Any], entry_of(Outcome)]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks beyond the table."""
+
+    repeat: int | None = None
+    rows: str = ""
+    columns: str = ""
+    runtime: Literal["docker", "process"] = "docker"
+    link: Literal["auto", "netem", "relay"] = "auto"
+    engine: str = DEFAULT
+    quick: bool = False
+    resume: str = ""
+
+    @property
+    def options(self) -> Options:
+        """How its runs are made."""
+        facts = engines.named(self.engine).facts
+        return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
+
+
+def select(loaded: LoadedTable, asked: Asked, policies: PolicyFacts) -> Selection:
+    """Raises :class:`BadInput` for a row or column that there is none of."""
+    rows = {row.name: row for row in loaded.table.rows}
+    columns = {contender.name: contender for contender in table_file.contenders(loaded.table, list(policies))}
+    wanted_rows = asked.rows or ",".join(loaded.table.only or ())
+    chosen_rows = table_file.select("rows", wanted_rows, list(rows))
+    chosen_columns = table_file.select("columns", asked.columns, list(columns))
+    return Selection(
+        {name: rows[name] for name in chosen_rows},
+        {name: columns[name] for name in chosen_columns},
+        asked.repeat or loaded.table.repeat,
+        whole=len(chosen_rows) == len(rows) and len(chosen_columns) == len(columns),
+    )
+
+
+def plans_of(loaded: LoadedTable, asked: Asked, programs: Programs | None = None) -> list[tuple[Cell, Plan]]:
+    """Every cell that would be run with its plan; all is validated on the way. ``programs``: where they are there
+    already."""
+    progress = Progress()
+    programs = programs or engines.named(asked.engine).prepare_plans(progress)
+    selection = select(loaded, asked, programs.policies)
+    matrix = _cells(loaded, asked, selection, programs, progress)
+    places = selection.cells()
+    return [(place, cell.plan()) for place, cell in zip(places, matrix.cells(places), strict=True)]
+
+
+def tell(loaded: LoadedTable, asked: Asked) -> None:
+    """Print the cells, with the time that the transfer of each takes."""
+    planned = [(cell, expected_transfer_s(plan)) for cell, plan in plans_of(loaded, asked)]
+    for cell, seconds in planned:
+        print(f"row {cell.row:<8} {cell.column:<14} #{cell.repetition}  {seconds:5.1f} s of transfer")
+    print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer")
+
+
+def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> Verdict:
+    """Everything; the table's verdict is in its result folder, too."""
+    progress = progress or Progress()
+    engine = engines.named(asked.engine)
+    programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
+    selection = select(loaded, asked, programs.policies)
+    matrix = _cells(loaded, asked, selection, programs, progress)
+    cells = matrix.cells(selection.cells())
+    matrix.refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
+    bounds = _bounds(matrix, selection)
+    matrix.folder = folder = folder_of(loaded, asked, selection)
+
+    def keep(found: Mapping[study.Cell, Outcome]) -> Verdict:
+        return write(loaded, asked, selection, bounds, folder, folder.name, list(found.values()))
+
+    go_on = f"add --resume {folder.name} to the same command"
+    how = engine.told(cells[0].plan(), asked.options)[0]
+    whole = Whole(loaded.table.name, folder, engine.name, sum(map(matrix.transfer_s, cells)), how, go_on)
+    found = whole.run(matrix, cells, progress, keep)
+    verdict = keep(found)
+    if untrusted := sum(outcome.verdict == "untrusted" for outcome in found.values()):
+        progress.say(f"{untrusted} of {len(found)} runs can't be trusted. To repeat them, {go_on}")
+    if endpoint := engine.database():
+        points.store(endpoint, read_json(folder / "table.json"), time.time_ns())
+    write_report(folder)
+    return verdict
+
+
+def _further(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
+    """What columns need of a machine whose own kernel carries the runs."""
+    if engine.facts.virtual_time:
+        return frozenset()
+    carriers = {column.carrier for column in loaded.table.columns if column.carrier}
+    return frozenset[Need]().union(*(traffic.named(carrier).needs for carrier in carriers))
+
+
+def _cells(
+    loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs, progress: Progress
+) -> TableCells:
+    choices = engines.named(asked.engine).choices(asked.options)
+    return TableCells(Path(), progress, loaded, selection.rows, selection.columns, programs, choices)
+
+
+def folder_of(loaded: LoadedTable, asked: Asked, selection: Selection) -> Path:
+    """The table's result folder: a new one, or that of a table to go on with; raises :class:`BadInput`."""
+    identity = {
+        "rows": list(selection.rows),
+        "columns": list(selection.columns),
+        "repeat": selection.repeat,
+        "runtime": asked.runtime,
+        "link": asked.link,
+        "engine": asked.engine,
+        "quick": asked.quick,
+        "cells": plain(loaded.document["cells"]),
+        "settings": {name: plain(dict(row.set)) for name, row in selection.rows.items()},
+        "overrides": list(loaded.overrides),
+    }
+    base = paths.results() / loaded.table.name
+    folder = begin(base, "matrix.json", identity, asked.resume, whole=selection.whole)
+    table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
+    return folder
+
+
+def write(
+    loaded: LoadedTable,
+    asked: Asked,
+    selection: Selection,
+    bounds: Mapping[str, Mapping[str, float]],
+    folder: Path,
+    run_id: str,
+    outcomes: Sequence[Outcome],
+) -> Verdict:
+    """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
+    figures, but no verdict."""
+    table, columns = loaded.table, list(selection.columns)
+    made = {(found.row, found.column, found.repetition): found for found in outcomes}
+    complete = len(made) == len(selection.cells())
+    outcomes = [made.get(cell.place) or missing(*cell.place) for cell in selection.cells()]
+    summaries = summarise(table, list(selection.rows), columns, bounds, outcomes)
+    document: Document = {
+        "schema": 2,
+        "name": table.name,
+        "run": run_id,
+        "title": table.title,
+        "source": table.source,
+        "description": table.description.strip(),
+        "figures": list(table.figures),
+        "engine": asked.engine,
+        "quick": asked.quick,
+        "repeat": selection.repeat,
+        "overrides": list(loaded.overrides),
+        "columns": columns,
+        "rows": [summary.as_json() for summary in summaries],
+        "ratios": _ratios(loaded, columns),
+        "plots": [plot.model_dump() for plot in table.plots],
+        "findings": table.findings,
+        "outcomes": [found.as_json() for found in outcomes],
+    }
+    write_json(folder / "table.json", document)
+    write_csv(summaries, columns, folder / "table.csv")
+    partial = asked.quick or not selection.whole
+    verdict = judge_table(table, run_id, summaries, columns, outcomes, partial=partial, engine=asked.engine)
+    if complete:
+        write_json(folder / "verdict.json", verdict.to_json())
+    return verdict
+
+
+def _ratios(loaded: LoadedTable, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of columns to be compared: those of the checks, and each of NCP's with each of its peers."""
+    pairs = [(c.column, c.over) for c in loaded.table.checks if isinstance(c, (DifferenceCheck, RatioCheck))]
+    peers = [str(c.name) for c in loaded.table.columns if c.carrier]
+    pairs += [(column, peer) for peer in peers for column in columns if column not in peers]
+    return [(a, b) for a, b in dict.fromkeys(pairs) if a in columns and b in columns]
+
+
+def _bounds(matrix: TableCells, selection: Selection) -> dict[str, dict[str, float]]:
+    """What each row's links carry of payload, for those of the table's figures that are a goodput."""
+    first = next(iter(selection.columns))
+    bounds = {}
+    for row in selection.rows:
+        plan = matrix.cells([Cell(row, first, 1)])[0].plan()
+        bound_bps = plans.bound_bps(plan, plan["sessions"][0])
+        bounds[row] = {
+            figure: round(bound_bps / GOODPUTS_BPS[figure], 6)
+            for figure in matrix.loaded.table.figures
+            if figure in GOODPUTS_BPS
+        }
+    return bounds

@@ -1,0 +1,147 @@
+"""Makes a table again from its runs: its figures, its verdict, and what each of its cells was to be."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from testbed.documents import read_json
+from testbed.errors import BadInput
+from testbed.judge.checks.verify import Difference, differences, read_verdict, text_differences
+from testbed.message import Message
+from testbed.scenario import load as scenarios
+from testbed.scenario.files import read
+from testbed.scenario.load import parse, plain
+from testbed.study.again import Again, Asked
+from testbed.study.cluster import hosts_file
+from testbed.study.tables import load as table_file
+from testbed.study.tables import outcome, table_run
+from testbed.study.tables.load import KEPT_AS, LoadedTable, Selection, scenario_of
+from testbed.study.tables.outcome import Outcome
+from testbed.study.tables.repeated import COLUMN, ROW, repeated
+
+MADE = ("table.csv",)
+"""Texts beside ``table.json`` and ``verdict.json`` that a table leaves."""
+
+
+def verify(of: Asked) -> Again:
+    """The verdict by the table's runs, every difference from what is recorded, and what could not be checked.
+
+    The runs themselves are not judged here. Cells that this machine could not run are taken from the record. Raises
+    BadInput where a file is missing or broken.
+    """
+    folder = of.folder
+    recorded, document = read_verdict(folder), read_json(folder / "table.json")
+    loaded, asked, selection = _asked(folder, document)
+    found: list[Message] = list(_cells(folder, loaded, selection))
+    outcomes = list(_outcomes(folder, document, selection))
+    bounds = {row["name"]: row["bounds"] for row in document["rows"]}
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as made:
+        again = table_run.write(loaded, asked, selection, bounds, Path(made), document["run"], outcomes)
+        found += differences("table.json", document, read_json(Path(made) / "table.json"))
+        for name in MADE:
+            if (folder / name).is_file():
+                found += text_differences(name, read(folder / name), read(Path(made) / name))
+            else:
+                found.append(Message("file.not-there", "{file}: is not there", file=name))
+    found += differences("", recorded.to_json(), again.to_json())
+    found += hosts_file.differences(folder, document["outcomes"])
+    unchecked = [
+        Message(
+            "run.unsupported-here",
+            "row {row} {column} #{repetition}: no run is in the folder: {why}",
+            row=o.row,
+            column=o.column,
+            repetition=o.repetition,
+            why=o.why,
+        )
+        for o in outcomes
+        if o.verdict == "unsupported" and not o.run
+    ]
+    checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in again.checks]
+    return Again(f"{again.scenario} {again.run}", again.verdict, found, unchecked, checks)
+
+
+def is_repeated(folder: Path) -> bool:
+    """Whether it is a scenario that was repeated."""
+    matrix = read_json(folder / "matrix.json")
+    return bool(matrix["rows"] == [ROW] and matrix["columns"] == [COLUMN])
+
+
+def asked_by(folder: Path, file: Path) -> list[Difference]:
+    """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
+    that are recorded."""
+    document, matrix = read_json(folder / "table.json"), read_json(folder / "matrix.json")
+    overrides, quick = [str(text) for text in document["overrides"]], bool(document["quick"])
+    kept = folder / KEPT_AS
+    if is_repeated(folder):
+        own = len(scenarios.document_of(str(file), [], quick=quick)[2])
+        seed = table_file.load(str(kept)).table.seed
+        again = repeated(str(file), overrides[own:], quick=quick, repeat=int(matrix["repeat"]), seed=seed)
+    else:
+        own = len(table_file.load(str(file), quick=quick).overrides)
+        again = table_file.load(str(file), overrides[own:], quick=quick)
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+        table_file.keep(again, Path(place))
+        there, should = (
+            plain(parse(path, read(path), "a table is a mapping")) for path in (kept, Path(place, KEPT_AS))
+        )
+    return list(differences(KEPT_AS, there, should))
+
+
+def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[Difference]:
+    """Where a cell's run is not of the scenario and the seed that the table asks for."""
+    for cell in selection.cells():
+        asked = scenario_of(loaded, selection.rows[cell.row], selection.columns[cell.column])
+        should = plain(parse(loaded.path, asked.text, "a scenario is a mapping"))
+        for plan_file in sorted((folder / cell.folder).glob("*/plan.json")):
+            run = plan_file.parent
+            if run.is_symlink():
+                continue
+            where, plan, kept = str(run.relative_to(folder)), read_json(plan_file), run / "scenario.yaml"
+            there = plain(parse(kept, read(kept), "a scenario is a mapping"))
+            yield from differences(f"{where}: scenario.yaml", there, should)
+            chosen = {"seed": plan.get("seed"), "overrides": plan.get("overrides")}
+            seed = loaded.table.seed + cell.repetition - 1
+            yield from differences(f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(asked.overrides)})
+
+
+def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_run.Asked, Selection]:
+    file, matrix = folder / KEPT_AS, read_json(folder / "matrix.json")
+    if not file.is_file():
+        raise BadInput(
+            "table.no-request",
+            "{folder}: has no {kept_as}, which says what was asked of the table",
+            "Verify its runs: {folder}/cells/*/*/*/*-*",
+            folder=folder,
+            kept_as=KEPT_AS,
+        )
+    loaded = table_file.load(str(file))
+    loaded = LoadedTable(loaded.table, file, loaded.document, tuple(document["overrides"]))
+    own = {str(column.name) for column in loaded.table.columns if column.name}
+    columns = table_file.contenders(loaded.table, [name for name in matrix["columns"] if name not in own])
+    rows = {row.name: row for row in loaded.table.rows}
+    asked = table_run.Asked(engine=document["engine"], quick=document["quick"])
+    return (
+        loaded,
+        asked,
+        Selection(
+            {name: rows[name] for name in matrix["rows"]},
+            {column.name: column for column in columns if column.name in matrix["columns"]},
+            int(matrix["repeat"]),
+            whole=bool(matrix["whole"]),
+        ),
+    )
+
+
+def _outcomes(folder: Path, document: dict[str, Any], selection: Selection) -> Iterator[Outcome]:
+    kept = {(o["row"], o["column"], o["repetition"]): o for o in document["outcomes"]}
+    for cell in selection.cells():
+        recorded = kept.get(cell.place)
+        found = outcome.read_standing(*cell.place, folder / cell.folder)
+        if found:
+            yield found
+        elif recorded and recorded["verdict"] == "unsupported":
+            yield Outcome(**recorded)
