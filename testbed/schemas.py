@@ -52,7 +52,7 @@ def documents() -> dict[str, dict[str, Any]]:
 
 def _of_results() -> dict[str, dict[str, Any]]:
     """Of documents in result folders and bundles, by ``results/`` and their names; no key beyond these may be there."""
-    from testbed.bundle import pack
+    from testbed.archive import pack
     from testbed.engines.provenance import Provenance
     from testbed.judge.checks.result import Verdict
     from testbed.study.claims import all_run

@@ -26,8 +26,8 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> None:
         """Pack results into one file, with everything needed to check them elsewhere."""
-        from testbed.bundle.kinds import kind_of
-        from testbed.bundle.pack import pack
+        from testbed.archive.kinds import kind_of
+        from testbed.archive.pack import pack
         from testbed.cli.outcome import shown
 
         for folder in folders:

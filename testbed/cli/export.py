@@ -97,7 +97,7 @@ MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}
 
 
 def _forms() -> dict[str, Callable[[Path], list[Path]]]:
-    from testbed.bundle import paper
+    from testbed.archive import paper
     from testbed.interchange.traces import parquet, pcapng, qvis, xplot
 
     return {

@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
         pdf: Annotated[bool, typer.Option("--pdf", help="Also report.pdf, with Chromium or Chrome.")] = False,
     ) -> None:
         """Write plots and report.html of result folders again, without running anything."""
-        from testbed.bundle.pages import write_page
+        from testbed.archive.pages import write_page
 
         for folder in folders:
             if not folder.is_dir():

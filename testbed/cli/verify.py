@@ -12,7 +12,7 @@ from testbed.cli.printable import printable
 from testbed.errors import BadInput, Exit
 
 if TYPE_CHECKING:
-    from testbed.bundle.verified import Verified
+    from testbed.archive.verified import Verified
 
 ResultFolders = Annotated[
     list[Path], typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest.")
@@ -48,8 +48,8 @@ def register(app: typer.Typer) -> None:
 
         Ends with 0 if everything is confirmed, whatever the verdicts say, and with 1 if something is not.
         """
-        from testbed.bundle.kinds import verify_folders
-        from testbed.bundle.verify import is_bundle, unpacked, verify_bundle
+        from testbed.archive.kinds import verify_folders
+        from testbed.archive.verify import is_bundle, unpacked, verify_bundle
 
         folders = [result for result in results if not result.is_file()]
         bundles = [result for result in results if result.is_file()]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bundle.pages import write_page
-from testbed.bundle.verify import unpacked
+from testbed.archive.pages import write_page
+from testbed.archive.verify import unpacked
 from testbed.cli.app import main
 from testbed.lab.browser import Browser, find, look
 

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from testbed.bundle.kinds import kind_of
-from testbed.bundle.pack import DESCRIPTION
-from testbed.bundle.verified import Verified
-from testbed.bundle.verify import unpacked, verify_bundle
+from testbed.archive.kinds import kind_of
+from testbed.archive.pack import DESCRIPTION
+from testbed.archive.verified import Verified
+from testbed.archive.verify import unpacked, verify_bundle
 from testbed.documents import read_json
 from testbed.errors import BadInput
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rocrate.rocrate import ROCrate
 
-from testbed.bundle import kinds
-from testbed.bundle.kinds import verify_folder, verify_folders
-from testbed.bundle.pack import CRATE, DESCRIPTION, pack
-from testbed.bundle.signature import MANIFEST
-from testbed.bundle.verify import unpacked, verify_bundle
+from testbed.archive import kinds
+from testbed.archive.kinds import verify_folder, verify_folders
+from testbed.archive.pack import CRATE, DESCRIPTION, pack
+from testbed.archive.signature import MANIFEST
+from testbed.archive.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
 from testbed.message import Message

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bundle.kinds import verify_folder
+from testbed.archive.kinds import verify_folder
 from tests.bundle import made
 from tests.plan.test_custom import SCENARIO
 from tests.said import codes

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from testbed import confine, paths
-from testbed.bundle.kinds import verify_folder
-from testbed.bundle.verified import Verified
+from testbed.archive.kinds import verify_folder
+from testbed.archive.verified import Verified
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import git

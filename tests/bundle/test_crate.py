@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from testbed.bundle.pack import CRATE, pack
+from testbed.archive.pack import CRATE, pack
 from testbed.machine.machine import ROC_VALIDATOR
 from tests.bundle import made
 

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.bundle.kinds import verify_folder
-from testbed.bundle.pack import pack
-from testbed.bundle.signature import MANIFEST
-from testbed.bundle.verify import unpacked, verify_bundle
+from testbed.archive.kinds import verify_folder
+from testbed.archive.pack import pack
+from testbed.archive.signature import MANIFEST
+from testbed.archive.verify import unpacked, verify_bundle
 from testbed.errors import BadInput
 from tests.bundle import made
 from tests.said import places

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from testbed.bundle import verify
-from testbed.bundle.pack import CRATE, DESCRIPTION
-from testbed.bundle.signature import MANIFEST
-from testbed.bundle.verify import unpacked, verify_bundle
+from testbed.archive import verify
+from testbed.archive.pack import CRATE, DESCRIPTION
+from testbed.archive.signature import MANIFEST
+from testbed.archive.verify import unpacked, verify_bundle
 from testbed.errors import BadInput
 from tests.raises import raises
 

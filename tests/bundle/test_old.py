@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bundle import kinds, origin, pack, verify
-from testbed.bundle.kinds import drawn_again, verify_folder
+from testbed.archive import kinds, origin, pack, verify
+from testbed.archive.kinds import drawn_again, verify_folder
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.checks import windows_csv

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.bundle import origin
-from testbed.bundle.verified import Verified
+from testbed.archive import origin
+from testbed.archive.verified import Verified
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
 from testbed.judge.history import git

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bundle import origin
-from testbed.bundle.kinds import verify_folder
+from testbed.archive import origin
+from testbed.archive.kinds import verify_folder
 from testbed.machine.guest_kernel import Kernel
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import sweeps as sweep_files

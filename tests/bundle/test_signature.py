@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bundle import signature
-from testbed.bundle.pack import pack
-from testbed.bundle.signature import MANIFEST, SIGNATURE
-from testbed.bundle.verified import Verified
-from testbed.bundle.verify import unpacked, verify_bundle
+from testbed.archive import signature
+from testbed.archive.pack import pack
+from testbed.archive.signature import MANIFEST, SIGNATURE
+from testbed.archive.verified import Verified
+from testbed.archive.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
 from tests.bundle import made

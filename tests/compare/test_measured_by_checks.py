@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bundle.kinds import verify_folder
+from testbed.archive.kinds import verify_folder
 from testbed.cli.app import main
 from testbed.study.compare.figures import figure_of, is_of_check, measured
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bundle.kinds import verify_folder
+from testbed.archive.kinds import verify_folder
 from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from testbed import paths
-from testbed.bundle.pack import pack
+from testbed.archive.pack import pack
 from testbed.judge.checks.result import Trust
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load

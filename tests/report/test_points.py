@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from testbed.bundle import paper
+from testbed.archive import paper
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.plan.read import read_plan
 from testbed.results.report import style, write_report

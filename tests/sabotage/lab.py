@@ -108,7 +108,7 @@ class Lab:
 
     def _without_pages(self) -> None:
         """Pages and plots decide nothing, and take most of the time."""
-        self.patch.setattr("testbed.bundle.page.check", lambda *_, **__: None)
+        self.patch.setattr("testbed.archive.page.check", lambda *_, **__: None)
         for page in PAGES:
             self.patch.setattr(page, lambda folder, *_: folder)
         self.patch.setattr("testbed.engines.judging._on_one_clock", lambda *_: [])  # for the database only

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from testbed.bundle.signature import MANIFEST
+from testbed.archive.signature import MANIFEST
 from testbed.errors import Exit
 from tests.sabotage.entry import Change, Entry, Level, Word
 from tests.sabotage.lab import Lab, Said

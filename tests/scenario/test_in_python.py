@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed import engines, paths
-from testbed.bundle.kinds import verify_folder
+from testbed.archive.kinds import verify_folder
 from testbed.engines import Options
 from testbed.errors import BadInput
 from testbed.runtime.progress import QuietProgress

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from testbed import engines, paths, traffic
-from testbed.bundle.origin import plan_again
-from testbed.bundle.verified import Verified
+from testbed.archive.origin import plan_again
+from testbed.archive.verified import Verified
 from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.judge.checks.as_captured import words_and_packets

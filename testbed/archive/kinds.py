@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 from testbed import confine
-from testbed.bundle import origin, page
-from testbed.bundle.made_again import verify_run
-from testbed.bundle.pages import write_page
-from testbed.bundle.verified import Verified
+from testbed.archive import origin, page
+from testbed.archive.made_again import verify_run
+from testbed.archive.pages import write_page
+from testbed.archive.verified import Verified
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.verify import Difference, read_verdict
 from testbed.message import Message
@@ -80,7 +80,7 @@ def _verify_folders(folders: Sequence[Path], *, rerun: bool, trust_code: bool) -
     every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
     runs = [run for run in every if not _broken(run)]
     if rerun:
-        from testbed.bundle import rerun as again
+        from testbed.archive import rerun as again
 
         again.prepare(runs, Progress())
     found: dict[Path, Verified] = {}
@@ -122,7 +122,7 @@ def _one(run: Path, *, rerun: bool) -> Verified:
     try:
         verified = verify_run(run)
         if rerun:
-            from testbed.bundle import rerun as again
+            from testbed.archive import rerun as again
 
             again.rerun(run, verified)
     except BadInput as error:

@@ -10,9 +10,9 @@ from typing import Any
 
 import matplotlib as mpl
 
-from testbed.bundle import origin
-from testbed.bundle.pages import write_page
-from testbed.bundle.verified import Verified
+from testbed.archive import origin
+from testbed.archive.pages import write_page
+from testbed.archive.verified import Verified
 from testbed.judge.checks.verify import text_differences
 from testbed.message import Message
 

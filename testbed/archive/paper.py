@@ -6,8 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from testbed.bundle import page
-from testbed.bundle.kinds import drawn_again
+from testbed.archive import page
+from testbed.archive.kinds import drawn_again
 from testbed.results.report import style
 
 FOLDER = "paper"

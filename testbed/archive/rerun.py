@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed import engines
-from testbed.bundle import origin
-from testbed.bundle.verified import Verified
+from testbed.archive import origin
+from testbed.archive.verified import Verified
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
 from testbed.judge.checks.verify import read_verdict, recorded_database_points

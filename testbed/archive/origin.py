@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from testbed import confine, engines, paths, traffic
-from testbed.bundle.verified import Verified
+from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError

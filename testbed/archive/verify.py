@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed.bundle import origin, signature
-from testbed.bundle.kinds import runs_in, verify_folders
-from testbed.bundle.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest
-from testbed.bundle.signature import MANIFEST, SIGNATURE
-from testbed.bundle.verified import Verified
+from testbed.archive import origin, signature
+from testbed.archive.kinds import runs_in, verify_folders
+from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest
+from testbed.archive.signature import MANIFEST, SIGNATURE
+from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
 from testbed.judge.checks.verify import differences
@@ -184,7 +184,7 @@ def _nothing_else(place: Path, listed: list[str], bundle: Verified) -> None:
 
 def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:
     """What the bundle says of itself for other tools, made again."""
-    from testbed.bundle.crate import metadata
+    from testbed.archive.crate import metadata
 
     parts = [origin.provenance_of(run) for run in runs_in(place)]
     if not parts or not all(origin.of_this_code(part) for part in parts):

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from testbed.bundle.verified import Verified
+from testbed.archive.verified import Verified
 from testbed.errors import BadInput, CannotRun
 from testbed.message import Message
 

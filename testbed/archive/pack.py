@@ -13,8 +13,8 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from testbed import paths
-from testbed.bundle.kinds import Kind, kind_of, runs_in
-from testbed.bundle.signature import MANIFEST, SIGNATURE, sign
+from testbed.archive.kinds import Kind, kind_of, runs_in
+from testbed.archive.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.algebra import verdict_of
@@ -78,7 +78,7 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> Descri
     digests = {place: (source, _sha256(source)) for place, source in sorted(files.items())}
     description: Description = {"schema": SCHEMA, "runs": runs}
     written: dict[str, bytes] = {DESCRIPTION: _json(description)}
-    from testbed.bundle.crate import metadata
+    from testbed.archive.crate import metadata
 
     written[CRATE] = _json(metadata(digests, runs, newest(runs)))
     sums = {place: digest for place, (_, digest) in digests.items()}

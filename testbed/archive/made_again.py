@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.bundle import origin, page
-from testbed.bundle.verified import Verified
+from testbed.archive import origin, page
+from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.engines.calibrated import not_calibrated
