@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Build the documentation as a site that needs no network, with every link checked."""
         from testbed.cli.outcome import shown
-        from testbed.docs import site
+        from testbed.cli.site import site
         from testbed.machine import make_ready
 
         make_ready(Progress(), "docs")

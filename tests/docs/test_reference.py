@@ -9,15 +9,15 @@ import pytest
 from testbed import paths
 from testbed.cli import app
 from testbed.judge.checks.registry import NAMES
-from testbed.reference import __main__ as reference
-from testbed.reference import checks, fields, options, series
 from testbed.series.catalogue import CATALOGUE
+from tools.reference import __main__ as reference
+from tools.reference import checks, fields, options, series
 
 
 @pytest.mark.parametrize("name", reference.PAGES)
 def test_a_page_is_current(name: str) -> None:
     text = (reference.FOLDER / name).read_text(encoding="utf-8")
-    assert text == reference.PAGES[name](), "python -m testbed.reference makes it anew"
+    assert text == reference.PAGES[name](), "python -m tools.reference makes it anew"
 
 
 def test_nothing_is_left_out() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.docs import hooks, site
+from testbed.cli.site import hooks, site
 from testbed.lab import browser
 from testbed.lab.browser.look import look
 from testbed.machine import machine

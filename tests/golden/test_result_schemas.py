@@ -13,7 +13,6 @@ from testbed.archive.pack import pack
 from testbed.judge.checks.result import Trust
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.schemas import FOLDER
 from testbed.study.claims import all_run
 from testbed.study.claims.load import load as load_claims
 from testbed.study.compare import agreement, comparison
@@ -31,6 +30,7 @@ from testbed.study.tables import load as tables
 from testbed.study.tables import table_run
 from tests.bundle.old_bundles import files, opened
 from tests.ready import simulated as prepare
+from tools.schemas import FOLDER
 
 SCHEMAS = {
     file.name.removesuffix(".schema.json") + ".json": Draft202012Validator(json.loads(file.read_text(encoding="utf-8")))

@@ -16,8 +16,8 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.scenario import bounded
 from testbed.scenario.files import scenarios
 from testbed.scenario.load import load
-from testbed.schemas import FOLDER
 from tests.plan.test_resolve import POLICIES
+from tools.schemas import FOLDER
 
 SHIPPED = {
     "scenario": [
@@ -49,7 +49,7 @@ def document_of(path: Path) -> Any:
 
 def test_the_committed_schemas_are_those_of_the_models() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "testbed.schemas", "--check"], cwd=paths.CHECKOUT, capture_output=True, text=True
+        [sys.executable, "-m", "tools.schemas", "--check"], cwd=paths.CHECKOUT, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

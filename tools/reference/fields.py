@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from testbed import paths
-from testbed.reference.markdown import code, generated, prose, table
+from tools.reference.markdown import code, generated, prose, table
 
 Schema = Mapping[str, Any]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.reference.fields import is_check, rows_of, schema_of
-from testbed.reference.markdown import generated, prose, table
+from tools.reference.fields import is_check, rows_of, schema_of
+from tools.reference.markdown import generated, prose, table
 
 COMMON = ("name", "policy", "judge")
 INTRODUCTION = """\

@@ -10,7 +10,7 @@ import typer.main
 
 from testbed.cli import app
 from testbed.cli.examples import EXAMPLES
-from testbed.reference.markdown import generated, prose, table
+from tools.reference.markdown import generated, prose, table
 
 INTRODUCTION = """\
 Every verb with its arguments and options, as `./run.sh VERB --help` shows them. [Verbs](verbs.md) says what for."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from testbed.reference.markdown import generated
 from testbed.study.claims.load import load
 from testbed.study.claims.model import Claim
+from tools.reference.markdown import generated
 
 INTRODUCTION = """\
 Most claims of the five sources hold. These don't in their source's own set-up, with the cause that was found. How they

@@ -1,11 +1,11 @@
-"""``python -m testbed.reference`` makes the pages, and with ``--check`` tells which are not current."""
+"""``python -m tools.reference`` makes the pages, and with ``--check`` tells which are not current."""
 
 from __future__ import annotations
 
 import sys
 
 from testbed import paths
-from testbed.reference import checks, fields, options, series, sources
+from tools.reference import checks, fields, options, series, sources
 
 FOLDER = paths.CHECKOUT / "docs"
 PAGES = {
@@ -23,7 +23,7 @@ def main() -> int:
     texts = {FOLDER / name: page() for name, page in PAGES.items()}
     if sys.argv[1:] == ["--check"]:
         old = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
-        print(*(f"{path}: is not current; python -m testbed.reference makes it\n" for path in old), sep="", end="")
+        print(*(f"{path}: is not current; python -m tools.reference makes it\n" for path in old), sep="", end="")
         return bool(old)
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")

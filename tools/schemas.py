@@ -1,4 +1,4 @@
-"""JSON Schemas of the plan, of what users write and of what results hold: ``python -m testbed.schemas`` makes
+"""JSON Schemas of the plan, of what users write and of what results hold: ``python -m tools.schemas`` makes
 ``schemas/``, and with ``--check`` tells whether it is current."""
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def main() -> int:
     }
     if sys.argv[1:] == ["--check"]:
         old = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
-        print(*(f"{path}: is not current; python -m testbed.schemas makes it" for path in old), sep="\n", end="")
+        print(*(f"{path}: is not current; python -m tools.schemas makes it" for path in old), sep="\n", end="")
         return bool(old)
     FOLDER.mkdir(exist_ok=True)
     for path, text in texts.items():

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from testbed.judge import figures
-from testbed.reference.markdown import generated, table
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series
+from tools.reference.markdown import generated, table
 
 INTRODUCTION = """\
 A series is one field of one measurement, with a line for each value of a tag. A check names it (`series:
