@@ -47,3 +47,10 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         ) from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise BadInput("file.not-csv", "{path}: not CSV: {error}", path=path, error=error) from error
+
+
+def write_json(path: Path, document: Any) -> None:
+    """A JSON file, whole or not at all."""
+    temporary = path.with_suffix(path.suffix + ".new")
+    temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.rename(path)

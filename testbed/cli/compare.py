@@ -23,10 +23,10 @@ from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, Exit
 from testbed.plan.engines import ENGINES
 from testbed.planning.resolve import new_run_id
+from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import scenarios
 from testbed.study.bootstrap import ready
-from testbed.study.folder import make_latest
 
 if TYPE_CHECKING:
     from testbed.study.compare.agreement import Agreement

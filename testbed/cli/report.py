@@ -9,7 +9,8 @@ import typer
 from testbed import confine
 from testbed.cli.verify import ResultFolders
 from testbed.errors import BadInput
-from testbed.lab.browser import Browser, find, none_found
+from testbed.lab.browser import Browser, none_found
+from testbed.machine.browser import find
 
 
 def register(app: typer.Typer) -> None:

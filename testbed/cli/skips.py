@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import paths
-from testbed.lab import browser
+from testbed.machine import browser, interop
 from testbed.machine import guest_kernel as kernel
-from testbed.machine import interop
 from testbed.machine.kernel import can
 
 

@@ -81,11 +81,3 @@ def with_unit(figure: str) -> str:
     """``Goodput, MiB/s``."""
     unit = unit_of(figure)
     return f"{title_of(figure)}, {unit}" if unit else title_of(figure)
-
-
-def bits_per_second(value: float) -> str:
-    """``8.79 Mbit/s``."""
-    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
-        if abs(value) >= limit:
-            return f"{value / limit:.4g} {unit}"
-    return f"{value:.4g} bit/s"

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
+from testbed.documents import write_json
 from testbed.engines import Engine, Programs
 from testbed.lab import table
 from testbed.lab.quiet import HostLoad
 from testbed.lab.result import Section, all_met
 from testbed.machine.kernel import processor
 from testbed.planning.resolve import new_run_id
+from testbed.results.folder import make_latest
 from testbed.runtime import live
 from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import Progress
-from testbed.study.folder import make_latest, write_json
 
 
 @dataclass

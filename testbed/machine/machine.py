@@ -18,8 +18,8 @@ from packaging.utils import canonicalize_name
 
 from testbed import paths
 from testbed.errors import TestbedError
-from testbed.lab.browser import find as find_browser
 from testbed.machine import guest
+from testbed.machine.browser import find as find_browser
 from testbed.machine.build import came_along, go_tool
 from testbed.machine.finding import Probed
 from testbed.services.influx import status as influx_status

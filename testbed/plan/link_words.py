@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from testbed.judge.figures import bits_per_second
 from topologies.impairments import NUMBERS
 from topologies.impairments.impairment import SHARE
 from topologies.link import Link
+
+
+def bits_per_second(value: float) -> str:
+    """``8.79 Mbit/s``."""
+    for limit, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if abs(value) >= limit:
+            return f"{value / limit:.4g} {unit}"
+    return f"{value:.4g} bit/s"
 
 
 def rate(link: Link, unit: str = " packets/s") -> str:

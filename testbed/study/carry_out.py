@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.engines import Programs, Run, provenance
 from testbed.engines.judging import write_broken
 from testbed.errors import CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.progress import Progress, Step
 from testbed.study.attempts import when_free
-from testbed.study.folder import write_json
 from testbed.study.programs import OfCommit
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
+from testbed.documents import write_json
 from testbed.errors import BadInput
 from testbed.planning.resolve import new_run_id
+from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.study.part import PartMade
 
@@ -77,13 +79,6 @@ def _short(value: Any) -> str:
     return text if len(text) < 80 else text[:77] + "…"
 
 
-def make_latest(folder: Path) -> None:
-    """Let ``latest`` beside a result folder lead to it."""
-    latest = folder.parent / "latest"
-    latest.unlink(missing_ok=True)
-    latest.symlink_to(folder.name)
-
-
 @contextmanager
 def kept_when_stopped(progress: Progress, how_to_go_on: str) -> Iterator[None]:
     """Whatever ends a study early, what is finished of it is kept; the user is told how to go on."""
@@ -94,10 +89,3 @@ def kept_when_stopped(progress: Progress, how_to_go_on: str) -> Iterator[None]:
     except BaseException:
         progress.say(f"stopped; what is finished is kept. {how_to_go_on}")
         raise
-
-
-def write_json(path: Path, document: Any) -> None:
-    """A JSON file, whole or not at all."""
-    temporary = path.with_suffix(path.suffix + ".new")
-    temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.rename(path)

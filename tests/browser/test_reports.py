@@ -8,7 +8,8 @@ import pytest
 from testbed.archive.pages import write_page
 from testbed.archive.verify import unpacked
 from testbed.cli.app import main
-from testbed.lab.browser import Browser, find, look
+from testbed.lab.browser import Browser, look
+from testbed.machine.browser import find
 
 WIDTHS = (390, 820, 1280)
 OLD = Path(__file__).parent.parent / "bundle" / "old" / "schema-1.zip"

@@ -32,8 +32,8 @@ def testbed(tmp_path: Path) -> Testbed:
     example = PAGE.read_text().split("### A new check\n")[1]
     (file,) = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
     (line,) = re.findall(r"the line `(.*?)`", example)
-    (copy / "testbed" / "checks" / "few_resends.py").write_text(file)
-    registry = copy / "testbed" / "checks" / "registry.py"
+    (copy / "testbed" / "judge" / "checks" / "few_resends.py").write_text(file)
+    registry = copy / "testbed" / "judge" / "checks" / "registry.py"
     registry.write_text(registry.read_text().replace("NAMES = (\n", f"NAMES = (\n    {line}\n"))
     own = {"RESULTS": str(tmp_path / "results"), "STATE": str(tmp_path / "state"), "INFLUX_PORT": "18086"}
     environment = {**os.environ, "PYTHONPATH": str(copy)} | {

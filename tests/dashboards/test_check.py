@@ -10,7 +10,7 @@ import pytest
 from dashboards import check
 from dashboards.generate import FOLDER
 from testbed.errors import Exit
-from testbed.lab.browser import find
+from testbed.machine.browser import find
 
 BOARD = json.loads((FOLDER / "json" / "convergence.json").read_text())
 TITLES = [panel["title"] for panel in BOARD["panels"] if panel["type"] != "row"]

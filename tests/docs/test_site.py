@@ -8,9 +8,8 @@ import pytest
 
 from testbed import paths
 from testbed.cli.site import hooks, site
-from testbed.lab import browser
 from testbed.lab.browser.look import look
-from testbed.machine import machine
+from testbed.machine import browser, machine
 
 INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
 WIDTHS = (390, 820, 1280)

@@ -55,7 +55,7 @@ def test_the_committed_schemas_are_those_of_the_models() -> None:
 
 
 def test_a_schema_that_is_not_current_is_named(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from testbed import schemas; schemas.FOLDER = Path(sys.argv.pop()); "
+    code = "import sys; from pathlib import Path; from tools import schemas; schemas.FOLDER = Path(sys.argv.pop()); "
     done = subprocess.run(
         [sys.executable, "-c", code + "sys.exit(schemas.main())", "--check", str(tmp_path)],
         cwd=paths.CHECKOUT,

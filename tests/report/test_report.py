@@ -12,7 +12,7 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.judge.algebra import BEST_FIRST
-from testbed.judge.figures import bits_per_second
+from testbed.plan.link_words import bits_per_second
 from testbed.results.report import style, words, write_report
 from testbed.results.report.published_shares import published_shares
 from testbed.results.report.words import figure, size

@@ -18,7 +18,8 @@ import typer
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from testbed import doctor, engines, paths
+from testbed import engines, paths
+from testbed import machine as this_machine
 from testbed.cli.doctor import register
 from testbed.errors import CannotRun, Exit
 from testbed.machine import check, guest, guest_kernel, kernel, machine, provisioning
@@ -58,7 +59,7 @@ def test_names_are_unique_and_all_that_is_required_says_why_and_how_to_get_it() 
 
 
 def test_every_probe_answers_with_a_detail() -> None:
-    findings = doctor.probe_all()
+    findings = this_machine.probe_all()
     assert [f.name for f in findings] == [r.name for r in check.REQUIREMENTS]
     assert all(f.detail for f in findings)
     assert not [f for f in findings if "the probe failed" in f.detail]
@@ -76,20 +77,20 @@ def test_a_probe_that_breaks_down_is_a_finding() -> None:
 
 
 def test_only_runs_need_root_links_and_containers() -> None:
-    assert doctor.needs("list") == {doctor.Need.PYTHON}
-    assert doctor.Need.EMULATION not in engines.named("sim").needs()
-    assert doctor.Need.CONTAINERS in engines.named("mininet").needs("docker")
-    assert doctor.Need.CONTAINERS not in engines.named("mininet").needs("process")
-    assert doctor.needs("test") == set(doctor.Need) - {doctor.Need.GUEST, doctor.Need.SITE}
+    assert this_machine.needs("list") == {this_machine.Need.PYTHON}
+    assert this_machine.Need.EMULATION not in engines.named("sim").needs()
+    assert this_machine.Need.CONTAINERS in engines.named("mininet").needs("docker")
+    assert this_machine.Need.CONTAINERS not in engines.named("mininet").needs("process")
+    assert this_machine.needs("test") == set(this_machine.Need) - {this_machine.Need.GUEST, this_machine.Need.SITE}
 
 
 def test_missing_programs_are_named_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    lacking = {f.name: f for f in doctor.missing(engines.named("mininet").needs())}
+    lacking = {f.name: f for f in this_machine.missing(engines.named("mininet").needs())}
     assert {"iperf3", "ethtool", "tc", "ip", "nsenter", "socat", "mininet", "htb"} <= set(lacking)
     assert "system" in lacking["iperf3"].fix
     assert lacking["iperf3"].detail == "not in PATH"
-    assert doctor.missing(doctor.needs("list")) == []
+    assert this_machine.missing(this_machine.needs("list")) == []
 
 
 def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +98,7 @@ def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch:
     monkeypatch.setenv("NCP_TESTBED_NO_SETUP", "1")
     told = Told()
     with pytest.raises(CannotRun) as raised:
-        doctor.make_ready(told, engines.named("mininet").needs())
+        this_machine.make_ready(told, engines.named("mininet").needs())
     assert raised.value.exit_code == Exit.CANNOT_RUN
     for name in ("iperf3", "ethtool", "socat"):
         assert f"  {name}: not in PATH" in raised.value.message
@@ -207,7 +208,7 @@ def test_a_feature_is_found_by_using_it_in_a_namespace_of_its_own() -> None:
 
 
 def test_kernel_facts_are_json_and_name_the_congestion_control_in_force() -> None:
-    facts = doctor.kernel_facts()
+    facts = this_machine.kernel_facts()
     assert json.loads(json.dumps(facts)) == facts
     in_force = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     assert facts["congestion_control"] == facts["sysctls"]["net.ipv4.tcp_congestion_control"] == in_force
@@ -244,8 +245,8 @@ def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, se
     playbook = tmp_path / "try.yml"
     playbook.write_text(PLAYBOOK)
     told = Told()
-    with pytest.raises(doctor.SetupFailed) as raised:
-        doctor.setup(told, ["chosen"], str(playbook))
+    with pytest.raises(this_machine.SetupFailed) as raised:
+        this_machine.setup(told, ["chosen"], str(playbook))
     assert raised.value.parameters["task"] == "A step that fails"
     assert "the disk is full" in raised.value.parameters["reason"]
     assert list(told.steps) == ["A step that works", "A step that fails"]
@@ -308,8 +309,8 @@ def test_a_host_that_fails_ends_it_for_all_only_if_asked(tmp_path: Path, setup_l
 def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
     playbook = tmp_path / "try.yml"
     playbook.write_text("- hosts: localhost\n  tasks: [\n")
-    with raises(doctor.SetupFailed, "setup.task-failed", reason=Containing("YAML")):
-        doctor.setup(Told(), [], str(playbook))
+    with raises(this_machine.SetupFailed, "setup.task-failed", reason=Containing("YAML")):
+        this_machine.setup(Told(), [], str(playbook))
 
 
 def test_each_fix_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,23 +330,23 @@ def test_each_fix_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyP
 
 
 def test_what_an_engine_lacks_is_what_its_runs_need() -> None:
-    def finding(name: str, *, ok: bool = False) -> doctor.Finding:
-        return doctor.Finding(name, ok, "", "", "required")
+    def finding(name: str, *, ok: bool = False) -> this_machine.Finding:
+        return this_machine.Finding(name, ok, "", "", "required")
 
     found = [finding("root"), finding("guest kernel"), finding("go", ok=True), finding("test tools")]
-    lacks = {e.name: [f.name for f in doctor.lacking(found, e.needs())] for e in engines.every()}
+    lacks = {e.name: [f.name for f in this_machine.lacking(found, e.needs())] for e in engines.every()}
     assert lacks == {"mininet": ["root"], "sim": [], "vkernel": ["guest kernel"]}
 
 
 def test_without_root_only_what_goes_into_the_checkout_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def finding(tag: str | None) -> doctor.Finding:
-        return doctor.Finding("x", False, "", "", "required", tag=tag)
+    def finding(tag: str | None) -> this_machine.Finding:
+        return this_machine.Finding("x", False, "", "", "required", tag=tag)
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("shutil.which", lambda _program: None)  # no sudo
-    assert doctor.installable([finding("go"), finding("python")])
-    assert not doctor.installable([finding("go"), finding("system")])
-    assert not doctor.installable([finding(None)])
+    assert this_machine.installable([finding("go"), finding("python")])
+    assert not this_machine.installable([finding("go"), finding("system")])
+    assert not this_machine.installable([finding(None)])
 
 
 def test_a_folder_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from testbed.interchange.graph.colours import INK, MUTED, PAPER, SHADE
 from testbed.interchange.graph.drawing import LINE, Drawing
-from testbed.results.colours import INK, MUTED, PAPER, SHADE
 
 TEXT = f"text-anchor: middle; stroke: {PAPER}; stroke-width: 4px; stroke-linejoin: round; paint-order: stroke"
 FONT = "font-family: system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif; font-size: 12px"

@@ -11,7 +11,6 @@ import base64
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -21,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import CannotRun, RunFailed
+from testbed.machine.browser import NAMES, find
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -43,12 +42,6 @@ ANSWER_WITHIN_S = 120.0
 
 class NoBrowser(CannotRun):
     """There is no Chromium or Chrome on this machine."""
-
-
-def find() -> str | None:
-    """The browser's path: NCP_TESTBED_BROWSER's, or the first that is installed; None without one."""
-    names = (os.environ["NCP_TESTBED_BROWSER"],) if os.environ.get("NCP_TESTBED_BROWSER") else NAMES
-    return next((path for name in names if (path := shutil.which(name))), None)
 
 
 def none_found() -> NoBrowser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.errors import BadInput
-from testbed.judge.figures import bits_per_second
+from testbed.plan.link_words import bits_per_second
 from testbed.plan.model import Limits
 from testbed.results.report.folder import ResultFolder
 

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from testbed.results import colours
+from testbed.interchange.graph import colours
 
 # Okabe and Ito, "Color Universal Design" (2008): told apart with any kind of colour vision.
 SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

@@ -8,8 +8,8 @@ from typing import Any
 from testbed.judge.algebra import Part
 from testbed.judge.checks import asked
 from testbed.judge.checks.result import Verdict
-from testbed.judge.figures import bits_per_second
 from testbed.plan.engines import is_exact
+from testbed.plan.link_words import bits_per_second
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by, traffic_of
 

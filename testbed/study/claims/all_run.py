@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from testbed import engines, paths
-from testbed.documents import entry_of
+from testbed.documents import entry_of, write_json
 from testbed.engines import Options, provenance
 from testbed.judge import algebra
 from testbed.plan.engines import DEFAULT
@@ -25,7 +25,7 @@ from testbed.study.claims.false_alarms import FalseAlarms
 from testbed.study.claims.judged import Judged
 from testbed.study.claims.model import Claims, Source
 from testbed.study.claims.report import write_report
-from testbed.study.folder import begin, kept_when_stopped, write_json
+from testbed.study.folder import begin, kept_when_stopped
 
 NAME = "all"
 SCHEMA: Literal[1] = 1

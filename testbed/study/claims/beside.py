@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
 from testbed.plan.engines import ENGINES
 from testbed.results.report import words
 from testbed.study.claims.judged import Judged, write_csv
-from testbed.study.folder import write_json
 
 TITLES: Mapping[str, str] = {name: facts.title for name, facts in ENGINES.items()}
 """The engines, as tables and pages call them."""

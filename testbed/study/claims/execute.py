@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from testbed import confine, paths
+from testbed.documents import write_json
 from testbed.engines import Engine
 from testbed.errors import CODE_FILE, CannotRun, Exit
 from testbed.plan.engines import DEFAULT
@@ -24,7 +25,6 @@ from testbed.study.attempts import when_free
 from testbed.study.claims.load import kind_of
 from testbed.study.claims.model import RunSpec
 from testbed.study.executor import Study
-from testbed.study.folder import write_json
 from testbed.study.kept import finished, standing, wanted_again
 
 _VERBS = {"scenario": "run", "table": "table", "sweep": "sweep"}

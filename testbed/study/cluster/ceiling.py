@@ -1,5 +1,5 @@
-"""How many runs a second a cluster could look after: ``python -m testbed.study.cluster.ceiling [RUNS]`` makes runs that do
-nothing, each with all that goes with a run: a process of its own, packing, checking, the submitter's list. What
+"""How many runs a second a cluster could look after: ``python -m testbed.study.cluster.ceiling [RUNS]`` makes runs
+that do nothing, each with all that goes with a run: a process of its own, packing, checking, the submitter's list. What
 submitter and scheduler take of it bounds a cluster of any size, as there is one of each."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a machine has that a cluster asks for: ``python -m testbed.study.cluster.here STATE [EXPECTED]``, called on each host
-by ``cluster up``.
+"""What a machine has that a cluster asks for: ``python -m testbed.study.cluster.here STATE [EXPECTED]``, called on each
+host by ``cluster up``.
 
 Prints JSON; ends with 1 and says what differs where ``EXPECTED`` (JSON, the submitter's own) is not the same.
 """

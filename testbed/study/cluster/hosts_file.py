@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from testbed.documents import write_json
 from testbed.errors import BadInput
 from testbed.lab.host_links import LIMITS, HostLinks
 from testbed.message import Message
-from testbed.study.folder import write_json
 
 NAME = "hosts.json"
 

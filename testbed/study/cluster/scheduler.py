@@ -1,4 +1,4 @@
-"""The scheduler as a program: ``python -m testbed.study.cluster.scheduler``. Dask's own, over TLS, without its dashboard."""
+"""The scheduler as a program: ``python -m testbed.study.cluster.scheduler``. Dask's, over TLS, with no dashboard."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.engines import provenance
 from testbed.errors import CannotRun, RunFailed, of_the_machine
 from testbed.lab import measure_host
@@ -30,7 +30,6 @@ from testbed.study.attempts import when_free
 from testbed.study.cluster.canary import Fingerprint, fingerprint
 from testbed.study.cluster.packed import Packed, dumps, loads, pack, places
 from testbed.study.executor import Way
-from testbed.study.folder import write_json
 from testbed.study.side_by_side import PRELOADED
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from testbed import engines
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.checks.verify import read_verdict
@@ -20,7 +20,7 @@ from testbed.scenario.load import LoadedScenario, load
 from testbed.study.bootstrap import ready
 from testbed.study.cell import Cell
 from testbed.study.compare.same_bytes import Digests, Repetition, digests
-from testbed.study.folder import begin, write_json
+from testbed.study.folder import begin
 from testbed.study.runs import Runs
 from testbed.study.tables import load as tables
 

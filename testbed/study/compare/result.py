@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.documents import write_json
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plot import Plot
-from testbed.study.folder import write_json
 
 _TEMPLATES = page_templates(Path(__file__).parent / "templates")
 

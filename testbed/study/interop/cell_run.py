@@ -14,6 +14,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from testbed.documents import write_json
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan, host_of
 from testbed.runtime.agents import AgentPlace, ProcessAgent
@@ -22,7 +23,6 @@ from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Progress, Step
 from testbed.runtime.transfer import await_ready, watch_transfer
 from testbed.runtime.until_over import Failure
-from testbed.study.folder import write_json
 from testbed.study.interop.cells import OURS, PEERS, Cell
 from testbed.study.interop.judge import ENDS, Evidence, Judgement, Status, judge
 from testbed.study.interop.plans import FOLDER, CellPlans, cell_plans

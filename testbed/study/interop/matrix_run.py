@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import engines, paths
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.engines import Engine, Options, Programs, provenance
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError
@@ -28,7 +28,7 @@ from testbed.scenario.load import LoadedScenario
 from testbed.study.attempts import when_free
 from testbed.study.bootstrap import ready
 from testbed.study.executor import Study
-from testbed.study.folder import begin, kept_when_stopped, write_json
+from testbed.study.folder import begin, kept_when_stopped
 from testbed.study.interop.cell_run import CellResult, Place, run_cell
 from testbed.study.interop.cells import Cell, loss_words
 from testbed.study.interop.facts import versions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import paths
+from testbed.documents import write_json
 from testbed.plan.model import Plan
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.folder import write_json
 from testbed.study.interop.cells import Cell
 
 FOLDER = paths.CHECKOUT / "interop"

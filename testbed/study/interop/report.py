@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from testbed.documents import write_json
 from testbed.lab.table import markdown_table
 from testbed.results.report.folder import pretty
 from testbed.results.report.page_templates import page_templates
-from testbed.study.folder import write_json
 from testbed.study.interop.verdict import NOT_RUN, Outcome
 
 _TEMPLATES = Path(__file__).parent / "templates"

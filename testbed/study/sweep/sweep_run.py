@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed import engines, paths
+from testbed.documents import write_json
 from testbed.engines import Options, provenance
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.plan.lasts import expected_transfer_s
+from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
 from testbed.study.bootstrap import ready
-from testbed.study.folder import make_latest, write_json
 from testbed.study.sweep import law
 from testbed.study.sweep.execute import keys_of, outcomes_of, study
 from testbed.study.sweep.load import LoadedSweep, planned

@@ -31,8 +31,8 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
     A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
     more runs have it and each was judged by nothing but that number. Runs that are one observation
-    (:func:`testbed.study.tables.outcome.observations`) have no interval. Anything else holds where it holds in every run;
-    a fact (:data:`FACTS`) that fails in one fails, a number is undecided between.
+    (:func:`testbed.study.tables.outcome.observations`) have no interval. Anything else holds where it holds in every
+    run; a fact (:data:`FACTS`) that fails in one fails, a number is undecided between.
     """
     of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
     asked = [(standing, result) for standing, result in of_runs if standing != "not-asked"]

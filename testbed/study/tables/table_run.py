@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from testbed import engines, paths, traffic
-from testbed.documents import entry_of, read_json
+from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Engine, Options, Programs
 from testbed.judge.checks import asked as plans
 from testbed.judge.checks.result import Verdict
@@ -25,7 +25,7 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import plain
 from testbed.study import cell as study
 from testbed.study.bootstrap import ready
-from testbed.study.folder import begin, write_json
+from testbed.study.folder import begin
 from testbed.study.tables import load as table_file
 from testbed.study.tables import points
 from testbed.study.tables.execute import TableCells

@@ -1,0 +1,12 @@
+"""A result folder: where its latest one is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def make_latest(folder: Path) -> None:
+    """Let ``latest`` beside a result folder lead to it."""
+    latest = folder.parent / "latest"
+    latest.unlink(missing_ok=True)
+    latest.symlink_to(folder.name)
