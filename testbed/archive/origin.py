@@ -437,11 +437,15 @@ def _short(commit: str) -> str:
     return commit[:12]
 
 
+PLACES_OF_THE_SCHEMA = ("testbed/engines/provenance.py", "testbed/runner/provenance.py")
+"""The file that holds it: where it is now, and where it was before."""
+
+
 @cache
 def _schema_at(commit: str) -> int:
     """The schema of result folders that a commit's sources write; 1 where that is not known."""
-    text = (_git("show", f"{commit}:testbed/engines/provenance.py") or b"") if commit else b""
-    found = re.search(rb"^SCHEMA = (\d+)$", text, re.MULTILINE)
+    texts = [_git("show", f"{commit}:{place}") for place in PLACES_OF_THE_SCHEMA] if commit else []
+    found = re.search(rb"^SCHEMA = (\d+)$", b"\n".join(text for text in texts if text), re.MULTILINE)
     return int(found[1]) if found else 1
 
 

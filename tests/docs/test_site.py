@@ -8,7 +8,7 @@ import pytest
 
 from testbed import paths
 from testbed.cli.site import hooks, site
-from testbed.lab.browser.look import look
+from testbed.lab.browser import Browser, look
 from testbed.machine import browser, machine
 
 INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
     pages = sorted(page for page in first.parent.glob("*.html") if page.name != "404.html")
     assert len(pages) == len(pages_of(INDEX)) + 1
     wrong = []
-    with browser.Browser() as chromium:
+    with Browser() as chromium:
         for page in pages:
             for width in WIDTHS:
                 wrong += [f"{page.name} at {width}: {problem}" for problem in look(chromium, page, width).problems]
