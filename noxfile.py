@@ -25,6 +25,8 @@ nox.options.error_on_external_run = False
 ROOT = Path(__file__).parent
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {
+    # A compiled package is then the same in each checkout, and Go's cache has it for all of them.
+    "GOFLAGS": f"{os.environ.get('GOFLAGS', '')} -trimpath".strip(),
     "GOTOOLCHAIN": "local",  # never download a compiler behind the user's back
     # Under the race detector each test binary, and each program that it starts, would sleep for a second at its end.
     "GORACE": "atexit_sleep_ms=0",
@@ -140,7 +142,7 @@ def imports(session: nox.Session) -> None:
 @nox.session(requires=QUICK)
 def pure(session: nox.Session) -> None:
     """Tests that make no run, start no server and need no root; the first that fails ends it."""
-    pytest(session, "-x", "-m", "pure", workers=2)
+    pytest(session, "-x", "--part=pure", workers=2)
 
 
 @nox.session(requires=["pure"], allow_parallel=True)
@@ -196,13 +198,13 @@ def ansible_lint(session: nox.Session) -> None:
 @nox.session(requires=["pure"], allow_parallel=True)
 def golden(session: nox.Session) -> None:
     """Files that later versions must reproduce: plans, telemetry, run ids."""
-    pytest(session, "-m", "golden", *EACH_BY_ITSELF, workers=2)
+    pytest(session, "--part=golden", *EACH_BY_ITSELF, workers=2)
 
 
 @nox.session(requires=EXACT)
 def alone(session: nox.Session) -> None:
     """Tests of a starved machine and of round trips, with nothing beside them."""
-    pytest(session, "-m", "alone and not nightly", second_try=True)
+    pytest(session, "--part=alone", second_try=True)
 
 
 @nox.session(requires=["alone"], allow_parallel=True)
@@ -212,7 +214,7 @@ def packets(session: nox.Session) -> None:
     A shared machine stands still now and then for a part of a second, in the middle of whatever is judged: what fails
     for that does not fail twice.
     """
-    pytest(session, "-m", "packets and not alone and not nightly", second_try=True)
+    pytest(session, "--part=packets", second_try=True)
 
 
 @nox.session(name="guest-kernel", requires=["alone"], allow_parallel=True)
@@ -225,19 +227,19 @@ def guest_kernel(session: nox.Session) -> None:
 def guest(session: nox.Session) -> None:
     """Runs in a guest kernel, in virtual time."""
     # In the order of the files: those with fewest tests are no shorter than others.
-    pytest(session, "-m", "guest", "--no-loadscope-reorder", workers=2, nicely=True)
+    pytest(session, "--part=guest", "--no-loadscope-reorder", workers=2, nicely=True)
 
 
 @nox.session(requires=["alone"], allow_parallel=True)
 def runs(session: nox.Session) -> None:
     """Runs in the simulator, servers, browsers, programs and users of one's own."""
-    pytest(session, "-m", "runs and not nightly", workers=2, nicely=True)
+    pytest(session, "--part=runs", workers=2, nicely=True)
 
 
 @nox.session(requires=["alone"], allow_parallel=True)
 def saboteurs(session: nox.Session) -> None:
     """Deliberate defects, one of each class and level, each of which must be caught."""
-    pytest(session, "-m", "saboteurs", *EACH_BY_ITSELF, workers=2, nicely=True)
+    pytest(session, "--part=saboteurs", *EACH_BY_ITSELF, workers=2, nicely=True)
 
 
 nox.options.sessions = [*QUICK, "pure", *EXACT, "alone", "packets", "guest-kernel", "guest", "runs", "saboteurs"]
@@ -251,7 +253,7 @@ OF_OTHER_SESSIONS = {"saboteurs-all": "tests/sabotage", "pages": "tests/docs"}
 def nightly(session: nox.Session) -> None:
     """Tests that take longer than a push may wait."""
     elsewhere = [f"--ignore={folder}" for folder in OF_OTHER_SESSIONS.values()]
-    pytest(session, "-m", "nightly", *elsewhere, profile="night")
+    pytest(session, "--part=nightly", *elsewhere, profile="night")
 
 
 @nox.session(name="saboteurs-all")
@@ -276,7 +278,7 @@ def saboteurs_packets(session: nox.Session) -> None:
 @nox.session
 def pages(session: nox.Session) -> None:
     """The site in a browser, and the tutorial word for word."""
-    pytest(session, "-m", "nightly", OF_OTHER_SESSIONS[session.name])
+    pytest(session, "--part=nightly", OF_OTHER_SESSIONS[session.name])
 
 
 @nox.session
@@ -284,7 +286,7 @@ def properties(session: nox.Session) -> None:
     """All properties in Python with other examples each time, and with many where files are decoded."""
     session.env["NCP_TESTBED_EXAMPLES"] = "3000"
     files = [str(file) for file in sorted(ROOT.glob("tests/**/test_*.py")) if "from hypothesis" in file.read_text()]
-    pytest(session, "-m", "(pure or runs) and not nightly", "--timeout=3600", *files, workers=2, profile="night")
+    pytest(session, "--part=pure", "--part=runs", "--timeout=3600", *files, workers=2, profile="night")
 
 
 @nox.session(name="properties-go")

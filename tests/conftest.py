@@ -2,6 +2,7 @@
 guests with virtual time and runs in them; and a real InfluxDB of the test's own: a free port, a folder of its own,
 stopped at the end."""
 
+import functools
 import os
 import shutil
 import tempfile
@@ -42,6 +43,8 @@ PURE = {
 """Folders whose tests are quick, but for those that are marked otherwise."""
 PARTS = ("nightly", "alone", "packets", "runs", "guest", "saboteurs", "golden", "pure")
 """Each test is of exactly one; noxfile.py has a session for each."""
+FOLDERS = {"sabotage": "saboteurs", "golden": "golden"}
+"""Those whose tests are of one part, but for those that are marked otherwise."""
 
 
 def part_of(item: pytest.Item) -> str:
@@ -52,15 +55,48 @@ def part_of(item: pytest.Item) -> str:
     if "exact_kernel" in getattr(item, "fixturenames", ()):
         return "guest"
     folder, *files = item.path.relative_to(TESTS).parts
-    if folder in ("sabotage", "golden"):
-        return {"sabotage": "saboteurs"}.get(folder, folder)
+    if folder in FOLDERS:
+        return FOLDERS[folder]
     return "pure" if not item.get_closest_marker("root") and (folder in PURE or not files) else "runs"
 
 
+@functools.cache
+def parts_of_file(file: Path) -> frozenset[str]:
+    """The parts of which a file may have tests, by its folder and by the words in it and in the folder's conftest.py:
+    importing a file whose tests are all of other sessions takes time for nothing."""
+    folder, *files = file.relative_to(TESTS).parts
+    beside = file.parent / "conftest.py"
+    text = file.read_text() + (beside.read_text() if files and beside.exists() else "")
+    found = {name for name in ("nightly", "alone", "packets", "runs") if f"mark.{name}" in text}
+    found |= {"guest"} if "exact_kernel" in text or "guest_run" in text else set()
+    found.add(FOLDERS.get(folder, "pure" if folder in PURE or not files else "runs"))
+    return frozenset(found | {"runs"} if "mark.root" in text else found)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    what = "only tests of this part, or of several; other files are not even imported"
+    parser.addoption("--part", action="append", choices=PARTS, default=[], help=what)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whether a file has nothing of the parts that are to be carried out; None leaves it to others."""
+    chosen = config.getoption("part")
+    of_tests = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if chosen and of_tests and not parts_of_file(collection_path) & set(chosen) else None
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
+    chosen = config.getoption("part")
     for item in items:
-        item.add_marker(part_of(item))
+        part = part_of(item)
+        item.add_marker(part)
+        if part not in parts_of_file(item.path):
+            raise pytest.UsageError(f"{item.nodeid}: nothing in its file or its folder's conftest.py says {part}")
+    if chosen:
+        others = [item for item in items if part_of(item) not in chosen]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if part_of(item) in chosen]
     # What takes longest begins first, so that no worker ends long after the others.
     items.sort(key=lambda item: "exact_kernel" not in getattr(item, "fixturenames", ()))
     for item in items:

@@ -4,6 +4,7 @@ everybody is told; a skip for which the machine has no reason fails; each test h
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import json
 import os
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nox.registry
@@ -334,11 +336,40 @@ def test_each_part_has_a_session_on_every_push_or_is_of_a_night() -> None:
         assert part in sessions or part == "nightly"
         if part in sessions:
             source = ast.unparse(ast.parse((paths.CHECKOUT / "noxfile.py").read_text()))
-            assert re.search(rf"pytest\(session,.* '-m', '{part}\b", source), part
+            assert re.search(rf"pytest\(session,.* '--part={part}'", source), part
 
 
 def test_folders_of_quick_tests_are_there() -> None:
     assert {name for name in conftest.PURE if not (paths.CHECKOUT / "tests" / name).is_dir()} == set()
+
+
+def collected(*arguments: str) -> tuple[int, list[str]]:
+    """The exit code of a collection and what it said."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=paths.CHECKOUT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines() + done.stderr.splitlines()
+
+
+def test_no_session_leaves_out_a_file_that_has_tests_of_it() -> None:
+    """Of all tests: where a file's words don't tell what part one is of, collecting it is an error."""
+    code, said = collected()
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(("text", "parts"), [("pytestmark = pytest.mark.packets", ["packets"]), ("", [])])
+def test_a_mark_that_is_not_in_its_file_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, parts: list[str]
+) -> None:
+    file = tmp_path / "plan" / "test_one.py"
+    file.parent.mkdir()
+    file.write_text(text)
+    monkeypatch.setattr(conftest, "TESTS", tmp_path)
+    of_packets = {"get_closest_marker": "packets".__eq__, "add_marker": [].append}
+    marked: Any = SimpleNamespace(nodeid="one", path=file, **of_packets)
+    config: Any = SimpleNamespace(getoption={"part": []}.get)
+    assert conftest.parts_of_file(file) == {"pure", *parts}
+    with contextlib.nullcontext() if parts else pytest.raises(pytest.UsageError):
+        conftest.pytest_collection_modifyitems([marked], config)
 
 
 def requirements(name: str) -> set[str]:
