@@ -90,6 +90,10 @@ class Fabric:
         """Run a command in the namespace."""
         return run(in_namespace(self.path, command))
 
+    def batch(self, tool: str, *lines: str) -> None:
+        """Lines of ``ip`` or ``tc`` in one process in the namespace."""
+        within(self.path, partial(batch, tool, *lines))
+
     def add(self, link: Link, pid_a: int, pid_b: int, *, shaped: bool = True) -> None:
         """Take a link between two hosts, each told by a process in it; :meth:`connect` makes it. A link whose
         rate and queue are at its hosts goes without if not ``shaped``."""
@@ -139,31 +143,21 @@ class Fabric:
 
     def add_management(self, addresses: dict[int, str]) -> None:
         """A network apart from the emulated links: pid of each host → its address on ``mgmt0``."""
-        self.run(["ip", "link", "add", "mgmt", "type", "bridge"])
-        self.run(["ip", "addr", "add", f"{MANAGEMENT_GATEWAY}/{MANAGEMENT_PREFIX}", "dev", "mgmt"])
-        self.run(["ip", "link", "set", "mgmt", "up"])
-        for number, (pid, address) in enumerate(addresses.items(), start=1):
-            run(
-                [
-                    "ip",
-                    "link",
-                    "add",
-                    "mgmt0",
-                    "netns",
-                    str(pid),
-                    "type",
-                    "veth",
-                    "peer",
-                    "name",
-                    f"m{number}",
-                    "netns",
-                    self.name,
-                ]
-            )
-            self.run(["ip", "link", "set", f"m{number}", "master", "mgmt", "up"])
-            host = namespace_of(pid)
-            run(in_namespace(host, ["ip", "addr", "add", f"{address}/{MANAGEMENT_PREFIX}", "dev", "mgmt0"]))
-            run(in_namespace(host, ["ip", "link", "set", "mgmt0", "up"]))
+        ports = {pid: f"m{number}" for number, pid in enumerate(addresses, start=1)}
+        additions = [
+            f"link add mgmt0 netns {pid} type veth peer name {port} netns {self.name}" for pid, port in ports.items()
+        ]
+        batch("ip", *additions)
+        self.batch(
+            "ip",
+            "link add mgmt type bridge",
+            f"addr add {MANAGEMENT_GATEWAY}/{MANAGEMENT_PREFIX} dev mgmt",
+            "link set mgmt up",
+            *(f"link set {port} master mgmt up" for port in ports.values()),
+        )
+        for pid, address in addresses.items():
+            own = (f"addr add {address}/{MANAGEMENT_PREFIX} dev mgmt0", "link set mgmt0 up")
+            within(namespace_of(pid), partial(batch, "ip", *own))
 
 
 def quiet_interfaces() -> None:

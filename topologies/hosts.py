@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import select
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from mininet.node import Host
 
-from topologies.commands import CommandFailed, in_namespace, run
+from topologies.commands import CommandFailed, batch, in_namespace, run
 from topologies.fabric import namespace_of
 from topologies.layout import Route
+from topologies.within import within
 
 PROMPT = chr(127)
 """What Mininet makes its shells print when they are ready."""
@@ -40,10 +42,10 @@ class RoutedHost(Host):
         namespace = namespace_of(self.pid)
         if forwards:
             run(in_namespace(namespace, ["sysctl", "-q", "-w", "net.ipv4.ip_forward=1"]))
-        for route in routes:
-            where = ["via", route["via"], "dev", route["interface"]]
-            chosen = ["congctl", congestion_control] if congestion_control else []
-            run(in_namespace(namespace, ["ip", "route", "replace", route["to"], *where, *chosen]))
+        chosen = f" congctl {congestion_control}" if congestion_control else ""
+        lines = [f"route replace {route['to']} via {route['via']} dev {route['interface']}{chosen}" for route in routes]
+        if lines:
+            within(namespace, partial(batch, "ip", *lines))
         return configured
 
 

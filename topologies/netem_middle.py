@@ -44,15 +44,17 @@ class NetemMiddle:
         self.seeded = netem_takes_seed()
         pair_ends(self.fabric, links)
         lines: list[str] = []
+        crossings: list[str] = []
         for link in links:
             self._write_table(link)
             if not shaped_at_hosts(link):
                 pair = [shaping_interface(link, direction) for direction in DIRECTIONS]
-                self.fabric.run(["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]])
-                for interface in pair:
-                    self.fabric.run(["ip", "link", "set", interface, "up"])
+                crossings += [f"link add {pair[0]} type veth peer name {pair[1]}"]
+                crossings += [f"link set {interface} up" for interface in pair]
             for direction in DIRECTIONS:
                 lines += self._start_lines(link, direction)
+        if crossings:
+            self.fabric.batch("ip", *crossings)
         self._tc(lines)
 
     def _start_lines(self, link: Link, direction: str) -> Iterator[str]:

@@ -23,6 +23,9 @@ class Told:
         if command[:2] == ["tc", "-batch"]:
             self.lines = Path(command[2]).read_text().splitlines()
 
+    def batch(self, tool: str, *lines: str) -> None:
+        assert tool == "ip"
+
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from testbed.engines.mininet.host_rates import HostRates
 from testbed.errors import RunFailed
 from testbed.runtime.agents import Agent, control
 from testbed.runtime.network import Network
@@ -15,6 +14,8 @@ from topologies.live_change import wait_until
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from testbed.engines.mininet.host_rates import HostRates
 
 
 class LiveTarget:
@@ -27,6 +28,8 @@ class LiveTarget:
 
     def prepare(self) -> None:
         """Open what changes at the hosts need, in the thread that makes them."""
+        from testbed.engines.mininet.host_rates import HostRates  # netlink, which few runs need, takes long to load
+
         self._rates = HostRates(self._network.namespaces(), self._network.links)
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from testbed import paths
@@ -20,17 +21,14 @@ from testbed.errors import TestbedError, Unsupported
 from testbed.judge.checks.result import Trust
 from testbed.machine import build
 from testbed.machine.kernel import kernel_facts
-from testbed.plan.sent import TRAFFIC
+from testbed.plan.model import Plan
+from testbed.plan.sent import TRAFFIC, sent_by
 from testbed.runtime.progress import Progress
 
-PRELOADED = (
-    "mininet.net",
-    "mininet.log",
-    "topologies.planned",
-    "topologies.hosts",
-    *(f"testbed.traffic.{name}" for name in TRAFFIC),
-)
-"""Modules that the runner loads when it comes to them."""
+NETWORK = ("mininet.net", "mininet.log", "topologies.planned", "topologies.hosts")
+CHANGES = ("testbed.engines.mininet.host_rates",)
+PRELOADED = (*NETWORK, *CHANGES, *(f"testbed.traffic.{name}" for name in TRAFFIC))
+"""Modules that the runner loads when it comes to them, of all plans."""
 OUT = Path("/out")
 RESULTS = Path("/results")
 START_S = 10
@@ -53,7 +51,7 @@ def main() -> int:
     scenario = Text((OUT / "scenario.yaml").read_text())
     run = EmulatedRun(plan, scenario, binaries, Progress(), results=RESULTS)
     document: dict[str, object] = {}
-    preload()
+    preload(modules_of(plan))
     _sleep_until(START_S)
     try:
         document["trust"] = run.measure().model_dump()
@@ -78,9 +76,17 @@ def main() -> int:
     return 0
 
 
-def preload() -> None:
-    """Load all that the runner will load."""
-    for module in PRELOADED:
+def modules_of(plan: Plan) -> Iterator[str]:
+    """The modules that the runner will load when it comes to them."""
+    yield from NETWORK
+    yield f"testbed.traffic.{sent_by(plan).name}"
+    if plan["timeline"]:
+        yield from CHANGES
+
+
+def preload(modules: Iterable[str] = PRELOADED) -> None:
+    """Load modules before the run, in which that would take time."""
+    for module in modules:
         importlib.import_module(module)
 
 
