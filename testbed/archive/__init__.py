@@ -1,1 +1,1 @@
-"""Bundles: results with everything that is needed to check them, in one file."""
+"""Results that leave this machine: bundles with everything that is needed to check them, and how they are checked."""

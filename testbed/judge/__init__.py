@@ -1,1 +1,1 @@
-"""What is concluded from results, without I/O."""
+"""Every rule that decides, without I/O: checks, the convergence law, intervals, how verdicts combine."""

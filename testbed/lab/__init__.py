@@ -1,1 +1,1 @@
-"""Benchmarks: what the testbed's own parts are worth, measured beside those of others."""
+"""Benchmarks: how fast and exact the parts of the testbed are, measured beside those of others."""

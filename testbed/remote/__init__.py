@@ -1,1 +1,1 @@
-"""Hosts of a topology on other machines, which need Docker and SSH alone; the middle of every link stays here."""
+"""Hosts of a run on other machines, which need only Docker and SSH."""

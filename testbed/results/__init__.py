@@ -1,1 +1,1 @@
-"""A run's result folder: its plots, its report and what it can be exported to."""
+"""A run's result folder: its plots and its report."""

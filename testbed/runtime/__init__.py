@@ -1,1 +1,1 @@
-"""One run on real parts: build the network, measure it, run the agents, judge, tear down."""
+"""What a run on real packets creates on this machine and removes again: namespaces, agents, processes, its ledger."""

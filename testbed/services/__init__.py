@@ -1,1 +1,1 @@
-"""Grafana in a container (docker-compose.yml), where its image can be had."""
+"""InfluxDB and Grafana: how they are started, asked and filled."""

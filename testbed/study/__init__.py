@@ -1,1 +1,1 @@
-"""Many runs as one thing: a study's cells, who makes them, what of them is kept, and where (docs/studies.md)."""
+"""Many runs: cells, executors, retries and resume, and the checks over them (docs/studies.md)."""
