@@ -6,10 +6,11 @@ set -euo pipefail
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 venv=$root/.venv
 log=$root/.build/setup.log
-locks=("$root/requirements-setup.lock" "$root/requirements.lock")
+of_uv=$root/playbooks/files/uv.txt
+locks=("$of_uv" "$root/uv.lock")
 oldest=10 # of Python 3
-# What apt and pip say when they can't reach their registry, and where the disk is full.
-unreachable='(Temporary failure|NewConnectionError|NameResolutionError|SSLError|[Cc]onnection refused|[Tt]imed out).*'
+# What apt, pip and uv say when they can't reach their registry, and where the disk is full.
+unreachable='(Temporary failure|NewConnectionError|NameResolutionError|SSLError|invalid peer certificate|[Cc]onnection refused|[Tt]imed out).*'
 full='No space left on device'
 
 say() { printf '%s\n' "$*" >&2; }
@@ -54,11 +55,6 @@ apt_python() {
     apt-get update && apt-get install -y --no-install-recommends python3 python3-venv
 }
 
-playbook() {
-    LC_ALL=C.UTF-8 ANSIBLE_CONFIG=$root/playbooks/ansible.cfg \
-        "$venv/bin/python" -m ansible playbook "$root/playbooks/provision.yml" "$@"
-}
-
 set_up() {
     local python
     if ! mkdir -p "$root/.build" 2>/dev/null || [[ ! -w $root/.build ]]; then
@@ -69,7 +65,7 @@ set_up() {
     flock 9 # another run.sh of this checkout may be doing the same
     if up_to_date; then return; fi
     : >"$log"
-    say "Setting up $venv: Python packages as pinned in requirements*.lock. Log: $log"
+    say "Setting up $venv: Python packages as pinned in uv.lock. Log: $log"
     if ! find_python >/dev/null; then
         command -v apt-get >/dev/null || cannot "needs Python 3.$oldest or newer with its venv module"
         ((EUID == 0)) || cannot "needs Python 3.$oldest or newer with its venv module; as root: apt-get install python3 python3-venv"
@@ -79,9 +75,9 @@ set_up() {
     if [[ ! -x $venv/bin/pip || $(readlink -f "$venv/bin/python") != "$(readlink -f "$python")" ]]; then
         step "virtual environment ($python)" "$python" -m venv --clear --system-site-packages "$venv"
     fi
-    step "ansible-core" "$venv/bin/python" -m pip install --disable-pip-version-check --retries 2 --no-compile \
-        --only-binary :all: --require-hashes -r "$root/requirements-setup.lock"
-    step "Python packages (playbook, tag python)" playbook --tags python
+    step "uv" "$venv/bin/python" -m pip install --disable-pip-version-check --retries 2 --no-compile \
+        --only-binary :all: --require-hashes -r "$of_uv"
+    step "Python packages" "$venv/bin/python" -I "$root/testbed/machine/packages.py" setup testbed
     stamp >"$venv/stamp"
     trap - INT TERM
     exec 9>&-
@@ -102,7 +98,7 @@ done
 if ! up_to_date; then
     if [[ ${NCP_TESTBED_NO_SETUP:-} == 1 ]]; then
         find_python >/dev/null || say "missing: Python 3.$oldest or newer with its venv module (Debian: python3, python3-venv)"
-        say "missing: $venv with the packages of requirements-setup.lock and requirements.lock"
+        say "missing: $venv with the packages of uv.lock"
         cannot "this machine is not set up; run the same command without --no-setup"
     fi
     set_up

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 LIMIT_S = 600
+EXPORTED = ("most-groups.txt", "crate.txt")
+"""What uv.lock pins, as .ci/run writes it beside the folder of pip-audit."""
+OF_UV = "playbooks/files/uv.txt"
 NONE_KNOWN, KNOWN, NOT_ASKED = "none known", "VULNERABLE", "could not be asked"
 
 
@@ -63,7 +66,8 @@ def audits(programs: Path) -> list[Audit]:
     pip = (str(programs / "pip-audit"), "--require-hashes", "--disable-pip", "--format", "json", "--requirement")
     npm = ("npm", "audit", "--package-lock-only", "--json")
     return [
-        *(Audit(str(lock), (*pip, str(lock)), of_pip) for lock in sorted(Path().glob("requirements*.lock"))),
+        *(Audit(f"uv.lock, {name}", (*pip, str(programs.parent / name)), of_pip) for name in EXPORTED),
+        Audit(OF_UV, (*pip, OF_UV), of_pip),
         *(
             Audit(str(lock), ("go", "tool", "govulncheck", "-C", str(lock.parent), "./..."), of_go)
             for lock in (Path("go.sum"), *sorted(Path().glob("peers/*/go.sum")))

@@ -26,14 +26,13 @@ SOURCES = (
     "LICENSE",
     "CITATION.cff",
     "published/claims.yaml",
-    "requirements*.in",
-    "requirements*.lock",
+    "pyproject.toml",
+    "uv.lock",
     "go.mod",
     "go.sum",
     "docker-compose.yml",
     "images/*/Dockerfile",
     "interop/**/package-lock.json",
-    "interop/**/requirements*.lock",
 )
 """What pins the code's dependencies, and under which licence it is; those that there are."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)

@@ -126,7 +126,7 @@ ACCEPTED = (
         r"roc-validator is not installed \(.*", "the user is not root, for whom set-up installs it", lambda: not _root()
     ),
     Accepted(
-        r"distributed is not installed: requirements-cluster\.lock has it",
+        r"distributed is not installed: the dependency group cluster has it",
         "the user is not root, for whom set-up installs it",
         lambda: not _root(),
     ),

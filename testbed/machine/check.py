@@ -78,7 +78,7 @@ TAGS_WITHOUT_ROOT = frozenset({"python", "go", "cluster", "docs"})
 PYTHON, BUILD, EMULATION, TOOLS = Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS
 
 REQUIREMENTS = (
-    Requirement("python packages", "the testbed itself", machine.pinned("requirements.lock"), PYTHON, tag="python"),
+    Requirement("python packages", "the testbed itself", machine.pinned("testbed"), PYTHON, tag="python"),
     Requirement("root", "namespaces and links are root's", machine.root, EMULATION, "run it as root: sudo ./run.sh …"),
     Requirement(
         "mininet",
@@ -173,13 +173,7 @@ REQUIREMENTS = (
     Requirement(
         "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS, tag="ndn-peers"
     ),
-    Requirement(
-        "cluster packages",
-        "studies on many machines",
-        machine.pinned("requirements-cluster.lock"),
-        Need.CLUSTER,
-        tag="cluster",
-    ),
+    Requirement("cluster packages", "studies on many machines", machine.pinned("cluster"), Need.CLUSTER, tag="cluster"),
     Requirement("site tools", "./run.sh docs", machine.site_tools, Need.SITE, tag="docs"),
     Requirement("test tools", "./run.sh test", machine.test_tools, Need.TESTS, tag="test"),
     Requirement(

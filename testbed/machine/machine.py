@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from testbed import paths
 from testbed.errors import TestbedError
-from testbed.machine import guest
+from testbed.machine import guest, packages
 from testbed.machine.browser import find as find_browser
 from testbed.machine.build import came_along, go_tool
 from testbed.machine.finding import Probed
@@ -37,13 +37,13 @@ def root() -> Probed:
     return Probed(user == 0, "yes" if user == 0 else f"running as user {user}")
 
 
-def pinned(*locks: str) -> Callable[[], Probed]:
-    """A probe: every package that the locks pin for this Python is installed in that version."""
+def pinned(*groups: str) -> Callable[[], Probed]:
+    """A probe: every package that uv.lock pins for these groups and this Python is installed in that version."""
 
     def probe() -> Probed:
-        wrong = [line for lock in locks for line in _not_as_pinned(paths.CHECKOUT / lock)]
+        wrong = _not_as_pinned(packages.export(*groups))
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        return Probed(not wrong, ", ".join(wrong[:3]) + more if wrong else f"as in {', '.join(locks)}")
+        return Probed(not wrong, ", ".join(wrong[:3]) + more if wrong else "as in uv.lock")
 
     return probe
 
@@ -61,13 +61,13 @@ ROC_VALIDATOR = paths.CHECKOUT / ".build" / "roc-validator" / "bin" / "rocrate-v
 def test_tools() -> Probed:
     """The pinned linters and test runners, the C compiler that Go's race detector needs, the validator of bundles'
     metadata, tshark, which opens traces, and what the guest kernel is built from, where the distribution has it."""
-    packages = pinned("requirements-test.lock")()
+    tools = pinned("test")()
     compiler = program("gcc", "--version")()
     kernel = guest.for_tests()
     crates, opener = ROC_VALIDATOR.exists(), program("tshark")()
     return Probed(
-        packages.ok and compiler.ok and kernel.ok and crates and opener.ok,
-        f"{packages.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}; tshark: {opener.detail}; "
+        tools.ok and compiler.ok and kernel.ok and crates and opener.ok,
+        f"{tools.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}; tshark: {opener.detail}; "
         f"roc-validator: {'yes' if crates else 'not installed'}",
     )
 
@@ -83,11 +83,11 @@ def site_tools() -> Probed:
     found = [str(folder) for folder in SITE.glob("lib/python*/site-packages")]
     installed = importlib.metadata.distributions(path=found) if found else ()
     there = {canonicalize_name(one.metadata["Name"]): one.version for one in installed}
-    wrong = _not_as_pinned(paths.CHECKOUT / "requirements-docs.lock", lambda name: there.get(canonicalize_name(name)))
+    wrong = _not_as_pinned(packages.export("docs"), lambda name: there.get(canonicalize_name(name)))
     if wrong:
-        return Probed(False, f"{len(wrong)} packages are not as in requirements-docs.lock: {', '.join(wrong[:3])}")
+        return Probed(False, f"{len(wrong)} packages are not as in uv.lock: {', '.join(wrong[:3])}")
     lacking = [name for name in SITE_SCRIPTS if not (SITE / "scripts" / name).exists()]
-    return Probed(not lacking, f"no {lacking[0]}" if lacking else "as in requirements-docs.lock")
+    return Probed(not lacking, f"no {lacking[0]}" if lacking else "as in uv.lock")
 
 
 def _installed_here(name: str) -> str | None:
@@ -97,12 +97,9 @@ def _installed_here(name: str) -> str | None:
         return None
 
 
-def _not_as_pinned(lock: Path, version_of: Callable[[str], str | None] = _installed_here) -> list[str]:
+def _not_as_pinned(lines: str, version_of: Callable[[str], str | None] = _installed_here) -> list[str]:
     wrong = []
-    for line in lock.read_text().splitlines():
-        if not line or line[0] in "# ":
-            continue
-        package = PinnedPackage(line.removesuffix("\\").strip())
+    for package in map(PinnedPackage, lines.splitlines()):
         if package.marker is not None and not package.marker.evaluate():
             continue
         installed = version_of(package.name)

@@ -29,9 +29,10 @@ TIME_LIMIT_S = 1200
 TASK = re.compile(r"^TASK \[(?P<name>.*)\] \**$")
 FATAL = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\] ]*)[^\]]*\].*?=> (?P<result>\{.*)$")
 UNREACHABLE = re.compile(
-    r"(Temporary failure|NewConnectionError|NameResolutionError|SSLError|[Cc]onnection refused|[Tt]imed out).*"
+    r"(Temporary failure|NewConnectionError|NameResolutionError|SSLError|invalid peer certificate|"
+    r"[Cc]onnection refused|[Tt]imed out).*"
 )
-"""What apt and pip say when they can't reach their registry."""
+"""What apt, pip and uv say when they can't reach their registry."""
 OUTCOMES = {"skipping": "not needed", "ok": "nothing to do", "changed": "done", "fatal": "failed"}
 """What becomes of a task; on several hosts, the last of these is told."""
 RECAP = re.compile(

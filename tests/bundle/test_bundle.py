@@ -99,7 +99,7 @@ def test_it_has_what_is_needed_to_check_it(bundle) -> None:
     with zipfile.ZipFile(bundle) as archive:
         names = set(archive.namelist())
         description = json.loads(archive.read(DESCRIPTION))
-    assert {"LICENSE", "source/requirements.lock", "source/go.sum", CRATE, MANIFEST} <= names
+    assert {"LICENSE", "source/uv.lock", "source/go.sum", CRATE, MANIFEST} <= names
     run = description["runs"][0]
     assert {
         f"{run['path']}/{file}" for file in ("telemetry.lp", "plan.json", "scenario.yaml", "provenance.json")

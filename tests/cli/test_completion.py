@@ -114,8 +114,6 @@ def test_other_shells_take_their_script(shell: str, script: str, tmp_path: Path)
 def test_tab_sets_nothing_up(tmp_path: Path) -> None:
     """A checkout without its environment offers nothing, at once."""
     shutil.copy(RUN_SH, tmp_path)
-    shutil.copy(paths.CHECKOUT / "requirements.lock", tmp_path)
-    shutil.copy(paths.CHECKOUT / "requirements-setup.lock", tmp_path)
     script = (paths.CHECKOUT / "tests" / "cli" / "no_set_up.sh").read_text()
     done = subprocess.run(
         ["bash", "-c", script, "bash", str(RUN_SH), str(tmp_path / "run.sh")],

@@ -106,7 +106,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 def cluster_of(place: Place) -> Iterator[Callable[..., Loopback]]:
     """Makes a cluster with workers of the names given."""
     if not importlib.util.find_spec("distributed"):
-        pytest.skip("distributed is not installed: requirements-cluster.lock has it")
+        pytest.skip("distributed is not installed: the dependency group cluster has it")
     with loopback(place.path / "cluster", ()) as made:
 
         def with_workers(*names: str) -> Loopback:

@@ -171,7 +171,7 @@ def wires(place: Place) -> Iterator[Wired]:
     if os.geteuid() != 0:
         pytest.skip("needs root, for network namespaces")
     if not importlib.util.find_spec("distributed"):
-        pytest.skip("distributed is not installed: requirements-cluster.lock has it")
+        pytest.skip("distributed is not installed: the dependency group cluster has it")
     with wired(place.path / "cluster") as made:
         yield made
 

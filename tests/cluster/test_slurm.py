@@ -99,7 +99,7 @@ class TestOnSlurm:
 @pytest.fixture
 def slurm() -> Any:
     if not importlib.util.find_spec("distributed"):
-        pytest.skip("distributed is not installed: requirements-cluster.lock has it")
+        pytest.skip("distributed is not installed: the dependency group cluster has it")
     return importlib.import_module("testbed.study.cluster.slurm")
 
 

@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 python() {
-    .venv/bin/python -m pip install -q --require-hashes -r requirements-mutants.lock
+    .venv/bin/python -I testbed/machine/packages.py mutants
     PYTHONUTF8=1 nice -n 19 .venv/bin/python tests/mutants/mutate.py run "$@"
     .venv/bin/python -m mutmut results # those that live
     .venv/bin/python -m mutmut results --all true | sed -E 's/^ +//; s/\.x(_|ǁ)[^:]*:/:/' | sort | uniq -c

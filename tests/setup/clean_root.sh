@@ -7,7 +7,7 @@
 # Ubuntu's suites ubuntu-keyring, and a Docker engine.
 # The root is kept as the image ncp-testbed-clean-root:SUITE for the next time; the container is always removed.
 #
-# Registry settings of this machine go along: proxy variables, PIP_INDEX_URL, GOPROXY, and the CA bundle that
+# Registry settings of this machine go along: proxy variables, PIP_INDEX_URL, UV_DEFAULT_INDEX, GOPROXY, and the CA bundle that
 # SSL_CERT_FILE names.
 set -euo pipefail
 
@@ -35,7 +35,7 @@ if ! docker image inspect "$image" >/dev/null 2>&1; then
 fi
 
 settings=()
-for variable in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL GOPROXY CI; do
+for variable in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL UV_DEFAULT_INDEX GOPROXY CI; do
     if [[ -n ${!variable:-} ]]; then settings+=(--env "$variable"); fi
 done
 if [[ -f ${SSL_CERT_FILE:-} ]]; then

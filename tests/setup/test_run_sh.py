@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
+from testbed.machine import packages
 
 SHOW = """\
 import os, sys
@@ -23,11 +24,12 @@ def checkout(tmp_path: Path) -> Path:
     """run.sh, locks and playbooks, with a command line that shows how it was called; no environment yet."""
     copy = tmp_path / "check out"  # a space, as in many a home folder
     copy.mkdir()
-    for name in ("run.sh", "requirements.lock", "requirements-setup.lock"):
+    for name in ("run.sh", "pyproject.toml", "uv.lock"):
         shutil.copy2(paths.CHECKOUT / name, copy)
     shutil.copytree(paths.CHECKOUT / "playbooks", copy / "playbooks")
-    (copy / "testbed").mkdir()
+    (copy / "testbed" / "doctor").mkdir(parents=True)
     (copy / "testbed" / "__init__.py").touch()
+    shutil.copy2(packages.__file__, copy / "testbed" / "doctor")
     (copy / "testbed" / "__main__.py").write_text(SHOW)
     return copy
 
@@ -96,14 +98,15 @@ def test_no_setup_names_what_is_missing_and_changes_nothing(checkout: Path) -> N
     done = call(checkout / "run.sh", "list", "--no-setup")
     assert done.returncode == 4
     assert str(checkout / ".venv") in done.stderr
-    assert "requirements.lock" in done.stderr
+    assert "uv.lock" in done.stderr
     assert "--no-setup" in done.stderr
     assert done.stdout == ""
     assert sorted(checkout.rglob("*")) == before
 
 
-def test_a_changed_lock_makes_the_environment_out_of_date(ready: Path) -> None:
-    with (ready / "requirements.lock").open("a") as lock:
+@pytest.mark.parametrize("file", ["uv.lock", "playbooks/files/uv.txt"])
+def test_a_changed_lock_makes_the_environment_out_of_date(ready: Path, file: str) -> None:
+    with (ready / file).open("a") as lock:
         lock.write("# changed\n")
     assert call(ready / "run.sh", "list", "--no-setup").returncode == 4
 
@@ -114,7 +117,7 @@ def test_an_unreachable_registry_is_one_message_with_the_log(checkout: Path) -> 
     done = call(checkout / "run.sh", "list", settings=nowhere)
     assert done.returncode == 4
     last = done.stderr.splitlines()[-1]
-    assert "ansible-core" in last
+    assert '"uv" failed' in last
     assert "registry could not be reached" in last
     log = checkout / ".build" / "setup.log"
     assert last.endswith(f"Log: {log}")

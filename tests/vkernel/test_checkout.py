@@ -8,6 +8,7 @@ import pytest
 from testbed import paths
 from testbed.engines.vkernel import checkout
 from testbed.machine import guest_kernel as kernel
+from testbed.machine import packages
 
 SITE = Path(".venv/lib") / checkout.site_packages().parts[-2] / "site-packages"
 FILES = {
@@ -15,7 +16,6 @@ FILES = {
     "topologies/one.py": "ONE = 1\n",
     "testbed/__pycache__/left.pyc": "",
     "results/run/verdict.json": "{}",
-    "requirements.lock": "six==1.17.0 \\\n",
     ".venv/pyvenv.cfg": "home = /usr/bin\ncommand = /usr/bin/python3 -m venv /somewhere/.venv\n",
     str(SITE / "six.py"): "",
     str(SITE / "six-1.17.0.dist-info/METADATA"): "Name: six\nVersion: 1.17.0\n",
@@ -37,7 +37,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (tmp_path / "clone" / name).mkdir(exist_ok=True)
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path / "clone")
     monkeypatch.setattr(paths, "BINARIES", tmp_path / "clone" / ".build" / "bin")
-    monkeypatch.setattr(checkout, "LOCK", tmp_path / "clone" / "requirements.lock")
+    monkeypatch.setattr(packages, "export", lambda _group: "six==1.17.0 ; sys_platform == 'linux'\n")
     monkeypatch.setattr(kernel, "own_cache", lambda: tmp_path / "cache")
     forget()
     yield tmp_path / "clone"

@@ -1,4 +1,4 @@
-"""What a guest loads of this checkout, in folders of its own: Python's sources and the packages of the lock file.
+"""What a guest loads of this checkout, in folders of its own: Python's sources and packages of the testbed.
 
 A program that looks through a folder takes memory for each name in it, and the system calls that get it take time.
 So a guest sees neither what else lies about in the checkout (results, compiled files, tools for tests) nor anything
@@ -12,7 +12,6 @@ import fcntl
 import hashlib
 import os
 import platform
-import re
 import shutil
 import sys
 import tempfile
@@ -28,10 +27,12 @@ from testbed import paths
 from testbed.engines.vkernel import guest
 from testbed.engines.vkernel.guest import Mount
 from testbed.machine import guest_kernel as kernel
+from testbed.machine import packages
 
 SOURCES = ("collectors", "testbed", "topologies")
-LOCK = paths.CHECKOUT / "requirements.lock"
-BESIDE_THE_LOCK = ("setuptools",)
+GROUP = "testbed"
+"""Of dependencies: the packages that a guest sees."""
+BESIDE_THE_GROUP = ("setuptools",)
 """Of the virtual environment itself; Mininet asks it for versions."""
 KEPT_DAYS = 14
 """How long a folder that is not used stays in the cache."""
@@ -129,9 +130,9 @@ def _settings() -> str:
 
 @cache
 def _distributions() -> tuple[metadata.Distribution, ...]:
-    """What is installed of the lock file, by name."""
-    wanted = {canonicalize_name(name) for name in re.findall(r"^([A-Za-z0-9][\w.-]*)==", LOCK.read_text(), re.M)}
-    wanted |= set(map(canonicalize_name, BESIDE_THE_LOCK))
+    """What is installed of the group, by name."""
+    wanted = {canonicalize_name(line.split("==")[0]) for line in packages.export(GROUP).splitlines()}
+    wanted |= set(map(canonicalize_name, BESIDE_THE_GROUP))
     there = {
         canonicalize_name(one.metadata["Name"]): one for one in metadata.distributions(path=[str(site_packages())])
     }

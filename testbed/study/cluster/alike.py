@@ -8,27 +8,26 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from testbed import paths
 from testbed.engines import provenance
+from testbed.machine import packages
 
-LOCKS = ("requirements-setup.lock", "requirements.lock", "requirements-cluster.lock")
-"""The packages of a host."""
+GROUPS = ("setup", "testbed", "cluster")
+"""Of dependencies: the packages of a host."""
 WORDS = {"code": "sources", "python": "Python", "programs": "Go programs", "kernel": "guest kernel"}
 """What is called otherwise than its key."""
 
 
 def common() -> dict[str, Any]:
     """This machine's ``commit`` (40 hexadecimal digits), ``code`` (changes with what plans, judges and reports),
-    ``python``, ``machine`` (its processor) and ``packages`` (name → version, of those that :data:`LOCKS` pin)."""
+    ``python``, ``machine`` (its processor) and ``packages`` (name → version, of those in :data:`GROUPS`)."""
     facts = provenance.of_machine_and_code()
     installed = {canonicalize_name(name): version for name, version in facts["packages"].items()}
-    packages = {name: installed[name] for name in sorted(installed.keys() & _pinned())}
-    return {**{key: facts[key] for key in ("commit", "code", "python", "machine")}, "packages": packages}
+    pinned = {name: installed[name] for name in sorted(installed.keys() & _pinned())}
+    return {**{key: facts[key] for key in ("commit", "code", "python", "machine")}, "packages": pinned}
 
 
 def _pinned() -> frozenset[str]:
-    lines = (line for lock in LOCKS for line in (paths.CHECKOUT / lock).read_text().splitlines())
-    return frozenset(canonicalize_name(line.split("==")[0]) for line in lines if line[:1].isalnum())
+    return frozenset(canonicalize_name(line.split("==")[0]) for line in packages.export(*GROUPS).splitlines())
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:

@@ -11,13 +11,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import paths
 from testbed.errors import CannotRun
 from testbed.judge.history import git
-from testbed.machine import guest_kernel
+from testbed.machine import guest_kernel, packages
 from testbed.machine.build import build_programs
 from testbed.runtime.progress import Progress
-from testbed.study.cluster.alike import LOCKS
+from testbed.study.cluster.alike import GROUPS
 
 
 @dataclass(frozen=True)
@@ -67,18 +66,19 @@ def commit() -> str:
 def _cached_wheels() -> Path:
     """Where the archive for these locks and this Python is, or will be."""
     wanted = hashlib.sha256(sys.version.encode())
-    for lock in LOCKS:
-        wanted.update((paths.CHECKOUT / lock).read_bytes())
+    for lock in (packages.OF_UV, packages.LOCK):
+        wanted.update(lock.read_bytes())
     return guest_kernel.own_cache() / "wheels" / f"{wanted.hexdigest()[:16]}.tar"
 
 
 def _fetch(archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     options = ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check", "--retries", "2"]
-    locks = [argument for lock in LOCKS for argument in ("-r", str(paths.CHECKOUT / lock))]
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        fetched, packed = Path(folder, "wheels"), Path(folder, "wheels.tar")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched), *options, *locks]
+        wanted, fetched, packed = Path(folder, "packages.txt"), Path(folder, "wheels"), Path(folder, "wheels.tar")
+        wanted.write_text(packages.export(*GROUPS, hashes=True))
+        options += ["--requirement", str(packages.OF_UV), "--requirement", str(wanted)]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched), *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise CannotRun(
