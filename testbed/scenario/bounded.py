@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import pickle
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -27,7 +29,21 @@ class NotYaml(InvalidValue):
 
 
 def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTERS) -> Any:
-    """The text's document, with ``lines`` as ruamel's types that remember them; raises :class:`NotYaml`."""
+    """The text's document, with ``lines`` as ruamel's types that remember them; raises :class:`NotYaml`.
+
+    A text is read once: ruamel takes milliseconds for fifty lines, and claims, tables and sweeps name the same scenario
+    over and over. Each caller has a document of its own, which it may change.
+    """
+    document: Any = pickle.loads(_pickled(text, lines, most_characters))
+    return document
+
+
+@functools.lru_cache(maxsize=128)
+def _pickled(text: str, lines: bool, most_characters: int) -> bytes:
+    return pickle.dumps(_read(text, lines, most_characters))  # `deepcopy` takes longer, and loses comments
+
+
+def _read(text: str, lines: bool, most_characters: int) -> Any:
     if len(text) > most_characters:
         raise NotYaml("yaml.too-long", "longer than {most_characters} characters", most_characters=most_characters)
     yaml = YAML(typ="rt" if lines else "safe", pure=True)

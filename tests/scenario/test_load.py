@@ -1,12 +1,17 @@
 """Scenario files: what is accepted, and the message for each mistake."""
 
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 
 from testbed import paths
 from testbed.errors import BadInput, Exit
-from testbed.scenario.files import find, links, scenarios
+from testbed.scenario import bounded
+from testbed.scenario.files import find, links, scenarios, sweeps, tables
 from testbed.scenario.load import load
 from tests.raises import Containing, Said, raises
 
@@ -184,3 +189,24 @@ def test_an_unknown_scenario_suggests_a_near_one() -> None:
         find("statup", "scenario", scenarios())
     with raises(BadInput, "scenario.no-file", what="scenario"):
         find("nowhere/startup.yaml", "scenario", scenarios())
+
+
+def test_a_text_that_was_read_before_is_the_same_document_and_each_caller_s_own() -> None:
+    """With its lines and comments; ``published/`` has the longest."""
+
+    def again(node: Any) -> list[Any]:
+        children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        return [type(node), getattr(node, "lc", CommentedMap().lc).data, *map(again, children)]
+
+    def dumped(document: Any) -> str:
+        YAML().dump(document, text := io.StringIO())
+        return text.getvalue()
+
+    for path in [*scenarios(), *links(), *tables(), *sweeps(), paths.CHECKOUT / "published" / "claims.yaml"]:
+        text = path.read_text()
+        bounded._pickled.cache_clear()
+        fresh, first = bounded._read(text, True, 1 << 18), bounded.load(text, lines=True, most_characters=1 << 18)
+        assert (first, again(first), dumped(first)) == (fresh, again(fresh), dumped(fresh))
+        first.clear()
+        assert bounded.load(text, lines=True, most_characters=1 << 18) == fresh
+        assert bounded._pickled.cache_info().hits == 1
