@@ -4,6 +4,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,6 +19,16 @@ const (
 	ExitBadInput    = 2
 	ExitUnsupported = 4 // this machine can't do it
 )
+
+// OfTheMachine tells whether the cause is a disk that is full, or a file that may not be used.
+func OfTheMachine(err error) bool {
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EPERM} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
 
 // Failed says why, and gives the exit code for it.
 func Failed(why any) int { return told(ExitFailed, why) }

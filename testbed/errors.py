@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -113,8 +112,3 @@ def of_the_machine(error: BaseException) -> str:
     if error.errno not in _OF_THE_MACHINE and not f"{error.strerror}".startswith(_NO_ROOM_FOR_TEMPORARY):
         return ""
     return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}"
-
-
-def says_of_the_machine(text: str) -> bool:
-    """Whether a program says in the system's words that its disk is full, or a folder can't be written."""
-    return any(os.strerror(number).lower() in text.lower() for number in _OF_THE_MACHINE)

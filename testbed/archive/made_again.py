@@ -68,8 +68,8 @@ class _MadeAgain:
         self._origin()
         readings = self._readings()
         trust = self._trust(reader, readings)
-        if self.complete and (unmeasured := not_calibrated(plan, folder / "links.csv")):
-            trust = Trust.of(dict.fromkeys([*trust.said, *unmeasured]))
+        if self.complete:
+            trust = trust.also(not_calibrated(plan, folder / "links.csv"))
         again = verify(folder, reader, trust)
         told = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
         self.verified.differences.extend(differences("", recorded.to_json(), told))

@@ -419,10 +419,21 @@ def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:
     return bool(commit) and _git("diff", "--quiet", commit, "--", *sources, ":!*_test.go") is not None
 
 
+def _here() -> tuple[str, bool]:
+    """This checkout's commit, "" where git knows none, and whether it has changes that are not committed."""
+    return (_git("rev-parse", "HEAD") or b"").decode().strip(), bool(_git("status", "--porcelain"))
+
+
+def made_here(recorded: Mapping[str, Any]) -> bool:
+    """Whether the recorded commit is this checkout's, and neither has changes that are not committed."""
+    commit = commit_of(recorded)
+    return bool(commit) and not recorded.get("uncommitted_changes") and (commit, False) == _here()
+
+
 def here() -> str:
     """This checkout's commit in words."""
-    commit = (_git("rev-parse", "HEAD") or b"").decode().strip()
-    changed = " with changes that are not committed" if _git("status", "--porcelain") else ""
+    commit, has_changes = _here()
+    changed = " with changes that are not committed" if has_changes else ""
     return f"commit {_short(commit)}{changed}" if commit else "of no commit that git knows"
 
 

@@ -108,7 +108,7 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
         verified.differences.append(
             Message("rerun.program-span", "rerun: a program span: this run does not count as repeatable")
         )
-    if both.differing and origin.told_of(recorded) != here:
+    if both.differing and not origin.made_here(recorded):
         verified.differences.append(
             Message(
                 "rerun.other-checkout",

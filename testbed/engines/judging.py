@@ -60,8 +60,7 @@ def judge_from(
 ) -> Judged:
     """Judge what ``reader`` gives, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
     folder."""
-    unmeasured = not_calibrated(plan, folder / "links.csv")
-    trust = Trust.of([*trust.said, *unmeasured], trusted=trust.trusted)
+    trust = trust.also(not_calibrated(plan, folder / "links.csv"))
     verdict = judge(plan, reader, folder / "agents", trust, file_points=file_points, database_points=database_points)
     _write_verdict(folder, verdict)
     derived = derived_lines(plan, reader, verdict)

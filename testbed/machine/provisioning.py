@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Timer
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from testbed import paths
 from testbed.errors import CannotRun
@@ -126,6 +126,17 @@ class Recap:
     failed: int
 
 
+class Failure(NamedTuple):
+    """A failure that a playbook tells of."""
+
+    host: str
+    """"" of the whole playbook."""
+    said: str
+
+    def __str__(self) -> str:
+        return self.said if self.host in ("", "localhost") else f"{self.host}: {self.said}"
+
+
 @dataclass(frozen=True)
 class Played:
     """How a playbook ended."""
@@ -133,7 +144,7 @@ class Played:
     code: int
     task: str
     """The last one."""
-    errors: list[str]
+    errors: list[Failure]
     hosts: dict[str, Recap]
 
 
@@ -178,9 +189,9 @@ def play(
     return Played(process.returncode, task, errors, hosts)
 
 
-def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, list[str]]:
-    """Show a step per task; returns the last task and the messages of what failed."""
-    task, errors = "reading the playbook", []
+def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, list[Failure]]:
+    """Show a step per task; returns the last task and what failed."""
+    task, errors = "reading the playbook", list[Failure]()
     line: str | None = next(lines, None)
     while line is not None:
         if match := TASK.match(line):
@@ -194,10 +205,10 @@ def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, list[str]]:
     return task, errors
 
 
-def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[str]]:
-    """Read a task's own lines; returns the line after them, what became of it and its error messages."""
+def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[Failure]]:
+    """Read a task's own lines; returns the line after them, what became of it and its failures."""
     outcome = ""
-    errors: list[str] = []
+    errors: list[Failure] = []
     for line in lines:
         if TASK.match(line) or line.startswith("PLAY RECAP"):
             return line, outcome, errors
@@ -206,19 +217,18 @@ def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[str]]:
     return None, outcome, errors
 
 
-def _error(line: str) -> list[str]:
-    """The message in a line that tells of a failure, if it does; a task's own words follow Ansible's summary."""
+def _error(line: str) -> list[Failure]:
+    """The failure that a line tells of, if it does; a task's own words follow Ansible's summary."""
     if line.startswith(("[ERROR]: ", "ERROR! ")):
-        return [line.split(" ", 1)[1].strip()]
+        return [Failure("", line.split(" ", 1)[1].strip())]
     match = FATAL.match(line)
     if match is None:
         return []
-    host = "" if match["host"] == "localhost" else f"{match['host']}: "
     try:
         result, _ = json.JSONDecoder().raw_decode(match["result"])
     except json.JSONDecodeError:
-        return [host + match["result"][:500]]
-    return [host + _cause(str(result.get("stderr") or result.get("msg") or result))]
+        return [Failure(match["host"], match["result"][:500])]
+    return [Failure(match["host"], _cause(str(result.get("stderr") or result.get("msg") or result)))]
 
 
 def _cause(said: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import CannotRun, RunFailed
+from testbed.errors import CannotRun, Exit, RunFailed
 from testbed.machine import build
 from testbed.message import Message
 from testbed.runtime.processes import Supervised, last_words
@@ -171,7 +171,7 @@ class Machine:
                 self._helper.reload()
                 if self._helper.status == "exited" or time.monotonic() > deadline:
                     said = self._helper.logs().decode(errors="replace").strip()
-                    taken = "address already in use" in said
+                    taken = self._helper.attrs["State"]["ExitCode"] == Exit.CANNOT_RUN
                     raise CannotRun(
                         "host.helper-not-running",
                         "{machine}: the helper does not run there: {said}",

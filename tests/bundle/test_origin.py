@@ -63,6 +63,24 @@ def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any
     assert codes(verified.unchecked) == [code]
 
 
+@pytest.mark.parametrize(
+    ("recorded", "changed", "is_here"),
+    [
+        (AT_HEAD, False, True),
+        (AT_HEAD, True, False),
+        (AT_HEAD | {"uncommitted_changes": True}, False, False),
+        (AT_HEAD | {"uncommitted_changes": True}, True, False),
+        (AT_HEAD | {"commit": HEAD[:-1] + "x"}, False, False),
+        ({}, False, False),
+    ],
+)
+def test_a_result_is_of_this_checkout_by_its_whole_commit(
+    monkeypatch: pytest.MonkeyPatch, recorded: dict[str, Any], changed: bool, is_here: bool
+) -> None:
+    monkeypatch.setattr(origin, "_here", lambda: (HEAD, changed))
+    assert origin.made_here(recorded) is is_here
+
+
 @pytest.mark.parametrize("lacks", ["", '"agents/cubic",', "place.is_file()"])
 def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str

@@ -88,6 +88,7 @@ def test_trust_is_by_links_and_machine_and_by_the_telemetry_itself(tmp_path: Pat
         ([busy, others], [busy, others]),
         ([busy], [busy, others]),
         ([busy, without_a_code], [busy, others]),
+        ([busy, Message(others.code, "said in other words")], [busy, others]),
     ):
         found = judge(plan, InMemory({}, EVENTS, "r0"), tmp_path, Trust.of(known), file_points=1, database_points=1)
         assert found.trust == Trust.of(reasons)

@@ -110,9 +110,10 @@ def test_a_transfer_without_end_fails_and_keeps_its_data() -> None:
 @pytest.mark.parametrize(
     ("does", "error"),
     [
-        ("echo write telemetry.lp: no space left on device; exit 1", CannotRun),
+        ("echo write telemetry.lp: the disk is full; exit 4", CannotRun),
         ("kill -KILL $$", CannotRun),
         ("echo 5 of 10 bytes arrived within 20.0 s; exit 1", RunFailed),
+        ("echo no space left on device; exit 1", RunFailed),
     ],
 )
 def test_what_the_machine_did_is_no_result_of_the_run(own_place: Path, does: str, error: type[Exception]) -> None:
@@ -126,7 +127,6 @@ def test_what_the_machine_did_is_no_result_of_the_run(own_place: Path, does: str
 
 
 def test_a_full_disk_is_told_by_the_simulator() -> None:
-    """Its words are those that are looked for."""
     simulation = prepare(load("startup", ["ncp.transfer=1MiB"]), Progress(), seed=None, quick=True)
     simulation.folder.mkdir(parents=True)
     (simulation.folder / "telemetry.lp").symlink_to("/dev/full")

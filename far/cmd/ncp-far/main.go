@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"ncp-testbed/far/echo"
@@ -70,7 +71,11 @@ func runServe(ctx context.Context, arguments []string) int {
 		return program.Failed(err)
 	}
 	defer server.Close()
-	if err := echo.Serve(ctx, *listen, *key); err != nil {
+	err = echo.Serve(ctx, *listen, *key)
+	if errors.Is(err, syscall.EADDRINUSE) { // by the helper of another run
+		return program.Unsupported(err)
+	}
+	if err != nil {
 		return program.Failed(err)
 	}
 	return program.ExitDone

@@ -44,6 +44,8 @@ func main() {
 	switch {
 	case err == nil:
 		fmt.Printf("%.3f virtual s, %d packets, %d points\n", facts.VirtualS, facts.Packets, facts.Points)
+	case program.OfTheMachine(err):
+		os.Exit(program.Unsupported(err))
 	case facts != nil:
 		os.Exit(program.Failed(err))
 	default:

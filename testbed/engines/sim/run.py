@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
-from testbed.errors import CannotRun, RunFailed, says_of_the_machine
+from testbed.errors import CannotRun, Exit, RunFailed
 from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Plan
@@ -65,7 +65,7 @@ def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
         ended = Message(
             "sim.ended", "the simulator ended with {status}: {said}", status=done.returncode, said=_last_line(text)
         )
-        if done.returncode < 0 or says_of_the_machine(text):
+        if done.returncode < 0 or done.returncode == Exit.CANNOT_RUN:
             raise CannotRun.of(ended, "Make room, in memory or on the disk, and give the same command.")
         raise RunFailed.of(ended, f"Its log: {log}")
     facts: dict[str, Any] = json.loads((folder / "sim.json").read_text())

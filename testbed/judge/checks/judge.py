@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.judge.algebra import Word, summary_of, verdict_of
@@ -34,7 +33,7 @@ def judge(
     where the plan or an agent's result can't be read.
     """
     evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
-    trust = _with(trust, reasons_not_to(evidence))
+    trust = trust.also(reasons_not_to(evidence))  # a recorded trust has those of its time
     checks = parameters_in_plan(plan["checks"])
     results = [judge_one(parameters, evidence) for parameters in checks]
     told = {
@@ -54,15 +53,6 @@ def judge(
         policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
         figures=figures_of(evidence.results) | told,
     )
-
-
-def _with(trust: Trust, reasons: Sequence[Message]) -> Trust:
-    """``trust`` is by links and machine; ``reasons`` are the telemetry's own, which a recorded trust has already."""
-    if not reasons:
-        return trust
-    found = {str(reason): reason for reason in reasons}
-    more = [reason for reason in reasons if str(reason) not in trust.reasons]
-    return Trust.of([*(found.get(str(known), known) for known in trust.said), *more])
 
 
 def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
+from testbed.judge import older
 from testbed.judge.algebra import Part, Word
 from testbed.message import Message
 
@@ -131,6 +132,14 @@ class Trust(BaseModel):
         """The reasons, with their codes and the values in them."""
         return self._said
 
+    def also(self, reasons: Sequence[Message]) -> Trust:
+        """The same with these reasons as well, in place of those that it has with their codes."""
+        if not reasons:
+            return self
+        codes = {reason.code for reason in reasons}
+        others = [reason for reason in older.with_codes(self.said, reasons) if reason.code not in codes]
+        return Trust.of([*others, *reasons])
+
     @property
     def parts(self) -> list[Part]:
         """What it adds to a whole: trust alone proves nothing, so that it is no part that passes."""
@@ -163,8 +172,6 @@ class Verdict(BaseModel):
     @property
     def stopped(self) -> bool:
         """Whether the user stopped the run."""
-        if self.broken_code is None:  # a result older than codes
-            return (self.broken or "").startswith("stopped by ")
         return self.broken_code == "run.stopped"
 
     def to_json(self) -> dict[str, Any]:
@@ -175,7 +182,10 @@ class Verdict(BaseModel):
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Verdict:
         """Reads the document of ``verdict.json``; pydantic's ValidationError if it is none."""
-        return cls.model_validate({**document, "schema_version": document.get("schema")})
+        verdict = cls.model_validate({**document, "schema_version": document.get("schema")})
+        if verdict.broken and verdict.broken_code is None:
+            verdict = verdict.model_copy(update={"broken_code": older.code_of(verdict.broken)})
+        return verdict
 
 
 def rounded(value: float) -> float:

@@ -157,7 +157,7 @@ def _off(played: Played) -> dict[str, str]:
     off = {}
     for name, recap in played.hosts.items():
         if recap.unreachable or recap.failed:
-            said = [error.removeprefix(f"{name}: ") for error in played.errors if error.startswith(f"{name}: ")]
+            said = [failure.said for failure in played.errors if failure.host == name]
             off[name] = said[-1] if said else "failed"
     return off
 
