@@ -39,7 +39,7 @@ class Said:
         """A line for each thing that a message has otherwise."""
         if said.code != self.code:
             return [f"the code is {said.code}, not {self.code}: {said}"]
-        found = []
+        found = [] if str(said) else ["has no text"]
         for name, expected in self.parameters.items():
             value = said.parameters.get(name, "nothing")
             if isinstance(expected, Containing):

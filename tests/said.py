@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from testbed.message import Message
+from testbed.message import Lines, Listed, Message
 
 
 class Saying:
@@ -25,6 +25,7 @@ class Saying:
             and self.code == other.code
             and self.parameters.keys() == other.parameters.keys()
             and all(_same(value, other.parameters[name]) for name, value in self.parameters.items())
+            and str(other) != ""  # made of its parameters, whatever they make
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -42,6 +43,12 @@ def _same(expected: Any, found: Any) -> bool:
     if isinstance(expected, float) and not isinstance(found, (str, bool)) and found is not None:
         return math.isclose(expected, float(found), rel_tol=1e-5, abs_tol=1e-9)
     return bool(expected == found) and isinstance(expected, bool) == isinstance(found, bool)
+
+
+def all_codes(message: Message) -> list[str]:
+    """Of all that a message says: of it, of those in its values, and of the sentences after it."""
+    inside = [said for value in message.parameters.values() if isinstance(value, (Lines, Listed)) for said in value]
+    return [message.code, *(code for said in (*inside, *message.further) for code in all_codes(said))]
 
 
 def sentences(message: Message) -> dict[str, dict[str, Any]]:

@@ -27,6 +27,7 @@ from tests.checks.in_memory import (
     small_session,
     ticks,
 )
+from tests.said import all_codes
 
 RECORDED = Path(__file__).with_name("results.json")
 Groups = dict[str | tuple[str, Where], dict[str, Samples]]
@@ -115,6 +116,13 @@ def payload(sent: Any = 10_000_000, got: Any = 10_000_000, a: str = "a1" * 32, b
     return evidence_of(small_plan(), {}, results=ends({"bytes": sent, "sha256": a}, {"bytes": got, "sha256": b}))
 
 
+def sent_for_a_time(sha256: str) -> Evidence:
+    """By a session without a length; ``sha256`` is that of so many bytes of what was to be sent."""
+    session = {key: value for key, value in small_session().items() if key != "transfer_bytes"}
+    own = {"bytes": 900, "sha256": "a1" * 32}
+    return evidence_of(small_plan(sessions=[session]), {}, results=ends(own, own | {"payload_sha256": sha256}))
+
+
 def goodput(bps: float | None, **changes: Any) -> Evidence:
     return evidence_of(small_plan(**changes), {}, results=ends({"goodput_bps": 1.0}, {"goodput_bps": bps}))
 
@@ -200,6 +208,17 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         PASSES,
         {**LAW, "tolerance": 0.25},
         evidence_of(small_plan(links=EQUAL), windows(share=lambda s: 0.25 if s == 5 else 0.5)),
+    ),
+    "law: both as far off, the first is told": (
+        FAILS,
+        {**LAW, "tolerance": 0.2},
+        evidence_of(
+            small_plan(links=EQUAL),
+            {
+                **windows(share=lambda _: 0.5),
+                "window_share": pair("", lambda s: 0.25 if s == 5 else 0.5, lambda s: 0.75 if s == 5 else 0.5)[""],
+            },
+        ),
     ),
     "law: off before and after does not count": (
         PASSES,
@@ -653,6 +672,8 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         PAYLOAD,
         evidence_of(small_plan(), {}, results=ends({"bytes": 1, "sha256": "x"}, None)),
     ),
+    "payload: sent for a time, as it was to be": (PASSES, PAYLOAD, sent_for_a_time("a1" * 32)),
+    "payload: the same at both ends, and not what was to be sent": (FAILS, PAYLOAD, sent_for_a_time("b2" * 32)),
     "payload: no hash": (ERROR, PAYLOAD, payload(a="")),
     "payload: no bytes": (ERROR, PAYLOAD, payload(got="all")),
     "payload: the agent says why": (
@@ -747,7 +768,8 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
 def result(name: str) -> dict[str, Any]:
     """What the judgement says of a case now."""
     _, check, evidence = CASES[name]
-    return judged(check, evidence).model_dump(mode="json", exclude={"name", "judge"})
+    found = judged(check, evidence)
+    return {**found.model_dump(mode="json", exclude={"name", "judge"}), "codes": all_codes(found.said)}
 
 
 if __name__ == "__main__":

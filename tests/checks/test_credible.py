@@ -12,7 +12,7 @@ from testbed.judge.checks import credible
 from testbed.message import Message
 from testbed.series import Event, Samples
 from tests.checks.in_memory import START_NS, at, event, evidence_of, of_session, small_plan, small_session, ticks
-from tests.checks.results import S2_STARTS, Groups, later
+from tests.checks.results import S2_STARTS, Groups, ends, later
 from tests.said import Saying
 
 RATES = {"1": 1000.0, "2": 250.0}
@@ -126,6 +126,15 @@ def test_half_an_interval_apart_is_not_too_close() -> None:
 
 def test_points_of_another_run() -> None:
     assert reasons(run="r0") == [Saying("telemetry.of-other-runs", others="r0", run="r1")]
+
+
+def test_of_a_program_of_its_own_runs_packets_and_timeline_are_looked_at() -> None:
+    plan = small_plan(traffic="program", timeline=[LOSS])
+    assert reasons({}, plan, run="r0", results=ends({"bytes": 1}, {"bytes": 1})) == [
+        Saying("telemetry.of-other-runs", others="r0", run="r1"),
+        Saying("program.nothing-captured", session="s1"),
+        not_done("loss", 4.0),
+    ]
 
 
 def test_a_run_that_did_not_end_or_never_began_is_left_to_its_checks() -> None:
@@ -266,8 +275,25 @@ def test_a_rate_counts_from_the_youngest_sample_that_is_a_second_old() -> None:
     assert len(reasons(forged, end_s=20.0, results=[])) == 1
 
 
+def test_a_sample_that_is_just_a_second_old_is_that_old() -> None:
+    """With a burst each half second, which a longer time would count one more of."""
+    t = ticks(20.0, 0.125)
+    acked = [1000.0 * (8 * s // 4) for s in t]
+    rate = [(acked[k] - acked[k - 8]) if k >= 8 else 0.0 for k in range(len(t))]
+    assert set(rate[8:]) == {2000.0}
+    told = {**sound(20.0, 0.125), "acked": {"1": at(t, acked)}, "acknowledged_pps": {"1": at(t, rate)}}
+    plan = small_plan(telemetry={"interval_ms": 125})
+    assert reasons(told, plan, end_s=20.0, results=[]) == []
+    short = changed(told, "acknowledged_pps", "1", lambda _: 1850.0)
+    assert reasons(short, plan, end_s=20.0, results=[]) == [of_one("telemetry.rate-off-its-counter", "1", off=150.0)]
+
+
 def test_a_second_that_no_sample_is_old_tells_no_rate() -> None:
     assert reasons(sound(0.9, 0.02), small_plan(telemetry={"interval_ms": 20}), end_s=0.9, results=[]) == []
+    wrong = changed(sound(), "acknowledged_pps", "2", lambda _: 100.0)
+    for series in ("acknowledged_pps", "acked"):
+        wrong[series] = {"1": sound(0.9, 0.02)[series]["1"], "2": wrong[series]["2"]}
+    assert reasons(wrong) == [of_one("telemetry.rate-off-its-counter", off=150.0)]
 
 
 def test_a_connection_without_a_counter_hides_no_other() -> None:
@@ -421,6 +447,10 @@ def not_done(action: str, at_s: float) -> Saying:
         ([(7.0, "loss"), (4.0, "loss"), (10.0, "paused")], [Saying("timeline.once-more", action="loss", done_s=7.0)]),
         ([(2.0, "loss"), (4.0, "loss"), (10.0, "paused")], [Saying("timeline.once-more", action="loss", done_s=2.0)]),
         ([(4.0, "loss"), (10.0, "paused"), (10.1, "unplugged")], []),
+        (
+            [(4.0, "loss"), (9.0, "paused"), (10.0, "paused")],
+            [Saying("timeline.once-more", action="paused", done_s=9.0)],
+        ),
     ],
 )
 def test_the_timeline_was_done(done: Iterable[tuple[float, str]], says: list[Saying]) -> None:
@@ -439,6 +469,7 @@ def test_an_action_that_is_asked_twice_is_done_twice_and_may_be_as_late_as_the_l
     assert said(4.5, 6.5) == said(5.5, 4.0) == []
     assert said(4.0) == [not_done("loss", 6.0)]
     assert said(4.0, 7.6) == [Saying("timeline.late", action="loss", done_s=7.6, at_s=6.0)]
+    assert said(4.0, 7.5) == []
 
 
 def test_times_are_those_since_the_first_session_began() -> None:

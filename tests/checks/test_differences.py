@@ -175,9 +175,12 @@ def test_agents_results_are_read_in_the_order_of_their_names(tmp_path: Path) -> 
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert agent_results(tmp_path) == [{}, {"role": "ü"}]
     assert agent_results(tmp_path / "none") == []
-    for text, code in (("{", "result.not-json"), ("[]", "result.agent-not-an-object")):
+    for text, says in (
+        ("{", Said("result.not-json", path=tmp_path / "d.json", error=Containing("line 1 column 2"))),
+        ("[]", Said("result.agent-not-an-object", path=tmp_path / "d.json")),
+    ):
         (tmp_path / "d.json").write_text(text)
-        with raises(BadInput, code, path=tmp_path / "d.json"):
+        with raises(BadInput, says):
             agent_results(tmp_path)
 
 
@@ -201,6 +204,7 @@ def test_samples_of_some_connections_come_in_the_order_asked() -> None:
     with pytest.raises(CannotJudge) as none:
         evidence.samples_of("acked", "s1", ["1", "2"])
     assert none.value.said == Saying("samples.none", series="acked", connections="1, 2")
+    assert str(none.value) == str(none.value.said)
 
 
 def test_an_end_s_result_is_found_by_session_and_role() -> None:

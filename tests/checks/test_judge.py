@@ -55,6 +55,19 @@ def test_the_whole_verdict(tmp_path: Path) -> None:
     assert verdict.checks[2].said == Saying("check.of-other-policies", policies="cubic, nkp24", about="bbr")
 
 
+def test_reasons_that_were_read_keep_their_codes() -> None:
+    texts = ["late", "busy"]
+    known = Trust(trusted=False, reasons=texts, codes=["clock.late", "machine.busy"])
+    assert known.said == (Message("clock.late", "late"), Message("machine.busy", "busy"))
+    assert Trust(trusted=False, reasons=texts).said == (Message("", "late"), Message("", "busy"))
+
+
+def test_a_verdict_has_the_code_of_what_broke_it_down_where_something_did(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, POINTS)
+    assert "broken_code" not in verdict.to_json()
+    assert verdict.model_copy(update={"broken_code": "run.stopped"}).to_json()["broken_code"] == "run.stopped"
+
+
 GOODPUT = {"name": "goodput", "judge": "goodput", "min": 0.5, "from_s": 1, "to_s": 2}
 
 

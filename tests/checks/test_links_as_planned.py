@@ -214,6 +214,8 @@ def test_a_queue_before_a_slower_link_may_be_empty_too_unless_it_lasts_until_the
     assert off({"rate": 2e6}, **asked | {"links": equal}) != [], "windows may wait here as well as there"
     slowed = {"kind": "set", "at_s": 9.0, "link": "slow", "direction": "both", "properties": {"rate_bps": 1_000_000}}
     assert off({"rate": 2e6}, timeline=[slowed], **asked | {"links": equal}) == []
+    for way in ("ab", "ba"):
+        assert off({"rate": 2e6}, timeline=[{**slowed, "direction": way}], **asked | {"links": equal}) == []
 
 
 @pytest.mark.parametrize(
@@ -308,8 +310,10 @@ def test_a_rate_is_that_of_whole_seconds() -> None:
 def test_figures_of_a_fast_link() -> None:
     fast: Told = {"rate asked": 8e9, "backlog": 52.52e6}
     link = {"rate_bps": 8_000_000_000}
-    assert off({**fast, "rate": 40e9}, link=link) == [too_fast(40000.0, 8000.0)]
-    assert off({**fast, "rate": 2e9}, link=link) == [too_slow(2000.0, 8000.0)]
+    for rate, says in ((40e9, too_fast(40000.0, 8000.0)), (2e9, too_slow(2000.0, 8000.0))):
+        (said,) = off({**fast, "rate": rate}, link=link)
+        assert said == says
+        assert (said.parameters["mbps"], said.parameters["asked_mbps"]) == (rate / 1e6, 8000.0), "to the last digit"
 
 
 def test_from_its_first_sample_on_a_link_says_what_it_was_told() -> None:

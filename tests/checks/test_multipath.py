@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.judge.checks import Check, CheckResult, Trust, judge
-from testbed.judge.checks.multipath import capacities
+from testbed.judge.checks.multipath import MOST, capacities
 from testbed.judge.checks.optimum import Capacity, optimum_s
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.series import Samples
@@ -26,7 +26,7 @@ from tests.checks.in_memory import (
     small_session,
     ticks,
 )
-from tests.said import sentences
+from tests.said import Saying, sentences
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 BITS = 8000
@@ -38,10 +38,14 @@ def receiver(session: str = "s1", *, seconds: float = 9.0, of: float = 10e6) -> 
 
 
 def asked_of(
-    plan: Any, samples: Mapping[Any, Mapping[str, Samples]] | None = None, seconds: float = 9.0, **parameters: Any
+    plan: Any,
+    samples: Mapping[Any, Mapping[str, Samples]] | None = None,
+    seconds: float = 9.0,
+    of: Any = "s1",
+    **parameters: Any,
 ) -> CheckResult:
     starts = [event("transfer_start", 0.0, session["name"]) for session in plan["sessions"][1:]]
-    evidence = evidence_of(plan, samples or {}, end_s=9.0, events=starts, results=[receiver(seconds=seconds)])
+    evidence = evidence_of(plan, samples or {}, end_s=9.0, events=starts, results=[receiver(of, seconds=seconds)])
     return judged({"judge": "multipath", **parameters}, evidence)
 
 
@@ -81,6 +85,7 @@ def test_the_timeline_is_part_of_what_can_be_had() -> None:
     fast, slow = capacities(plan, plan["sessions"][0])
     assert fast.steps == [(0, 1000 * BITS), (1, 0), (3, 1000 * BITS), (5, 100 * BITS)]
     assert slow.steps == [(0, 250 * BITS), (4, 0)]
+    assert (fast.delay_s, slow.delay_s) == (0.05, 0.02)
 
 
 def test_a_link_that_others_cross_is_shared() -> None:
@@ -100,8 +105,34 @@ def test_goodput_is_a_part_of_the_optimum() -> None:
     result = asked_of(small_plan(), min=0.9)
     assert result.status == "fail"
     assert result.measured == pytest.approx(8.044 / 9, abs=1e-4)
-    assert result.figures["reorder_bytes"] == 70_000
+    assert result.expected == "at least 0.9"
+    assert result.figures == {"of_optimum": result.measured, "reorder_bytes": 70_000}
+    mib_s = 10e6 / 2**20
+    said = result.said
+    assert said == Saying(
+        "multipath.of-optimum",
+        mib_s=mib_s / 9,
+        part=said.parameters["part"],
+        best_mib_s=mib_s / 9 / said.parameters["part"],
+        min=0.9,
+    )
+    assert said.parameters["part"] == pytest.approx(8.044 / 9, abs=1e-4)
     assert asked_of(small_plan(), min=0.8).status == "pass"
+
+
+@pytest.mark.parametrize("times", [1.0, MOST])
+def test_the_optimum_and_the_most_that_is_believed_pass(times: float) -> None:
+    plan = small_plan()
+    session = plan["sessions"][0]
+    best_bps = session["transfer_bytes"] * 8 / optimum_s(capacities(plan, session), session["transfer_bytes"])
+    evidence = evidence_of(plan, {}, end_s=9.0, results=[receiver() | {"goodput_bps": times * best_bps}])
+    result = judged({"judge": "multipath", "min": 1.0}, evidence)
+    assert (result.status, list(sentences(result.said))) == ("pass", ["multipath.of-optimum"])
+
+
+def test_it_is_asked_of_the_named_session() -> None:
+    sessions = [small_session(), small_session("s2", transfer_bytes=20_000_000)]
+    assert asked_of(small_plan(sessions=sessions), of="s2", session="s2").figures["reorder_bytes"] == 70_000
 
 
 def test_more_than_the_links_carry_fails() -> None:
@@ -113,24 +144,33 @@ def test_more_than_the_links_carry_fails() -> None:
 
 def test_more_than_an_even_share_need_not_be_a_lie() -> None:
     sessions = [small_session(), small_session("s2", connections=[{"index": 1, "link": "fast"}])]
-    result = asked_of(small_plan(sessions=sessions), seconds=8.5)
-    assert result.status == "pass"
-    assert result.measured == pytest.approx(13.35 / 8.5, abs=0.01)
+    flow = [{"number": 1, "path": ["fast"]}]
+    for plan in (small_plan(sessions=sessions), small_plan(cross_traffic=flow)):
+        result = asked_of(plan, seconds=8.5)
+        assert result.status == "pass"
+        assert result.measured == pytest.approx(13.35 / 8.5, abs=0.01)
 
 
 def test_rtts_are_beside_those_without_a_queue() -> None:
-    """Of 125 and 65 ms; a connection that was never answered says nothing."""
-    rtts = {"1": at(ticks(9), 250.0), "2": at(ticks(9), 0.0)}
-    assert asked_of(small_plan(), {("rtt_ms", of_session()): rtts}).figures["rtt_of_base"] == 2
+    """Of 125 and 65 ms; before the first answer, and of a connection that was never answered, nothing is said."""
+
+    def times(first: Any) -> Any:
+        rtts = {"1": at(ticks(9), first), "2": at(ticks(9), 0.0)}
+        return asked_of(small_plan(), {("rtt_ms", of_session()): rtts}).figures.get("rtt_of_base")
+
+    assert times(lambda t: 250.0 if t > 1 else 0.0) == 2
+    assert times(0.5) == 0.5 / 125
 
 
 def returned(delivered_pps: Any) -> float:
     samples = {("delivered_pps", of_session()): {"1": at(ticks(9), 1000.0), "2": at(ticks(9), delivered_pps)}}
-    return float(asked_of(small_plan(), samples, returned=2, at=4).figures["reused_s"])
+    figures = asked_of(small_plan(), samples, returned=2, at=4).figures
+    assert set(figures) == {"of_optimum", "reorder_bytes", "reused_s"}
+    return float(figures["reused_s"])
 
 
 def test_a_path_is_in_use_again_at_half_of_its_rate() -> None:
-    assert returned(lambda t: 0 if 3 <= t < 6 else 125.0) == pytest.approx(2)
+    assert returned(lambda t: 0 if 3 <= t < 5 else 124.0 if t < 6 else 125.0) == pytest.approx(2)
 
 
 def test_one_that_never_is_counts_to_the_end() -> None:
@@ -139,10 +179,10 @@ def test_one_that_never_is_counts_to_the_end() -> None:
 
 
 def test_a_transfer_that_was_over_before_can_not_tell() -> None:
-    samples = {("delivered_pps", of_session()): {"2": at(ticks(3), 250.0)}}
-    result = asked_of(small_plan(), samples, returned=2, at=4)
-    assert (result.status, result.figures) == ("error", {})
-    assert (result.code, result.said.parameters["at_s"]) == ("multipath.over-before", 4)
+    for told in ({"2": at(ticks(3), 250.0)}, {"1": at(ticks(9), 250.0)}):
+        result = asked_of(small_plan(), {("delivered_pps", of_session()): told}, returned=2, at=4)
+        assert (result.status, result.figures) == ("error", {})
+        assert result.said == Saying("multipath.over-before", at_s=4)
 
 
 def test_a_rival_has_a_part_of_an_even_share() -> None:

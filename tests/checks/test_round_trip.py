@@ -58,6 +58,8 @@ def test_without_a_queue_it_is_both_delays_and_half_an_ack_interval() -> None:
     plan: Any = {"links": LINKS}
     assert base_rtt_ms(plan, SESSION, "1") == 125
     assert base_rtt_ms(plan, SESSION, "2") == 1035
+    at_once: Any = {key: value for key, value in SESSION.items() if key != "ack_interval_ms"}
+    assert base_rtt_ms(plan, at_once, "1") == 100
 
 
 def test_short_queues_pass_and_the_worst_connection_is_measured(tmp_path: Path) -> None:

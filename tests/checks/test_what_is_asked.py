@@ -128,6 +128,12 @@ def section(kind: str | None, capture: str = "both") -> Any:
         (EDGES, section("download"), None),
         (EDGES, section("iperf3"), "is about a download, not iperf3"),
         (GOODPUT, section("anything"), None),
+        (GOODPUT | {"from": "1s", "to": "2s"}, SimpleNamespace(ack_interval_ms=50), None),
+        (
+            GOODPUT | {"from": "1s", "to": "2s"},
+            section("anything"),
+            "has no such time: from and to are of NCP's acknowledgements; leave them out",
+        ),
     ],
 )
 def test_what_a_check_fits(judge: dict[str, Any], sends: Any, says: str | None) -> None:
@@ -209,6 +215,7 @@ def test_sessions_and_their_parts_of_the_plan() -> None:
     with pytest.raises(asked.NoSuchSession) as none:
         asked.session_of(plan, "x")
     assert none.value.said == Saying("plan.no-session", session="x", sessions="s1, s2")
+    assert str(none.value) == str(none.value.said)
     first, second = plan["sessions"]
     assert [asked.session_window_packets(s) for s in (first, second)] == [4000.0, 1.999]
     assert asked.initial_windows(first) == {"1": 2000.0, "2": 2000.0}

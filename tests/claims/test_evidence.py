@@ -95,6 +95,7 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "asked": True,
         "beside": {},
     }
+    assert judged(tmp_path, CLAIM.model_copy(update={"kind": "beyond", "by_chance": True})).by_chance
 
 
 @pytest.mark.parametrize(

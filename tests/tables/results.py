@@ -17,6 +17,7 @@ from testbed.study.tables.judging import judge_one
 from testbed.study.tables.model import TableCheck
 from testbed.study.tables.outcome import Outcome, Spread, missing
 from testbed.study.tables.summary import KnownValue, RowSummary
+from tests.said import all_codes
 
 RECORDED = Path(__file__).with_name("results.json")
 _ADAPTER: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)
@@ -207,6 +208,30 @@ CASES: dict[str, Case] = {
         one(),
         [cell("near", "a", checks=checks("pass")), cell("far", "c", checks=checks("pass"))],
     ),
+    "the runs' own check, too few": (
+        UNDECIDED,
+        {"judge": "each_run", "check": "own"},
+        one(),
+        [cell("near", "a", checks=checks("pass")), cell("far", "c", checks=checks("fail", measured=3.0))],
+    ),
+    "the runs' own check, of an interval": (
+        PASSES,
+        {"judge": "each_run", "check": "own"},
+        one(),
+        [cell("near", "a", checks=checks("pass"))] * 3,
+    ),
+    "the runs' own check, not asked of some": (
+        "missing",
+        {"judge": "each_run", "check": "own"},
+        one(),
+        [cell("near", "a", checks=checks("pass")), missing("near", "b", 1)],
+    ),
+    "the runs' own check, asked of another policy": (
+        "not-asked",
+        {"judge": "each_run", "check": "own"},
+        one(),
+        [cell("near", "a", checks=checks("not-asked", measured=None))],
+    ),
     "the runs' own check, of some rows": (
         FAILS,
         {"judge": "each_run", "check": "own", "rows": ["far"]},
@@ -220,7 +245,8 @@ def result(name: str) -> dict[str, Any]:
     """What the check says of a case now."""
     _, check, rows, outcomes = CASES[name]
     known = _ADAPTER.validate_python({"name": "c", **check})
-    return judge_one(known, rows, COLUMNS, outcomes).model_dump(mode="json", exclude={"name", "judge"})
+    found = judge_one(known, rows, COLUMNS, outcomes)
+    return {**found.model_dump(mode="json", exclude={"name", "judge"}), "codes": all_codes(found.said)}
 
 
 if __name__ == "__main__":

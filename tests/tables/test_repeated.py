@@ -18,6 +18,7 @@ from testbed.study.tables.outcome import Outcome, missing, unsupported
 from testbed.study.tables.repeated import first_run, repeated
 from testbed.study.tables.table_run import Asked, select
 from tests.raises import raises
+from tests.said import Saying, all_codes
 
 CHECK = EachRunCheck(name="law", judge="each_run", check="law")
 
@@ -89,7 +90,9 @@ def test_runs_that_each_ask_for_something_else_are_judged_by_vote() -> None:
 def test_a_run_that_does_not_count_stays_in_the_count(other: list[Outcome], status: str) -> None:
     result = judge_each_run(CHECK, [*runs(("pass", 0.01), ("pass", 0.02)), *other])
     assert result.status == status
-    assert result.reason.startswith("Holds in 2 of 3 runs. Of the others, 1 ")
+    assert all_codes(result.said) == ["runs.hold", "runs.others", "runs.median", "runs.too-few"]
+    assert (result.said.parameters["held"], result.said.parameters["runs"]) == (2, 3)
+    assert str(result.said.further[0].parameters["others"]).startswith("1 ")
 
 
 @pytest.mark.parametrize("good", [3, 30])
@@ -120,8 +123,9 @@ def test_alike_runs_in_virtual_time_are_one_observation(measured: list[float], s
     result = judge_each_run(CHECK, [replace(run, exact=True) for run in real])
     assert (result.status, result.figures["n"], result.figures["observations"]) == (status, 6, observations)
     assert ("interval" in result.figures) == (observations == 6)
-    assert ("6 runs, one observation" in result.reason) == (observations == 1)
-    assert result.reason.startswith("Holds in ")
+    alike = Saying("runs.one-observation", runs=6)
+    assert all_codes(result.said)[:1] == ["runs.hold"]
+    assert (alike in result.said.further) == (observations == 1)
 
 
 def test_a_run_that_failed_in_another_check_is_judged_by_what_this_one_says() -> None:

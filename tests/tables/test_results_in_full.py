@@ -12,6 +12,7 @@ from testbed.judge.checks.result import Trust
 from testbed.study.tables import judging
 from testbed.study.tables.model import KnownCheck, Table
 from testbed.study.tables.outcome import Outcome, missing
+from tests.said import Saying
 from tests.tables import results
 from tests.tables.results import BOUND, COLUMNS, cell, checks, one
 
@@ -76,6 +77,16 @@ def test_the_whole_verdict() -> None:
     assert judged(HOLDS).trust == Trust(trusted=True)
 
 
+@pytest.mark.parametrize(("failed", "more"), [(1, 0), (20, 0), (22, 2)])
+def test_twenty_runs_that_do_not_hold_are_named(failed: int, more: int) -> None:
+    runs = [cell("near", "a"), *(cell("near", "b", "fail", "late", number) for number in range(1, failed + 1))]
+    said = judging.judge_runs(runs, holds="hold").said
+    assert (said.code, said.parameters["held"], said.parameters["runs"]) == ("runs.hold-their-checks", 1, failed + 1)
+    assert said.parameters["holds"] == "hold"
+    named = [Saying("run.apart", row="near", column="b", repetition=n, why="late") for n in range(1, failed + 1)]
+    assert list(said.further) == [*named[:20], *([Saying("runs.and-more", more=more)] if more else [])]
+
+
 @pytest.mark.parametrize(
     ("asked", "outcomes", "partial", "word"),
     [
@@ -122,10 +133,7 @@ def test_values_with_cpu_time_are_not_asked_of_a_model_of_the_network() -> None:
     check = KnownCheck(name="k", judge="known", columns=["a"], tolerance=0.1, cpu_time=True)
     found = judging.judge_one(check, one([1]), COLUMNS, [], "sim")
     assert found.status == "not-asked"
-    assert found.reason == (
-        "Not asked of a network-only model (--engine sim: one core, CPU free): the known values contain the CPU time "
-        "of the machine that they are from."
-    )
+    assert found.said == Saying("known.of-a-machine", engine="sim")
     assert judging.judge_one(check, one([1]), COLUMNS, []).status == "not-covered"
     table = {"name": "k", "judge": "known", "columns": ["a"], "tolerance": 0.1, "cpu_time": True}
     words = [judged(HOLDS, table).verdict]

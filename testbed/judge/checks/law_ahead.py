@@ -128,7 +128,7 @@ def _ratio(
 def _point(
     plan: Plan, session: Session, measurement: str, connection: str, fields: Mapping[str, float], t_s: float
 ) -> dict[str, Any]:
-    start_s = float(session.get("start_s", 0.0))
+    start_s = float(session["start_s"])
     return {
         "measurement": PREFIX + measurement,
         "tags": {
