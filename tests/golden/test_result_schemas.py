@@ -119,12 +119,12 @@ def test_results_of_today_keep_to_them(results: Path) -> None:
     assert told == []
 
 
-def objects(document: Any, schema: Any, root: Any) -> Iterator[dict[str, Any]]:
-    """Each object of a document that its schema names all keys of."""
+def objects(document: Any, schema: Any, root: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each object of a document that its schema names all keys of, and which part of the schema that is."""
     while "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
     if isinstance(document, dict) and schema.get("additionalProperties") is False:
-        yield document
+        yield id(schema), document
     parts = (
         document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
     )
@@ -140,12 +140,13 @@ def objects(document: Any, schema: Any, root: Any) -> Iterator[dict[str, Any]]:
 def test_a_key_more_is_seen_wherever_it_is(results: Path, name: str) -> None:
     path = next(results.rglob(name))
     document = json.loads(path.read_text(encoding="utf-8"))
-    closed = list(objects(document, SCHEMAS[name].schema, SCHEMAS[name].schema))
+    # One of each part of the schema: where there are a hundred claims, the hundredth is held to what the first is.
+    closed = list(dict(objects(document, SCHEMAS[name].schema, SCHEMAS[name].schema)).values())
     assert closed
     for part in closed:
-        assert not list(SCHEMAS[name].iter_errors(document))
         part["more"] = 1
-        assert [error for error in SCHEMAS[name].iter_errors(document) if "'more' was unexpected" in str(error)]
+        assert [error for error in SCHEMAS[name].iter_errors(document) if "'more' was unexpected" in error.message]
         del part["more"]
+    assert not list(SCHEMAS[name].iter_errors(document))
     removed = closed[0].pop(next(iter(closed[0])))
     assert list(SCHEMAS[name].iter_errors(document)), removed
