@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
-from testbed.judge.checks import Trust, judge
+from testbed.judge.checks import Trust, Verdict, judge
 from testbed.message import Message
 from tests.checks.in_memory import InMemory, event, small_plan, small_session
 from tests.raises import Containing, raises
@@ -65,7 +65,12 @@ def test_reasons_that_were_read_keep_their_codes() -> None:
 def test_a_verdict_has_the_code_of_what_broke_it_down_where_something_did(tmp_path: Path) -> None:
     verdict = judged(tmp_path, POINTS)
     assert "broken_code" not in verdict.to_json()
-    assert verdict.model_copy(update={"broken_code": "run.stopped"}).to_json()["broken_code"] == "run.stopped"
+    broken = verdict.model_copy(update={"broken_code": "run.stopped", "broken": "stopped by SIGINT"})
+    assert broken.to_json()["broken_code"] == "run.stopped"
+    for code in ("run.stopped", None, "agent.ended"):
+        read = Verdict.from_json({**broken.to_json(), "broken_code": code})
+        assert read == broken.model_copy(update={"broken_code": code or "run.stopped"})  # a result older than codes
+    assert Verdict.from_json({**broken.to_json(), "broken": None, "broken_code": None}).broken_code is None
 
 
 GOODPUT = {"name": "goodput", "judge": "goodput", "min": 0.5, "from_s": 1, "to_s": 2}
