@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,8 +161,16 @@ def _answers(base: str) -> str:
         ) from error
 
 
-def lines(arguments: Sequence[str]) -> Iterator[str]:
-    """Check, and say what was found."""
+def main(arguments: Sequence[str]) -> int:
+    """Check, and say what was found; returns the exit code."""
+    try:
+        return int(_main(arguments))
+    except TestbedError as error:
+        print(f"{error.message}\n{error.hint}".rstrip(), file=sys.stderr)
+        return int(error.exit_code)
+
+
+def _main(arguments: Sequence[str]) -> Exit:
     pictures = Path(arguments[0]) if arguments else None
     if pictures is not None:
         pictures.mkdir(parents=True, exist_ok=True)
@@ -170,19 +178,8 @@ def lines(arguments: Sequence[str]) -> Iterator[str]:
     version = _answers(base)
     with Browser() as browser:
         found = check(browser, base, pictures)
-    yield from found
-    yield f"{'FAIL' if found else 'PASS'} dashboards in Grafana {version} at {base}"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """The exit code."""
-    try:
-        said = list(lines(arguments))
-    except TestbedError as error:
-        print(f"{error.message}\n{error.hint}".rstrip(), file=sys.stderr)
-        return int(error.exit_code)
-    print("\n".join(said))
-    return int(Exit.PASS if said[-1].startswith("PASS") else Exit.FAIL)
+    print(*found, f"{'FAIL' if found else 'PASS'} dashboards in Grafana {version} at {base}", sep="\n")
+    return Exit.FAIL if found else Exit.PASS
 
 
 if __name__ == "__main__":

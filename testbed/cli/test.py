@@ -103,4 +103,4 @@ def _word(session: dict[str, Any]) -> str:
     """How a session of nox's report ended; one that another kept from beginning has not failed."""
     if session["result_code"] > 0:
         return "passed"
-    return NOT_BEGUN if str(session.get("reason")).startswith("Prerequisite session") else "failed"
+    return NOT_BEGUN if session["result_code"] < 0 and session["duration"] == 0 else "failed"

@@ -13,6 +13,7 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.checks import windows_csv
 from testbed.judge.history import git
+from testbed.message import Message
 from tests.bundle import old_bundles
 from tests.bundle.old_bundles import COMMAND, complaints, expected, found_today, opened
 from tests.raises import raises
@@ -32,6 +33,19 @@ pytestmark = pytest.mark.filterwarnings("ignore:constrained_layout not applied")
 def test_it_is_confirmed_as_it_was(name: str) -> None:
     wrong = complaints(expected()[name], found_today(FILES[name]))
     assert not wrong, "\n".join([*wrong, f"What can't be checked, if nothing else: {COMMAND}"])
+
+
+def test_no_text_decides_how_it_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every text reworded, verdict and kinds stay, and nothing differs."""
+    said = Message.__str__
+    with opened(FILES[RUN[0]]) as place:
+        before = verify_folder(place / RUN[1])
+        monkeypatch.setattr(Message, "__str__", lambda message: said(message)[::-1])
+        again = verify_folder(place / RUN[1])
+    assert again.verdict == before.verdict
+    assert again.differences == []
+    assert {one.code for one in again.unchecked} >= {one.code for one in before.unchecked}
+    assert "verify.of-its-time" in {one.code for one in again.unchecked}, "nothing was reworded"
 
 
 def test_every_kind_is_there() -> None:

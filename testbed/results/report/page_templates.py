@@ -34,7 +34,7 @@ def on_page(plot: Plot) -> dict[str, Any]:
     points = Markup(' <a href="plots/{}.csv">Points</a>').format(plot.name) if plot.data else ""
     return {
         "name": plot.name,
-        "description": plot.description,
+        "wide": plot.wide,
         "caption": escape(plot.description) + points,
         "svg": Markup(style.for_page(plot.svg, plot.name, plot.description)),
     }

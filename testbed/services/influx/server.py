@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Literal
 
 import psutil
@@ -250,7 +251,7 @@ def _make_users(state: State, endpoint: Endpoint) -> None:
         try:
             names = {user["user"] for user in client.get_list_users()}
         except InfluxDBClientError as error:
-            if "create admin user" not in str(error):
+            if error.code != HTTPStatus.FORBIDDEN:  # which a server without users says
                 raise InfluxUnavailable(
                     "influx.login-refused",
                     "the InfluxDB at {url} refuses the login in {credentials}: {error}",

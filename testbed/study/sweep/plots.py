@@ -42,7 +42,7 @@ def plot(rows: Sequence[Row], asked: PlotOf, number: int) -> Plot:
         canvas.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         handles, labels = grid[0].get_legend_handles_labels()
         canvas.legend(handles, labels, loc="outside lower left", ncols=4, title=asked.lines, alignment="left")
-        return drawn(canvas, name, description)
+        return drawn(canvas, name, description, wide=bool(asked.panels))
 
 
 def _draw(axes: Axes, rows: Sequence[Row], asked: PlotOf) -> None:
