@@ -70,6 +70,7 @@ def test_what_arrives_is_a_part_of_what_the_link_carries() -> None:
     assert result.figures == {"utilization": pytest.approx(0.8)}
     of_fast = {"link": "fast", "carried_mbit_s": 10.0, "from_s": 2, "to_s": 18}
     assert result.said == Saying("bottleneck.utilization", used=0.8, min=0.7, each="s1 8.000", **of_fast)
+    assert result.said.parameters["carried_mbit_s"] == 10.0, "to the last digit"
     two = asked_of({"s1": 0.6, "s2": 0.2})
     assert two.said == Saying("bottleneck.utilization", used=0.8, min=0.0, each="s1 6.000, s2 2.000", **of_fast)
     assert set(two.figures) == {"utilization", "jain"}

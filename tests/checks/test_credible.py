@@ -103,6 +103,7 @@ def test_results_without_what_they_are_of_are_not_believed() -> None:
     (said,) = reasons(results=[{**RESULTS[0], "connections": unnamed}, RESULTS[1]])
     assert (said.code, said.parameters["session"]) == ("telemetry.unknown", "s1")
     assert said.parameters["error"].args == ("index",)
+    assert str(said).endswith("'index'")
 
 
 def test_four_fifths_of_the_samples_are_enough() -> None:
