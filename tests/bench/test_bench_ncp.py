@@ -41,6 +41,7 @@ def test_only_the_links_have_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.packets
+@pytest.mark.nightly  # a second of gigabits for each of five sessions: it leaves little to what is tested beside it
 def test_a_quick_benchmark_leaves_its_figures(tmp_path: Path) -> None:
     done = bench(tmp_path, "ncp", "--quick")
     # How fast it is depends on what else the machine does.

@@ -140,6 +140,18 @@ def run_sh(
     return call
 
 
+def await_transfer(results: Path, is_on: Callable[[], object]) -> None:
+    """Wait until a sender's telemetry shows that its transfer is on; ``is_on`` raises when the run has ended."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        is_on()
+        for spool in results.glob("*/*/spools/s1-sender/telemetry.lp"):
+            if "transfer_start" in spool.read_text():
+                return
+        time.sleep(0.1)
+    raise AssertionError("no transfer after 90 s")
+
+
 class Started:
     """A run that goes on while the test does something to it."""
 
@@ -157,15 +169,12 @@ class Started:
 
     def await_transfer(self) -> None:
         """Wait until the sender's telemetry shows that the transfer is on."""
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline:
+
+        def is_on() -> None:
             if self.process.poll() is not None:
                 raise AssertionError(f"ended with {self.process.returncode}: {self.process.communicate()}")
-            for spool in self.results.glob("*/*/spools/s1-sender/telemetry.lp"):
-                if "transfer_start" in spool.read_text():
-                    return
-            time.sleep(0.1)
-        raise AssertionError("no transfer after 90 s")
+
+        await_transfer(self.results, is_on)
 
     def signal(self, number: int) -> None:
         os.kill(self.process.pid, number)

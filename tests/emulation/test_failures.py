@@ -114,17 +114,6 @@ def test_a_killed_agent_ends_the_run(start: Start, tmp_path: Path) -> None:
     assert "ncp_connection" in (result_folder(tmp_path) / "telemetry.lp").read_text()
 
 
-def test_a_second_run_is_refused_and_the_first_goes_on(start: Start, run_sh: Call, tmp_path: Path) -> None:
-    first = start("startup", "--quick", "--runtime", "process", *ON_ANY_MACHINE)
-    first.await_transfer()
-    second = run_sh("startup", NCP_TESTBED_RESULTS=str(tmp_path / "second"))
-    assert second.returncode == 4
-    assert "is running; two runs at once would disturb each other's links" in second.stderr
-    assert not (tmp_path / "second").exists()
-    code, out, err = first.end()
-    assert code == 0, out + err
-
-
 def test_clean_removes_what_a_killed_run_left_and_nothing_else(start: Start, run_sh: Call, tmp_path: Path) -> None:
     subprocess.run(["ip", "netns", "add", "ncp-0000"], check=True)  # by its name like ours, but nobody's record
     try:

@@ -20,6 +20,19 @@ from tests.emulation.points import points_of
 pytestmark = pytest.mark.packets
 
 OUTAGE_S = 3.0
+UNDISTURBED = """\
+name: outage
+title: Two connections, while the database is away
+links:
+  - {name: fast, rate: 1024pps, delay: 50ms}
+  - {name: slow, rate: 128pps, delay: 50ms}
+ncp: {policy: nkp24, transfer: 10MiB, send_window: 4MiB, mtu: 1024}
+checks:
+  - {name: delivered ratio, judge: ratio, series: delivered_pps, of: [1, 2], last: 5s, min: 7, max: 9}
+  - {name: payload, judge: payload_intact}
+  - {name: database, judge: points_stored}
+"""
+"""Nine seconds, in which each connection delivers what its link carries: a transfer that is held up does not."""
 
 Point = tuple[str, tuple[tuple[str, str], ...], int, tuple[tuple[str, Any], ...]]
 
@@ -54,7 +67,8 @@ def test_influxdb_killed_in_mid_run(
     endpoint = influx.ensure()
     environment.update({name: value for name, value in os.environ.items() if name.startswith("NCP_TESTBED_")})
     environment["NCP_TESTBED_RESULTS"] = str(tmp_path / "results")
-    run = start("startup", "--quick", *ON_ANY_MACHINE)
+    (tmp_path / "outage.yaml").write_text(UNDISTURBED)
+    run = start(str(tmp_path / "outage.yaml"), *ON_ANY_MACHINE)
     run.await_transfer()
     time.sleep(2)
     server = psutil.Process(influx.status().pid)
@@ -68,7 +82,7 @@ def test_influxdb_killed_in_mid_run(
     code, out, err = run.end()
     assert code == 0, out + err
 
-    folder = result_folder(tmp_path)
+    folder = result_folder(tmp_path, "outage")
     file, database = in_file(folder), in_database(endpoint, folder.name)
     assert len(file) == len(database)
     assert file == database

@@ -4,13 +4,14 @@ import csv
 import json
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.dashboards.live import panels_without_data
-from tests.emulation.conftest import ON_ANY_MACHINE, result_folder
+from tests.emulation.conftest import ON_ANY_MACHINE, await_transfer, result_folder
 from tests.emulation.points import points_of, series_of
 
 pytestmark = pytest.mark.packets
@@ -26,17 +27,35 @@ def verdict_of(folder: Path) -> dict[str, Any]:
     return document
 
 
-@pytest.fixture
-def passed(run_sh: Call, tmp_path: Path) -> Path:
-    """The result folder of a quick run of ``startup`` in containers."""
-    done = run_sh("startup", "--quick", *ON_ANY_MACHINE)
+def a_second_run_is_refused(run_sh: Call, tmp_path: Path) -> None:
+    """While the first goes on."""
+    second = run_sh("startup", NCP_TESTBED_RESULTS=str(tmp_path / "second"))
+    assert second.returncode == 4
+    assert "is running; two runs at once would disturb each other's links" in second.stderr
+    assert not (tmp_path / "second").exists()
+
+
+def test_startup_passes_beside_a_second_run_and_leaves_a_folder_that_can_be_checked(
+    run_sh: Call, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(1) as beside:
+        first = beside.submit(run_sh, "startup", "--quick", *ON_ANY_MACHINE)
+
+        def is_on() -> None:
+            assert not first.done(), first.result()
+
+        await_transfer(tmp_path / "results", is_on)
+        a_second_run_is_refused(run_sh, tmp_path)
+        is_on()
+        done = first.result()
     last = done.stdout.splitlines()[-1]
     folder = result_folder(tmp_path)
     assert (done.returncode, last) == (0, f"PASS startup {folder.name}"), done.stdout + done.stderr
-    return folder
+    is_whole(folder, run_sh)
 
 
-def test_startup_passes_and_leaves_a_folder_that_can_be_checked(passed: Path, run_sh: Call) -> None:
+def is_whole(passed: Path, run_sh: Call) -> None:
+    """The folder of a run that has passed can be checked, and keeps its secrets."""
     for name in (
         "plan.json",
         "scenario.yaml",
