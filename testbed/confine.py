@@ -18,7 +18,7 @@ from testbed.errors import BadInput
 
 LOGS = "logs"
 """Of a run's folder, what nothing reads: a guest that was killed leaves links there."""
-OWN_FILES = (paths.SCENARIOS, paths.CHECKOUT / "published")
+OWN_FILES = (paths.SCENARIOS, paths.CHECKOUT / "data" / "published")
 """Of this checkout: scenarios with their traces and topologies, and figures."""
 
 

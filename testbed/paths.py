@@ -9,6 +9,8 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 SCENARIOS = CHECKOUT / "scenarios"
 BINARIES = CHECKOUT / ".build" / "bin"
+MOVED = {"published": "data/published", "reference": "data/reference"}
+"""Folders of the checkout by their former names, which tables and commands of users may still have."""
 
 
 def of_checkout(name: str) -> Path:
@@ -21,6 +23,12 @@ def of_checkout(name: str) -> Path:
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "should be in the checkout, and is not", str(path))
     return path
+
+
+def renamed(name: str) -> str:
+    """A path in the checkout by the name that its folder has today."""
+    first, slash, rest = name.partition("/")
+    return f"{MOVED[first]}/{rest}" if slash and first in MOVED else name
 
 
 def results() -> Path:

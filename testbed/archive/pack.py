@@ -25,7 +25,7 @@ DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"
 SOURCES = (
     "LICENSE",
     "CITATION.cff",
-    "published/claims.yaml",
+    "data/published/claims.yaml",
     "pyproject.toml",
     "uv.lock",
     "go.mod",

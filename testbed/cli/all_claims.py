@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
         dry_run: bool = typer.Option(False, "--dry-run", help="List runs, claims and minutes, and do nothing."),
         as_json: events.JsonOption = False,
     ) -> None:
-        """Decide every claim of the sources (published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
+        """Decide every claim of the sources (data/published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.engines import named
         from testbed.study.claims import all_run
         from testbed.study.claims.load import load
@@ -90,9 +90,9 @@ def register(app: typer.Typer) -> None:
         result: Annotated[
             Path, typer.Argument(metavar="RESULT", help="A result folder of all claims: results/all/latest.")
         ],
-        name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in reference/.")],
+        name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in data/reference/.")],
     ) -> None:
-        """Keep the small files of a run of all claims in reference/; `report reference/NAME` makes its page."""
+        """Keep the small files of a run of all claims in data/reference/NAME; `report` makes its page."""
         from testbed.cli.outcome import shown
         from testbed.study.claims.reference import keep, place_of
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import typer
 
+from testbed import paths
 from testbed.cli import examples, taking_turns, terminal, wrong_usage
 from testbed.cli.printable import printable
 from testbed.errors import CODE_FILE, BadInput, Exit, TestbedError, of_the_machine
@@ -59,7 +60,7 @@ def main() -> None:
     terminal.prepare()
     try:
         with interruptible():
-            arguments = with_place(with_verb(sys.argv[1:]))
+            arguments = with_place(with_verb([renamed(argument) for argument in sys.argv[1:]]))
             sys.exit(carry_out(arguments))
     except Interrupted as error:
         print(f"error: {error.message}", file=sys.stderr)
@@ -180,6 +181,12 @@ def with_verb(arguments: Sequence[str]) -> list[str]:
             near=near_scenario[0],
         )
     return ["run", *arguments]
+
+
+def renamed(argument: str) -> str:
+    """An argument; where it is the path of what the checkout had in a folder of another name, the path today."""
+    today = paths.renamed(argument)
+    return today if not os.path.lexists(argument) and Path(today).exists() else argument
 
 
 def with_place(arguments: Sequence[str]) -> list[str]:

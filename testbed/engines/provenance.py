@@ -25,7 +25,7 @@ from topologies.commands import in_namespace, run
 
 SCHEMA = 2
 """Of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all that is derived can be made again."""
-CODE = ("collectors", "published", "testbed")
+CODE = ("collectors", "data/published", "testbed")
 worker = ""
 """The host of a cluster that this process makes its run on; "" where there is none."""
 SYSCTLS = (

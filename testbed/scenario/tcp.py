@@ -202,7 +202,7 @@ class Download(TcpSection):
     unlimited_window: bool = False
     """Whether the case supposes a kernel whose initial receive window may be above 64 KiB."""
     published: Literal["limited", "unlimited"] | None = None
-    """The row of ``published/initial-rwnd.csv`` to compare the run with."""
+    """The row of ``data/published/initial-rwnd.csv`` to compare the run with."""
     capture: Annotated[Literal["sender", "both"], BeforeValidator(which_host)] = "sender"
 
     sender_port: ClassVar[int] = 5080

@@ -458,7 +458,7 @@ def test_the_runs_of_repetitions(elsewhere: Path, tmp_path: Path, monkeypatch: p
         verify_folder(folder)
 
 
-REFERENCE = next(path.parent for path in sorted((paths.CHECKOUT / "reference").glob("*/claims.json")))
+REFERENCE = next(path.parent for path in sorted((paths.CHECKOUT / "data" / "reference").glob("*/claims.json")))
 
 
 @pytest.fixture

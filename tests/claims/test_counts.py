@@ -19,7 +19,9 @@ Claims = list[dict[str, Any]]
 def of_engine(engine: str) -> Claims:
     """All claims with their verdict on an engine, by the results that README names."""
     for name in re.findall(r"`(claims-[\w-]+)`", COUNTS):
-        document = json.loads((paths.CHECKOUT / "reference" / name / "claims.json").read_text(encoding="utf-8"))
+        document = json.loads(
+            (paths.CHECKOUT / "data" / "reference" / name / "claims.json").read_text(encoding="utf-8")
+        )
         if document["engine"] == engine:
             return list(document["claims"])
         if any(engine in claim["beside"] for claim in document["claims"]):

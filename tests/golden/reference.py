@@ -1,4 +1,4 @@
-"""Runs of ``reference/`` in virtual time, to be made again from the plans that lie beside their windows.
+"""Runs of ``data/reference/`` in virtual time, to be made again from the plans that lie beside their windows.
 
 Those in the simulator have the same bytes. Of those in a guest kernel verdicts, links and the means of windows and
 round trips are compared; ``files/reference-guest.json`` says which are not as they were, with both values, and why.
@@ -35,7 +35,7 @@ OTHERWISE: Mapping[str, Any] = read_json(guest.RECORDED.with_name("reference-gue
 
 def runs(engine: str) -> dict[str, Path]:
     """Their folders, by the name of the claims' run that each is of."""
-    place = paths.CHECKOUT / "reference"
+    place = paths.CHECKOUT / "data" / "reference"
     folders = [file.parent for file in sorted(place.rglob(WINDOWS)) if (file.parent / "plan.json").is_file()]
     chosen = [folder for folder in folders if read_json(folder / "plan.json")["engine"] == engine]
     return {folder.relative_to(place).parts[2]: folder for folder in chosen}

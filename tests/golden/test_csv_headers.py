@@ -145,7 +145,7 @@ def old() -> dict[Path, str]:
     def in_(folder: Path, of: Path) -> Iterator[tuple[Path, str]]:
         yield from ((of / path.relative_to(folder), first_line(path)) for path in folder.rglob("*.csv"))
 
-    found = dict(in_(paths.CHECKOUT / "reference" / "claims-guest-2026-11-23", Path("reference")))
+    found = dict(in_(paths.CHECKOUT / "data" / "reference" / "claims-guest-2026-11-23", Path("reference")))
     for file in files():
         with opened(file) as place:
             found |= in_(place, Path(file.stem))

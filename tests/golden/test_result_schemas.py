@@ -70,7 +70,7 @@ def test_old_results_keep_to_them(file: Path) -> None:
 
 
 def test_reference_results_keep_to_them() -> None:
-    names, told = wrong(paths.CHECKOUT / "reference")
+    names, told = wrong(paths.CHECKOUT / "data" / "reference")
     assert names >= {"claims.json", "table.json", "verdict.json", "provenance.json"}
     assert told == BEFORE["reference"]
 

@@ -97,7 +97,7 @@ def test_every_word_of_an_old_result_is_mapped(file: Path) -> None:
 
 
 def test_every_word_of_the_reference_results_is_mapped() -> None:
-    found = list(documents(paths.CHECKOUT / "reference"))
+    found = list(documents(paths.CHECKOUT / "data" / "reference"))
     assert {word for _, document in found for _, word in statuses(document)} >= {
         "undecided",
         "broken",

@@ -27,12 +27,12 @@ SHIPPED = {
     ],
     "table": list(paths.SCENARIOS.glob("tables/*.yaml")),
     "sweep": list(paths.SCENARIOS.glob("sweeps/*.yaml")),
-    "claims": [paths.CHECKOUT / "published" / "claims.yaml"],
+    "claims": [paths.CHECKOUT / "data" / "published" / "claims.yaml"],
 }
 MARK = "# yaml-language-server: $schema="
 MARKED = [
     path
-    for folder in ("examples", "interop", "peers", "published", "scenarios", "testbed", "tests")
+    for folder in ("examples", "interop", "peers", "data", "scenarios", "testbed", "tests")
     for path in sorted((paths.CHECKOUT / folder).rglob("*.yaml"))
     if path.read_text(encoding="utf-8").startswith(MARK)
 ]

@@ -192,7 +192,7 @@ def test_an_unknown_scenario_suggests_a_near_one() -> None:
 
 
 def test_a_text_that_was_read_before_is_the_same_document_and_each_caller_s_own() -> None:
-    """With its lines and comments; ``published/`` has the longest."""
+    """With its lines and comments; ``data/published/`` has the longest."""
 
     def again(node: Any) -> list[Any]:
         children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -202,7 +202,7 @@ def test_a_text_that_was_read_before_is_the_same_document_and_each_caller_s_own(
         YAML().dump(document, text := io.StringIO())
         return text.getvalue()
 
-    for path in [*scenarios(), *links(), *tables(), *sweeps(), paths.CHECKOUT / "published" / "claims.yaml"]:
+    for path in [*scenarios(), *links(), *tables(), *sweeps(), paths.CHECKOUT / "data" / "published" / "claims.yaml"]:
         text = path.read_text()
         bounded._pickled.cache_clear()
         fresh, first = bounded._read(text, True, 1 << 18), bounded.load(text, lines=True, most_characters=1 << 18)

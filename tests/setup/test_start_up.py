@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from testbed import paths
-from testbed.cli.app import FORMS, GROUPS, VERBS, command_line, with_verb
+from testbed.cli.app import FORMS, GROUPS, VERBS, command_line, renamed, with_verb
 from testbed.errors import BadInput
 from testbed.scenario import files
 from tests.raises import raises
@@ -45,6 +46,17 @@ def names(verb: str | None) -> list[str | None]:
     """The verbs of a command line, those with verbs of their own last."""
     app = command_line(verb)
     return [*(one.name for one in app.registered_commands), *(one.name for one in app.registered_groups)]
+
+
+def test_a_path_has_the_name_that_its_folder_has_today(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for former, today in paths.MOVED.items():
+        assert (paths.CHECKOUT / today).is_dir()
+        inside = next(path.name for path in (paths.CHECKOUT / today).iterdir())
+        monkeypatch.chdir(paths.CHECKOUT)
+        assert renamed(f"{former}/{inside}") == f"{today}/{inside}"
+        assert [renamed(one) for one in (former, f"{former}/none")] == [former, f"{former}/none"]
+        monkeypatch.chdir(tmp_path)
+        assert renamed(f"{former}/{inside}") == f"{former}/{inside}"
 
 
 def test_every_verb_is_in_one_group_and_has_a_module_that_registers_it() -> None:

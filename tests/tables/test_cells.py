@@ -49,7 +49,7 @@ def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool, t
 
 def test_the_speed_table_is_the_proposals(tmp_path: Path) -> None:
     matrix = matrix_of("speed-table", tmp_path)
-    with (paths.CHECKOUT / "published" / "nkp0024-speed-rerun.csv").open() as file:
+    with (paths.CHECKOUT / "data" / "published" / "nkp0024-speed-rerun.csv").open() as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert [row["row"] for row in rows] == list(matrix.rows)
     for row in rows:

@@ -149,9 +149,18 @@ def test_a_file_of_known_values_without_the_column_is_named(small: str) -> None:
     known = load("speed-table").table.known[0]
     assert read_known(known)["7"]["current"] == "1.798"
     with raises(
-        BadInput, "table.known-no-column", source="published", file="published/nkp0024-speed.csv", column="nkp"
+        BadInput, "table.known-no-column", source="published", file="data/published/nkp0024-speed.csv", column="nkp"
     ):
         read_known(known.model_copy(update={"columns": {"nkp24": "nkp"}}))
+
+
+def test_a_file_of_known_values_is_found_by_the_former_name_of_its_folder() -> None:
+    known = load("speed-table").table.known[0]
+    former = known.model_copy(update={"file": known.file.removeprefix("data/")})
+    assert former.file.startswith("published/")
+    assert read_known(former) == read_known(known)
+    with raises(BadInput, "table.known-no-file", source="published", file="published/other.csv"):
+        read_known(known.model_copy(update={"file": "published/other.csv"}))
 
 
 def test_findings_are_filled_in_with_what_was_measured() -> None:

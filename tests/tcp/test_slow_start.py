@@ -14,7 +14,7 @@ FAST = Path(rate_bps=1e12, rtt_s=0.1)
 
 
 def published(name: str) -> list[dict[str, float]]:
-    text = (paths.CHECKOUT / "published" / f"cs244-{name}.csv").read_text().splitlines()
+    text = (paths.CHECKOUT / "data" / "published" / f"cs244-{name}.csv").read_text().splitlines()
     return [
         {key: float(value) for key, value in row.items()}
         for row in csv.DictReader(line for line in text if not line.startswith("#"))

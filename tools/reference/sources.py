@@ -1,4 +1,4 @@
-"""What of the sources' claims does not reproduce, and why, from ``published/claims.yaml``."""
+"""What of the sources' claims does not reproduce, and why, from ``data/published/claims.yaml``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tools.reference.markdown import generated
 
 INTRODUCTION = """\
 Most claims of the five sources hold. These don't in their source's own set-up, with the cause that was found. How they
-are decided, and how often each engine agreed: [claims](claims.md), [reference results](../reference/README.md). What
-holds with something changed is in the pages of [NKP-0024](nkp-0024.md), [TCP](tcp.md) and [NDN](ndn.md); why the
+are decided, and how often each engine agreed: [claims](claims.md), [reference results](../data/reference/README.md).
+What holds with something changed is in the pages of [NKP-0024](nkp-0024.md), [TCP](tcp.md) and [NDN](ndn.md); why the
 proposal's own rule says otherwise about latency, in [the law](law.md#its-solution)."""
 
 

@@ -27,7 +27,7 @@ OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
-    "reference/README.md": "reference-results.md",
+    "data/reference/README.md": "reference-results.md",
 }
 """Pages outside of docs/, and what the site calls them."""
 SCRIPTS = CHECKOUT / ".build" / "mkdocs" / "scripts"

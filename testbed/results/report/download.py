@@ -13,7 +13,7 @@ from testbed.results.report.plot import Plot, drawn
 from testbed.traffic.tcp.captured import receive_window
 from testbed.traffic.tcp.captured.sequence import DATA, EDGES, Edge, TimeSequence, read_csv
 
-PUBLISHED = paths.CHECKOUT / "published" / "initial-rwnd.csv"
+PUBLISHED = paths.CHECKOUT / "data" / "published" / "initial-rwnd.csv"
 DESCRIPTION = (
     "Data as the sender's host sent it and the right edge of the window that the receiver advertised, from captured "
     "packets. Full dots: sent again. Dashed lines: whole round trips."

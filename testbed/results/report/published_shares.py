@@ -8,7 +8,7 @@ from pathlib import Path
 from testbed import paths
 from testbed.documents import read_csv
 
-SHARES = paths.CHECKOUT / "published" / "nkp0024-convergence.csv"
+SHARES = paths.CHECKOUT / "data" / "published" / "nkp0024-convergence.csv"
 
 
 @dataclass(frozen=True)

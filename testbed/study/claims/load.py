@@ -1,4 +1,4 @@
-"""Reads ``published/claims.yaml``; no claim may point at a run or a check that does not exist."""
+"""Reads ``data/published/claims.yaml``; no claim may point at a run or a check that does not exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.study.claims.model import Claim, Claims, RunSpec
 from testbed.study.sweep import load as sweeps
 from testbed.study.tables import load as tables
 
-FILE = paths.CHECKOUT / "published" / "claims.yaml"
+FILE = paths.CHECKOUT / "data" / "published" / "claims.yaml"
 MOST_CHARACTERS = 1 << 18
 """The project's own file of all claims is longer than any scenario may be."""
 

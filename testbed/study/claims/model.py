@@ -1,4 +1,4 @@
-"""What ``published/claims.yaml`` may say: sources, runs, and which check of which run decides a claim."""
+"""What ``data/published/claims.yaml`` may say: sources, runs, and which check of which run decides a claim."""
 
 from __future__ import annotations
 

@@ -12,20 +12,20 @@ from testbed.errors import BadInput
 from testbed.study.folder import is_plain_name
 from testbed.study.tables.repeated import first_run
 
-FOLDER = paths.CHECKOUT / "reference"
+FOLDER = paths.CHECKOUT / "data" / "reference"
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")
 OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
 """No telemetry, no captures and no logs: those are in a bundle, or in the result folder."""
 
 
 def place_of(name: str) -> Path:
-    """The folder of that name in ``reference/``; BadInput for what would be elsewhere."""
+    """The folder of that name in ``data/reference/``; BadInput for what would be elsewhere."""
     if not is_plain_name(name):
         raise BadInput(
             "claims.bad-reference-name",
             "{name!r} is not a valid folder name in {folder}/: use letters, digits, ., _ and -",
             name=name,
-            folder=FOLDER.name,
+            folder=FOLDER.relative_to(paths.CHECKOUT),
         )
     return FOLDER / name
 

@@ -95,6 +95,8 @@ def _state(outcomes: Sequence[Outcome]) -> str:
 def read_known(source: Known) -> dict[str, dict[str, str]]:
     """A file of known values by its own name of the row; BadInput where a column is missing."""
     path = paths.CHECKOUT / source.file
+    if not path.exists():
+        path = paths.CHECKOUT / paths.renamed(source.file)
     if not confine.file(path, f"known.{source.name}.file").is_file():
         raise BadInput(
             "table.known-no-file", "known.{source}.file: there is no file {file}", source=source.name, file=source.file
