@@ -76,7 +76,7 @@ def audits(programs: Path) -> list[Audit]:
             Audit(str(lock), (str(programs / "cargo-audit"), "audit", "--json", "--file", str(lock)), of_cargo)
             for lock in sorted(Path().glob("peers/*/Cargo.lock"))
         ),
-        *(Audit(f"{name}/package-lock.json", npm, of_npm, name) for name in ("interop", "ndn-peers")),
+        *(Audit(str(lock), npm, of_npm, str(lock.parent)) for lock in sorted(Path().glob("peers/*/package-lock.json"))),
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 SCENARIOS = CHECKOUT / "scenarios"
 BINARIES = CHECKOUT / ".build" / "bin"
-MOVED = {"published": "data/published", "reference": "data/reference"}
+MOVED = {"interop": "peers/npm-ncp", "published": "data/published", "reference": "data/reference"}
 """Folders of the checkout by their former names, which tables and commands of users may still have."""
 
 

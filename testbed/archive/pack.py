@@ -32,7 +32,7 @@ SOURCES = (
     "go.sum",
     "docker-compose.yml",
     "images/*/Dockerfile",
-    "interop/**/package-lock.json",
+    "peers/npm-ncp/package-lock.json",
 )
 """What pins the code's dependencies, and under which licence it is; those that there are."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)

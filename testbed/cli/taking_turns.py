@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed import paths
 
-MADE = (".build", ".venv", "interop/node_modules", "ndn-peers/node_modules", "results")
+MADE = (".build", ".venv", "peers/npm-ncp/node_modules", "peers/ndn/node_modules", "results")
 """What set-up, builds and runs make in a checkout."""
 
 

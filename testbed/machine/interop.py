@@ -12,7 +12,7 @@ from testbed.machine.finding import Probed
 
 OLDEST_NODE = 18
 OLDEST_NODE_FOR_NDNTS = 20
-NCP_PEERS, NDN_PEERS = "interop", "ndn-peers"
+NCP_PEERS, NDN_PEERS = "peers/npm-ncp", "peers/ndn"
 """Folders with a ``package.json``."""
 
 

@@ -31,9 +31,7 @@ def audit(folder: Path, *, said: dict[str, str], codes: dict[str, int]) -> tuple
     for name, text in said.items():
         (programs / name).write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit {codes.get(name, 0)}\n")
         (programs / name).chmod(0o755)
-    for name in ("interop", "ndn-peers"):
-        (folder / name).mkdir()
-    for lock in ("quic/go.sum", "rust/Cargo.lock"):
+    for lock in ("quic/go.sum", "rust/Cargo.lock", "one/package-lock.json", "other/package-lock.json"):
         (folder / "peers" / lock).parent.mkdir(parents=True)
         (folder / "peers" / lock).touch()
     done = subprocess.run(

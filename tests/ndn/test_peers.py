@@ -27,8 +27,8 @@ OBJECT_BYTES = 10 << 20
 SEGMENTS = -(-OBJECT_BYTES // 4400)
 NEAR, FAR = "10.99.0.1", "10.99.0.2"
 PEERS = {
-    "ndnts": ["node", str(paths.CHECKOUT / "ndn-peers" / "ndnts.mjs")],
-    "python-ndn": [sys.executable, str(paths.CHECKOUT / "ndn-peers" / "python_ndn.py")],
+    "ndnts": ["node", str(paths.CHECKOUT / "peers" / "ndn" / "ndnts.mjs")],
+    "python-ndn": [sys.executable, str(paths.CHECKOUT / "peers" / "ndn" / "python_ndn.py")],
 }
 
 

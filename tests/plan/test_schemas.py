@@ -23,7 +23,7 @@ SHIPPED = {
     "scenario": [
         *paths.SCENARIOS.glob("*.yaml"),
         *paths.SCENARIOS.glob("links/*.yaml"),
-        paths.CHECKOUT / "interop" / "network.yaml",
+        paths.CHECKOUT / "peers" / "npm-ncp" / "network.yaml",
     ],
     "table": list(paths.SCENARIOS.glob("tables/*.yaml")),
     "sweep": list(paths.SCENARIOS.glob("sweeps/*.yaml")),
@@ -32,7 +32,7 @@ SHIPPED = {
 MARK = "# yaml-language-server: $schema="
 MARKED = [
     path
-    for folder in ("examples", "interop", "peers", "data", "scenarios", "testbed", "tests")
+    for folder in ("examples", "peers", "data", "scenarios", "testbed", "tests")
     for path in sorted((paths.CHECKOUT / folder).rglob("*.yaml"))
     if path.read_text(encoding="utf-8").startswith(MARK)
 ]

@@ -9,7 +9,7 @@ from testbed.errors import BadInput
 
 OURS = "ours"
 PEERS = {"1.0.9": "ncp-1.0.9", "1.1.2": "ncp-1.1.2"}
-"""npm's implementations by version: the name of each in ``interop/package.json``."""
+"""npm's implementations by version: the name of each in ``peers/npm-ncp/package.json``."""
 LATEST = "1.1.2"
 MOST_CONNECTIONS = 4
 

@@ -12,7 +12,7 @@ from testbed.plan.model import Plan
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.interop.cells import Cell
 
-FOLDER = paths.CHECKOUT / "interop"
+FOLDER = paths.CHECKOUT / "peers" / "npm-ncp"
 NETWORK = FOLDER / "network.yaml"
 
 FIRST_PORT = 31001
