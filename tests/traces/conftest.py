@@ -63,7 +63,7 @@ def tshark() -> Tshark:
 
     def read(file: Path, filter_: str, *fields: str) -> list[list[str]]:
         chosen = [argument for name in fields for argument in ("-e", name)]
-        command = [program, "-X", f"lua_script:{paths.CHECKOUT / 'wireshark' / 'ncp.lua'}", "-r", str(file)]
+        command = [program, "-X", f"lua_script:{paths.CHECKOUT / 'tools' / 'wireshark' / 'ncp.lua'}", "-r", str(file)]
         done = subprocess.run([*command, "-Y", filter_, "-T", "fields", *chosen], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "Lua" not in done.stderr, done.stderr
