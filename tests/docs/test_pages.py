@@ -15,8 +15,8 @@ PAGES = [
     paths.CHECKOUT / "README.md",
     paths.CHECKOUT / "ARTIFACT.md",
     paths.CHECKOUT / "CHANGELOG.md",
-    paths.CHECKOUT / "CONTRIBUTING.md",
-    paths.CHECKOUT / "SECURITY.md",
+    paths.CHECKOUT / ".github" / "CONTRIBUTING.md",
+    paths.CHECKOUT / ".github" / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
 ]
 LINK = re.compile(r"\]\(([^()\s]+)\)")

@@ -27,7 +27,8 @@ def test_the_navigation_has_every_page_once() -> None:
 
 
 def test_the_navigation_goes_by_the_headings() -> None:
-    index = "# T\n[no](x.md)\n## One\n- [A `b`](a.md): c, [D](../SECURITY.md)\n## Two\n- [E](e.md#f) [A](a.md)\n"
+    security = "[D](../.github/SECURITY.md)"
+    index = f"# T\n[no](x.md)\n## One\n- [A `b`](a.md): c, {security}\n## Two\n- [E](e.md#f) [A](a.md)\n"
     assert hooks.navigation(index) == [
         {"Home": "README.md"},
         {"One": [{"A `b`": "a.md"}, {"D": "security.md"}]},
@@ -39,7 +40,7 @@ def test_the_navigation_goes_by_the_headings() -> None:
     ("text", "folder", "there", "nowhere"),
     [
         ("[a](b.md#c)", "docs", "[a](b.md#c)", None),
-        ("[a](../SECURITY.md#b)", "docs", "[a](security.md#b)", None),
+        ("[a](../.github/SECURITY.md#b)", "docs", "[a](security.md#b)", None),
         ("[a](docs/b.md)", "", "[a](b.md)", None),
         ("[a](../docs/b.md)", "reference", "[a](b.md)", None),
         ("![a](docs/images/b.svg)", "", "![a](images/b.svg)", None),

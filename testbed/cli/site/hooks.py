@@ -25,8 +25,8 @@ OUTSIDE = {
     "README.md": "about.md",
     "ARTIFACT.md": "artifact.md",
     "CHANGELOG.md": "changelog.md",
-    "CONTRIBUTING.md": "contributing.md",
-    "SECURITY.md": "security.md",
+    ".github/CONTRIBUTING.md": "contributing.md",
+    ".github/SECURITY.md": "security.md",
     "data/reference/README.md": "reference-results.md",
 }
 """Pages outside of docs/, and what the site calls them."""
