@@ -1,4 +1,4 @@
-"""ARTIFACT.md and CITATION.cff say what is so."""
+"""docs/artifact.md and CITATION.cff say what is so."""
 
 import datetime
 from typing import Annotated, Literal

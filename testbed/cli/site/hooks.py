@@ -23,7 +23,6 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 INDEX = "README.md"
 OUTSIDE = {
     "README.md": "about.md",
-    "ARTIFACT.md": "artifact.md",
     "CHANGELOG.md": "changelog.md",
     ".github/CONTRIBUTING.md": "contributing.md",
     ".github/SECURITY.md": "security.md",

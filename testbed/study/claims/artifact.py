@@ -1,4 +1,4 @@
-"""The claims table of ARTIFACT.md; ``python -m testbed.study.claims.artifact`` writes it anew from the claims."""
+"""The claims table of docs/artifact.md; ``python -m testbed.study.claims.artifact`` writes it anew from the claims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.study.claims.execute import Runs
 from testbed.study.claims.load import load
 from testbed.study.claims.model import Claim, Claims
 
-FILE = paths.CHECKOUT / "ARTIFACT.md"
+FILE = paths.CHECKOUT / "docs" / "artifact.md"
 BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"
 _KINDS = {"claim": "", "changed": "Changed: ", "correction": "Correction: ", "beyond": "Beyond the source: "}
 
