@@ -10,6 +10,7 @@ from testbed import paths
 from testbed.errors import RunFailed
 from testbed.machine.machine import SITE as ENVIRONMENT
 
+SETTINGS = Path(__file__).with_name("mkdocs.yml")
 BUILT = paths.CHECKOUT / ".build" / "site"
 """Where the site goes if nothing else is said."""
 
@@ -47,7 +48,7 @@ def serve(address: str) -> int:
 
 
 def _mkdocs(verb: str) -> list[str]:
-    return [str(ENVIRONMENT / "bin" / "python"), "-m", "mkdocs", verb]
+    return [str(ENVIRONMENT / "bin" / "python"), "-m", "mkdocs", verb, "--config-file", str(SETTINGS)]
 
 
 def _environment() -> dict[str, str]:
