@@ -16,7 +16,7 @@ import nox
 from nox.command import CommandFailed
 
 from testbed.cli import junit
-from testbed.machine.build import go_tool
+from testbed.machine.build import build_programs, go_tool
 
 nox.needs_version = ">=2026.10.20"
 nox.options.default_venv_backend = "none"
@@ -94,10 +94,12 @@ def pytest(
     first, again = junit.FOLDER / f"{name}.xml", junit.FOLDER / f"{name}-again.xml"
     for file in (first, again):
         file.unlink(missing_ok=True)
-    passed = run(session, *command, f"--junitxml={first}")
+    build_programs()  # for all tests of the session, each of which would else ask Go whether anything changed
+    passed = run(session, *command, f"--junitxml={first}", NCP_TESTBED_NO_BUILD="1")
     if not passed and second_try and len(failed := junit.failed([first])) == 1:
         session.log(f"once more: {failed[0]}")
-        passed = run(session, *command, "--last-failed", "--last-failed-no-failures=none", f"--junitxml={again}")
+        command += ["--last-failed", "--last-failed-no-failures=none", f"--junitxml={again}"]
+        passed = run(session, *command, NCP_TESTBED_NO_BUILD="1")
     judge(session, passed, first, again)
 
 

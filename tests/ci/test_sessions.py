@@ -60,6 +60,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "conftest.py").write_text(PROFILE)
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(noxfile, "build_programs", (tmp_path / "built").touch)
     monkeypatch.setattr(junit, "FOLDER", tmp_path / "junit")
     junit.FOLDER.mkdir()
     return tmp_path
@@ -109,6 +110,12 @@ def test_a_test_that_fails_once_passes_and_is_told_of(checkout: Path, capfd: pyt
         "sessions: 1 passed, 0 failed, 0 not begun; second tries: 1",
         "tests: 2 passed, 0 failed, 0 skipped",
     ]
+
+
+def test_programs_are_built_before_the_tests_which_use_them_as_they_are(checkout: Path) -> None:
+    write(checkout, "import os", "def test_a(): assert Path('built').exists()")
+    write(checkout, "import os", "def test_b(): assert os.environ['NCP_TESTBED_NO_BUILD'] == '1'", name="two")
+    assert carry_out(checkout)
 
 
 def test_without_a_second_try_it_fails(checkout: Path, capfd: pytest.CaptureFixture[str]) -> None:
