@@ -76,7 +76,7 @@ class _MadeAgain:
         self._tables(reader, readings)
         self._lines(reader, again)
         page.check(folder, self.verified, self.provenance, needed=self.complete and not self._without_page())
-        self.verified.checks.extend(f"{c.status:<11} {c.name}: {c.reason}" for c in again.checks)
+        self.verified.checks.extend(f"{c.word:<11} {c.name}: {c.reason}" for c in again.checks)
         self.verified = Verified(
             self.verified.name,
             again.verdict,

@@ -155,7 +155,10 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progres
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {decided}")
     code = EXIT_OF_VERDICT[verdict]
     if isinstance(progress, EventProgress):
-        checks = [{"name": claim.id, "status": claim.part, "reason": claim.reason} for claim in found]
+        checks = [
+            {"name": claim.id, "status": claim.part, "outcome": claim.outcome, "reason": claim.reason}
+            for claim in found
+        ]
         events.tell_verdict(progress, verdict, decided, checks, folders[-1], int(code))
     return code
 
@@ -181,8 +184,10 @@ def _print(found: Sequence[Judged], engine: str) -> None:
             there = claim.beside.get(other, {})
             row += [there.get("measured") or "–", there.get("verdict", "")]
         word = claim.verdict + ("" if claim.as_known is not False else " (!)")
-        if claim.verdict == "fails" and not claim.reproduces:
-            word = "fails, as known"
+        if claim.counted_as in ("xfail", "xpass"):
+            word = f"{claim.verdict} ({claim.counted_as})"
+        if claim.is_measured:
+            word = "measured"
         row += [claim.measured or "–", claim.n_told, word]
         row += [claim.beside.get(other, {}).get("difference", "") for other in others]
         rows.append(row)

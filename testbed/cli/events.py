@@ -13,7 +13,7 @@ import typer
 from testbed.errors import BadInput, TestbedError
 
 if TYPE_CHECKING:
-    from testbed.engines.events import EventProgress
+    from testbed.engines.events import CheckOf, EventProgress
     from testbed.judge.checks.result import Verdict
     from testbed.runtime.progress import Progress
 
@@ -82,16 +82,20 @@ def tell_verdict(
             "event": "verdict",
             "verdict": verdict,
             "summary": summary,
-            "checks": [
-                {
-                    "name": check["name"],
-                    "status": check["status"],
-                    "code": check.get("code", ""),
-                    "reason": check["reason"],
-                }
-                for check in checks
-            ],
+            "checks": [_check_of(check) for check in checks],
             "report": str(folder / "report.html"),
             "exit_code": code,
         }
     )
+
+
+def _check_of(check: dict[str, Any]) -> CheckOf:
+    found: CheckOf = {
+        "name": check["name"],
+        "status": check["status"],
+        "code": check.get("code", ""),
+        "reason": check["reason"],
+    }
+    if outcome := check.get("outcome"):
+        found["outcome"] = outcome
+    return found

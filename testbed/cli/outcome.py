@@ -21,11 +21,12 @@ EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRU
 def tell(verdict: Verdict, folder: Path) -> int:
     """Print the checks, the report's place and the verdict; returns the exit code."""
     for check in verdict.checks:
-        print(fitted(f"  {check.status:<11} {check.name}: {check.reason}"))
+        print(fitted(f"  {check.word:<11} {check.name}: {check.reason}"))
     for reason in verdict.trust.reasons:
         print(fitted(f"  {'untrusted':<11} {reason}"))
     print(f"  report      {shown(folder / 'report.html')}")
-    print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}")
+    told = f" ({verdict.counts})" if verdict.counts else ""
+    print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}{told}")
     return EXIT_OF_VERDICT[verdict.verdict]
 
 

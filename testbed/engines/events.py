@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
 from pydantic import Field
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from testbed.engines.sampled import RateUnit, Sampled, followed
 from testbed.plan.model import Plan
@@ -112,6 +112,8 @@ class CheckOf(TypedDict):
 
     name: str
     status: str
+    outcome: NotRequired[str]
+    """Where a failure was expected: xfail, xpass, or fail."""
     code: str
     """What programs know the reason by; empty in results without codes, and of a claim."""
     reason: str

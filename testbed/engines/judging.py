@@ -13,6 +13,7 @@ from pathlib import Path
 from testbed.engines.calibrated import not_calibrated
 from testbed.engines.telemetry import Counts
 from testbed.errors import TestbedError, Unsupported
+from testbed.judge import expected_failures
 from testbed.judge.checks import judge
 from testbed.judge.checks.derived import broken_lines, derived_lines, marks
 from testbed.judge.checks.evidence import agent_results
@@ -20,6 +21,7 @@ from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict
 from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.message import Message
+from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
 from testbed.runtime.trust import lateness_lines
@@ -61,7 +63,15 @@ def judge_from(
     """Judge what ``reader`` gives, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
     folder."""
     trust = trust.also(not_calibrated(plan, folder / "links.csv"))
-    verdict = judge(plan, reader, folder / "agents", trust, file_points=file_points, database_points=database_points)
+    verdict = judge(
+        plan,
+        reader,
+        folder / "agents",
+        trust,
+        file_points=file_points,
+        database_points=database_points,
+        expected=expected_failures.read().of_run(plan["scenario"], engine_of(plan).name, plan["variant"]),
+    )
     _write_verdict(folder, verdict)
     derived = derived_lines(plan, reader, verdict)
     (folder / "derived.lp").write_text(derived)

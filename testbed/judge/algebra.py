@@ -53,8 +53,10 @@ def verdict_of(parts: Iterable[Part], *, may_stay_open: bool = False) -> Word:
     return "fail"
 
 
-_TOLD: Mapping[Standing, str] = {
+_TOLD: Mapping[str, str] = {
+    "xfail": "fails, as expected",
     "fail": "fails",
+    "xpass": "holds, but was expected to fail",
     "error": "can't be judged",
     "missing": "is missing",
     "untrusted": "is not to be trusted",
@@ -64,8 +66,8 @@ _TOLD: Mapping[Standing, str] = {
 }
 
 
-def summary_of(parts: Iterable[tuple[str, Part]], what: str = "checks") -> str:
-    """``2 of 4 checks hold; “law” fails; “goodput” is not covered.``, from names and their parts."""
+def summary_of(parts: Iterable[tuple[str, Part | Literal["xfail", "xpass"]]], what: str = "checks") -> str:
+    """``2 of 4 checks hold; “law” fails; “goodput” is not covered.``, from names and their parts, or outcomes."""
     asked = [(name, part) for name, part in parts if part != "not-asked"]
     said = [f"{sum(part == 'pass' for _, part in asked)} of {len(asked)} {what} hold"]
     said += [f"“{name}” {told}" for word, told in _TOLD.items() for name, part in asked if part == word]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from testbed.judge.checks.explain import acknowledged_pps
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.law import law_of
 from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.series import FromFile
 from tests.checks.generate import make_plan, telemetry, write_result
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session
@@ -28,12 +30,17 @@ ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 
 
 def judged(
-    folder: Path, plan: Any, lines: list[str] | None = None, trust: Trust | None = None, **counts: int
+    folder: Path,
+    plan: Any,
+    lines: list[str] | None = None,
+    trust: Trust | None = None,
+    expected: Mapping[str, ExpectedFailure] | None = None,
+    **counts: int,
 ) -> tuple[dict[str, CheckResult], Verdict]:
     """Check results by name, and the verdict, of a run with these lines."""
     write_result(folder, plan, lines or telemetry(plan, noise=0.1))
     reader = FromFile(folder / "telemetry.lp")
-    verdict = judge(plan, reader, folder / "agents", trust or Trust(trusted=True), **counts)
+    verdict = judge(plan, reader, folder / "agents", trust or Trust(trusted=True), expected=expected, **counts)
     return {check.name: check for check in verdict.checks}, verdict
 
 

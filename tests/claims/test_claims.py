@@ -18,6 +18,7 @@ from testbed.errors import BadInput
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.runtime.progress import Progress
 from testbed.study.claims import all_run, evidence, judged, reference
+from testbed.study.claims.artifact import _KINDS
 from testbed.study.claims.execute import Made, Runs
 from testbed.study.claims.judged import Judged, Word
 from testbed.study.claims.load import load
@@ -64,7 +65,7 @@ def file(tmp_path: Path) -> Path:
 def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
     claims = load()
     assert claims.claims
-    assert {claim.kind for claim in claims.claims.values()} == {"claim", "changed", "correction", "beyond"}
+    assert {claim.kind for claim in claims.claims.values()} == set(_KINDS)
     for name in ("known", "within", "ratio"):  # a published value stands beside one figure
         for claim in claims.claims.values():
             if claim.value is not None and claim.judge and claim.judge["judge"] == name:
@@ -123,8 +124,18 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("{source: them, text: Two", "{source: us, text: Two", Said("claims.no-source", setup="equal", source="us")),
         ("kind: claim, setup", "kind: clam, setup", Said("input.wrong-type", field="claims.ratio.kind", value="clam")),
         ("check: final window ratio,", "", Said("claims.check-or-judge")),
-        ("expected: 90%", "expected: 90%\n    reproduces: false", Said("claims.cause-without-failure")),
-        ("expected: 90%", "expected: 90%\n    by_chance: true", Said("claims.by-chance-alone")),
+        ("why: so}", "why: so, cause: a cap}", Said("claims.cause-without-failure")),
+        ("why: so}", "why: so, reproduces: false}", Said("input.wrong-type")),
+        ("why: so}", "why: so, xfail: {cause: ' '}}", Said("input.wrong-type")),
+        ("why: so}", "why: so, xfail: {strict: false}}", Said("input.missing")),
+        ("why: so}", "why: so, by_chance: true}", Said("claims.by-chance-alone")),
+        (
+            "why: so}",
+            "why: so, xfail: {cause: a cap, also: [no such check]}}",
+            Said("claims.bad-claim", wrong=Containing("xfail.also: startup has no check 'no such check'")),
+        ),
+        ("expected: 90%", "expected: 90%\n    xfail: {cause: a cap}", Said("claims.xfail-of-a-promise")),
+        ("expected: 90%", "expected: 90%\n    reproduces: false\n    cause: it", Said("claims.xfail-of-a-promise")),
         ("min: 0.9", "minimum: 0.9", Said("input.unknown-key", field=Containing("minimum"))),
         (
             "{run: startup,",

@@ -21,7 +21,7 @@ def page() -> str:
     parts = []
     for key, source in claims.sources.items():
         own = {name: c for name, c in claims.claims.items() if c.source == key and c.kind == "claim"}
-        wrong = {name: c for name, c in own.items() if c.reproduces is False}
+        wrong = {name: c for name, c in own.items() if c.xfail}
         put_right = [c.text for c in claims.claims.values() if c.source == key and c.kind == "correction"]
         if wrong or put_right:
             head = f"## {source.title}\n\n{source.by}. Claims: {len(own)}; not reproduced: {len(wrong)}."
@@ -34,7 +34,8 @@ def page() -> str:
 def _claim(name: str, claim: Claim) -> str:
     told = f"**{claim.text}** Published: {claim.published}. " if claim.published else f"**{claim.text}** "
     run = f"Decided by `./run.sh {claim.run}`, as `{name}`."
-    return _filled(f"{told}{claim.cause} {run}")
+    cause = claim.xfail.cause if claim.xfail else ""
+    return _filled(f"{told}{cause} {run}")
 
 
 def _filled(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.judge.algebra import Word, summary_of, verdict_of
@@ -12,6 +13,7 @@ from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import JUDGEMENTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.series import Reader
@@ -26,16 +28,22 @@ def judge(
     *,
     file_points: int | None = None,
     database_points: int | None = None,
+    expected: Mapping[str, ExpectedFailure] | None = None,
 ) -> Verdict:
     """The verdict of a run; the same for the same evidence, whichever reader gives it.
 
-    ``file_points`` and ``database_points`` are the counts that ``points_stored`` compares. Raises BadInput
+    ``file_points`` and ``database_points`` are the counts that ``points_stored`` compares; ``expected`` are expected
+    failures, by check: a check about a fact has none. Raises BadInput
     where the plan or an agent's result can't be read.
     """
     evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
     trust = trust.also(reasons_not_to(evidence))  # a recorded trust has those of its time
     checks = parameters_in_plan(plan["checks"])
-    results = [judge_one(parameters, evidence) for parameters in checks]
+    of_numbers = {} if expected is None else expected
+    results = [
+        judge_one(check, evidence).expected_to_fail(None if check.fact else of_numbers.get(check.name))
+        for check in checks
+    ]
     told = {
         name: float(value)
         for parameters, result in zip(checks, results, strict=True)
@@ -81,11 +89,11 @@ def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:
 
 def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> Word:
     # A quick run may leave checks open, but not all of them; a full run has to decide each.
-    return verdict_of([*(result.status for result in results), *trust.parts], may_stay_open=quick)
+    return verdict_of([*(result.part for result in results), *trust.parts], may_stay_open=quick)
 
 
 def _summary(results: list[CheckResult], trust: Trust) -> str:
-    text = summary_of([(result.name, result.status) for result in results])
+    text = summary_of([(result.name, result.word) for result in results])
     if not trust.trusted:
         return f"Not to be trusted ({'; '.join(trust.reasons)}). {text}"
     return text

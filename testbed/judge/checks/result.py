@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
 from testbed.judge import older
 from testbed.judge.algebra import Part, Word
+from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, Places, counts
+from testbed.judge.intervals import Interval
 from testbed.message import Message
 
 Status = Part
-"""A check's outcome, as the algebra of verdicts knows it."""
+"""What a check found, as the algebra of verdicts knows it."""
+
+SEE = "the source's figures, docs/verdicts.md"
+"""What expected failures are, at the end of a last line."""
 
 
 class Check(Protocol):
@@ -44,6 +49,9 @@ class CheckResult(BaseModel):
     ``not-asked`` that the check is about other policies than the run's, ``error`` that something the check needs is
     missing or broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of them
     was.
+
+    ``xfail`` is what is expected of a check that is known to fail, and ``outcome`` (``xfail``, ``xpass``, or ``fail``
+    where it fails otherwise than expected) what came of it; results without an expected failure have neither.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,11 +65,19 @@ class CheckResult(BaseModel):
     tolerance: float | None = None
     reason: str
     figures: dict[str, Any] = {}
+    outcome: Outcome | None = None
+    xfail: ExpectedFailure | None = None
     _said: Message = PrivateAttr()
+    _failing: Places | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
         """Of a result that was read there are only code and text."""
         self._said = Message.restored(self.code, self.reason)
+
+    @model_serializer(mode="wrap")
+    def _serialize(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = handler(self)
+        return {key: value for key, value in found.items() if value is not None or key not in ("outcome", "xfail")}
 
     @classmethod
     def of(
@@ -97,6 +113,75 @@ class CheckResult(BaseModel):
     def said(self) -> Message:
         """The reason, with its code and the values in it."""
         return self._said
+
+    @property
+    def word(self) -> Part | Literal["xfail", "xpass"]:
+        """The outcome where it is not what the status says, else the status."""
+        return self.outcome if self.outcome in ("xfail", "xpass") else self.status
+
+    @property
+    def part(self) -> Part:
+        """What it is to the whole: an expected failure passes, and an unexpected pass does not, unless it may."""
+        if self.outcome == "xfail":
+            return "pass"
+        if self.outcome == "xpass":
+            return "fail" if self.xfail is None or self.xfail.strict else "pass"
+        return self.status
+
+    def failing_at(self, places: Places) -> CheckResult:
+        """The same result of a check over several places, with the values of those that fail."""
+        result = self.model_copy()
+        result._failing = dict(places)
+        return result
+
+    @property
+    def failing(self) -> Places:
+        """The values that fail; by default the one that was measured. None of a result without a number."""
+        if self._failing is not None:
+            return self._failing
+        if not isinstance(self.measured, (int, float)):
+            return {}
+        interval = self.figures.get("interval")
+        return {MEASURED: (float(self.measured), Interval(*interval) if interval else None)}
+
+    def expected_to_fail(self, expected: ExpectedFailure | None) -> CheckResult:
+        """The same result beside what is expected of it: only a failure in a number, where all that fails lies within
+        what is measured, is as expected. Partly within is ``undecided``."""
+        if expected is None:
+            return self
+        if self.status == "pass":
+            said = Message(
+                "expected-failure.passes", "Holds, although it is known not to (claim {claim}).", claim=expected.claim
+            )
+            return self.saying(said.followed_by(self.said), outcome="xpass", xfail=expected)
+        if self.status != "fail":
+            return self.saying(self.said, xfail=expected)
+        found = expected.where(self.failing)
+        if found == "inside":
+            said = Message("expected-failure.fails", "Fails as is known (claim {claim}).", claim=expected.claim)
+            return self.saying(said.followed_by(self.said), outcome="xfail", xfail=expected)
+        if found == "straddles":
+            said = Message(
+                "expected-failure.partly",
+                "Known to fail (claim {claim}), and only partly within what is measured: {measured}.",
+                claim=expected.claim,
+                measured=_told(expected),
+            )
+            return self.saying(said.followed_by(self.said), status="undecided", xfail=expected)
+        said = Message(
+            "expected-failure.outside",
+            "Known to fail (claim {claim}), but not like this: {measured}.",
+            claim=expected.claim,
+            measured=_told(expected),
+        )
+        return self.saying(said.followed_by(self.said), outcome="fail", xfail=expected)
+
+
+def _told(expected: ExpectedFailure) -> str:
+    """``rtt-100 cubic 6.1 to 6.4``."""
+    if not expected.measured:
+        return "nothing was measured on this engine in this form"
+    return ", ".join(f"{place} {low:.6g} to {high:.6g}" for place, (low, high) in expected.measured.items())
 
 
 class Trust(BaseModel):
@@ -168,6 +253,18 @@ class Verdict(BaseModel):
     """Whether it broke down because this machine lacks what it asks for."""
     figures: dict[str, float] = {}
     """What the run measured: flat, the unit in each name. Tables are made of them."""
+
+    @property
+    def expected(self) -> dict[str, ExpectedFailure]:
+        """What was expected of checks that are known to fail, by name."""
+        return {check.name: check.xfail for check in self.checks if check.xfail}
+
+    @property
+    def counts(self) -> str:
+        """``8 pass, 2 xfail: the source's figures, docs/verdicts.md``; "" where nothing is otherwise than its status
+        says."""
+        told = counts(check.outcome or check.status for check in self.checks)
+        return f"{told}: {SEE}" if told else ""
 
     @property
     def stopped(self) -> bool:

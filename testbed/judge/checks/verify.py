@@ -58,7 +58,8 @@ def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None =
     """The verdict by the folder's own data.
 
     The checks are judged anew from ``plan.json``, ``telemetry.lp`` (or ``reader``) and ``agents/``. How many points
-    the database held can't be measured again and is taken from the record; so is ``trust``, where it is not given.
+    the database held can't be measured again and is taken from the record; so is ``trust``, where it is not given, and
+    what was expected to fail when it was made.
     Raises BadInput where a file is missing or broken.
     """
     recorded = read_verdict(result_dir)
@@ -70,6 +71,7 @@ def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None =
         trust or recorded.trust,
         file_points=reader.count_points(),
         database_points=recorded_database_points(recorded),
+        expected=recorded.expected,
     )
 
 

@@ -63,7 +63,7 @@ def write_html(
             place.with_suffix(".pdf").write_bytes(plot.pdf)
     environment.filters.setdefault("figure", words.figure)
     text = environment.get_template(template).render(
-        **values, plots=[on_page(plot) for plot in plots], words=words.STATUS
+        **values, plots=[on_page(plot) for plot in plots], words={**words.STATUS, **words.OUTCOME}
     )
     page = folder / "report.html"
     page.write_text(text, encoding="utf-8")

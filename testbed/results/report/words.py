@@ -25,6 +25,8 @@ STATUS: Mapping[Part, str] = {
     "not-asked": "not asked",
 }
 """What came of a check, as every page and table says it."""
+OUTCOME = {"xfail": "fails, as expected", "xpass": "holds, unexpectedly"}
+"""What came of one that is known to fail, in place of its status."""
 
 
 def how_sure(verdict: Verdict, provenance: Mapping[str, Any]) -> str:

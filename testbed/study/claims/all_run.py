@@ -19,7 +19,7 @@ from testbed.runtime.progress import Progress
 from testbed.study.bootstrap import ready
 from testbed.study.claims import judged as table
 from testbed.study.claims.beside import MODELS, TITLES
-from testbed.study.claims.evidence import judge
+from testbed.study.claims.evidence import expected_of, judge
 from testbed.study.claims.execute import Made, Runs
 from testbed.study.claims.false_alarms import FalseAlarms
 from testbed.study.claims.judged import Judged
@@ -134,11 +134,11 @@ def write(
     claims: Claims, asked: Asked, folder: Path, run_id: str, made: Mapping[str, Made], *, complete: bool = False
 ) -> list[Judged]:
     """``claims.json`` and ``claims.csv``: all that can be judged by the runs made so far."""
-    found = [
-        judge(name, claim, made.get(claim.run) or Made.never(claim.run), folder)
-        for name, claim in claims.claims.items()
-        if complete or claim.run in made
-    ]
+    found = []
+    for name, claim in claims.claims.items():
+        if complete or claim.run in made:
+            run = made.get(claim.run) or Made.never(claim.run)
+            found.append(judge(name, claim, run, folder, expected_of(name, claim, run, asked.engine)))
     document: Document = {
         "schema": SCHEMA,
         "name": NAME,

@@ -13,7 +13,13 @@ from testbed.study.claims.model import Claim, Claims
 
 FILE = paths.CHECKOUT / "docs" / "artifact.md"
 BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"
-_KINDS = {"claim": "", "changed": "Changed: ", "correction": "Correction: ", "beyond": "Beyond the source: "}
+_KINDS = {
+    "claim": "",
+    "changed": "Changed: ",
+    "correction": "Correction: ",
+    "beyond": "Beyond the source: ",
+    "measurement": "Measured only: ",
+}
 
 
 def claims_table(claims: Claims) -> str:
@@ -32,7 +38,7 @@ def claims_table(claims: Claims) -> str:
             spec = claims.runs[claim.run]
             decided = f"check “{claim.check}”" if claim.check else f"claim `{claim_id}` of `./run.sh all`"
             expected = claim.expected + (f", {claim.tolerance}" if claim.tolerance else "")
-            known = "" if claim.reproduces else " **Does not reproduce.**"
+            known = " **Does not reproduce.**" if claim.xfail else ""
             cells = (
                 f"`{claim_id}`: {_KINDS[claim.kind]}{claim.text.strip()}{known}",
                 _setup(claim),

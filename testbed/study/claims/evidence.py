@@ -8,10 +8,12 @@ from typing import Any
 
 from testbed import confine
 from testbed.documents import read_json
+from testbed.judge import expected_failures
 from testbed.judge.algebra import BEST_FIRST, Standing
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Status, Verdict
 from testbed.judge.checks.verify import read_verdict
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.plan.engines import engine_of
 from testbed.results.report import words
 from testbed.study.claims.execute import Made
@@ -31,8 +33,19 @@ _WORD_OF_STATE: Mapping[str, Word] = {
 }
 
 
-def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
-    """``folder`` is that of all runs; what its files leave open is open, and says why.
+def expected_of(name: str, claim: Claim, made: Made, engine: str) -> ExpectedFailure | None:
+    """What is expected of a claim that is known not to hold; None of any other. Where it is not listed, nothing that it
+    may measure is as expected."""
+    if claim.xfail is None:
+        return None
+    form = "quick" if made.shorter else "full"
+    listed = expected_failures.read().of_claim(name, engine, form, claim.check)
+    return listed or ExpectedFailure(claim=name, cause=claim.xfail.cause, strict=claim.xfail.strict)
+
+
+def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None = None) -> Judged:
+    """``folder`` is that of all runs; what its files leave open is open, and says why. ``expected`` is what the claim
+    is known to fail with.
 
     A claim stands on its whole run: what the deciding check says counts only where no run behind it broke down, is
     missing or untrusted, or failed in a fact (:data:`FACTS`) such as its payload.
@@ -48,9 +61,11 @@ def judge(name: str, claim: Claim, made: Made, folder: Path) -> Judged:
     if verdict.broken:
         return _judged(name, claim, made, "broken", verdict.broken)
     table = read_json(run / "table.json") if (run / "table.json").is_file() else None
-    result, stands = _of_run(claim, verdict) if table is None else _of_table(name, claim, verdict, run, table)
+    result, stands = _of_run(claim, verdict) if table is None else _of_table(name, claim, verdict, run, table, expected)
     if result is None:
         return _judged(name, claim, made, "broken", f"{made.folder} has no check {claim.check!r}")
+    if result.xfail is None and result.judge not in FACTS:
+        result = result.expected_to_fail(expected)
     if stands is None:
         word, reason = WORD_OF_STANDING[result.status], result.reason
     else:
@@ -78,7 +93,7 @@ def _of_run(claim: Claim, verdict: Verdict) -> tuple[CheckResult | None, Apart |
 
 
 def _of_table(
-    name: str, claim: Claim, verdict: Verdict, run: Path, table: Mapping[str, Any]
+    name: str, claim: Claim, verdict: Verdict, run: Path, table: Mapping[str, Any], expected: ExpectedFailure | None
 ) -> tuple[CheckResult | None, Apart | None]:
     """The deciding check of a table, or of a repeated scenario, and the worst of the cells that it is about."""
     outcomes = [Outcome(**outcome) for outcome in table["outcomes"]]
@@ -89,7 +104,7 @@ def _of_table(
         result = next((check for check in verdict.checks if check.name == claim.check), None)
     else:
         summaries = table_report.summaries_of(table)
-        result = judge_one(asked, summaries, table["columns"], outcomes, engine=table["engine"])
+        result = judge_one(asked, summaries, table["columns"], outcomes, table["engine"], expected)
     if asked is None or result is None or result.status == "not-asked":
         return result, None
     apart = [
@@ -198,9 +213,11 @@ def _judged(
         expected=claim.expected,
         tolerance=claim.tolerance,
         why=claim.why.strip(),
-        reproduces=claim.reproduces,
-        by_chance=claim.by_chance,
-        cause=claim.cause.strip(),
+        reproduces=claim.xfail is None,
+        by_chance=claim.xfail is not None and not claim.xfail.strict,
+        outcome=result.outcome if result is not None and word in ("holds", "fails") else None,
+        xfail=result.xfail.model_dump(mode="json") if result is not None and result.xfail else None,
+        cause=(claim.xfail.cause if claim.xfail else claim.cause).strip(),
         value=claim.value,
         measured=_measured(figures, intervals, claim.unit),
         n=n if n is not None else 1 if result is not None and word in ("holds", "fails") else None,

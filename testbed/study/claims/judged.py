@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from testbed.judge import algebra
 from testbed.judge.algebra import Part
+from testbed.judge.expected_failures import Outcome, counts
 from testbed.judge.intervals import told
 
 Word = Literal["holds", "fails", "undecided", "untrusted", "unsupported", "not-covered", "broken"]
@@ -64,11 +65,32 @@ class Judged:
     """By engine: verdict, reason, measured, n, figures, intervals there, and what ours differ by."""
     by_chance: bool = False
     """Whether one that is known not to hold may hold."""
+    outcome: Outcome | None = None
+    """Of one that is known not to hold: ``xfail``, ``xpass``, or ``fail`` where it fails otherwise than is known.
+    Results of before have none; they are as known whenever they fail."""
+    xfail: dict[str, Any] | None = None
+    """What was expected of it then (:class:`ExpectedFailure`)."""
 
     @property
     def as_known(self) -> bool | None:
-        """Whether it came out as it is known to; None while it is open."""
+        """Whether it came out as it is known to; None while it is open, and of a measurement."""
+        if self.outcome == "fail":
+            return False
         return is_as_known(self, self.verdict)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is a measurement that was made: nothing is asked of it."""
+        return self.kind == "measurement" and self.verdict in ("holds", "fails", "undecided")
+
+    @property
+    def counted_as(self) -> Outcome | None:
+        """What came of it, for the count of a last line; None while it is open, and of a measurement."""
+        if self.as_known is None or self.outcome:
+            return self.outcome
+        if self.verdict == "fails":
+            return "fail" if self.reproduces else "xfail"
+        return "pass" if self.reproduces else "xpass"
 
     @property
     def level(self) -> float | None:
@@ -94,13 +116,17 @@ class Judged:
         """What it is to the whole: a claim passes by coming out as it is known to."""
         if not self.asked:
             return "not-asked"
+        if self.is_measured:
+            return "not-asked"
         if self.verdict == "holds" or self.verdict == "fails":
             return "pass" if self.as_known else "fail"
         return "error" if self.verdict == "broken" else self.verdict
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in ``claims.json``."""
-        return {**asdict(self), "as_known": self.as_known}
+        found = asdict(self)
+        found = {key: value for key, value in found.items() if value is not None or key not in ("outcome", "xfail")}
+        return {**found, "as_known": self.as_known}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Judged:
@@ -119,8 +145,12 @@ def decided_of(claims: Sequence[Judged]) -> str:
     """``19 of 71 claims decided; not decided: 45 not asked here, 7 undecided``: what a PASS or FAIL speaks of."""
     decided = sum(claim.as_known is not None for claim in claims)
     text = f"{decided} of {len(claims)} claims decided"
-    parts = [claim.part for claim in claims if claim.as_known is None]
-    told = [f"{parts.count(part)} {words}" for part, words in _NOT_DECIDED.items() if part in parts]
+    if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
+        text += f" ({counted})"
+    measured = sum(claim.is_measured for claim in claims)
+    parts = [claim.part for claim in claims if claim.as_known is None and not claim.is_measured]
+    told = [f"{measured} measured only"] if measured else []
+    told += [f"{parts.count(part)} {words}" for part, words in _NOT_DECIDED.items() if part in parts]
     return text + (f"; not decided: {', '.join(told)}" if told else "")
 
 
@@ -137,7 +167,7 @@ _NOT_DECIDED: Mapping[Part, str] = {
 def is_as_known(claim: Judged, verdict: str) -> bool | None:
     """Whether a verdict on the claim, on whichever engine, is what it is known to be; None for one that decides
     nothing."""
-    if verdict not in ("holds", "fails"):
+    if verdict not in ("holds", "fails") or claim.kind == "measurement":
         return None
     return claim.by_chance or (verdict == "holds") == claim.reproduces
 

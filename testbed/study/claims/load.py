@@ -65,6 +65,9 @@ def dangling(claim: Claim, run: RunSpec, there: WhatThereIs) -> str | None:
         return f"run {claim.run}: {there.wrong}"
     if claim.check is not None and claim.check not in there.checks:
         return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(there.checks)}"
+    for also in claim.xfail.also if claim.xfail else ():
+        if also not in there.checks:
+            return f"xfail.also: {run.run} has no check {also!r}; it has {', '.join(there.checks)}"
     if kind_of(run) != "table":
         return None if claim.judge is None else f"judge: {run.run} is no table, so it has no cells; name its check"
     check = claim.table_check("it")

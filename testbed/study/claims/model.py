@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
@@ -83,14 +84,29 @@ class RunSpec(Options):
         return self.quick.minutes if quick else self.minutes
 
 
+class Xfail(Section):
+    """That a sentence is known not to hold; where its figures then lie is in ``expected-failures.json`` beside."""
+
+    cause: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    strict: bool = True
+    """Whether it fails every time."""
+    also: list[str] = Field(default_factory=list)
+    """Further checks of the run, by name, that are of the same sentence and fail with it."""
+
+
+OF_A_SOURCE = ("claim", "changed")
+"""The kinds of claims that are sentences of a source."""
+
+
 class Claim(Section):
     """One sentence of a source (or about it), and the check that decides it."""
 
     source: Name
-    kind: Literal["claim", "changed", "correction", "beyond"]
+    kind: Literal["claim", "changed", "correction", "beyond", "measurement"]
     """``claim``: the source says so, and it is decided in its own set-up. ``changed``: the same in another set-up,
     ``beside`` the one that is decided in the source's. ``correction``: the source is wrong, and this is what holds.
-    ``beyond``: it goes further than the source."""
+    ``beyond``: it goes further than the source. ``measurement``: it goes further and promises nothing, so that it is
+    reported beside what it is compared with, and counts neither way."""
     text: str
     setup: Name
     """One of ``setups``."""
@@ -118,13 +134,23 @@ class Claim(Section):
     """Why this tolerance."""
     full_only: str = ""
     """Why a quick run can't decide it; it is then left open."""
-    reproduces: bool = True
-    """Whether it is known to hold. A claim that is known not to hold is judged like any other."""
+    xfail: Xfail | None = None
+    """That it is known not to hold, of a sentence of a source only."""
     cause: str = ""
-    """Why it does not reproduce."""
-    by_chance: bool = False
-    """Of one that is known not to hold: with some seeds it does, and neither is otherwise than known. Only of what
-    goes beyond the sources."""
+    """Why a promise does not hold where it does not."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_old_keys(cls, document: Any) -> Any:
+        """Reads ``reproduces: false`` with its ``cause`` as ``xfail``, and ``by_chance`` as ``strict: false``."""
+        if not isinstance(document, Mapping) or not {"reproduces", "by_chance"} & document.keys():
+            return document
+        rest = {key: value for key, value in document.items() if key not in ("reproduces", "by_chance", "cause")}
+        if document.get("reproduces", True) is not False:
+            raise InvalidValue(
+                "claims.by-chance-alone", "by_chance says that a failure is not strict; give it with reproduces: false"
+            )
+        return {**rest, "xfail": {"cause": document.get("cause", ""), "strict": not document.get("by_chance", False)}}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Claim:
@@ -140,21 +166,23 @@ class Claim(Section):
             )
         if self.kind == "changed" and not self.differs:
             raise InvalidValue("claims.no-differs", "differs: say what is changed, as ours and theirs")
-        if bool(self.cause) == self.reproduces:
+        if self.xfail and self.kind not in OF_A_SOURCE:
             raise InvalidValue(
-                "claims.cause-without-failure",
-                "cause says why a claim does not reproduce; give it with reproduces: false, and only there",
+                "claims.xfail-of-a-promise",
+                "xfail is for a sentence of a source (kind: {kinds}); what goes beyond it is this project's own, and "
+                "holds or fails",
+                kinds=" or ".join(OF_A_SOURCE),
             )
-        if self.by_chance and (self.reproduces or self.kind != "beyond"):
+        if self.cause and self.kind in OF_A_SOURCE:
             raise InvalidValue(
-                "claims.by-chance-alone", "by_chance: give it with reproduces: false and kind: beyond, only there"
+                "claims.cause-without-failure", "cause is that of an expected failure; give it inside xfail"
             )
         return self
 
     def holds_with(self) -> str:
         """What is other than in the source's set-up, in words that follow a claim's; "" where nothing is."""
         words = ", and ".join(difference.in_words() for difference in self.differs)
-        return f"{'Holds with' if self.kind == 'changed' and self.reproduces else 'With'} {words}." if words else ""
+        return f"{'Holds with' if self.kind == 'changed' and not self.xfail else 'With'} {words}." if words else ""
 
     def table_check(self, name: str) -> TableCheck | None:
         """``judge`` as a table's check; None for a claim that a check of the run decides."""

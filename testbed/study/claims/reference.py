@@ -1,4 +1,4 @@
-"""What is kept of a run of all claims as reference: the small files, from which its page and plots can be made anew."""
+"""What is kept of a result as reference: the small files, from which page, plots and expected failures are made."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from testbed import confine, paths
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.judge.checks.verify import read_verdict
 from testbed.study.folder import is_plain_name
 from testbed.study.tables.repeated import first_run
 
@@ -31,12 +32,15 @@ def place_of(name: str) -> Path:
 
 
 def keep(result: Path, place: Path) -> list[Path]:
-    """Copy the small files of ``result``, a result folder of all claims, to ``place``; returns the copies.
+    """Copy the small files of ``result``, a result folder of all claims, a table or a run, to ``place``; returns the
+    copies.
 
     Raises:
-        BadInput: ``result`` is none, or was stopped, or ``place`` holds other results.
+        BadInput: ``result`` is none, was stopped or can't be trusted, or ``place`` holds other results.
     """
     confine.refuse_links(result)
+    if not (result / "claims.json").is_file():
+        return _keep_one(result, place)
     document = read_json(result / "claims.json")
     if not document["complete"]:
         raise BadInput(
@@ -61,6 +65,22 @@ def keep(result: Path, place: Path) -> list[Path]:
         shutil.copyfile(path, copy)
         copies.append(copy)
     return copies
+
+
+def _keep_one(result: Path, place: Path) -> list[Path]:
+    verdict = read_verdict(result)
+    if verdict.verdict == "untrusted" or verdict.broken:
+        raise BadInput(
+            "claims.no-reference", "{result}: {why}, so it is no reference", result=result, why=verdict.summary
+        )
+    if (place / "verdict.json").is_file() and read_verdict(place).run != verdict.run:
+        raise BadInput(
+            "claims.reference-taken",
+            "{folder} holds the results of another run; give another name, or remove it",
+            folder=place,
+        )
+    place.mkdir(parents=True, exist_ok=True)
+    return [Path(shutil.copyfile(result / name, place / name)) for name in OF_A_RUN if (result / name).is_file()]
 
 
 def _small_files(result: Path, runs: list[Path]) -> Iterator[Path]:

@@ -15,7 +15,13 @@ from testbed.study.claims.beside import MODELS, TITLES
 from testbed.study.claims.judged import Judged, is_as_known
 
 _HERE = Path(__file__).parent / "templates"
-_KINDS = {"claim": "claim", "changed": "changed set-up", "correction": "correction", "beyond": "beyond the source"}
+_KINDS = {
+    "claim": "claim",
+    "changed": "changed set-up",
+    "correction": "correction",
+    "beyond": "beyond the source",
+    "measurement": "measured only",
+}
 
 
 def write_report(folder: Path) -> Path:
@@ -108,9 +114,11 @@ _NOTHING: dict[str, Any] = {
 def _badge(claim: Judged, verdict: str) -> tuple[str, str]:
     """A verdict's words and its kind of badge."""
     word, status = verdict.replace("-", " "), {"holds": "pass", "fails": "fail"}.get(verdict, verdict)
-    if verdict == "fails" and not claim.reproduces:
-        return "does not reproduce, as known", "known"
-    if is_as_known(claim, verdict) is False:
+    if claim.kind == "measurement" and verdict in ("holds", "fails", "undecided"):
+        return "measured only", "not-asked"
+    if verdict == "fails" and not claim.reproduces and claim.outcome != "fail":
+        return "xfail: does not reproduce, as known", "known"
+    if is_as_known(claim, verdict) is False or (verdict == claim.verdict and claim.as_known is False):
         word += ", otherwise than known"
     return word, status
 

@@ -11,6 +11,7 @@ from typing import Any
 from testbed import confine
 from testbed.documents import read_json
 from testbed.judge.checks.verify import Difference, differences, text_differences
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.message import Message
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked
@@ -52,7 +53,8 @@ def verify(of: Asked) -> Again:
             again.append(Judged.from_json(before))
             continue
         made = Made(**document["runs"][known[name].run])
-        now = judge(name, known[name], made, folder)
+        expected = ExpectedFailure(**before["xfail"]) if before.get("xfail") else None
+        now = judge(name, known[name], made, folder, expected)
         again.append(now)
         found += _differences(name, before, now, words=of.of_this_code)
     if document.get("beside"):

@@ -85,7 +85,7 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
     none = Spread.of([])
     ratios: dict[str, float] = {}
     found_intervals: dict[str, list[float]] = {}
-    founds: list[Found] = []
+    founds: dict[str, Found] = {}
     told: list[str] = []
     behind: dict[str, Behind] = {}
     for column in check.columns:
@@ -99,7 +99,7 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
         behind[column] = interval, (one, other)
         if interval is not None:
             found_intervals[column] = [rounded(end) for end in interval]
-        founds.append(intervals.against(ratios[column], interval, check.min, check.max))
+        founds[column] = intervals.against(ratios[column], interval, check.min, check.max)
         told.append(
             f"{column} {ratios[column]:.3f}" + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
         )
@@ -123,9 +123,9 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
             )
         )
     status: Status = "not-covered" if missing else "pass"
-    if "outside" in founds:
+    if "outside" in founds.values():
         status = "fail"
-    elif "straddles" in founds:
+    elif "straddles" in founds.values():
         status = "undecided"
     return CheckResult.of(
         check,
@@ -136,6 +136,8 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
         figures={column: rounded(ratio) for column, ratio in ratios.items()}
         | {"observations": observations(behind)}
         | ({"intervals": found_intervals} if found_intervals else {}),
+    ).failing_at(
+        {column: (rounded(ratios[column]), behind[column][0]) for column in founds if founds[column] == "outside"}
     )
 
 
@@ -181,4 +183,4 @@ def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str
         measured=", ".join(f"{value:.4g}" for _, value in told) or None,
         expected="each larger than the one before",
         figures={row.name: rounded(value) for row, value in told} | {"unit": unit_of(figure)},
-    )
+    ).failing_at({})

@@ -11,6 +11,7 @@ from testbed.judge import intervals
 from testbed.judge.algebra import BEST_FIRST, Standing, worst
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.intervals import Found, Interval
 from testbed.message import Message
 from testbed.results.report import words
@@ -25,14 +26,17 @@ _IN_WORDS: Mapping[Standing, str] = {
 }
 
 
-def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckResult:
+def judge_each_run(
+    check: EachRunCheck, outcomes: Sequence[Outcome], expected: ExpectedFailure | None = None
+) -> CheckResult:
     """Over all runs that were asked for.
 
     A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
     more runs have it and each was judged by nothing but that number. Runs that are one observation
     (:func:`testbed.study.tables.outcome.observations`) have no interval. Anything else holds where it holds in every
-    run; a fact (:data:`FACTS`) that fails in one fails, a number is undecided between.
+    run; a fact (:data:`FACTS`) that fails in one fails, a number is undecided between. Only where all runs were judged
+    may a number fail as ``expected``.
     """
     of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
     asked = [(standing, result) for standing, result in of_runs if standing != "not-asked"]
@@ -85,7 +89,8 @@ def judge_each_run(check: EachRunCheck, outcomes: Sequence[Outcome]) -> CheckRes
             Message("runs.too-few", "Fewer than {least} runs say nothing of the spread.", least=intervals.LEAST_N)
         )
     found = _result(check, status, said, results or [result for _, result in asked], values, interval)
-    return found.saying(said, figures={**found.figures, "observations": len(told_apart)})
+    found = found.saying(said, figures={**found.figures, "observations": len(told_apart)})
+    return found if others or _is_fact(results) else found.expected_to_fail(expected)
 
 
 def _median(values: Sequence[float], interval: Interval | None) -> Message:

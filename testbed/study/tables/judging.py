@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from testbed.judge import intervals
-from testbed.judge.algebra import summary_of, verdict_of, worst
+from testbed.judge.algebra import Part, summary_of, verdict_of, worst
 from testbed.judge.checks.result import CheckResult, Named, Status, Trust, Verdict, rounded
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import unit_of
 from testbed.judge.intervals import Found, Interval
 from testbed.message import Message
@@ -64,10 +65,13 @@ def judge_table(
     *,
     partial: bool,
     engine: str = DEFAULT,
+    expected: Mapping[str, ExpectedFailure] | None = None,
 ) -> Verdict:
     """The verdict of a table. ``outcomes`` has every cell that was asked for, also those that are missing.
-    ``partial``: a quick one or a selection, which may leave checks open."""
-    results = [judge_one(check, summaries, columns, outcomes, engine) for check in table.checks]
+    ``partial``: a quick one or a selection, which may leave checks open. ``expected`` are expected failures, by
+    check."""
+    known = {} if expected is None else expected
+    results = [judge_one(check, summaries, columns, outcomes, engine, known.get(check.name)) for check in table.checks]
     if not _own_checks_are_judged(table.checks, outcomes):
         results.insert(0, judge_runs(outcomes))
     return verdict_over(results, outcomes, table.name, run, columns, partial=partial)
@@ -101,7 +105,7 @@ def verdict_over(
         scenario=name,
         run=run,
         verdict=verdict_of(parts, may_stay_open=partial),
-        summary=summary_of((result.name, result.status) for result in results),
+        summary=summary_of((result.name, result.word) for result in results),
         checks=list(results),
         trust=trust,
         duration_s=None,
@@ -109,9 +113,9 @@ def verdict_over(
     )
 
 
-def _part(result: CheckResult) -> Status:
+def _part(result: CheckResult) -> Part:
     """Where runs were judged by themselves and disagree, one of them failed: no shorter form leaves that open."""
-    return "fail" if result.judge == "each_run" and result.status == "undecided" else result.status
+    return "fail" if result.judge == "each_run" and result.status == "undecided" else result.part
 
 
 def _own_checks_are_judged(checks: Sequence[TableCheck], outcomes: Sequence[Outcome]) -> bool:
@@ -126,9 +130,11 @@ def judge_one(
     columns: Sequence[str],
     outcomes: Sequence[Outcome],
     engine: str = DEFAULT,
+    expected: ExpectedFailure | None = None,
 ) -> CheckResult:
     """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
-    missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides."""
+    missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides. Only the
+    figures may fail as ``expected``, never a cell."""
     if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
         said = Message(
             "known.of-a-machine",
@@ -139,12 +145,12 @@ def judge_one(
         return CheckResult.of(check, "not-asked", said)
     cells = cells_of(check, outcomes)
     if isinstance(check, EachRunCheck):
-        return judge_each_run(check, cells)
-    result = _by_figures(check, summaries, columns)
+        return judge_each_run(check, cells, expected)
+    result = _by_figures(check, summaries, columns).expected_to_fail(expected)
     apart = [cell for cell in cells if cell.standing != "pass"]
     if not apart:
         return result
-    status = worst([result.status, *(cell.standing for cell in apart)])
+    status = worst([result.part, *(cell.standing for cell in apart)])
     told = [cell for cell in apart if cell.standing == status] or apart
     first = told[0]
     said = Message(
@@ -157,7 +163,7 @@ def judge_one(
         repetition=first.repetition,
         why=first.why,
     )
-    return result.saying(said.followed_by(result.said), status=status)
+    return result.saying(said.followed_by(result.said), status=status, outcome=None)
 
 
 def cells_of(check: TableCheck, outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -203,6 +209,7 @@ def _judge_places(
     told: dict[Found, list[str]] = {"outside": [], "straddles": [], "inside": []}
     figures: dict[str, Any] = {}
     found_intervals: dict[str, list[float]] = {}
+    failing: dict[str, tuple[float, Interval | None]] = {}
     behind: dict[str, Behind] = {}
     open_ = 0
     for place in places:
@@ -216,6 +223,8 @@ def _judge_places(
             found_intervals[name] = [rounded(end) for end in measured.interval]
         behind[name] = measured.interval, measured.behind
         told[measured.found].append(measured.text)
+        if measured.found == "outside":
+            failing[name] = _decisive(check, measured)
     if found_intervals:
         figures["intervals"] = found_intervals
     figures["observations"] = observations(behind)
@@ -250,7 +259,15 @@ def _judge_places(
         measured=f"{len(told['inside'])} of {len(places)}",
         expected=f"{len(places)} of {len(places)}",
         figures=figures,
-    )
+    ).failing_at(failing)
+
+
+def _decisive(check: TableCheck, measured: Measured) -> tuple[float, Interval | None]:
+    """What was measured at a place; of a check against known values that is not what it judges, which is an error."""
+    if isinstance(check, KnownCheck):
+        spread = measured.behind[0]
+        return rounded(spread.median or 0), spread.interval
+    return rounded(measured.value), measured.interval
 
 
 def _told(found: Found, places: str) -> Message:

@@ -32,6 +32,8 @@ class LoadedTable:
     path: Path
     document: CommentedMap
     overrides: tuple[str, ...]
+    changed: bool = False
+    """Whether ``--set`` changed it, beyond what ``--quick`` does."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
         row.setdefault("set", CommentedMap())
         for key, value in split:
             row["set"][key] = value
-    return LoadedTable(table, path, document, (*applied, *assignments))
+    return LoadedTable(table, path, document, (*applied, *assignments), bool(assignments))
 
 
 def keep(loaded: LoadedTable, folder: Path) -> None:

@@ -43,7 +43,7 @@ def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int,
             [CommentedMap(name=check.name, judge="each_run", check=check.name) for check in scenario.checks]
         ),
     )
-    return LoadedTable(validated(Table, path, table), path, table, tuple(applied))
+    return LoadedTable(validated(Table, path, table), path, table, tuple(applied), bool(assignments))
 
 
 def first_run(folder: Path) -> Path | None:

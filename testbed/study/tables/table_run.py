@@ -13,8 +13,10 @@ from typing_extensions import TypedDict
 from testbed import engines, paths, traffic
 from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Engine, Options, Programs
+from testbed.judge import expected_failures
 from testbed.judge.checks import asked as plans
 from testbed.judge.checks.result import Verdict
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import GOODPUT
 from testbed.machine import Need
 from testbed.plan.engines import DEFAULT
@@ -129,9 +131,11 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     matrix.refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
     bounds = _bounds(matrix, selection)
     matrix.folder = folder = folder_of(loaded, asked, selection)
+    form = "changed" if loaded.changed else "quick" if asked.quick else "full"
+    expected = expected_failures.read().of_run(loaded.table.name, engine.name, form)
 
     def keep(found: Mapping[study.Cell, Outcome]) -> Verdict:
-        return write(loaded, asked, selection, bounds, folder, folder.name, list(found.values()))
+        return write(loaded, asked, selection, bounds, folder, folder.name, list(found.values()), expected)
 
     go_on = f"add --resume {folder.name} to the same command"
     how = engine.told(cells[0].plan(), asked.options)[0]
@@ -189,9 +193,10 @@ def write(
     folder: Path,
     run_id: str,
     outcomes: Sequence[Outcome],
+    expected: Mapping[str, ExpectedFailure],
 ) -> Verdict:
     """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
-    figures, but no verdict."""
+    figures, but no verdict. ``expected`` are expected failures, by check."""
     table, columns = loaded.table, list(selection.columns)
     made = {(found.row, found.column, found.repetition): found for found in outcomes}
     complete = len(made) == len(selection.cells())
@@ -219,7 +224,9 @@ def write(
     write_json(folder / "table.json", document)
     write_csv(summaries, columns, folder / "table.csv")
     partial = asked.quick or not selection.whole
-    verdict = judge_table(table, run_id, summaries, columns, outcomes, partial=partial, engine=asked.engine)
+    verdict = judge_table(
+        table, run_id, summaries, columns, outcomes, partial=partial, engine=asked.engine, expected=expected
+    )
     if complete:
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict

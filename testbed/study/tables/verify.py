@@ -39,7 +39,8 @@ def verify(of: Asked) -> Again:
     outcomes = list(_outcomes(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as made:
-        again = table_run.write(loaded, asked, selection, bounds, Path(made), document["run"], outcomes)
+        place, expected = Path(made), recorded.expected
+        again = table_run.write(loaded, asked, selection, bounds, place, document["run"], outcomes, expected)
         found += differences("table.json", document, read_json(Path(made) / "table.json"))
         for name in MADE:
             if (folder / name).is_file():
@@ -60,7 +61,7 @@ def verify(of: Asked) -> Again:
         for o in outcomes
         if o.verdict == "unsupported" and not o.run
     ]
-    checks = [f"{check.status:<11} {check.name}: {check.reason}" for check in again.checks]
+    checks = [f"{check.word:<11} {check.name}: {check.reason}" for check in again.checks]
     return Again(f"{again.scenario} {again.run}", again.verdict, found, unchecked, checks)
 
 

@@ -1,0 +1,130 @@
+"""Expected failures: sentences of a source that are known not to reproduce, and what is measured in their place.
+
+As in pytest, a check that fails as it is known to is an ``xfail``, which counts as a pass, and one that holds although
+it is known to fail is an ``xpass``, which does not. An expected failure is bound to intervals, by engine, form and
+place: a figure outside of them is a failure like any other. ``data/published/expected-failures.json`` lists them all;
+it is made from the claims and the reference results (``tools/expected_failures.py``), never by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from testbed import paths
+from testbed.documents import read_json
+from testbed.errors import BadInput
+from testbed.judge import intervals
+from testbed.judge.intervals import Found, Interval
+
+Outcome = Literal["pass", "xfail", "xpass", "fail"]
+"""What came of a check beside its status: whether it is as expected."""
+Places = Mapping[str, tuple[float, Interval | None]]
+"""The values that decide, by place (``row column``, a column, or ``measured`` where there is one value), and the
+interval of each where there is one."""
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Limits = tuple[float, float]
+
+FILE = paths.CHECKOUT / "data" / "published" / "expected-failures.json"
+MEASURED = "measured"
+"""The place of a check that has one value."""
+
+
+class ExpectedFailure(BaseModel):
+    """That a check is known to fail, why, and where its figures then lie.
+
+    ``claim`` is the sentence of a source, by its name in ``claims.yaml``; ``measured`` are the lowest and
+    highest value by place, in the unit of what decides, both included. ``strict``: it fails every time.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    claim: Text
+    cause: Text
+    strict: bool = True
+    measured: dict[str, Limits] = {}
+
+    def where(self, places: Places) -> Found:
+        """Where the places lie beside what is measured: ``inside`` where all do, ``outside`` where one does or is not
+        listed. The interval that judged a place decides where there is one."""
+        found = [self._where(name, value, interval) for name, (value, interval) in places.items()]
+        if not found or "outside" in found:
+            return "outside"
+        return "straddles" if "straddles" in found else "inside"
+
+    def _where(self, name: str, value: float, interval: Interval | None) -> Found:
+        if name not in self.measured:
+            return "outside"
+        low, high = self.measured[name]
+        return intervals.against(value, interval, low, high)
+
+
+class Listed(BaseModel):
+    """One entry of the file: an expected failure of the checks of a scenario or table."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run: Text
+    """The scenario's or table's name."""
+    cause: Text
+    strict: bool
+    checks: dict[str, dict[str, dict[str, dict[str, Limits]]]]
+    """By check (the claim's own name for a check that only the claim has), engine, form (``full``, ``quick``) and
+    place."""
+
+    def of(self, claim: str, check: str, engine: str, form: str) -> ExpectedFailure:
+        """What is expected of a check; where nothing was measured, everything is outside of it."""
+        measured = self.checks[check].get(engine, {}).get(form, {})
+        return ExpectedFailure(claim=claim, cause=self.cause, strict=self.strict, measured=measured)
+
+
+class ExpectedFailures(BaseModel):
+    """The file, by claim."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    about: str
+    claims: dict[str, Listed]
+
+    def of_run(self, run: str, engine: str, form: str) -> dict[str, ExpectedFailure]:
+        """Those of a scenario's or table's checks, by name. ``form`` is the variant of a run: nothing is expected of
+        one with changes, which is another set-up."""
+        if form == "changed":
+            return {}
+        return {
+            check: listed.of(claim, check, engine, form)
+            for claim, listed in self.claims.items()
+            if listed.run == run
+            for check in listed.checks
+        }
+
+    def of_claim(self, claim: str, engine: str, form: str, check: str | None = None) -> ExpectedFailure | None:
+        """What is expected of the check that decides a claim; None where it is expected to hold."""
+        listed = self.claims.get(claim)
+        return listed.of(claim, check or claim, engine, form) if listed and (check or claim) in listed.checks else None
+
+
+@cache
+def read(path: Path = FILE) -> ExpectedFailures:
+    """The file; BadInput names the field that is wrong."""
+    try:
+        return ExpectedFailures.model_validate(read_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise BadInput(
+            "expected-failures.bad-entry", "{path}: {where}: {error}", path=path, where=where, error=first["msg"]
+        ) from error
+
+
+def counts(outcomes: Iterable[str]) -> str:
+    """``8 pass, 2 xfail``, of the checks that were decided; "" without expected failures and unexpected passes."""
+    found: Sequence[str] = list(outcomes)
+    if not {"xfail", "xpass"} & set(found):
+        return ""
+    words: tuple[Outcome, ...] = ("pass", "xfail", "xpass", "fail")
+    return ", ".join(f"{found.count(word)} {word}" for word in words if word in found)

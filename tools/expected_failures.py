@@ -1,0 +1,225 @@
+"""Where expected failures lie, from the reference results: ``python -m tools.expected_failures`` writes
+``data/published/expected-failures.json``, ``--check`` tells whether it is current.
+
+For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
+that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
+At each place that fails, the reference spans from the least to the largest of its values and of the ends of their
+intervals. The limits lie as far below and above as that is wide. A reference of one run has no width of its own: it
+takes the largest relative one that the place has in other references, or on real packets the difference to the other
+engines in the same form, if that is more. In virtual time, runs that are alike have none: chance has no part in them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from testbed import paths
+from testbed.documents import read_json
+from testbed.judge.checks.registry import FACTS
+from testbed.judge.checks.result import CheckResult
+from testbed.judge.checks.verify import read_verdict
+from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Limits, Listed
+from testbed.plan.engines import ENGINES, engine_of
+from testbed.scenario import load as scenarios
+from testbed.study.claims.load import load
+from testbed.study.claims.model import Claim, Claims
+from testbed.study.claims.reference import FOLDER
+from testbed.study.tables import load as table_file
+from testbed.study.tables import report
+from testbed.study.tables.judging import judge_one
+from testbed.study.tables.outcome import Outcome
+
+ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."
+LAST_PLACE = 1e-6
+"""Figures are rounded to six places."""
+
+
+class Reference(NamedTuple):
+    """One reference result of a place that fails: the least and the largest value, and of how many runs they are."""
+
+    claim: str
+    check: str
+    place: str
+    engine: str
+    form: str
+    low: float
+    high: float
+    runs: int
+
+    @property
+    def relative_width(self) -> float:
+        """In parts of the middle."""
+        middle = abs(self.low + self.high) / 2
+        return (self.high - self.low) / middle if middle else 0.0
+
+    @property
+    def same(self) -> tuple[str, str, str]:
+        """What references of other engines and forms share with it."""
+        return self.claim, self.check, self.place
+
+
+def made(claims: Claims, folder: Path = FOLDER) -> ExpectedFailures:
+    """The file's contents; ValueError for an expected failure of a fact, or of a run with changes."""
+    found = list(_references(claims, folder))
+    found += _beside(claims, folder, {(one.claim, one.place) for one in found})
+    listed = {}
+    for name, claim in claims.claims.items():
+        if claim.xfail is None:
+            continue
+        if claims.runs[claim.run].set:
+            raise ValueError(f"{name}: its run is changed, so that the same check elsewhere is not the source's")
+        listed[name] = Listed(
+            run=claims.runs[claim.run].run,
+            cause=" ".join(claim.xfail.cause.split()),
+            strict=claim.xfail.strict,
+            checks={check: _limits(name, check, found) for check in _checks(name, claim)},
+        )
+    return ExpectedFailures(about=ABOUT, claims=listed)
+
+
+def _checks(name: str, claim: Claim) -> list[str]:
+    """The checks that fail with a claim; its own name stands for one that only the claim has."""
+    return [claim.check or name, *(claim.xfail.also if claim.xfail else ())]
+
+
+def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dict[str, dict[str, Limits]]]:
+    """By engine, form and place."""
+    limits: dict[str, dict[str, dict[str, Limits]]] = {}
+    mine = [one for one in found if (one.claim, one.check) == (claim, check)]
+    for engine, form, place in sorted({(one.engine, one.form, one.place) for one in mine}):
+        at = [one for one in mine if (one.engine, one.form, one.place) == (engine, form, place)]
+        low, high = min(one.low for one in at), max(one.high for one in at)
+        width = high - low
+        if len(at) == 1 and at[0].runs == 1:
+            width = _borrowed(at[0], mine)
+        limits.setdefault(engine, {}).setdefault(form, {})[place] = (
+            math.floor((low - width) / LAST_PLACE - 1) * LAST_PLACE,
+            math.ceil((high + width) / LAST_PLACE + 1) * LAST_PLACE,
+        )
+    return {
+        engine: {
+            form: {place: (round(low, 6), round(high, 6)) for place, (low, high) in places.items()}
+            for form, places in forms.items()
+        }
+        for engine, forms in limits.items()
+    }
+
+
+def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
+    """The width for a single run."""
+    others = [other for other in found if other.same == one.same and other is not one]
+    widths = [abs(one.low) * other.relative_width for other in others if other.runs > 1]
+    if not ENGINES[one.engine].virtual_time:
+        for other in others:
+            if other.form == one.form:
+                widths += [abs(one.low - other.low), abs(one.low - other.high)]
+    return max(widths, default=0.0)
+
+
+def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
+    known = {name: claim for name, claim in claims.claims.items() if claim.xfail}
+    for verdict in sorted(folder.rglob("verdict.json")):
+        run = verdict.parent
+        scenario = read_verdict(run).scenario
+        for name, claim in known.items():
+            if claims.runs[claim.run].run != scenario:
+                continue
+            for check in _checks(name, claim):
+                if (run / "table.json").is_file():
+                    yield from _of_table(name, claim, check, run)
+                elif (run / "plan.json").is_file() and not _is_a_cell(run, folder):
+                    yield from _of_run(name, check, run)
+
+
+def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iterator[Reference]:
+    """What claims measured on other engines, of which only the figures are kept, at places that fail elsewhere."""
+    for file in sorted(folder.glob("*/claims.json")):
+        document = read_json(file)
+        quick = {beside["engine"]: beside["quick"] for beside in document.get("beside", ())}
+        for entry in document["claims"]:
+            claim = claims.claims.get(entry["id"])
+            if claim is None or claim.xfail is None:
+                continue
+            for engine, there in entry["beside"].items():
+                form = "quick" if claims.runs[claim.run].shorter(quick=quick[engine]) else "full"
+                for place, value in there["figures"].items() if there["verdict"] == "fails" else ():
+                    ends = there["intervals"].get(place, (value, value))
+                    if (entry["id"], place) in failing:
+                        check = _checks(entry["id"], claim)[0]
+                        low, high = min(value, *ends[:2]), max(value, *ends[:2])
+                        yield Reference(entry["id"], check, place, engine, form, low, high, int(there["n"]))
+
+
+def _is_a_cell(run: Path, folder: Path) -> bool:
+    return any((above / "table.json").is_file() for above in run.parents if above.is_relative_to(folder))
+
+
+def _of_run(name: str, check: str, run: Path) -> Iterator[Reference]:
+    plan = read_json(run / "plan.json")
+    form = plan.get("variant", "quick" if plan["quick"] else "full")
+    result = next((one for one in read_verdict(run).checks if one.name == check), None)
+    if result is not None and form != "changed":
+        yield from _failing(name, check, result, engine_of(plan).name, form, 1)
+
+
+def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Reference]:
+    table = read_json(run / "table.json")
+    form = "quick" if table["quick"] else "full"
+    runs = int(table["repeat"])
+    if (result := next((one for one in read_verdict(run).checks if one.name == check), None)) and (
+        result.judge == "each_run"
+    ):
+        if not [text for text in table["overrides"] if text not in _quick(table)]:
+            yield from _failing(name, check, result, engine_of(table).name, form, runs)
+        return
+    loaded = table_file.load(table["name"], quick=bool(table["quick"]))
+    if list(loaded.overrides) != table["overrides"]:
+        return
+    asked = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
+    outcomes = [Outcome(**one) for one in table["outcomes"]]
+    result = judge_one(asked, report.summaries_of(table), table["columns"], outcomes, table["engine"])
+    yield from _failing(name, check, result, engine_of(table).name, form, runs)
+
+
+def _quick(table: dict[str, object]) -> list[str]:
+    """What ``--quick`` changes of a scenario that was repeated."""
+    return list(scenarios.document_of(str(table["name"]), [], quick=bool(table["quick"]))[2])
+
+
+def _failing(name: str, check: str, result: CheckResult, engine: str, form: str, runs: int) -> Iterator[Reference]:
+    if result.judge in FACTS:
+        raise ValueError(f"{name}: {check!r} is about a fact, which has no expected failure")
+    if result.status != "fail":
+        return
+    if result.judge == "each_run" and (values := result.figures.get("values")):
+        yield Reference(name, check, MEASURED, engine, form, min(values), max(values), runs)
+        return
+    for place, (value, interval) in result.failing.items():
+        ends = (interval.low, interval.high) if interval else (value, value)
+        yield Reference(name, check, place, engine, form, min(value, *ends), max(value, *ends), runs)
+
+
+def text_of(found: ExpectedFailures) -> str:
+    """The file's text."""
+    return json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    """Write the file, or with ``--check`` say that it is not current; returns the exit code."""
+    text = text_of(made(load()))
+    if sys.argv[1:] == ["--check"]:
+        if not FILE.is_file() or FILE.read_text(encoding="utf-8") != text:
+            print(f"{FILE.relative_to(paths.CHECKOUT)}: is not current; python -m tools.expected_failures makes it")
+            return 1
+        return 0
+    FILE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
