@@ -19,7 +19,7 @@ from testbed.judge.checks.derived import derived_lines
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.checks.verify import differences, read_verdict, text_differences, verify
+from testbed.judge.checks.verify import differences, read_verdict, text_differences, unlisted, verify
 from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.message import Message
 from testbed.plan.engines import engine_of
@@ -73,6 +73,7 @@ class _MadeAgain:
         again = verify(folder, reader, trust)
         told = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
         self.verified.differences.extend(differences("", recorded.to_json(), told))
+        self._expected()
         self._tables(reader, readings)
         self._lines(reader, again)
         page.check(folder, self.verified, self.provenance, needed=self.complete and not self._without_page())
@@ -95,6 +96,13 @@ class _MadeAgain:
             self.verified.differences.extend(differences("provenance.json: run", recorded["run"], should))
         origin.plan_again(self.folder, self.plan, self.verified)
         origin.check_commit(self.folder, self.plan, recorded, self.verified)
+
+    def _expected(self) -> None:
+        """What was expected to fail: of this code as this checkout lists it, of other code it can't be checked."""
+        plan = self.plan
+        found = list(unlisted(plan["scenario"], engine_of(plan).name, plan.get("variant", "full"), self.recorded))
+        here = origin.of_this_code(self.provenance)
+        (self.verified.differences if here else self.verified.unchecked).extend(found)
 
     def _lacks(self, what: str) -> None:
         """A file that is not there: a difference, but where folders of its time had none."""

@@ -137,7 +137,7 @@ def code() -> str:
     digest = hashlib.sha256()
     for folder in CODE:
         for path in sorted((paths.CHECKOUT / folder).rglob("*")):
-            if path.suffix in (".py", ".j2", ".css", ".yaml", ".csv") and path.is_file():
+            if path.suffix in (".py", ".j2", ".css", ".yaml", ".csv", ".json") and path.is_file():
                 digest.update(str(path.relative_to(paths.CHECKOUT)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 

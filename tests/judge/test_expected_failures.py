@@ -15,6 +15,7 @@ from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Verdict
+from testbed.judge.checks.verify import unlisted
 from testbed.judge.expected_failures import ExpectedFailure, ExpectedFailures, Listed, counts, read
 from testbed.judge.intervals import Interval
 from testbed.study.claims import judged as claims
@@ -295,3 +296,26 @@ def test_the_reference_widens_by_what_it_spreads(tmp_path: Path) -> None:
     assert found["mininet"]["quick"]["p"] == pytest.approx((15.0, 25.0), abs=1e-5), "real packets differ by more"
     assert found["vkernel"]["quick"]["p"] == pytest.approx((25 - 25 / 10.5, 25 + 25 / 10.5), abs=1e-5)
     assert tool._limits("x", "c", []) == {}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"measured": {"measured": (0.0, 1.0)}},
+        {"cause": "another"},
+        {"strict": False},
+        {"claim": "nkp24-link-break-back"},
+    ],
+)
+def test_an_expected_failure_that_is_written_over_is_seen(forged: dict[str, Any]) -> None:
+    run, name = "link-break-as-published", "share at the end of the pause"
+    listed = read().of_run(run, "sim", "full")[name]
+    assert listed.measured["measured"][1] < 1
+
+    def recorded(expected: ExpectedFailure, check: str = name) -> Verdict:
+        found = CheckResult(name=check, judge="level", status="fail", reason="", xfail=expected)
+        return table([4.0], [4.0], expected={}).model_copy(update={"checks": [found]})
+
+    assert not list(unlisted(run, "sim", "full", recorded(listed)))
+    for verdict in (recorded(listed.model_copy(update=forged)), recorded(listed, "goodput during the pause")):
+        assert [found.code for found in unlisted(run, "sim", "full", verdict)] == ["difference.expected-failure"]

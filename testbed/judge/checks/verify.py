@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.judge import expected_failures
 from testbed.judge.checks.judge import judge
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.message import Message
@@ -73,6 +74,21 @@ def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None =
         database_points=recorded_database_points(recorded),
         expected=recorded.expected,
     )
+
+
+def unlisted(run: str, engine: str, form: str, recorded: Verdict) -> Iterator[Difference]:
+    """Where what was expected to fail is not what this checkout expects of the scenario or table: its cause or limits
+    may have been written over."""
+    listed = expected_failures.read().of_run(run, engine, form)
+    for name, expected in recorded.expected.items():
+        if expected != listed.get(name):
+            yield Difference(
+                "difference.expected-failure",
+                "{where}: {recorded!r} is recorded, {again!r} is listed here",
+                where=f"checks[{name}].xfail",
+                recorded=expected.model_dump(mode="json"),
+                again=listed[name].model_dump(mode="json") if name in listed else None,
+            )
 
 
 def read_verdict(result_dir: Path) -> Verdict:

@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.checks.verify import Difference, differences, read_verdict, text_differences
+from testbed.judge.checks.verify import Difference, differences, read_verdict, text_differences, unlisted
 from testbed.message import Message
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
@@ -49,6 +49,8 @@ def verify(of: Asked) -> Again:
                 found.append(Message("file.not-there", "{file}: is not there", file=name))
     found += differences("", recorded.to_json(), again.to_json())
     found += hosts_file.differences(folder, document["outcomes"])
+    form = "quick" if document["quick"] else "full"
+    other = list(unlisted(document["name"], document["engine"], form, recorded))
     unchecked = [
         Message(
             "run.unsupported-here",
@@ -61,6 +63,10 @@ def verify(of: Asked) -> Again:
         for o in outcomes
         if o.verdict == "unsupported" and not o.run
     ]
+    if of.of_this_code:
+        found += other
+    else:  # its list of expected failures is not this one
+        unchecked += other
     checks = [f"{check.word:<11} {check.name}: {check.reason}" for check in again.checks]
     return Again(f"{again.scenario} {again.run}", again.verdict, found, unchecked, checks)
 
