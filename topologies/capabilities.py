@@ -14,7 +14,7 @@ from topologies.impairments import IMPAIRMENTS, jitter
 from topologies.link import Link, shaped_at_hosts
 
 RELAY_FRAMES = 1 << 17
-"""Frames that ``ncp-link relay`` can hold, all links together (``link/relay``, ``poolFrames``)."""
+"""Frames that ``ncp-link relay`` can hold, all links together (``internal/relay``, ``poolFrames``)."""
 
 
 @cache

@@ -54,7 +54,7 @@ class LinkEnd(TypedDict):
 if TYPE_CHECKING:
     # Those whose keys are named outside their files.
     class Impairments(Corrupt, Duplicate, Jitter, Loss, Reorder, total=False):
-        """What a link's middle does to frames beyond delay and independent loss. Names as in ``link/model``."""
+        """What a link's middle does to frames beyond delay and independent loss. Names as in ``internal/linkmodel``."""
 
         trace_file: str
         """Delivery opportunities in mahimahi's format instead of a constant rate; absolute path."""

@@ -1,5 +1,5 @@
 """Files that a link names, of delivery opportunities or of jitter: numbers, a line each. What reads them, here and in
-Go (``link/plan/files.go``), refuses the same files."""
+Go (``internal/plan/files.go``), refuses the same files."""
 
 from __future__ import annotations
 

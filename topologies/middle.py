@@ -26,7 +26,7 @@ class Middle(Protocol):
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change a live link's properties at a time, or now if it has passed, keeping what is queued and on its way.
 
-        ``direction`` is ``ab``, ``ba`` or ``both``; properties are named as in ``link/model``'s Change. Raises
+        ``direction`` is ``ab``, ``ba`` or ``both``; properties are named as in ``internal/linkmodel``'s Change. Raises
         :class:`ValueError` for what the middle can't change,
         :class:`~topologies.commands.CommandFailed` if it breaks down.
         """

@@ -32,7 +32,7 @@ nothing overtakes; at this one a frame takes no time of its own."""
 
 @dataclass(frozen=True)
 class Properties:
-    """What is in force for one direction of a link; names and units as in ``link/model``."""
+    """What is in force for one direction of a link; names and units as in ``internal/linkmodel``."""
 
     rate_bps: float
     burst_bytes: int

@@ -22,7 +22,7 @@ _BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2*
 
 LONGEST_S = 7 * 24 * 3600.0
 LONGEST_DELAY_MS = 3_600_000.0
-"""What a link's model takes (``link/model``): Mars and back."""
+"""What a link's model takes (``internal/linkmodel``): Mars and back."""
 LEAST_BPS, MOST_BPS = 8.0, 1e11
 """The kernel's shaper counts whole bytes a second."""
 LEAST_PPS, MOST_PPS = 0.01, 1e7

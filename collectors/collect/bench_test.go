@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/link/netns"
-	"ncp-testbed/link/testnet"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/netns"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/test/testnet"
 )
 
 const connections = 1000

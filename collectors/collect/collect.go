@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/telemetry"
 )
 
 // Result is what a collector says of itself at its end.

@@ -15,8 +15,8 @@ import (
 	"github.com/influxdata/line-protocol/v2/lineprotocol"
 
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/link/netns"
-	"ncp-testbed/link/testnet"
+	"ncp-testbed/internal/netns"
+	"ncp-testbed/internal/test/testnet"
 )
 
 // point is a line of line protocol.

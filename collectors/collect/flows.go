@@ -1,16 +1,16 @@
 package collect
 
 import (
-	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/netstat"
+	"ncp-testbed/internal/telemetry"
 )
 
 // flow is a watched one with the sockets that it has in a sample.
 type flow struct {
 	watched watch.Socket
 	slots   slots
-	own     []*kernel.Socket
+	own     []*netstat.Socket
 	tags    [maxSlots]socketTags // by slot, from 0
 }
 
@@ -41,7 +41,7 @@ func (f *flows) add(watched *flow) {
 }
 
 // take gives a socket to the flows that it is one of.
-func (f *flows) take(s *kernel.Socket) {
+func (f *flows) take(s *netstat.Socket) {
 	local, remote := s.Local.Port(), s.Remote.Port()
 	if local == 0 || remote == 0 { // not bound or not connected: it may be of a flow with any
 		give(f.all, s)
@@ -52,7 +52,7 @@ func (f *flows) take(s *kernel.Socket) {
 	}
 }
 
-func give(some []*flow, s *kernel.Socket) {
+func give(some []*flow, s *netstat.Socket) {
 	for _, f := range some {
 		if f.watched.Local.Matches(s.Local) && f.watched.Remote.Matches(s.Remote) {
 			f.own = append(f.own, s)

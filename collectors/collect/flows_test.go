@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
+	"ncp-testbed/internal/netstat"
 )
 
 // A flow has the sockets that its endpoints match, whichever parts of these are open and of whichever socket.
@@ -18,13 +18,13 @@ func TestAFlowTakesWhatItsEndpointsMatch(t *testing.T) {
 		}
 	}
 	var all flows
-	var found []kernel.Socket
+	var found []netstat.Socket
 	for _, local := range ends {
 		for _, remote := range ends {
 			all.add(&flow{watched: watch.Socket{
 				Local: watch.Endpoint{AddrPort: local}, Remote: watch.Endpoint{AddrPort: remote},
 			}})
-			found = append(found, kernel.Socket{Local: local, Remote: remote})
+			found = append(found, netstat.Socket{Local: local, Remote: remote})
 		}
 	}
 	all.add(&flow{}) // with endpoints that the list leaves out
@@ -32,7 +32,7 @@ func TestAFlowTakesWhatItsEndpointsMatch(t *testing.T) {
 		all.take(&found[i])
 	}
 	for _, f := range all.all {
-		var want []*kernel.Socket
+		var want []*netstat.Socket
 		for i := range found {
 			if f.watched.Local.Matches(found[i].Local) && f.watched.Remote.Matches(found[i].Remote) {
 				want = append(want, &found[i])

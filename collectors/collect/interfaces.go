@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/netstat"
+	"ncp-testbed/internal/telemetry"
 )
 
 // interfaces samples the counters of the links' ends and of the queues at their egress, and what netem does.
@@ -20,7 +20,7 @@ type hostInterfaces struct {
 	host, path string
 	watched    map[string]watch.Interface // by name
 	netem      []*netem
-	namespace  *kernel.Namespace
+	namespace  *netstat.Namespace
 }
 
 func newInterfaces(list *watch.List, run tags) (sampler, time.Duration) {
@@ -63,7 +63,7 @@ func (s *interfaces) sample(_ time.Time, p *telemetry.Points) error {
 
 func (h *hostInterfaces) sample(run tags, p *telemetry.Points) error {
 	if h.namespace == nil {
-		namespace, err := kernel.Route(h.path)
+		namespace, err := netstat.Route(h.path)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func endTags(run tags, w watch.Interface) tags {
 	return run.with(tags{"host": w.Host, "interface": w.Interface, "link": w.Link, "direction": w.Direction})
 }
 
-func addInterface(p *telemetry.Points, run tags, w watch.Interface, i kernel.Interface, at time.Time) {
+func addInterface(p *telemetry.Points, run tags, w watch.Interface, i netstat.Interface, at time.Time) {
 	p.Add("interface", telemetry.MakeTags(endTags(run, w)), at,
 		telemetry.Int("sent_bytes", i.SentBytes), telemetry.Int("sent_packets", i.SentPackets),
 		telemetry.Int("sent_drops", i.SentDrops), telemetry.Int("received_bytes", i.ReceivedBytes),
@@ -110,7 +110,7 @@ func addInterface(p *telemetry.Points, run tags, w watch.Interface, i kernel.Int
 // silent are queues that do not queue, or not what leaves.
 var silent = map[string]bool{"noqueue": true, "ingress": true, "clsact": true, "mq": true}
 
-func addQueue(p *telemetry.Points, run tags, w watch.Interface, q kernel.Queue, at time.Time) {
+func addQueue(p *telemetry.Points, run tags, w watch.Interface, q netstat.Queue, at time.Time) {
 	if silent[q.Kind] {
 		return
 	}

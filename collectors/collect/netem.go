@@ -4,11 +4,11 @@ import (
 	"math"
 	"time"
 
-	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/link/model"
-	"ncp-testbed/link/record"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/linkmetrics"
+	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/netstat"
+	"ncp-testbed/internal/telemetry"
 )
 
 // netem tells of one direction of a link whose middle is the kernel's, as the relay does of its own. What the
@@ -16,36 +16,36 @@ import (
 type netem struct {
 	watched watch.Netem
 	tags    telemetry.Tags
-	before  record.State
+	before  linkmetrics.State
 	at      time.Time // of the state before, zero: there is none yet
 }
 
 func newNetem(w watch.Netem, run tags) *netem {
-	return &netem{watched: w, tags: record.Tags(run["run"], run["scenario"], "netem", w.Link, w.Direction)}
+	return &netem{watched: w, tags: linkmetrics.Tags(run["run"], run["scenario"], "netem", w.Link, w.Direction)}
 }
 
 // add adds a point for the time since the last one; the first only begins.
-func (n *netem) add(p *telemetry.Points, names map[int]string, queues []kernel.Queue, at time.Time) {
+func (n *netem) add(p *telemetry.Points, names map[int]string, queues []netstat.Queue, at time.Time) {
 	now, ok := n.state(names, queues)
 	if !ok {
 		return
 	}
 	if !n.at.IsZero() {
-		record.Add(p, n.tags, &now, &n.before, at, at.Sub(n.at), record.NoLateness)
+		linkmetrics.Add(p, n.tags, &now, &n.before, at, at.Sub(n.at), linkmetrics.NoLateness)
 	}
 	n.before, n.at = now, at
 }
 
 // state reads netem at the egress that delays, and before it, where the middle has them, the class with the rate
 // and the queue. That one's drops are told; netem's are the loss that was asked for.
-func (n *netem) state(names map[int]string, queues []kernel.Queue) (s record.State, ok bool) {
+func (n *netem) state(names map[int]string, queues []netstat.Queue) (s linkmetrics.State, ok bool) {
 	s.DelayUncounted = true
 	for _, q := range queues {
 		switch name := names[q.Interface]; {
 		case name == n.watched.Delay && q.Netem != nil:
 			ok = true
 			s.Properties.DelayMS, s.Properties.Loss = q.Netem.DelayMS, q.Netem.Loss
-			s.Counts = model.Counts{In: q.Packets + q.Drops + q.BacklogPackets, Lost: q.Drops}
+			s.Counts = linkmodel.Counts{In: q.Packets + q.Drops + q.BacklogPackets, Lost: q.Drops}
 			s.Sent, s.SentBytes = q.Packets, q.Bytes
 			s.HeldBytes += int(q.BacklogBytes)
 		case n.watched.Queue == "" || name != n.watched.Queue:

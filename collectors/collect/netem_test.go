@@ -7,21 +7,21 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/netstat"
+	"ncp-testbed/internal/telemetry"
 )
 
 // Counters of netem and of the queue before it, as this kernel may not have them.
 func TestNetemIsTheMeasurementLink(t *testing.T) {
 	names := map[int]string{2: "l1b", 3: "l1x", 4: "l1a"}
 	at := time.Unix(1700000000, 0)
-	queues := func(packets, drops, held, full uint64) []kernel.Queue {
+	queues := func(packets, drops, held, full uint64) []netstat.Queue {
 		none := math.NaN()
-		return []kernel.Queue{
-			{Interface: 4, Kind: "netem", Root: true, Netem: &kernel.Netem{DelayMS: 1}, RateBPS: none, Packets: 999},
+		return []netstat.Queue{
+			{Interface: 4, Kind: "netem", Root: true, Netem: &netstat.Netem{DelayMS: 1}, RateBPS: none, Packets: 999},
 			{
-				Interface: 2, Kind: "netem", Root: true, Netem: &kernel.Netem{DelayMS: 50, Loss: 0.1}, RateBPS: none,
+				Interface: 2, Kind: "netem", Root: true, Netem: &netstat.Netem{DelayMS: 50, Loss: 0.1}, RateBPS: none,
 				Packets: packets, Bytes: 1000 * packets, Drops: drops, BacklogPackets: held, BacklogBytes: 1000 * held,
 			},
 			{Interface: 3, Kind: "htb", Root: true, RateBPS: none, Drops: full, BacklogBytes: 500},

@@ -1,6 +1,6 @@
 package collect
 
-import "ncp-testbed/collectors/kernel"
+import "ncp-testbed/internal/netstat"
 
 // maxSlots bounds how many sockets of one flow are told apart, and so the number of series.
 const maxSlots = 8
@@ -9,7 +9,7 @@ const maxSlots = 8
 type slots [maxSlots]uint64 // cookies, 0: free
 
 // keep frees the numbers of sockets that are gone.
-func (s *slots) keep(sockets []*kernel.Socket) {
+func (s *slots) keep(sockets []*netstat.Socket) {
 	for i, cookie := range s {
 		if cookie != 0 && !holds(sockets, cookie) {
 			s[i] = 0
@@ -34,7 +34,7 @@ func (s *slots) number(cookie uint64) int {
 	return free
 }
 
-func holds(sockets []*kernel.Socket, cookie uint64) bool {
+func holds(sockets []*netstat.Socket, cookie uint64) bool {
 	for _, s := range sockets {
 		if s.Cookie == cookie {
 			return true

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/netstat"
+	"ncp-testbed/internal/telemetry"
 )
 
 // sockets asks for the sockets of the watched flows and adds a point for each.
@@ -18,13 +18,13 @@ type sockets struct {
 	run   tags
 	info  bool // asks for TCP_INFO
 	hosts []*hostSockets
-	add   func(p *telemetry.Points, t telemetry.Tags, s *kernel.Socket, at time.Time)
+	add   func(p *telemetry.Points, t telemetry.Tags, s *netstat.Socket, at time.Time)
 }
 
 type hostSockets struct {
 	host, path string
 	flows      map[uint8]*flows // by protocol
-	namespace  *kernel.Namespace
+	namespace  *netstat.Namespace
 }
 
 var protocols = map[string]uint8{"udp": unix.IPPROTO_UDP, "tcp": unix.IPPROTO_TCP}
@@ -40,7 +40,7 @@ func newTCPInfo(list *watch.List, run tags) (sampler, time.Duration) {
 // newSockets watches the flows of the protocols that are wanted; nil where a run has none.
 func newSockets(
 	list *watch.List, run tags, info bool,
-	add func(*telemetry.Points, telemetry.Tags, *kernel.Socket, time.Time), wanted ...string,
+	add func(*telemetry.Points, telemetry.Tags, *netstat.Socket, time.Time), wanted ...string,
 ) sampler {
 	s := &sockets{run: run, info: info, add: add}
 	byHost := map[string]*hostSockets{}
@@ -88,7 +88,7 @@ func (s *sockets) sample(_ time.Time, p *telemetry.Points) error {
 
 func (s *sockets) sampleHost(h *hostSockets, p *telemetry.Points) error {
 	if h.namespace == nil {
-		namespace, err := kernel.Diag(h.path)
+		namespace, err := netstat.Diag(h.path)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s *sockets) tags(f *flow, slot int, congestionControl string) telemetry.Ta
 	return t.made
 }
 
-func addQueues(p *telemetry.Points, t telemetry.Tags, s *kernel.Socket, at time.Time) {
+func addQueues(p *telemetry.Points, t telemetry.Tags, s *netstat.Socket, at time.Time) {
 	p.Add("socket_queue", t, at,
 		telemetry.Int("send_queue_bytes", int(s.SendQueueBytes)), telemetry.Int("receive_queue_bytes", int(s.ReceiveQueueBytes)),
 		telemetry.Int("send_buffer_bytes", int(s.SendBufferBytes)),

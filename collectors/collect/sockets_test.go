@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ncp-testbed/collectors/kernel"
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/link/netns"
-	"ncp-testbed/link/testnet"
+	"ncp-testbed/internal/netns"
+	"ncp-testbed/internal/netstat"
+	"ncp-testbed/internal/test/testnet"
 )
 
 // control calls f with a connection's descriptor.
@@ -136,9 +136,9 @@ func TestSockets(t *testing.T) {
 }
 
 func TestSocketsOfAFlowKeepTheirNumbers(t *testing.T) {
-	sockets := func(cookies ...uint64) (list []*kernel.Socket) {
+	sockets := func(cookies ...uint64) (list []*netstat.Socket) {
 		for _, c := range cookies {
-			list = append(list, &kernel.Socket{Cookie: c})
+			list = append(list, &netstat.Socket{Cookie: c})
 		}
 		return list
 	}

@@ -4,14 +4,14 @@ import (
 	"math"
 	"time"
 
-	"ncp-testbed/collectors/kernel"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/internal/netstat"
+	"ncp-testbed/internal/telemetry"
 )
 
 // infiniteSsthresh is the kernel's TCP_INFINITE_SSTHRESH: there was no loss yet.
 const infiniteSsthresh = 0x7fffffff
 
-func addTCPInfo(p *telemetry.Points, t telemetry.Tags, s *kernel.Socket, at time.Time) {
+func addTCPInfo(p *telemetry.Points, t telemetry.Tags, s *netstat.Socket, at time.Time) {
 	if s.TCP == nil {
 		return
 	}

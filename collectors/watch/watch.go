@@ -77,14 +77,15 @@ func Read(file string) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := parse(text)
+	l, err := Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return l, nil
 }
 
-func parse(text []byte) (*List, error) {
+// Parse reads the file's text.
+func Parse(text []byte) (*List, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	l := new(List)

@@ -14,7 +14,7 @@ const good = `{"run": "r", "scenario": "s", "interval_ms": 100, "tcp_interval_ms
    "local": "198.18.1.1:30001", "remote": "198.18.1.2:0"}]}`
 
 func TestParse(t *testing.T) {
-	l, err := parse([]byte(good))
+	l, err := Parse([]byte(good))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		{`198.18.1.1:30001`, `198.18.1.1`, "not the JSON"},
 		{`"run"`, `"rum"`, "rum"},
 	} {
-		_, err := parse([]byte(strings.Replace(good, c.old, c.new, 1)))
+		_, err := Parse([]byte(strings.Replace(good, c.old, c.new, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %s", c.new, err, c.says)
 		}
@@ -69,7 +69,7 @@ func TestMatches(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, text string) {
-		l, err := parse([]byte(text))
+		l, err := Parse([]byte(text))
 		if err != nil {
 			return
 		}

@@ -12,21 +12,21 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/agents/payload"
-	"ncp-testbed/ncp-agent/drive"
-	"ncp-testbed/ncp-agent/plan"
+	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/internal/payload"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/telemetry/push"
+	"ncp-testbed/ncp-agent/config"
+	"ncp-testbed/ncp-agent/endpoint"
+	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/qlog"
-	"ncp-testbed/ncp-agent/record"
 	"ncp-testbed/ncp-agent/session"
-	"ncp-testbed/program/controlsocket"
-	"ncp-testbed/telemetry"
-	"ncp-testbed/telemetry/push"
 )
 
 // The roles of an agent.
 const (
-	Sender   = record.Sender
-	Receiver = record.Receiver
+	Sender   = metrics.Sender
+	Receiver = metrics.Receiver
 )
 
 // awaitClose is how long a receiver that has all waits, beyond the linger, for
@@ -36,7 +36,7 @@ const awaitClose = 5 * time.Second
 // Options are an agent's command line.
 type Options struct {
 	Role        string
-	Plan        *plan.Plan
+	Plan        *config.Plan
 	Dir         string
 	Control     string
 	Credentials *telemetry.Credentials // nil: the spool is all
@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 	for i, c := range s.Connections {
 		links[i] = c.Link
 	}
-	result := &record.Result{Role: o.Role, Session: s.Name, Policy: s.Policy, Connections: []record.ConnectionResult{}, Warnings: []string{}}
+	result := &metrics.Result{Role: o.Role, Session: s.Name, Policy: s.Policy, Connections: []metrics.ConnectionResult{}, Warnings: []string{}}
 	control, err := serveControl(o.Control, o.Role, s.Name, links)
 	if err != nil {
 		return err
@@ -80,18 +80,18 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // transfer opens the session and carries the payload across.
-func transfer(ctx context.Context, o Options, links []string, control *control, output *push.Output, result *record.Result) (failed error) {
-	var endpoints []drive.Endpoint
+func transfer(ctx context.Context, o Options, links []string, control *control, output *push.Output, result *metrics.Result) (failed error) {
+	var endpoints []endpoint.Endpoint
 	for _, c := range o.Plan.Session.Connections {
-		e := drive.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
+		e := endpoint.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
 		if o.Role == Receiver {
 			e.Local, e.Remote = e.Remote, e.Local
 		}
-		switch tcp := o.Plan.Session.Transport == plan.TCP; {
+		switch tcp := o.Plan.Session.Transport == config.TCP; {
 		case tcp && o.Role == Receiver:
-			e.Transport = drive.TCPListen
+			e.Transport = endpoint.TCPListen
 		case tcp:
-			e.Transport = drive.TCPDial
+			e.Transport = endpoint.TCPDial
 		}
 		endpoints = append(endpoints, e)
 	}
@@ -105,7 +105,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 		defer func() { failed = errors.Join(failed, trace.Close()) }()
 		cfg.Tracer = trace
 	}
-	d, err := drive.Open(ctx, cfg, endpoints, func(reason error) {
+	d, err := endpoint.Open(ctx, cfg, endpoints, func(reason error) {
 		control.set(controlsocket.Waiting, reason.Error(), nil)
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 	sampler.close()
 	var stats session.Stats
 	d.Stats(&stats)
-	result.Connections = record.ConnectionResults(&stats, links)
+	result.Connections = metrics.ConnectionResults(&stats, links)
 	result.MaxReorderBytes = sampler.maxReorderBytes()
 	result.Warnings = append(result.Warnings, d.Broken()...)
 	d.Close(ctx)
@@ -135,7 +135,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 }
 
 // established waits for the handshake and gives its time by the wall clock.
-func established(ctx context.Context, d *drive.Driver) (time.Time, error) {
+func established(ctx context.Context, d *endpoint.Driver) (time.Time, error) {
 	select {
 	case <-d.Established():
 	case err := <-d.Failure():
@@ -148,7 +148,7 @@ func established(ctx context.Context, d *drive.Driver) (time.Time, error) {
 	return d.Start().Add(stats.EstablishedAt), nil
 }
 
-func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *record.Result) error {
+func send(ctx context.Context, p *config.Plan, d *endpoint.Driver, control *control, sampler *sampler, result *metrics.Result) error {
 	select {
 	case <-control.start:
 	case err := <-d.Failure():
@@ -181,7 +181,7 @@ func send(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, 
 	return nil
 }
 
-func receive(ctx context.Context, p *plan.Plan, d *drive.Driver, control *control, sampler *sampler, result *record.Result) error {
+func receive(ctx context.Context, p *config.Plan, d *endpoint.Driver, control *control, sampler *sampler, result *metrics.Result) error {
 	started, err := established(ctx, d)
 	if err != nil {
 		return err

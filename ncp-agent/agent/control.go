@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"ncp-testbed/ncp-agent/drive"
-	"ncp-testbed/ncp-agent/record"
+	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/ncp-agent/endpoint"
+	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/session"
-	"ncp-testbed/program/controlsocket"
 )
 
 // maxPauseMS is far above what an experiment pauses for.
@@ -27,9 +27,9 @@ type Status struct {
 	Session string `json:"session"`
 	Bytes   uint64 `json:"bytes"` // acknowledged, or read
 	// StartedUnixNS is when the session was established; 0: not yet.
-	StartedUnixNS int64                     `json:"started_unix_ns"`
-	Connections   []record.ConnectionResult `json:"connections"`
-	Warnings      []string                  `json:"warnings"`
+	StartedUnixNS int64                      `json:"started_unix_ns"`
+	Connections   []metrics.ConnectionResult `json:"connections"`
+	Warnings      []string                   `json:"warnings"`
 }
 
 // control is the agent's HTTP server on a Unix socket.
@@ -40,7 +40,7 @@ type control struct {
 	mu     sync.Mutex
 	status Status
 	links  []string
-	driver *drive.Driver
+	driver *endpoint.Driver
 	stats  session.Stats
 }
 
@@ -62,7 +62,7 @@ func serveControl(path, role, name string, links []string) (*control, error) {
 func (c *control) close() { c.server.Close() }
 
 // set changes the state; a driver, once given, stays.
-func (c *control) set(state, message string, d *drive.Driver) {
+func (c *control) set(state, message string, d *endpoint.Driver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status.State, c.status.Error = state, message
@@ -84,7 +84,7 @@ func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
 	defer c.mu.Unlock()
 	if c.driver != nil {
 		c.driver.Stats(&c.stats)
-		c.status.Connections = record.ConnectionResults(&c.stats, c.links)
+		c.status.Connections = metrics.ConnectionResults(&c.stats, c.links)
 		c.status.Bytes = c.stats.ReadBytes
 		if c.status.Role == Sender {
 			c.status.Bytes = c.stats.AckedBytes

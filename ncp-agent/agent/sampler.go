@@ -4,33 +4,33 @@ import (
 	"sync"
 	"time"
 
-	"ncp-testbed/ncp-agent/drive"
-	"ncp-testbed/ncp-agent/plan"
-	"ncp-testbed/ncp-agent/record"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/telemetry/push"
+	"ncp-testbed/ncp-agent/config"
+	"ncp-testbed/ncp-agent/endpoint"
+	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/session"
-	"ncp-testbed/telemetry"
-	"ncp-testbed/telemetry/push"
 )
 
 // sampler records a session at whole steps of the wall clock from the
 // handshake on.
 type sampler struct {
-	driver   *drive.Driver
+	driver   *endpoint.Driver
 	output   *push.Output
 	interval time.Duration
 
 	mu       sync.Mutex // events come from the transfer's goroutine
-	recorder *record.Recorder
+	recorder *metrics.Recorder
 	stats    session.Stats
 
 	stop, done chan struct{}
 }
 
-func newSampler(p *plan.Plan, role string, d *drive.Driver, output *push.Output) *sampler {
-	names := record.Names{Run: p.Run, Scenario: p.Scenario, Session: p.Session.Name, Policy: p.Session.Policy}
+func newSampler(p *config.Plan, role string, d *endpoint.Driver, output *push.Output) *sampler {
+	names := metrics.Names{Run: p.Run, Scenario: p.Scenario, Session: p.Session.Name, Policy: p.Session.Policy}
 	return &sampler{
 		driver: d, output: output, interval: p.Telemetry.Interval(),
-		recorder: record.NewRecorder(names, role, len(p.Session.Connections)),
+		recorder: metrics.NewRecorder(names, role, len(p.Session.Connections)),
 		stop:     make(chan struct{}), done: make(chan struct{}),
 	}
 }

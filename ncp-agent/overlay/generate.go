@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/ncp-agent/sim"
 )
@@ -110,9 +110,9 @@ func (p Parameters) generate() network {
 
 func (n *network) addRelay(p Parameters, number int, r *rand.Rand) {
 	name := fmt.Sprint("relay", number)
-	properties := model.Properties{FramesPPS: p.Rate.draw(r), DelayMS: p.Delay.draw(r)}
+	properties := linkmodel.Properties{FramesPPS: p.Rate.draw(r), DelayMS: p.Delay.draw(r)}
 	packets := max(p.QueuePackets, int(properties.FramesPPS*p.QueueMS/1e3))
-	properties.Queue = model.Queue{Mode: model.QueueDropTail, Packets: packets}
+	properties.Queue = linkmodel.Queue{Mode: linkmodel.QueueDropTail, Packets: packets}
 	n.run.Links = append(n.run.Links, sim.Link{Name: name, AB: properties, BA: properties})
 	n.relays = append(n.relays, relay{name: name, ratePPS: properties.FramesPPS})
 	up := true
@@ -133,11 +133,11 @@ func (n *network) addRelay(p Parameters, number int, r *rand.Rand) {
 // for room in its own queue, and what comes to it meets a queue that drops.
 func (n *network) addSession(p Parameters, number int, r *rand.Rand) {
 	name := fmt.Sprint("session", number)
-	out := model.Properties{
-		FramesPPS: p.AccessPPS, DelayMS: p.AccessMS, Queue: model.Queue{Mode: model.QueueBackPressure, Packets: 16},
+	out := linkmodel.Properties{
+		FramesPPS: p.AccessPPS, DelayMS: p.AccessMS, Queue: linkmodel.Queue{Mode: linkmodel.QueueBackPressure, Packets: 16},
 	}
 	in := out
-	in.Queue = model.Queue{Mode: model.QueueDropTail, Packets: 256}
+	in.Queue = linkmodel.Queue{Mode: linkmodel.QueueDropTail, Packets: 256}
 	from, to := name+".from", name+".to"
 	n.run.Links = append(n.run.Links, sim.Link{Name: from, AB: out, BA: in}, sim.Link{Name: to, AB: in, BA: out})
 	t := sim.Transfer{Name: name, Bytes: math.MaxInt64}

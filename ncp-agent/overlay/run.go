@@ -3,9 +3,9 @@ package overlay
 import (
 	"time"
 
+	"ncp-testbed/internal/rusage"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/ncp-agent/sim"
-	"ncp-testbed/ncp-agent/usage"
 )
 
 // Report is what came of an overlay. All but Cost is the same on every run and
@@ -74,13 +74,13 @@ func Run(p Parameters) (*Report, error) {
 		half: make([][]uint64, p.Sessions), end: make([][]uint64, p.Sessions), halfway: seconds(p.Seconds / 2),
 	}
 	n.run.SampleInterval, n.run.Observer.Sample = sampleInterval, w.sample
-	begun, begunCPU := time.Now(), usage.CPU()
+	begun, begunCPU := time.Now(), rusage.CPU()
 	result, err := sim.Simulate(n.run)
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{Parameters: p}
-	report.Cost = Cost{(usage.CPU() - begunCPU).Seconds(), time.Since(begun).Seconds(), usage.PeakBytes()}
+	report.Cost = Cost{(rusage.CPU() - begunCPU).Seconds(), time.Since(begun).Seconds(), rusage.PeakBytes()}
 	for _, l := range result.Links {
 		report.Packets += l.AB.In + l.BA.In
 	}

@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	"ncp-testbed/agents/cubic"
+	"ncp-testbed/internal/cubic"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ncp-testbed/agents/cubic"
+	"ncp-testbed/internal/cubic"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/policy"
 )
 
@@ -15,8 +15,8 @@ import (
 func TestBreaks(t *testing.T) {
 	t.Parallel()
 	up, down := true, false
-	loses := func(share string) *model.Change {
-		c, err := model.ParseChange([]byte(`{"loss": ` + share + `}`))
+	loses := func(share string) *linkmodel.Change {
+		c, err := linkmodel.ParseChange([]byte(`{"loss": ` + share + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}

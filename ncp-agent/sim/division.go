@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -116,7 +116,7 @@ func (d *division) share(groups groups, routes [][]route, most int) {
 // leastDelays gives the least time that a packet is on the line of each
 // direction, whatever the events change; 0 where packets may overtake.
 func leastDelays(run *Run, events []event) []time.Duration {
-	properties, least := make([]model.Properties, 2*len(run.Links)), make([]time.Duration, 2*len(run.Links))
+	properties, least := make([]linkmodel.Properties, 2*len(run.Links)), make([]time.Duration, 2*len(run.Links))
 	look := func(i int) time.Duration {
 		p := &properties[i]
 		if p.JitterReorders {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 )
 
 // Sessions that share a bottleneck of 1024 packets/s, 50 ms there and back,
@@ -48,8 +48,8 @@ func TestSharedBottleneck(t *testing.T) {
 }
 
 func dumbbell(flows int, apart, during time.Duration) Run {
-	access := model.Properties{FramesPPS: 10000, DelayMS: 5}
-	core := model.Properties{FramesPPS: 1024, DelayMS: 20, Queue: model.Queue{Mode: model.QueueDropTail, Packets: 102}}
+	access := linkmodel.Properties{FramesPPS: 10000, DelayMS: 5}
+	core := linkmodel.Properties{FramesPPS: 1024, DelayMS: 20, Queue: linkmodel.Queue{Mode: linkmodel.QueueDropTail, Packets: 102}}
 	run := Run{Links: []Link{{Name: "core", AB: core, BA: core}}, SampleInterval: 100 * time.Millisecond}
 	for i := range flows {
 		name := fmt.Sprint("access", i+1)

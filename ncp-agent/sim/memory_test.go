@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -30,7 +30,7 @@ func allocated(t *testing.T, policy string, bytes int64) uint64 {
 	data := make([]byte, 1<<10) // zeros take no storage
 	run.Transfers[0].Source = func() []byte { return data }
 	run.Observer.Sample = func(time.Duration, int, *session.Stats, *session.Stats) {}
-	run.Links[0].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
+	run.Links[0].AB.Queue = linkmodel.Queue{Mode: linkmodel.QueueBackPressure, Packets: 100}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if !simulate(t, run).Done() {
@@ -52,7 +52,7 @@ func TestSessionsInTurnShareStorage(t *testing.T) {
 func buffersOfSessionsInTurn(t *testing.T, sessions int) int {
 	run := transferOver([]path{{4096, 20, 0}, {1024, 200, 0}}, dropTail, "nkp24", 16<<20)
 	for i := range run.Links {
-		run.Links[i].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
+		run.Links[i].AB.Queue = linkmodel.Queue{Mode: linkmodel.QueueBackPressure, Packets: 100}
 	}
 	data := make([]byte, 1<<10)
 	run.Transfers[0].Source = func() []byte { return data }

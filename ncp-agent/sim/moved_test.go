@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 )
 
 // What leaves a full queue has a transfer act only when something can come of
@@ -12,7 +12,7 @@ import (
 func TestFullQueuesLeaveTransfersAlone(t *testing.T) {
 	run := transferOver([]path{{1000, 50, 0}, {1000, 50, 0}}, tinyQueue, "nkp24", 1<<20)
 	for i := range run.Links {
-		run.Links[i].AB.Queue = model.Queue{Mode: model.QueueBackPressure, Packets: 100}
+		run.Links[i].AB.Queue = linkmodel.Queue{Mode: linkmodel.QueueBackPressure, Packets: 100}
 	}
 	w, err := newWorld(&run)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestFullQueuesLeaveTransfersAlone(t *testing.T) {
 		t.Error("both connections wait for full queues")
 	}
 	for left := 1; left <= 51; left++ {
-		d.Pop(model.Time(left) * model.Time(time.Millisecond))
+		d.Pop(linkmodel.Time(left) * linkmodel.Time(time.Millisecond))
 		if queued, _ := d.Queued(); queued != 100-left || touched() != (queued < 50) {
 			t.Fatalf("%d packets wait; wakes the sender: %v", queued, queued >= 50)
 		}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -22,7 +22,7 @@ type packet struct {
 // each other part that packets come to out of it another direction stands for
 // its far end; that has no model.
 type direction struct {
-	*model.Direction[*packet]
+	*linkmodel.Direction[*packet]
 	number          int         // in the run
 	place           int         // in the part; there in the same order
 	senders         []*transfer // who sends into it first
@@ -68,25 +68,25 @@ type network struct {
 // newDirection makes one direction of a link, which sends into a part's network.
 func (n *network) newDirection(run *Run, number int) *direction {
 	d := &direction{number: number}
-	hooks := model.Hooks[*packet]{
-		Drop: func(p *packet, _ model.Cause) { n.recycle(p) },
+	hooks := linkmodel.Hooks[*packet]{
+		Drop: func(p *packet, _ linkmodel.Cause) { n.recycle(p) },
 		Copy: func(p *packet) (*packet, bool) {
 			return n.packet(append(n.storage(), p.bytes...), p.to, p.conn, p.route), true
 		},
-		Enter: func(on *model.Delivery[*packet]) {
+		Enter: func(on *linkmodel.Delivery[*packet]) {
 			if d.ends != nil {
 				n.handOver(d, on)
 			}
 		},
 	}
 	l := &run.Links[number/2]
-	d.Direction = model.NewDirection(run.properties(number), cmp.Or(l.Seed, run.Seed), l.Name, []string{"ab", "ba"}[number%2], 0, hooks)
+	d.Direction = linkmodel.NewDirection(run.properties(number), cmp.Or(l.Seed, run.Seed), l.Name, []string{"ab", "ba"}[number%2], 0, hooks)
 	return d
 }
 
 // handOver lets a packet that comes out of a direction into another part go
 // there. The direction still counts it when it is due.
-func (n *network) handOver(d *direction, on *model.Delivery[*packet]) {
+func (n *network) handOver(d *direction, on *linkmodel.Delivery[*packet]) {
 	p := on.Frame
 	to := p.to.part
 	if len(p.route) > 0 {
@@ -134,7 +134,7 @@ func (n *network) push(now time.Duration, p *packet) {
 		return
 	}
 	n.tell(now, d, p, false)
-	if !d.Push(p, len(p.bytes)+n.overhead, model.Time(now)) {
+	if !d.Push(p, len(p.bytes)+n.overhead, linkmodel.Time(now)) {
 		n.recycle(p) // larger than the room that was asked for: a handshake with long ids
 	}
 	n.schedule(d)
@@ -178,7 +178,7 @@ func (n *network) deliver(now time.Duration) {
 
 func (n *network) deliverFrom(d *direction, now time.Duration) {
 	for {
-		delivery, ok := d.Pop(model.Time(now))
+		delivery, ok := d.Pop(linkmodel.Time(now))
 		if !ok {
 			break
 		}
@@ -277,7 +277,7 @@ func (n *network) apply(now time.Duration, e *event) {
 			continue
 		}
 		if e.Set != nil {
-			d.Set(model.Time(now), e.Set)
+			d.Set(linkmodel.Time(now), e.Set)
 		}
 		n.schedule(d)
 		n.touch(d)

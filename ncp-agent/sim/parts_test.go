@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/link/model"
-	"ncp-testbed/link/record"
+	"ncp-testbed/internal/linkmetrics"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/policy"
 	"ncp-testbed/ncp-agent/session"
 )
@@ -58,7 +58,7 @@ func observed(t *testing.T, seed uint64, workers int) (parts int, result *Result
 		Sample: func(now time.Duration, transfer int, sender, receiver *session.Stats) {
 			say("%v: %d is at %+v %+v", now, transfer, *sender, *receiver)
 		},
-		Links: func(now time.Duration, states []record.State) { say("%v: %+v", now, states) },
+		Links: func(now time.Duration, states []linkmetrics.State) { say("%v: %+v", now, states) },
 	}
 	w, err := newWorld(&run)
 	if err != nil {
@@ -142,9 +142,9 @@ func TestWhatIsApart(t *testing.T) {
 	}
 }
 
-func change(t *testing.T, text string) *model.Change {
+func change(t *testing.T, text string) *linkmodel.Change {
 	t.Helper()
-	c, err := model.ParseChange([]byte(text))
+	c, err := linkmodel.ParseChange([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,9 +157,9 @@ func drawn(t *testing.T, seed uint64) Run {
 	r := rand.New(rand.NewPCG(seed, 3))
 	run := Run{Seed: seed, Until: time.Duration(1+r.IntN(6000)) * time.Millisecond, SampleInterval: 300 * time.Millisecond}
 	link := func(name string, mode string) {
-		p := model.Properties{
+		p := linkmodel.Properties{
 			FramesPPS: float64(r.IntN(4) * 500), DelayMS: []float64{0, 0.2, 1, 2, 2, 7.3, 20}[r.IntN(7)],
-			Queue: model.Queue{Mode: mode, Packets: 2 + r.IntN(20)},
+			Queue: linkmodel.Queue{Mode: mode, Packets: 2 + r.IntN(20)},
 		}
 		if r.IntN(3) == 0 {
 			p.Loss, p.Duplicate, p.Corrupt = 0.02, 0.02, 0.02
@@ -171,14 +171,14 @@ func drawn(t *testing.T, seed uint64) Run {
 	}
 	shared := 1 + r.IntN(5)
 	for i := range shared {
-		link(fmt.Sprint("shared", i), []string{model.QueueDropTail, model.QueueCoDel, model.QueueDropHead}[r.IntN(3)])
+		link(fmt.Sprint("shared", i), []string{linkmodel.QueueDropTail, linkmodel.QueueCoDel, linkmodel.QueueDropHead}[r.IntN(3)])
 	}
 	for i := range 1 + r.IntN(6) {
 		x := Transfer{Name: fmt.Sprint("s", i), Bytes: int64(r.IntN(1 << 20)), Start: time.Duration(r.IntN(3)) * 400 * time.Millisecond}
 		out, in := fmt.Sprint("out", i), fmt.Sprint("in", i)
-		link(out, model.QueueBackPressure)
-		link(in, model.QueueDropTail)
-		run.Links[len(run.Links)-2].BA.Queue.Mode = model.QueueDropTail
+		link(out, linkmodel.QueueBackPressure)
+		link(in, linkmodel.QueueDropTail)
+		run.Links[len(run.Links)-2].BA.Queue.Mode = linkmodel.QueueDropTail
 		for range 1 + r.IntN(3) {
 			path := []string{out, fmt.Sprint("shared", r.IntN(shared)), fmt.Sprint("shared", r.IntN(shared)), in}
 			if path[1] == path[2] {

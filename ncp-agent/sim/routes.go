@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 )
 
 // route is the way of one connection: the numbers of the directions that it
@@ -71,7 +71,7 @@ func (n *names) routes(c *Transfer) ([]route, error) {
 		slices.Reverse(r.back)
 		for _, way := range [][]int{r.forward, r.back} {
 			for _, i := range way[1:] {
-				if n.run.properties(i).Queue.Mode == model.QueueBackPressure {
+				if n.run.properties(i).Queue.Mode == linkmodel.QueueBackPressure {
 					return nil, fmt.Errorf("sim: path %v: only its first link can have a queue in back-pressure mode", path)
 				}
 			}
@@ -114,7 +114,7 @@ func (n *names) events() ([]event, error) {
 }
 
 // properties gives those that a direction begins with.
-func (r *Run) properties(direction int) model.Properties {
+func (r *Run) properties(direction int) linkmodel.Properties {
 	l := &r.Links[direction/2]
 	if direction%2 == 1 {
 		return l.BA

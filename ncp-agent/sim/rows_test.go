@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/policy"
 	"ncp-testbed/ncp-agent/session"
 )
@@ -26,17 +26,17 @@ type queueKind struct {
 	packets    int // 0: one BDP
 }
 
-func (q queueKind) queue(p path) model.Queue {
-	return model.Queue{Mode: q.mode, Packets: cmp.Or(q.packets, max(1, int(p.pps*2*p.delayMS/1e3)))}
+func (q queueKind) queue(p path) linkmodel.Queue {
+	return linkmodel.Queue{Mode: q.mode, Packets: cmp.Or(q.packets, max(1, int(p.pps*2*p.delayMS/1e3)))}
 }
 
 // Mockconn has no queue in front of its limiter, and a buffer of one BDP that
 // counts what is on the line: that comes near to a queue of two packets. A real
 // sender has a queue at its own egress, or meets one further on that drops.
 var (
-	tinyQueue = queueKind{"back-pressure, 2 packets", model.QueueBackPressure, 2}
-	bdpQueue  = queueKind{"back-pressure, 1 BDP", model.QueueBackPressure, 0}
-	dropTail  = queueKind{"drop-tail, 1 BDP", model.QueueDropTail, 0}
+	tinyQueue = queueKind{"back-pressure, 2 packets", linkmodel.QueueBackPressure, 2}
+	bdpQueue  = queueKind{"back-pressure, 1 BDP", linkmodel.QueueBackPressure, 0}
+	dropTail  = queueKind{"drop-tail, 1 BDP", linkmodel.QueueDropTail, 0}
 
 	queueKinds = []queueKind{tinyQueue, bdpQueue, dropTail}
 )
@@ -109,7 +109,7 @@ func transferOver(paths []path, q queueKind, policy string, bytes int64) Run {
 	t := Transfer{Name: "s", Bytes: bytes}
 	for i, p := range paths {
 		name := fmt.Sprint("link", i+1)
-		properties := model.Properties{FramesPPS: p.pps, Queue: q.queue(p), DelayMS: p.delayMS}
+		properties := linkmodel.Properties{FramesPPS: p.pps, Queue: q.queue(p), DelayMS: p.delayMS}
 		properties.Loss = p.loss
 		run.Links = append(run.Links, Link{Name: name, AB: properties, BA: properties})
 		t.Paths = append(t.Paths, []string{name})
@@ -198,7 +198,7 @@ func TestRowsWithLoss(t *testing.T) {
 // a writer have several packets in a row, so that 32 are enough at 1024.
 func TestTakingTurnsPacketByPacketNeedsMoreRanges(t *testing.T) {
 	t.Parallel()
-	one := queueKind{"back-pressure, 1 packet", model.QueueBackPressure, 1}
+	one := queueKind{"back-pressure, 1 packet", linkmodel.QueueBackPressure, 1}
 	for _, c := range []struct {
 		queue       queueKind
 		pps         float64

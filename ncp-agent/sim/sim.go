@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"ncp-testbed/link/model"
-	"ncp-testbed/link/record"
+	"ncp-testbed/internal/linkmetrics"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -18,7 +18,7 @@ import (
 // mode makes whoever sends into it wait, so it can only be the first of a path.
 type Link struct {
 	Name   string
-	AB, BA model.Properties
+	AB, BA linkmodel.Properties
 	Seed   uint64 // of its chances; 0: the run's
 }
 
@@ -43,10 +43,10 @@ type Transfer struct {
 // Event changes the network at a time since the first transfer was established.
 type Event struct {
 	At        time.Duration
-	Link      string        // a link changes
-	Direction string        // ab, ba, or else both
-	Set       *model.Change // its properties, to this
-	Plug      *bool         // its carrier: false pulls it, and what is sent or under way is lost
+	Link      string            // a link changes
+	Direction string            // ab, ba, or else both
+	Set       *linkmodel.Change // its properties, to this
+	Plug      *bool             // its carrier: false pulls it, and what is sent or under way is lost
 
 	Transfer   string // or: the reader of one connection of this transfer stops
 	Connection int    // from 0
@@ -85,7 +85,7 @@ type Observer struct {
 	// result keeps no samples, so that memory is bounded.
 	Sample func(now time.Duration, transfer int, sender, receiver *session.Stats)
 	// Links: the state of all links at the same times, ab and ba of each in turn.
-	Links func(now time.Duration, states []record.State)
+	Links func(now time.Duration, states []linkmetrics.State)
 	// Event: that of this index, by time, has happened.
 	Event func(now time.Duration, index int)
 }
@@ -131,7 +131,7 @@ func (r *TransferResult) GoodputBPS() float64 {
 // LinkResult counts what became of the frames of a link.
 type LinkResult struct {
 	Name   string
-	AB, BA model.Counts
+	AB, BA linkmodel.Counts
 }
 
 // Result is what a simulation gives.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/link/model"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/ncp-agent/policy"
 )
 
@@ -42,7 +42,7 @@ func TestRefusesWhatMakesNoSense(t *testing.T) {
 		"without a link":       func(r *Run) { r.Transfers[0].Paths[0] = nil },
 		"no window policy":     func(r *Run) { r.Transfers[0].Sender.Policy = "reno" },
 		"only its first":       func(r *Run) { r.Transfers[0].Paths[0] = []string{"link1", "link1"} },
-		`no link "gone"`:       func(r *Run) { r.Events = []Event{{Link: "gone", Set: &model.Change{}}} },
+		`no link "gone"`:       func(r *Run) { r.Events = []Event{{Link: "gone", Set: &linkmodel.Change{}}} },
 		`no transfer "absent"`: func(r *Run) { r.Events = []Event{{Transfer: "absent", PauseRead: time.Second}} },
 		"no connection 7":      func(r *Run) { r.Events = []Event{{Transfer: "s", Connection: 7, PauseRead: time.Second}} },
 	} {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ncp-testbed/link/record"
+	"ncp-testbed/internal/linkmetrics"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -29,7 +29,7 @@ type world struct {
 	sampleAt   time.Duration
 	samples    []Sample
 	stats      Sample // reused
-	states     []record.State
+	states     []linkmetrics.State
 	worthwhile int  // how many moments in a window make it busy
 	moments    int  // of all parts, up to the last window
 	busy       bool // so many in that, that it is worth while to wake other cores for the next
@@ -289,12 +289,12 @@ func (w *world) takeSamples() {
 }
 
 // linkStates gives the state of every direction.
-func (w *world) linkStates(into []record.State) []record.State {
+func (w *world) linkStates(into []linkmetrics.State) []linkmetrics.State {
 	into = into[:0]
 	for _, d := range w.directions {
 		counts := d.Counts()
 		_, held := d.Held()
-		into = append(into, record.State{
+		into = append(into, linkmetrics.State{
 			Properties: d.Properties(), Counts: counts, Sent: d.sent, SentBytes: d.sentBytes, DelaySumNS: d.delaySum,
 			HeldBytes: held, Drops: counts.QueueFull + counts.QueueDelayed + d.lost,
 		})

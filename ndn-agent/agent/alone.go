@@ -13,14 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"ncp-testbed/agents/jsonfile"
-	"ncp-testbed/ndn-agent/drive"
+	"ncp-testbed/internal/atomicfile"
+	"ncp-testbed/ndn-agent/config"
+	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"
 	"ncp-testbed/ndn-agent/lp"
 	"ncp-testbed/ndn-agent/marking"
 	"ncp-testbed/ndn-agent/packet"
-	"ncp-testbed/ndn-agent/plan"
 	"ncp-testbed/ndn-agent/produce"
 )
 
@@ -31,7 +31,7 @@ func ParseURI(uri string) (transport string, address netip.AddrPort, err error) 
 		return "", netip.AddrPort{}, fmt.Errorf("%q, want udp://HOST:PORT or tcp://HOST:PORT", uri)
 	}
 	transport = strings.TrimRight(u.Scheme, "46")
-	if transport != drive.UDP && transport != drive.TCP {
+	if transport != faces.UDP && transport != faces.TCP {
 		return "", netip.AddrPort{}, fmt.Errorf("%q: transport %q, want udp or tcp", uri, u.Scheme)
 	}
 	resolved, err := net.ResolveUDPAddr("udp", u.Host)
@@ -44,8 +44,8 @@ func ParseURI(uri string) (transport string, address netip.AddrPort, err error) 
 
 // Alone is how a node without a plan is connected.
 type Alone struct {
-	Listen  []drive.FaceConfig // Transport and Local
-	Faces   []drive.FaceConfig // Name, Transport and Remote
+	Listen  []faces.FaceConfig // Transport and Local
+	Faces   []faces.FaceConfig // Name, Transport and Remote
 	Marking marking.Config
 	MTU     int
 	Report  string    // file for the result; empty: none
@@ -53,15 +53,15 @@ type Alone struct {
 }
 
 // with gives each face what all have.
-func (a *Alone) with(c drive.FaceConfig) drive.FaceConfig {
+func (a *Alone) with(c faces.FaceConfig) faces.FaceConfig {
 	c.Marking, c.MTU = a.Marking, a.MTU
 	return c
 }
 
 // open starts a node on its faces and says so.
-func (a *Alone) open(e *drive.Engine, n node) error {
+func (a *Alone) open(e *faces.Engine, n node) error {
 	e.Start(n)
-	var dialled []drive.FaceConfig
+	var dialled []faces.FaceConfig
 	for _, c := range a.Faces {
 		dialled = append(dialled, a.with(c))
 	}
@@ -77,7 +77,7 @@ func (a *Alone) open(e *drive.Engine, n node) error {
 }
 
 // report writes what a node did.
-func (a *Alone) report(e *drive.Engine, n node, r *Result, failed error) error {
+func (a *Alone) report(e *faces.Engine, n node, r *Result, failed error) error {
 	e.Do(func(time.Duration) { n.report(e, r) })
 	r.Faces, r.GoneFaces, r.Warnings = faceResults(e.States()), faceResult("", "", e.Gone()), []string{}
 	if failed != nil {
@@ -86,11 +86,11 @@ func (a *Alone) report(e *drive.Engine, n node, r *Result, failed error) error {
 	if a.Report == "" {
 		return failed
 	}
-	return errors.Join(failed, jsonfile.Write(a.Report, r))
+	return errors.Join(failed, atomicfile.Write(a.Report, r))
 }
 
 // serve runs a node until ctx ends.
-func (a *Alone) serve(ctx context.Context, e *drive.Engine, n node, role string) error {
+func (a *Alone) serve(ctx context.Context, e *faces.Engine, n node, role string) error {
 	defer e.Close()
 	if err := a.open(e, n); err != nil {
 		return err
@@ -109,28 +109,28 @@ func (a *Alone) serve(ctx context.Context, e *drive.Engine, n node, role string)
 
 // Forward is a forwarder on its own; routes are to Faces by their names.
 func Forward(ctx context.Context, a Alone, c forwarder.Config, routes map[packet.Name]string) error {
-	e := drive.New(ctx, nil)
+	e := faces.New(ctx, nil)
 	n := newRouter(e, c, a.Marking)
 	for prefix, face := range routes {
-		n.AddRoute(prefix, slices.IndexFunc(a.Faces, func(c drive.FaceConfig) bool { return c.Name == face }))
+		n.AddRoute(prefix, slices.IndexFunc(a.Faces, func(c faces.FaceConfig) bool { return c.Name == face }))
 	}
-	return a.serve(ctx, e, n, plan.Forwarder)
+	return a.serve(ctx, e, n, config.Forwarder)
 }
 
 // Put offers an object on its own.
 func Put(ctx context.Context, a Alone, name packet.Name, content io.Reader, bytes int64, segmentBytes int, freshness time.Duration) error {
-	e := drive.New(ctx, nil)
+	e := faces.New(ctx, nil)
 	n := &server{}
 	var err error
 	if n.producer, err = produce.New(name, content, bytes, segmentBytes, freshness, func(out lp.Packet) { e.Send(n.face, out) }); err != nil {
 		return err
 	}
-	return a.serve(ctx, e, n, plan.Producer)
+	return a.serve(ctx, e, n, config.Producer)
 }
 
 // Get fetches an object on its own, into out, and says what came of it.
 func Get(ctx context.Context, a Alone, c fetch.Config, out io.Writer) error {
-	e := drive.New(ctx, nil)
+	e := faces.New(ctx, nil)
 	n := newConsumer(e, c, out, nil)
 	defer e.Close()
 	if err := a.open(e, n); err != nil {
@@ -138,7 +138,7 @@ func Get(ctx context.Context, a Alone, c fetch.Config, out io.Writer) error {
 	}
 	e.Do(n.start)
 	failed := await(ctx, e, n)
-	r := &Result{Role: plan.Consumer}
+	r := &Result{Role: config.Consumer}
 	failed = a.report(e, n, r, failed)
 	said := json.NewEncoder(a.Out)
 	said.SetIndent("", "  ")

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/agents/payload"
-	"ncp-testbed/ndn-agent/drive"
+	"ncp-testbed/internal/payload"
+	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"
 	"ncp-testbed/ndn-agent/lp"
@@ -31,14 +31,14 @@ const benchBytes = 100 << 20
 // nodes in this process. Over UDP the window is bounded to what the sockets'
 // buffers hold, so that nothing is lost.
 func BenchmarkChain(b *testing.B) {
-	for _, transport := range []string{drive.UDP, drive.TCP} {
+	for _, transport := range []string{faces.UDP, faces.TCP} {
 		b.Run(transport, func(b *testing.B) {
 			anywhere := netip.MustParseAddrPort("127.0.0.1:0")
 			mark, err := marking.Default(marking.Hackathon)
 			if err != nil {
 				b.Fatal(err)
 			}
-			producing := drive.New(context.Background(), nil)
+			producing := faces.New(context.Background(), nil)
 			defer producing.Close()
 			server := &server{}
 			server.producer, err = produce.New(benchName, payload.New(1, "bench", benchBytes).Reader(), benchBytes, produce.DefaultSegmentBytes,
@@ -47,19 +47,19 @@ func BenchmarkChain(b *testing.B) {
 				b.Fatal(err)
 			}
 			producing.Start(server)
-			origin, err := producing.Listen(drive.FaceConfig{Transport: transport, Local: anywhere})
+			origin, err := producing.Listen(faces.FaceConfig{Transport: transport, Local: anywhere})
 			if err != nil {
 				b.Fatal(err)
 			}
-			forwarding := drive.New(context.Background(), nil)
+			forwarding := faces.New(context.Background(), nil)
 			defer forwarding.Close()
 			router := newRouter(forwarding, forwarder.Config{}, mark)
 			router.AddRoute("", 0)
 			forwarding.Start(router)
-			if err := forwarding.Open([]drive.FaceConfig{{Name: "up", Transport: transport, Remote: origin, Marking: mark}})(); err != nil {
+			if err := forwarding.Open([]faces.FaceConfig{{Name: "up", Transport: transport, Remote: origin, Marking: mark}})(); err != nil {
 				b.Fatal(err)
 			}
-			hop, err := forwarding.Listen(drive.FaceConfig{Transport: transport, Local: anywhere, Marking: mark})
+			hop, err := forwarding.Listen(faces.FaceConfig{Transport: transport, Local: anywhere, Marking: mark})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -73,15 +73,15 @@ func BenchmarkChain(b *testing.B) {
 }
 
 func benchFetch(b *testing.B, transport string, hop netip.AddrPort) {
-	e := drive.New(context.Background(), nil)
+	e := faces.New(context.Background(), nil)
 	defer e.Close()
 	c := fetch.Default(benchName)
-	if transport == drive.UDP {
+	if transport == faces.UDP {
 		c.InitialCwnd, c.AIMDStep = 16, 0.001
 	}
 	n := newConsumer(e, c, io.Discard, nil)
 	e.Start(n)
-	if err := e.Open([]drive.FaceConfig{{Name: "hop", Transport: transport, Remote: hop}})(); err != nil {
+	if err := e.Open([]faces.FaceConfig{{Name: "hop", Transport: transport, Remote: hop}})(); err != nil {
 		b.Fatal(err)
 	}
 	e.Do(n.start)

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"sync"
 
-	"ncp-testbed/ndn-agent/plan"
-	"ncp-testbed/program/controlsocket"
+	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/ndn-agent/config"
 )
 
 // Status is the answer to GET /state.
@@ -32,7 +32,7 @@ type control struct {
 	progress func() (bytes, segments uint64) // nil: none
 }
 
-func serveControl(path string, p *plan.Plan) (*control, error) {
+func serveControl(path string, p *config.Plan) (*control, error) {
 	c := &control{
 		start:  make(chan struct{}),
 		status: Status{State: controlsocket.Waiting, Node: p.Node.Host, Role: p.Node.Role, Session: p.Session, Warnings: []string{}},
@@ -77,7 +77,7 @@ func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
 func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.status.Role != plan.Consumer {
+	if c.status.Role != config.Consumer {
 		controlsocket.Refuse(w, fmt.Sprintf("a %s starts by itself", c.status.Role))
 		return
 	}

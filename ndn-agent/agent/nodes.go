@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"ncp-testbed/ndn-agent/drive"
+	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"
 	"ncp-testbed/ndn-agent/lp"
@@ -35,7 +35,7 @@ type consumer struct {
 
 // newConsumer fetches over the engine's first face, into out; log gets a line
 // per segment where it is not nil.
-func newConsumer(e *drive.Engine, c fetch.Config, out io.Writer, log *segmentLog) *consumer {
+func newConsumer(e *faces.Engine, c fetch.Config, out io.Writer, log *segmentLog) *consumer {
 	n := &consumer{config: c, sum: sha256.New(), done: make(chan struct{})}
 	send := func(p lp.Packet) { e.Send(0, p) }
 	n.fetcher = fetch.New(c, send, func(content []byte) error {
@@ -84,7 +84,7 @@ func (n *consumer) look(now time.Duration) {
 }
 
 // report notes what was fetched; in the engine's turn, or after its end.
-func (n *consumer) report(e *drive.Engine, r *Result) {
+func (n *consumer) report(e *faces.Engine, r *Result) {
 	end := n.finished
 	if n.started != 0 && end == 0 {
 		end = time.Since(e.Time(0))
@@ -102,11 +102,11 @@ type router struct {
 	marking marking.Config
 }
 
-func newRouter(e *drive.Engine, c forwarder.Config, m marking.Config) *router {
+func newRouter(e *faces.Engine, c forwarder.Config, m marking.Config) *router {
 	return &router{forwarder.New(c, e.Send), m}
 }
 
-func (n *router) report(_ *drive.Engine, r *Result) {
+func (n *router) report(_ *faces.Engine, r *Result) {
 	r.ForwarderResult = &ForwarderResult{n.Stats, markingResult(n.marking)}
 }
 
@@ -125,7 +125,7 @@ func (n *server) Receive(_ time.Duration, face int, p lp.Packet) {
 func (n *server) Expire(time.Duration) {}
 func (n *server) FaceDown(int)         {}
 
-func (n *server) report(_ *drive.Engine, r *Result) {
+func (n *server) report(_ *faces.Engine, r *Result) {
 	s := n.producer.Stats
 	r.Bytes, r.SHA256, r.Segments = n.producer.Bytes(), n.producer.SHA256(), uint64(n.producer.Segments())
 	r.ProducerResult = &ProducerResult{ObjectBytes: n.producer.Bytes(), Interests: s.Interests, Answered: s.Answered, Unknown: s.Unknown}
@@ -133,6 +133,6 @@ func (n *server) report(_ *drive.Engine, r *Result) {
 
 // node is what all three are.
 type node interface {
-	drive.Node
-	report(e *drive.Engine, r *Result)
+	faces.Node
+	report(e *faces.Engine, r *Result)
 }

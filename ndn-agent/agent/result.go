@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"ncp-testbed/ndn-agent/drive"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"
 	"ncp-testbed/ndn-agent/marking"
-	"ncp-testbed/telemetry"
 )
 
 // Result is what a node leaves in result.json. Which of the embedded parts it
@@ -104,7 +104,7 @@ type FaceResult struct {
 	SendQueueMaxPackets int    `json:"send_queue_max_packets"`
 }
 
-func faceResults(states []drive.State) []FaceResult {
+func faceResults(states []faces.State) []FaceResult {
 	results := make([]FaceResult, len(states))
 	for i, s := range states {
 		results[i] = faceResult(s.Name, s.Transport, s.Counters)
@@ -112,7 +112,7 @@ func faceResults(states []drive.State) []FaceResult {
 	return results
 }
 
-func faceResult(name, transport string, c drive.Counters) FaceResult {
+func faceResult(name, transport string, c faces.Counters) FaceResult {
 	return FaceResult{
 		Name: name, Transport: transport,
 		InInterests: c.InInterests, OutInterests: c.OutInterests, InData: c.InData, OutData: c.OutData,

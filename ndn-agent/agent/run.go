@@ -8,21 +8,21 @@ import (
 	"path/filepath"
 	"time"
 
-	"ncp-testbed/agents/jsonfile"
-	"ncp-testbed/agents/payload"
-	"ncp-testbed/ndn-agent/drive"
+	"ncp-testbed/internal/atomicfile"
+	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/internal/payload"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/telemetry/push"
+	"ncp-testbed/ndn-agent/config"
+	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/forwarder"
 	"ncp-testbed/ndn-agent/lp"
-	"ncp-testbed/ndn-agent/plan"
 	"ncp-testbed/ndn-agent/produce"
-	"ncp-testbed/program/controlsocket"
-	"ncp-testbed/telemetry"
-	"ncp-testbed/telemetry/push"
 )
 
 // Options are the command line of a node of a plan.
 type Options struct {
-	Plan        *plan.Plan
+	Plan        *config.Plan
 	Dir         string
 	Control     string
 	Credentials *telemetry.Credentials // nil: the spool is all
@@ -53,12 +53,12 @@ func Run(ctx context.Context, o Options) error {
 	} else {
 		control.set(controlsocket.Done, "")
 	}
-	return errors.Join(failed, jsonfile.Write(filepath.Join(o.Dir, "result.json"), result))
+	return errors.Join(failed, atomicfile.Write(filepath.Join(o.Dir, "result.json"), result))
 }
 
 // work makes the node and lets it work.
 func work(ctx context.Context, o Options, control *control, output *push.Output, result *Result) (failed error) {
-	engine := drive.New(ctx, func(reason error) { control.set(controlsocket.Waiting, reason.Error()) })
+	engine := faces.New(ctx, func(reason error) { control.set(controlsocket.Waiting, reason.Error()) })
 	n, log, err := makeNode(engine, o)
 	if err != nil {
 		return err
@@ -89,16 +89,16 @@ func work(ctx context.Context, o Options, control *control, output *push.Output,
 }
 
 // makeNode makes the plan's node on an engine.
-func makeNode(e *drive.Engine, o Options) (node, *segmentLog, error) {
+func makeNode(e *faces.Engine, o Options) (node, *segmentLog, error) {
 	p := o.Plan
 	switch p.Node.Role {
-	case plan.Consumer:
+	case config.Consumer:
 		log, err := openSegmentLog(filepath.Join(o.Dir, "segments.csv"))
 		if err != nil {
 			return nil, nil, err
 		}
 		return newConsumer(e, p.Fetch, io.Discard, log), log, nil
-	case plan.Producer:
+	case config.Producer:
 		n := &server{}
 		content := payload.New(p.Seed, p.PrefixURI, p.ObjectBytes).Reader()
 		var err error
@@ -114,7 +114,7 @@ func makeNode(e *drive.Engine, o Options) (node, *segmentLog, error) {
 }
 
 // consume waits for the start and fetches.
-func consume(ctx context.Context, e *drive.Engine, c *consumer, control *control, sampler *sampler) error {
+func consume(ctx context.Context, e *faces.Engine, c *consumer, control *control, sampler *sampler) error {
 	control.observe(func() (bytes, segments uint64) {
 		e.Do(func(time.Duration) {
 			s := c.fetcher.Stats()
@@ -144,7 +144,7 @@ func consume(ctx context.Context, e *drive.Engine, c *consumer, control *control
 }
 
 // await waits for the fetch's end.
-func await(ctx context.Context, e *drive.Engine, c *consumer) error {
+func await(ctx context.Context, e *faces.Engine, c *consumer) error {
 	var err error
 	select {
 	case <-c.done:

@@ -5,16 +5,16 @@ import (
 	"sync"
 	"time"
 
-	"ncp-testbed/ndn-agent/drive"
-	"ncp-testbed/ndn-agent/plan"
-	"ncp-testbed/telemetry"
-	"ncp-testbed/telemetry/push"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/telemetry/push"
+	"ncp-testbed/ndn-agent/config"
+	"ncp-testbed/ndn-agent/faces"
 )
 
 // sampler records a node at whole steps of the wall clock.
 type sampler struct {
-	plan   *plan.Plan
-	engine *drive.Engine
+	plan   *config.Plan
+	engine *faces.Engine
 	node   node
 	output *push.Output
 
@@ -32,7 +32,7 @@ type progress struct {
 	bytes uint64
 }
 
-func newSampler(p *plan.Plan, e *drive.Engine, n node, output *push.Output) *sampler {
+func newSampler(p *config.Plan, e *faces.Engine, n node, output *push.Output) *sampler {
 	return &sampler{
 		plan: p, engine: e, node: n, output: output, tags: map[string]telemetry.Tags{},
 		stop: make(chan struct{}), done: make(chan struct{}),
@@ -127,7 +127,7 @@ func (s *sampler) goodput(started, now time.Duration, bytes uint64) float64 {
 	return float64(bytes-before.bytes) * 8 / (now - before.at).Seconds()
 }
 
-func (s *sampler) sampleFace(at time.Time, f drive.State) {
+func (s *sampler) sampleFace(at time.Time, f faces.State) {
 	fields := []telemetry.Field{
 		telemetry.Int("backlog_bytes", f.Queue.Bytes()), telemetry.Int("backlog_max_bytes", f.BacklogMax),
 		telemetry.Int("send_queue_packets", f.Queue.OwnPackets), telemetry.Int("send_queue_bytes", f.Queue.OwnBytes),
@@ -135,7 +135,7 @@ func (s *sampler) sampleFace(at time.Time, f drive.State) {
 		telemetry.Int("in_data", f.Counters.InData), telemetry.Int("out_data", f.Counters.OutData),
 		telemetry.Int("marks_set", f.Counters.MarksSet), telemetry.Int("drops", f.Counters.Drops),
 	}
-	if f.Transport == drive.TCP {
+	if f.Transport == faces.TCP {
 		fields = append(fields, telemetry.Int("unsent_bytes", f.Queue.UnsentBytes))
 	}
 	s.points.Add("ndn", s.tagsOf(f.Name), at, fields...)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"ncp-testbed/agents/cubic"
+	"ncp-testbed/internal/cubic"
 )
 
 // minWindow is what a cut leaves at least.

@@ -19,14 +19,14 @@ from testbed.plan.model import Policy
 PROGRAMS = {
     "ncp-collect": "./collectors/cmd/ncp-collect",
     "ncp-agent": "./ncp-agent/cmd/ncp-agent",
-    "ncp-far": "./far/cmd/ncp-far",
-    "ncp-link": "./link/cmd/ncp-link",
-    "ncp-push": "./telemetry/cmd/ncp-push",
+    "ncp-far": "./cmd/ncp-far",
+    "ncp-link": "./cmd/ncp-link",
+    "ncp-push": "./cmd/ncp-push",
     "ncp-sim": "./ncp-agent/cmd/ncp-sim",
     "ncp-trace": "./ncp-agent/cmd/ncp-trace",
-    "ncp-web": "./tcp/cmd/ncp-web",
+    "ncp-web": "./cmd/ncp-web",
     "ndn-agent": "./ndn-agent/cmd/ndn-agent",
-    "tcp-download": "./tcp/cmd/tcp-download",
+    "tcp-download": "./cmd/tcp-download",
 }
 FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-d=fmahash=qn")
 """Of the compiler. The last: it fuses no multiplication with an addition, as it would for ARM, where the sum is then

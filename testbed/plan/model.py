@@ -48,7 +48,7 @@ class Node(TypedDict):
 
 
 class SetProperties(TypedDict, total=False):
-    """What an action sets of a link; named as in ``link/model``."""
+    """What an action sets of a link; named as in ``internal/linkmodel``."""
 
     rate_bps: int
     delay_ms: DelayMs

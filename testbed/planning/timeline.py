@@ -1,6 +1,6 @@
 """A scenario's timeline as the plan has it: single actions at times, in order.
 
-An action is ``{"at_s", "kind", "text", …}``: ``set`` (link, direction, properties named as in ``link/model``),
+An action is ``{"at_s", "kind", "text", …}``: ``set`` (link, direction, properties named as in ``internal/linkmodel``),
 ``carrier`` (link, up) or ``pause_read`` (connection, for_s). What lasts or repeats (blackhole, flap, ramp) is
 unfolded into them here, so that whoever carries them out needs no state.
 """

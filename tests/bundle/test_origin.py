@@ -81,7 +81,7 @@ def test_a_result_is_of_this_checkout_by_its_whole_commit(
     assert origin.made_here(recorded) is is_here
 
 
-@pytest.mark.parametrize("lacks", ["", '"agents/cubic",', "place.is_file()"])
+@pytest.mark.parametrize("lacks", ["", '"internal/cubic",', "place.is_file()"])
 def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:

@@ -87,7 +87,7 @@ def changed_run_ids() -> set[str]:
 
 NKP24 = Swap("ncp-agent/policy/nkp24.go", "p.windows[c]++", "p.windows[c] += 1.00001")
 """A hundred-thousandth faster."""
-BURSTS = Swap("link/model/loss.go", "bad = !chance(r, g.Leave)", "bad = chance(r, 1-g.Leave)")
+BURSTS = Swap("internal/linkmodel/loss.go", "bad = !chance(r, g.Leave)", "bad = chance(r, 1-g.Leave)")
 """The same loss, of other frames."""
 
 

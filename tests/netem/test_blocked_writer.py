@@ -20,7 +20,7 @@ TEST = "TestBlockedWriterIsWokenAsTheModelHasIt"
 def tests_of_the_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("go")
     subprocess.run(
-        [build.go_tool(), "test", "-c", "-o", str(folder / "drive.test"), "./ncp-agent/drive"],
+        [build.go_tool(), "test", "-c", "-o", str(folder / "drive.test"), "./ncp-agent/endpoint"],
         cwd=paths.CHECKOUT,
         env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"},
         check=True,

@@ -155,7 +155,7 @@ def test_a_bad_sample_is_named(tmp_path: Path) -> None:
     path.write_text("1.5\n\nsoon\n")
     with pytest.raises(ValueError, match=r"samples.txt: line 3: 'soon', want milliseconds"):
         jitter.read_samples_ms(path)
-    path.write_text("1\n-3600001\n")  # what link/model takes is an hour
+    path.write_text("1\n-3600001\n")  # what internal/linkmodel takes is an hour
     with pytest.raises(ValueError, match=r"line 2: '-3600001', want milliseconds, 3600000 at most"):
         jitter.read_samples_ms(path)
     path.write_text("\n")

@@ -1,5 +1,5 @@
 """What an impairment of a link is: its keys with their bounds, how it is written, netem's words for it, and what it
-does to what is measured. What it does to frames is in ``link/model``.
+does to what is measured. What it does to frames is in ``internal/linkmodel``.
 
 Standard library only, for ``mn --custom``.
 """
@@ -23,7 +23,7 @@ than the delay. ``varies``: means over a run say little of what was asked."""
 
 @dataclass(frozen=True)
 class Bounds:
-    """From 0, which takes an impairment away, to the most that a number may be; as ``link/model`` has them."""
+    """From 0, which takes an impairment away, to the most that a number may be; as ``internal/linkmodel`` has them."""
 
     most: float
 
@@ -58,7 +58,7 @@ class Impairment:
     """One thing that a link's middle does to frames beside delaying them."""
 
     keys: type
-    """A ``TypedDict`` of the plan's keys for it, which are ``link/model``'s; a number has its :class:`Bounds`. One with
+    """A ``TypedDict`` of the plan's keys for it, which are ``internal/linkmodel``'s; a number has its :class:`Bounds`. One with
     a single number is written by this key in a scenario and its timeline; others have a form of their own there."""
     effects: Mapping[str, tuple[Effect, ...]]
     """What each key that is set may do to a frame."""

@@ -27,7 +27,7 @@ class Loss(TypedDict, total=False):
 
 def with_change(asked: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked after a change of some of it. Of both ways to lose frames the one that is given replaces the
-    other, as in ``link/model``."""
+    other, as in ``internal/linkmodel``."""
     after = {**asked, **change}
     if "gilbert_elliott" in change:
         after["loss"] = 0.0
@@ -37,7 +37,7 @@ def with_change(asked: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def netem(asked: Asked) -> list[str]:
-    """Loss by two states is drawn before the state moves, ``link/model`` does it after: the same process one frame
+    """Loss by two states is drawn before the state moves, ``internal/linkmodel`` does it after: the same process one frame
     apart."""
     bursts = asked.get("gilbert_elliott")
     if bursts is None:

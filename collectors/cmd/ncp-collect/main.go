@@ -10,7 +10,7 @@ import (
 
 	"ncp-testbed/collectors/collect"
 	"ncp-testbed/collectors/watch"
-	"ncp-testbed/program"
+	"ncp-testbed/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -21,30 +21,30 @@ func run(args []string) int {
 	directory := flags.String("dir", "", "folder of the spools")
 	names := flags.Bool("list", false, "print the collectors' names (JSON), and do nothing")
 	if err := flags.Parse(args); err != nil {
-		return program.ExitBadInput
+		return cli.ExitBadInput
 	}
 	if *names {
 		return printed(collect.Names())
 	}
 	if *file == "" || *directory == "" || flags.NArg() > 0 {
-		return program.BadInput("usage: ncp-collect --watch FILE --dir DIR")
+		return cli.BadInput("usage: ncp-collect --watch FILE --dir DIR")
 	}
 	list, err := watch.Read(*file)
 	if err != nil {
-		return program.BadInput(err)
+		return cli.BadInput(err)
 	}
-	ctx, stop := program.UntilSignal()
+	ctx, stop := cli.UntilSignal()
 	defer stop()
 	results, err := collect.Run(ctx, list, *directory, os.Stderr)
 	if err != nil {
-		return program.Failed(err)
+		return cli.Failed(err)
 	}
 	return printed(map[string]any{"collectors": results})
 }
 
 func printed(document any) int {
 	if err := json.NewEncoder(os.Stdout).Encode(document); err != nil {
-		return program.Failed(err)
+		return cli.Failed(err)
 	}
-	return program.ExitDone
+	return cli.ExitDone
 }

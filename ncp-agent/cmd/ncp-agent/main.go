@@ -9,11 +9,11 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/telemetry"
 	"ncp-testbed/ncp-agent/agent"
-	"ncp-testbed/ncp-agent/plan"
+	"ncp-testbed/ncp-agent/config"
 	"ncp-testbed/ncp-agent/policy"
-	"ncp-testbed/program"
-	"ncp-testbed/telemetry"
 )
 
 const usage = `usage: ncp-agent sender|receiver --plan FILE --session NAME --dir DIR --control SOCKET [--credentials FILE]
@@ -24,22 +24,22 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) == 0 {
-		return program.BadInput(usage)
+		return cli.BadInput(usage)
 	}
 	switch verb := args[0]; verb {
 	case agent.Sender, agent.Receiver:
 		return transfer(verb, args[1:])
 	case "policies":
 		policy.Print(os.Stdout)
-		return program.ExitDone
+		return cli.ExitDone
 	case "version":
 		fmt.Println(version())
-		return program.ExitDone
+		return cli.ExitDone
 	case "help", "-h", "--help":
 		fmt.Println(usage)
-		return program.ExitDone
+		return cli.ExitDone
 	default:
-		return program.BadInput(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
+		return cli.BadInput(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
 	}
 }
 
@@ -53,7 +53,7 @@ func version() string {
 			}
 		}
 	}
-	return fmt.Sprintf("ncp-agent %s %s plan schema %d", revision, runtime.Version(), plan.Schema)
+	return fmt.Sprintf("ncp-agent %s %s plan schema %d", revision, runtime.Version(), config.Schema)
 }
 
 // transfer is one end of a session, until its end or SIGTERM.
@@ -65,23 +65,23 @@ func transfer(role string, args []string) int {
 	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
 	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
 	if err := flags.Parse(args); err != nil {
-		return program.ExitBadInput
+		return cli.ExitBadInput
 	}
 	if *file == "" || *name == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
-		return program.BadInput(usage)
+		return cli.BadInput(usage)
 	}
 	o := agent.Options{Role: role, Dir: *dir, Control: *control, Log: os.Stderr}
 	var err error
-	if o.Plan, err = plan.Read(*file, *name); err != nil {
-		return program.BadInput(err)
+	if o.Plan, err = config.Read(*file, *name); err != nil {
+		return cli.BadInput(err)
 	}
 	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
-		return program.BadInput(err)
+		return cli.BadInput(err)
 	}
-	ctx, stop := program.UntilSignal()
+	ctx, stop := cli.UntilSignal()
 	defer stop()
 	if err := agent.Run(ctx, o); err != nil {
-		return program.Failed(err)
+		return cli.Failed(err)
 	}
-	return program.ExitDone
+	return cli.ExitDone
 }

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/agents/agenttest"
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/test/agenttest"
 	"ncp-testbed/ncp-agent/agent"
-	"ncp-testbed/ncp-agent/record"
-	"ncp-testbed/program"
+	"ncp-testbed/ncp-agent/metrics"
 )
 
 func TestMain(m *testing.M) { agenttest.Main(m, run) }
@@ -32,9 +32,9 @@ func await(a *agenttest.Agent, state string) agent.Status {
 	return agenttest.Await[agent.Status](a, state)
 }
 
-func result(t *testing.T, a *agenttest.Agent) record.Result {
+func result(t *testing.T, a *agenttest.Agent) metrics.Result {
 	t.Helper()
-	return agenttest.ReadResult[record.Result](t, filepath.Join(a.Dir, "result.json"))
+	return agenttest.ReadResult[metrics.Result](t, filepath.Join(a.Dir, "result.json"))
 }
 
 // writePlan writes a plan over loopback, after a change to its session.
@@ -89,8 +89,8 @@ func testTransfer(t *testing.T, transport string) {
 	if code := sender.Post("/start"); code != http.StatusOK {
 		t.Errorf("starting the sender answered %d", code)
 	}
-	sender.End(program.ExitDone)
-	receiver.End(program.ExitDone)
+	sender.End(cli.ExitDone)
+	receiver.End(cli.ExitDone)
 	sent, received := result(t, sender), result(t, receiver)
 	if sent.SHA256 != received.SHA256 || sent.Bytes != size || received.Bytes != size || len(sent.SHA256) != 64 {
 		t.Errorf("sent %d bytes %s, received %d bytes %s", sent.Bytes, sent.SHA256, received.Bytes, received.SHA256)
@@ -113,7 +113,7 @@ func testTransfer(t *testing.T, transport string) {
 }
 
 // checkTelemetry finds every spooled line in what was pushed, and the events.
-func checkTelemetry(t *testing.T, sent, received record.Result, sender, receiver *agenttest.Agent, lines chan string) {
+func checkTelemetry(t *testing.T, sent, received metrics.Result, sender, receiver *agenttest.Agent, lines chan string) {
 	t.Helper()
 	close(lines)
 	pushed := map[string]bool{}
@@ -133,7 +133,7 @@ func checkTelemetry(t *testing.T, sent, received record.Result, sender, receiver
 			}
 		}
 	}
-	for _, r := range []record.Result{sent, received} {
+	for _, r := range []metrics.Result{sent, received} {
 		if c := r.Telemetry; c.Points == 0 || c.Pushed != c.Points || c.Rejected != 0 {
 			t.Errorf("%s: telemetry %+v", r.Role, c)
 		}
@@ -191,15 +191,15 @@ func TestTrace(t *testing.T) {
 		await(receiver, "ready")
 		await(sender, "ready")
 		sender.Post("/start")
-		sender.End(program.ExitDone)
-		receiver.End(program.ExitDone)
+		sender.End(cli.ExitDone)
+		receiver.End(cli.ExitDone)
 		for _, end := range []struct {
 			agent *agenttest.Agent
 			event string
-			count func(record.ConnectionResult) uint64
+			count func(metrics.ConnectionResult) uint64
 		}{
-			{sender, "packet_sent", func(c record.ConnectionResult) uint64 { return c.Sent }},
-			{receiver, "packet_received", func(c record.ConnectionResult) uint64 { return c.Received }},
+			{sender, "packet_sent", func(c metrics.ConnectionResult) uint64 { return c.Sent }},
+			{receiver, "packet_received", func(c metrics.ConnectionResult) uint64 { return c.Received }},
 		} {
 			trace, err := os.ReadFile(filepath.Join(end.agent.Dir, "trace.sqlog"))
 			if err != nil {
@@ -234,11 +234,11 @@ func TestTerminated(t *testing.T) {
 	for await(receiver, "running").Bytes == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	receiver.Terminate(program.ExitFailed)
+	receiver.Terminate(cli.ExitFailed)
 	if r := result(t, receiver); r.Bytes == 0 || !strings.Contains(r.Error, "terminated") || r.Telemetry.Points == 0 {
 		t.Errorf("the receiver's result is %+v", r)
 	}
-	sender.Terminate(program.ExitFailed)
+	sender.Terminate(cli.ExitFailed)
 	if s := result(t, sender); s.Error == "" || s.SHA256 == "" {
 		t.Errorf("the sender's result is %+v", s)
 	}
@@ -256,6 +256,6 @@ func TestBadInput(t *testing.T) {
 		{[]string{"sender", "--plan", plan, "--session", "s1", "--dir", "/", "--control", "/x"}, "sessions[0].transfer_bytes: 0, want 1"},
 		{[]string{"receiver", "--plan", "/nowhere", "--session", "s1", "--dir", "/", "--control", "/x"}, "/nowhere"},
 	} {
-		agenttest.Refuses(t, c.args, program.ExitBadInput, c.want)
+		agenttest.Refuses(t, c.args, cli.ExitBadInput, c.want)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"fmt"
 	"os"
 
+	"ncp-testbed/internal/cli"
 	"ncp-testbed/ncp-agent/policy"
-	"ncp-testbed/ncp-agent/virtual"
-	"ncp-testbed/program"
+	"ncp-testbed/ncp-agent/simrun"
 )
 
 func main() {
@@ -34,21 +34,21 @@ func main() {
 	flag.Parse()
 	if *plan == "" || flag.NArg() > 0 {
 		flag.Usage()
-		os.Exit(program.ExitBadInput)
+		os.Exit(cli.ExitBadInput)
 	}
-	run := virtual.Run
+	run := simrun.Run
 	if *zeros {
-		run = virtual.RunZeros
+		run = simrun.RunZeros
 	}
 	facts, err := run(*plan, *dir)
 	switch {
 	case err == nil:
 		fmt.Printf("%.3f virtual s, %d packets, %d points\n", facts.VirtualS, facts.Packets, facts.Points)
-	case program.OfTheMachine(err):
-		os.Exit(program.Unsupported(err))
+	case cli.OfTheMachine(err):
+		os.Exit(cli.Unsupported(err))
 	case facts != nil:
-		os.Exit(program.Failed(err))
+		os.Exit(cli.Failed(err))
 	default:
-		os.Exit(program.BadInput(err))
+		os.Exit(cli.BadInput(err))
 	}
 }

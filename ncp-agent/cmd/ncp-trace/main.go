@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"os"
 
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/ncp-agent/config"
 	"ncp-testbed/ncp-agent/frame"
-	"ncp-testbed/ncp-agent/plan"
 	"ncp-testbed/ncp-agent/trace"
-	"ncp-testbed/program"
 )
 
 const usage = `usage: ncp-trace --session NAME --sender-plan FILE --receiver-plan FILE
@@ -36,38 +36,38 @@ func run(args []string) int {
 		flags.StringVar(&captures[i], end+"-capture", "", "capture (pcap) in the namespace of the "+end)
 	}
 	if err := flags.Parse(args); err != nil {
-		return program.ExitBadInput
+		return cli.ExitBadInput
 	}
 	if *name == "" || plans[0] == "" || plans[1] == "" || captures[0] == "" || captures[1] == "" || flags.NArg() > 0 {
-		return program.BadInput(usage)
+		return cli.BadInput(usage)
 	}
-	var sessions [2]plan.Session
+	var sessions [2]config.Session
 	for i, file := range plans {
-		read, err := plan.Read(file, *name)
+		read, err := config.Read(file, *name)
 		if err != nil {
-			return program.BadInput(err)
+			return cli.BadInput(err)
 		}
-		if sessions[i] = read.Session; sessions[i].Transport != plan.TCP {
-			return program.BadInput(fmt.Errorf("%s: transport: %q, want %q", file, sessions[i].Transport, plan.TCP))
+		if sessions[i] = read.Session; sessions[i].Transport != config.TCP {
+			return cli.BadInput(fmt.Errorf("%s: transport: %q, want %q", file, sessions[i].Transport, config.TCP))
 		}
 	}
 	var views [2]trace.Facts
 	for i, file := range captures {
 		var err error
 		if views[i], err = view(file, &sessions[0], &sessions[1]); err != nil {
-			return program.Failed(fmt.Errorf("%s: %w", file, err))
+			return cli.Failed(fmt.Errorf("%s: %w", file, err))
 		}
 	}
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetIndent("", " ")
 	if err := encoder.Encode(answer{views[0], views[1]}); err != nil {
-		return program.Failed(err)
+		return cli.Failed(err)
 	}
-	return program.ExitDone
+	return cli.ExitDone
 }
 
 // view reads one capture.
-func view(file string, sender, receiver *plan.Session) (trace.Facts, error) {
+func view(file string, sender, receiver *config.Session) (trace.Facts, error) {
 	opened, err := os.Open(file)
 	if err != nil {
 		return trace.Facts{}, err
@@ -85,7 +85,7 @@ func view(file string, sender, receiver *plan.Session) (trace.Facts, error) {
 	return v.Facts(), nil
 }
 
-func offer(s *plan.Session) trace.Offer {
+func offer(s *config.Session) trace.Offer {
 	cfg := s.Config()
 	return trace.Offer{ClientIDs: cfg.ClientIDs, WindowBytes: cfg.WindowBytes, MTUBytes: cfg.MTUBytes}
 }

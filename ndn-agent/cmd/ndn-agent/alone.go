@@ -11,17 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"ncp-testbed/agents/payload"
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/payload"
 	"ncp-testbed/ndn-agent/agent"
-	"ncp-testbed/ndn-agent/drive"
+	"ncp-testbed/ndn-agent/config"
+	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"
 	"ncp-testbed/ndn-agent/lp"
 	"ncp-testbed/ndn-agent/marking"
 	"ncp-testbed/ndn-agent/packet"
-	"ncp-testbed/ndn-agent/plan"
 	"ncp-testbed/ndn-agent/produce"
-	"ncp-testbed/program"
 )
 
 // verbs run a node without a plan.
@@ -36,7 +36,7 @@ type flagSet struct {
 func newFlags(verb, arguments string) *flagSet {
 	f := &flagSet{FlagSet: flag.NewFlagSet("ndn-agent "+verb, flag.ContinueOnError)}
 	f.alone.Out = os.Stdout
-	f.IntVar(&f.alone.MTU, "mtu", drive.DefaultMTU, "largest link packet over UDP, in `bytes`; larger ones are fragmented")
+	f.IntVar(&f.alone.MTU, "mtu", faces.DefaultMTU, "largest link packet over UDP, in `bytes`; larger ones are fragmented")
 	f.StringVar(&f.alone.Report, "report", "", "`file` for the result, as JSON")
 	f.Usage = func() {
 		fmt.Fprintf(f.Output(), "usage: ndn-agent %s [flags] %s\n", verb, arguments)
@@ -49,7 +49,7 @@ func newFlags(verb, arguments string) *flagSet {
 func (f *flagSet) listen() {
 	f.Func("listen", "`udp://HOST:PORT` or tcp://HOST:PORT to take peers at; may be given again", func(uri string) error {
 		transport, address, err := agent.ParseURI(uri)
-		f.alone.Listen = append(f.alone.Listen, drive.FaceConfig{Transport: transport, Local: address})
+		f.alone.Listen = append(f.alone.Listen, faces.FaceConfig{Transport: transport, Local: address})
 		return err
 	})
 }
@@ -74,7 +74,7 @@ func (f *flagSet) face(named bool) {
 			}
 		}
 		transport, address, err := agent.ParseURI(uri)
-		f.alone.Faces = append(f.alone.Faces, drive.FaceConfig{Name: name, Transport: transport, Remote: address})
+		f.alone.Faces = append(f.alone.Faces, faces.FaceConfig{Name: name, Transport: transport, Remote: address})
 		return err
 	})
 }
@@ -90,8 +90,8 @@ func (f *flagSet) parse(args []string, names int) error {
 		return fmt.Errorf("%d arguments after the flags, want %d", f.NArg(), names)
 	case len(f.alone.Listen)+len(f.alone.Faces) == 0:
 		return errors.New("no face: nobody can be reached")
-	case f.alone.MTU < lp.MinMTU || f.alone.MTU > drive.MaxMTU:
-		return fmt.Errorf("--mtu %d, want %d to %d", f.alone.MTU, lp.MinMTU, drive.MaxMTU)
+	case f.alone.MTU < lp.MinMTU || f.alone.MTU > faces.MaxMTU:
+		return fmt.Errorf("--mtu %d, want %d to %d", f.alone.MTU, lp.MinMTU, faces.MaxMTU)
 	}
 	return nil
 }
@@ -99,9 +99,9 @@ func (f *flagSet) parse(args []string, names int) error {
 // exit is the code for what parse gave.
 func exit(err error) int {
 	if errors.Is(err, flag.ErrHelp) {
-		return program.ExitDone
+		return cli.ExitDone
 	}
-	return program.BadInput(err)
+	return cli.BadInput(err)
 }
 
 func forward(args []string) int {
@@ -129,7 +129,7 @@ func forward(args []string) int {
 	}
 	m, err := marking.Default(*mode)
 	if err != nil {
-		return program.BadInput(fmt.Errorf("--marking %w", err))
+		return cli.BadInput(fmt.Errorf("--marking %w", err))
 	}
 	if *threshold > 0 {
 		m.ThresholdBytes = *threshold
@@ -140,14 +140,14 @@ func forward(args []string) int {
 	f.alone.Marking = m
 	for prefix, name := range routes {
 		if !hasFace(f.alone.Faces, name) {
-			return program.BadInput(fmt.Errorf("--route %s=%s: want the name of a --face", prefix, name))
+			return cli.BadInput(fmt.Errorf("--route %s=%s: want the name of a --face", prefix, name))
 		}
 	}
 	return until(func(ctx context.Context) error { return agent.Forward(ctx, f.alone, c, routes) })
 }
 
-func hasFace(faces []drive.FaceConfig, name string) bool {
-	for _, f := range faces {
+func hasFace(configured []faces.FaceConfig, name string) bool {
+	for _, f := range configured {
 		if f.Name == name {
 			return true
 		}
@@ -163,20 +163,20 @@ func put(args []string) int {
 	bytes := f.Int64("bytes", 0, "offer so many pseudo-random `bytes` instead")
 	seed := f.Uint64("seed", 1, "of these")
 	segment := f.Int("segment-bytes", produce.DefaultSegmentBytes, "of content in a segment")
-	freshness := f.Float64("freshness-ms", float64(plan.DefaultFreshness/time.Millisecond), "for how long caches may answer")
+	freshness := f.Float64("freshness-ms", float64(config.DefaultFreshness/time.Millisecond), "for how long caches may answer")
 	if err := f.parse(args, 1); err != nil {
 		return exit(err)
 	}
 	name, err := packet.ParseName(f.Arg(0))
 	if err != nil {
-		return program.BadInput(err)
+		return cli.BadInput(err)
 	}
 	if (*file == "") == (*bytes == 0) {
-		return program.BadInput("want either --file or --bytes")
+		return cli.BadInput("want either --file or --bytes")
 	}
 	content, size, err := source(*file, *bytes, *seed, f.Arg(0))
 	if err != nil {
-		return program.BadInput(err)
+		return cli.BadInput(err)
 	}
 	return until(func(ctx context.Context) error {
 		return agent.Put(ctx, f.alone, name, content, size, *segment, time.Duration(*freshness*float64(time.Millisecond)))
@@ -221,12 +221,12 @@ func get(args []string) int {
 	}
 	var err error
 	if c.Name, err = packet.ParseName(f.Arg(0)); err != nil {
-		return program.BadInput(err)
+		return cli.BadInput(err)
 	}
 	c.Discover, c.Seed = !*as, uint64(time.Now().UnixNano())
 	c.RTOMin = time.Duration(*rto * float64(time.Millisecond))
-	if err := plan.CheckFetch(c); err != nil {
-		return program.BadInput(err)
+	if err := config.CheckFetch(c); err != nil {
+		return cli.BadInput(err)
 	}
 	return until(func(ctx context.Context) error {
 		if *into == "" {

@@ -9,10 +9,10 @@ import (
 	"os"
 	"runtime"
 
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/telemetry"
 	"ncp-testbed/ndn-agent/agent"
-	"ncp-testbed/ndn-agent/plan"
-	"ncp-testbed/program"
-	"ncp-testbed/telemetry"
+	"ncp-testbed/ndn-agent/config"
 )
 
 const usage = `usage: ndn-agent run --plan FILE --node HOST --dir DIR --control SOCKET [--credentials FILE]
@@ -26,7 +26,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) == 0 {
-		return program.BadInput(usage)
+		return cli.BadInput(usage)
 	}
 	if alone, ok := verbs[args[0]]; ok {
 		return alone(args[1:])
@@ -35,13 +35,13 @@ func run(args []string) int {
 	case "run":
 		return node(args[1:])
 	case "version":
-		fmt.Printf("ndn-agent %s plan schema %d\n", runtime.Version(), plan.Schema)
-		return program.ExitDone
+		fmt.Printf("ndn-agent %s plan schema %d\n", runtime.Version(), config.Schema)
+		return cli.ExitDone
 	case "help", "-h", "--help":
 		fmt.Println(usage)
-		return program.ExitDone
+		return cli.ExitDone
 	default:
-		return program.BadInput(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
+		return cli.BadInput(fmt.Sprintf("unknown verb %q\n%s", verb, usage))
 	}
 }
 
@@ -54,28 +54,28 @@ func node(args []string) int {
 	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
 	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
 	if err := flags.Parse(args); err != nil {
-		return program.ExitBadInput
+		return cli.ExitBadInput
 	}
 	if *file == "" || *host == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
-		return program.BadInput(usage)
+		return cli.BadInput(usage)
 	}
 	o := agent.Options{Dir: *dir, Control: *control, Log: os.Stderr}
 	var err error
-	if o.Plan, err = plan.Read(*file, *host); err != nil {
-		return program.BadInput(err)
+	if o.Plan, err = config.Read(*file, *host); err != nil {
+		return cli.BadInput(err)
 	}
 	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
-		return program.BadInput(err)
+		return cli.BadInput(err)
 	}
 	return until(func(ctx context.Context) error { return agent.Run(ctx, o) })
 }
 
 // until runs something until its end or a signal.
 func until(work func(context.Context) error) int {
-	ctx, stop := program.UntilSignal()
+	ctx, stop := cli.UntilSignal()
 	defer stop()
 	if err := work(ctx); err != nil {
-		return program.Failed(err)
+		return cli.Failed(err)
 	}
-	return program.ExitDone
+	return cli.ExitDone
 }

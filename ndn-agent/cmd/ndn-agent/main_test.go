@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"ncp-testbed/agents/agenttest"
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/internal/test/agenttest"
 	"ncp-testbed/ndn-agent/agent"
-	"ncp-testbed/program"
-	"ncp-testbed/program/controlsocket"
 )
 
 func TestMain(m *testing.M) { agenttest.Main(m, run) }
@@ -78,9 +78,9 @@ func testChain(t *testing.T, transport string) {
 	if code := consumer.Post("/start"); code != http.StatusOK {
 		t.Errorf("starting the consumer answered %d", code)
 	}
-	consumer.End(program.ExitDone)
-	forwarder.Terminate(program.ExitDone)
-	producer.Terminate(program.ExitDone)
+	consumer.End(cli.ExitDone)
+	forwarder.Terminate(cli.ExitDone)
+	producer.Terminate(cli.ExitDone)
 	got, passed, offered := result(t, consumer), result(t, forwarder), result(t, producer)
 	if got.SHA256 != offered.SHA256 || len(got.SHA256) != 64 || got.Bytes != size || offered.Bytes != size || got.Segments != segments {
 		t.Errorf("fetched %d bytes %s, offered %d bytes %s", got.Bytes, got.SHA256, offered.Bytes, offered.SHA256)
@@ -153,14 +153,14 @@ func TestTerminated(t *testing.T) {
 	consumer.Post("/start")
 	for await(consumer, controlsocket.Running).Segments == 0 {
 	}
-	consumer.Terminate(program.ExitFailed)
+	consumer.Terminate(cli.ExitFailed)
 	r := result(t, consumer)
 	if r.Segments == 0 || r.Bytes == size || !strings.Contains(r.Error, "terminated") || r.Telemetry.Points == 0 {
 		t.Errorf("%+v", r)
 	}
 	waiting := startNode(t, plan, "h1")
 	await(waiting, controlsocket.Ready)
-	waiting.Terminate(program.ExitFailed)
+	waiting.Terminate(cli.ExitFailed)
 	if r := result(t, waiting); !strings.Contains(r.Error, "before the start") {
 		t.Errorf("%+v", r)
 	}
@@ -172,7 +172,7 @@ func TestWaitsForPeer(t *testing.T) {
 	consumer := startNode(t, plan, "h1")
 	for !strings.Contains(await(consumer, controlsocket.Waiting).Error, "face h2: ") {
 	}
-	consumer.Terminate(program.ExitFailed)
+	consumer.Terminate(cli.ExitFailed)
 }
 
 // Three nodes without a plan, the object in a file, its version discovered.
@@ -197,9 +197,9 @@ func TestAlone(t *testing.T) {
 		get := agenttest.Start(t, "get", "--face", forwarder, "--out", out, "--algorithm", "cubic", "/o")
 		sum := sha256.Sum256(content)
 		get.Line(`  "sha256": "` + hex.EncodeToString(sum[:]))
-		get.End(program.ExitDone)
-		forward.Terminate(program.ExitDone)
-		put.Terminate(program.ExitDone)
+		get.End(cli.ExitDone)
+		forward.Terminate(cli.ExitDone)
+		put.Terminate(cli.ExitDone)
 		if got, err := os.ReadFile(out); err != nil || string(got) != string(content) {
 			t.Errorf("%s: %d bytes arrived, %v", transport, len(got), err)
 		}
@@ -247,6 +247,6 @@ func TestBadInput(t *testing.T) {
 		{[]string{"forward", "--listen", "udp://127.0.0.1:0", "--route", "/a=x"}, "--route /a=x: want the name of a --face"},
 		{[]string{"forward", "--listen", "udp://127.0.0.1:0", "--marking", "red"}, `--marking "red", want off, hackathon or nfd`},
 	} {
-		agenttest.Refuses(t, c.args, program.ExitBadInput, c.want)
+		agenttest.Refuses(t, c.args, cli.ExitBadInput, c.want)
 	}
 }

@@ -17,26 +17,26 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
 SOURCES = (
-    "agents/cubic",
-    "agents/jsonfile",
-    "agents/payload",
     "go.mod",
-    "link/model",
-    "link/plan",
-    "link/record",
+    "internal/atomicfile",
+    "internal/cli",
+    "internal/cubic",
+    "internal/linkmetrics",
+    "internal/linkmodel",
+    "internal/payload",
+    "internal/plan",
+    "internal/rusage",
+    "internal/telemetry",
     "ncp-agent/cmd/ncp-sim",
+    "ncp-agent/config",
+    "ncp-agent/metrics",
     "ncp-agent/overlay",
-    "ncp-agent/plan",
     "ncp-agent/policy",
     "ncp-agent/qlog",
-    "ncp-agent/record",
     "ncp-agent/session",
     "ncp-agent/sim",
-    "ncp-agent/usage",
-    "ncp-agent/virtual",
+    "ncp-agent/simrun",
     "ncp-agent/wire",
-    "program",
-    "telemetry",
 )
 """What of the checkout a simulation's result can depend on: the packages that ``ncp-sim`` is linked of, as
 ``go list -deps`` names them. To ask Go before each run would take longer than a short run."""

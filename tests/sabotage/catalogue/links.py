@@ -2,7 +2,7 @@
 
 from tests.sabotage.entry import Entry, Swap
 
-_DIRECTION, _RATE = "link/model/direction.go", "link/model/rate.go"
+_DIRECTION, _RATE = "internal/linkmodel/direction.go", "internal/linkmodel/rate.go"
 _ONE_WAY = (
     Swap(_DIRECTION, "type Direction[T any] struct {", "type Direction[T any] struct {\n\toneWay bool"),
     Swap(_DIRECTION, "d := &Direction[T]{hooks: hooks,", 'd := &Direction[T]{oneWay: direction == "ab", hooks: hooks,'),
@@ -50,13 +50,13 @@ ENTRIES = (
     _link(
         "reordering",
         "5% of the packets overtake the others",
-        Swap("link/model/reordering.go", "chance(r, o.Reorder)", "chance(r, 0.05)"),
+        Swap("internal/linkmodel/reordering.go", "chance(r, o.Reorder)", "chance(r, 0.05)"),
         _UNASKED,
     ),
     _link(
         "duplicates",
         "2% of the packets arrive twice",
-        Swap("link/model/duplication.go", "chance(r, d.Duplicate)", "chance(r, 0.02)"),
+        Swap("internal/linkmodel/duplication.go", "chance(r, d.Duplicate)", "chance(r, 0.02)"),
         _UNASKED,
     ),
     _link(

@@ -3,7 +3,7 @@
 from tests.sabotage.entry import Entry, Swap
 
 _SINK = "func(part []byte) { sum.Write(part) }"
-_RUN = "ncp-agent/virtual/run.go"
+_RUN = "ncp-agent/simrun/run.go"
 
 
 def _sink(body: str) -> Swap:
@@ -52,7 +52,7 @@ ENTRIES = (
         "a receiver that leaves the last packet behind",
         (
             Swap(
-                "ncp-agent/virtual/run.go",
+                "ncp-agent/simrun/run.go",
                 "t.ReceivedAt, t.Received, &t.Receiver",
                 "t.ReceivedAt, t.Received-1024, &t.Receiver",
             ),
@@ -63,8 +63,8 @@ ENTRIES = (
         "payload",
         "a receiver that doesn't look at what it got",
         (
-            Swap("ncp-agent/virtual/run.go", "SHA256: hex.EncodeToString(s.sums[i].Sum(nil))", 'SHA256: ""'),
-            Swap("ncp-agent/virtual/run.go", '\t"encoding/hex"\n', ""),
+            Swap("ncp-agent/simrun/run.go", "SHA256: hex.EncodeToString(s.sums[i].Sum(nil))", 'SHA256: ""'),
+            Swap("ncp-agent/simrun/run.go", '\t"encoding/hex"\n', ""),
         ),
     ),
     Entry(

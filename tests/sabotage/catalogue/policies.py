@@ -125,7 +125,7 @@ ENTRIES = (
         "told-more-than-delivered",
         "policies",
         "a receiver that tells twice the goodput that it had",
-        (Swap("ncp-agent/record/result.go", "float64(bytes) * 8 / d", "2 * float64(bytes) * 8 / d"),),
+        (Swap("ncp-agent/metrics/result.go", "float64(bytes) * 8 / d", "2 * float64(bytes) * 8 / d"),),
         scenario="two-paths",
     ),
     Entry(

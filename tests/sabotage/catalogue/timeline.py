@@ -39,12 +39,12 @@ ENTRIES = (
                 "p.origin + p.events[p.happened].At + 300_000_000, true",
             ),
             Swap(
-                "ncp-agent/virtual/recording.go",
+                "ncp-agent/simrun/recording.go",
                 "at := (now - r.started).Seconds()",
                 "at := (now - r.started).Seconds() - 0.3",
             ),
             Swap(
-                "ncp-agent/virtual/recording.go",
+                "ncp-agent/simrun/recording.go",
                 "r.kindTags(a.Kind), epoch.Add(now),",
                 "r.kindTags(a.Kind), epoch.Add(now-300*time.Millisecond),",
             ),
@@ -67,12 +67,12 @@ ENTRIES = (
         "a change that the plan has not",
         (
             Swap(
-                "ncp-agent/virtual/network.go",
+                "ncp-agent/simrun/network.go",
                 "\treturn list, nil\n}\n\n// overhead",
                 '\tif len(list) > 0 {\n\t\tagain := list[0]\n\t\tagain.At += 2 * time.Second\n\t\thalf, _ := model.ParseChange([]byte(`{"rate_bps": 2575200}`))\n\t\tagain.Set = &half\n\t\tlist = append(list, again)\n\t}\n\treturn list, nil\n}\n\n// overhead',
             ),
             Swap(
-                "ncp-agent/virtual/recording.go",
+                "ncp-agent/simrun/recording.go",
                 "\ta := r.timeline[index]\n",
                 "\tif index >= len(r.timeline) {\n\t\treturn\n\t}\n\ta := r.timeline[index]\n",
             ),

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/relay"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/telemetry/push"
+)
+
+func runRelay(arguments []string) error {
+	flags := flag.NewFlagSet("relay", flag.ContinueOnError)
+	planPath := flags.String("plan", "", "")
+	directory := flags.String("dir", "", "")
+	control := flags.String("control", "", "")
+	wait := flags.Duration("wait", 0, "")
+	credentials := flags.String("credentials", "", "")
+	untilTold := flags.Bool("until-told", false, "")
+	if err := parse(flags, arguments, "plan", "dir"); err != nil {
+		return err
+	}
+	p, err := readPlan(*planPath)
+	if err != nil {
+		return err
+	}
+	login, err := telemetry.OptionalCredentials(*credentials)
+	if err == nil && login != nil {
+		err = p.Telemetry.Validate(p.Path)
+	}
+	if err != nil {
+		return badInput{err}
+	}
+	var prepared relay.Prepared
+	if *untilTold {
+		// Whoever makes the links has this process start meanwhile, and closes its standard input when they are there.
+		if prepared, err = relay.Prepare(); err != nil {
+			return err
+		}
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	return forward(p, prepared, *directory, *control, login, *wait)
+}
+
+// runBare passes frames on, as they come, until SIGTERM or SIGINT: what a benchmark holds the relay against.
+func runBare(arguments []string) error {
+	flags := flag.NewFlagSet("bare", flag.ContinueOnError)
+	planPath := flags.String("plan", "", "")
+	if err := parse(flags, arguments, "plan"); err != nil {
+		return err
+	}
+	p, err := readPlan(*planPath)
+	if err != nil {
+		return err
+	}
+	ended, stop := cli.UntilSignal()
+	defer stop()
+	b, err := relay.OpenBare(p.Links)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	passed := make(chan error, 1)
+	go func() { passed <- b.Run(func() { fmt.Println("ready") }) }()
+	select {
+	case <-ended.Done():
+		b.Stop()
+		return <-passed
+	case err = <-passed:
+		return err
+	}
+}
+
+// drainTime is how long InfluxDB may take for the last points when the relay has ended.
+const drainTime = 5 * time.Second
+
+// forward relays frames until SIGTERM or SIGINT, from when the interfaces are there, for which it waits.
+func forward(
+	p *plan.Plan, prepared relay.Prepared, directory, control string, login *telemetry.Credentials, wait time.Duration,
+) error {
+	ended, stop := cli.UntilSignal()
+	defer stop()
+
+	spoolPath := filepath.Join(directory, "telemetry.lp")
+	spool, err := telemetry.OpenSpool(spoolPath)
+	if err != nil {
+		return badInput{fmt.Errorf("--dir: %w", err)}
+	}
+	if err := relay.Await(ended, p.Links, wait); err != nil {
+		return err
+	}
+	r, err := relay.Open(p.Links, prepared, warn)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	meter := relay.NewMeter(r, p.Run, p.Scenario, spool)
+	metered := make(chan error, 1)
+	var pusher *push.Pusher
+	if login != nil {
+		pusher = push.Start(p.Telemetry, *login, os.Stderr, spoolPath)
+	}
+	if control != "" {
+		server, err := controlsocket.ServeBodies(control, relay.Control(r, meter, filepath.Dir(p.Path)), relay.MaxRequestBytes)
+		if err != nil {
+			return badInput{fmt.Errorf("--control: %w", err)}
+		}
+		defer server.Close()
+	}
+	forwarded := make(chan error, 1)
+	begun := time.Now()
+	go func() { forwarded <- r.Run(func() { fmt.Println("ready") }) }()
+	go func() { metered <- meter.Run(p.Telemetry.Interval()) }()
+	select {
+	case <-ended.Done():
+		r.Stop()
+		err = <-forwarded
+	case err = <-forwarded:
+	}
+	err = errors.Join(err, <-metered, spool.Close())
+	result := relay.Result{
+		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), CPUSeconds: cpuSeconds(), Granted: r.Granted(),
+		RingDrops: r.RingDrops(), Links: meter.Results(), Changes: r.Changes(),
+	}
+	if pusher != nil {
+		counts := pusher.Close(drainTime)
+		result.Telemetry = &counts
+	}
+	return errors.Join(err, result.Write(directory))
+}
+
+// cpuSeconds is what this process has taken of the machine's CPU time.
+func cpuSeconds() float64 {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+}
+
+func warn(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, "ncp-link: "+format+"\n", arguments...)
+}

@@ -1,0 +1,63 @@
+// Command ncp-push tails line protocol spools that others write and pushes
+// them to InfluxDB. It ends on SIGTERM or SIGINT, after a drain, and prints how
+// many points it saw, pushed, and had rejected. Exit 0 says that the spools were
+// read to their ends and that InfluxDB has every point.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/telemetry/push"
+)
+
+// paths is a flag that may be given more than once.
+type paths []string
+
+func (p *paths) String() string { return fmt.Sprint(*p) }
+
+func (p *paths) Set(path string) error {
+	*p = append(*p, path)
+	return nil
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	var spools paths
+	flags := flag.NewFlagSet("ncp-push", flag.ContinueOnError)
+	plan := flags.String("plan", "", "plan of the run (plan.json)")
+	credentials := flags.String("credentials", "", `JSON file {"username": "", "password": ""}`)
+	drain := flags.Duration("drain", 8*time.Second, "longest time to push the rest at the end")
+	flags.Var(&spools, "spool", "line protocol file to tail; may be given more than once, and appear later")
+	if err := flags.Parse(args); err != nil {
+		return cli.ExitBadInput
+	}
+	if *plan == "" || *credentials == "" || len(spools) == 0 || flags.NArg() > 0 {
+		return cli.BadInput("usage: ncp-push --plan FILE --spool FILE … --credentials FILE")
+	}
+	cfg, err := telemetry.ReadPlan(*plan)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	login, err := telemetry.ReadCredentials(*credentials)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+
+	ended, stop := cli.UntilSignal()
+	defer stop()
+	pusher := push.Start(cfg, login, os.Stderr, spools...)
+	<-ended.Done()
+	counts := pusher.Close(*drain)
+	json.NewEncoder(os.Stdout).Encode(counts)
+	if counts.Pushed != counts.Points || pusher.Err() != nil {
+		return cli.ExitFailed
+	}
+	return cli.ExitDone
+}

@@ -1,0 +1,215 @@
+// Package clocksync measures the network between two machines, and the difference of their clocks, by packets that the one
+// sends and the other answers, as NTP does (RFC 5905, section 8).
+//
+// Nothing of it is fragmented: a packet that does not fit is an error at its sender, or is lost.
+package clocksync
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/timestamping"
+)
+
+// A packet: magic, the key of the run, its number, when it was sent; in an answer, when it arrived and when the answer
+// was sent, and how much of its CPU time the machine has been idle.
+const (
+	Bytes      = 4 + 8 + 8 + 8 + 8 + 8 + 8 + 8
+	keyAt      = 4
+	numberAt   = 12
+	sentAt     = 20
+	arrivedAt  = 28
+	answeredAt = 36
+	idleAt     = 44
+	cpuAt      = 52
+)
+
+var magic = [4]byte{'n', 'c', 'p', 'e'}
+
+// ipUDPBytes are those of a packet's headers.
+const ipUDPBytes = 20 + 8
+
+// Serve answers on a socket until the context ends; what has another key is not answered.
+func Serve(ctx context.Context, listen string, key uint64) error {
+	conn, err := open(listen)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	packet, control := make([]byte, 1<<16), make([]byte, timestamping.ControlBytes)
+	for {
+		n, controlled, _, from, err := conn.ReadMsgUDPAddrPort(packet, control)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if n < Bytes || [4]byte(packet) != magic || binary.BigEndian.Uint64(packet[keyAt:]) != key {
+			continue
+		}
+		idle, all := cpu()
+		put(packet, arrivedAt, arrival(control[:controlled]))
+		put(packet, idleAt, idle)
+		put(packet, cpuAt, all)
+		put(packet, answeredAt, time.Now().UnixNano())
+		_, _ = conn.WriteToUDPAddrPort(packet[:n], from) // one that can't be sent is lost, and counts so
+	}
+}
+
+// Sample is what one packet found, in nanoseconds. Of a lost one there is SentNS alone.
+type Sample struct {
+	Number   uint64 `json:"number"`
+	SentNS   int64  `json:"sent_unix_ns"`
+	Lost     bool   `json:"lost"`
+	RTTNS    int64  `json:"rtt_ns"`
+	OffsetNS int64  `json:"offset_ns"` // of the other's clock: what it is ahead of this one's
+	Idle     int64  `json:"idle"`      // jiffies of all cores since it was booted
+	CPU      int64  `json:"cpu"`
+}
+
+// Options of a measurement.
+type Options struct {
+	To       netip.AddrPort
+	Key      uint64
+	Packets  int // 0: until the context ends
+	Interval time.Duration
+	Timeout  time.Duration // after which one is lost
+	MTU      int           // of the frames' payload: 0, the shortest
+}
+
+// ErrTooLarge tells that a packet of that MTU does not leave this machine.
+var ErrTooLarge = errors.New("packets of that size do not leave this machine in one piece")
+
+// Measure sends, and gives each sample to told, in their order.
+func Measure(ctx context.Context, o Options, told func(Sample)) error {
+	conn, err := open(":0")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	answers := make(chan Sample, 1024)
+	go receive(conn, o, answers)
+	waiting := map[uint64]int64{}
+	var order []uint64
+	ready := map[uint64]Sample{}
+	payload := make([]byte, max(Bytes, o.MTU-ipUDPBytes))
+	ticker := time.NewTicker(o.Interval)
+	defer ticker.Stop()
+	flush := func() {
+		for len(order) > 0 {
+			s, done := ready[order[0]]
+			if !done {
+				if since := time.Now().UnixNano() - waiting[order[0]]; since < int64(o.Timeout) {
+					return
+				}
+				s = Sample{Number: order[0], SentNS: waiting[order[0]], Lost: true}
+			}
+			told(s)
+			delete(waiting, order[0])
+			delete(ready, order[0])
+			order = order[1:]
+		}
+	}
+	for number := uint64(0); o.Packets == 0 || number < uint64(o.Packets) || len(order) > 0; {
+		if o.Packets == 0 || number < uint64(o.Packets) {
+			copy(payload, magic[:])
+			binary.BigEndian.PutUint64(payload[keyAt:], o.Key)
+			binary.BigEndian.PutUint64(payload[numberAt:], number)
+			now := time.Now().UnixNano()
+			put(payload, sentAt, now)
+			waiting[number], order = now, append(order, number)
+			if _, err := conn.WriteToUDPAddrPort(payload, o.To); errors.Is(err, unix.EMSGSIZE) {
+				return fmt.Errorf("%w: %d bytes", ErrTooLarge, o.MTU)
+			} // one that can't be sent for another reason is lost
+			number++
+		}
+	collect:
+		for {
+			select {
+			case <-ctx.Done():
+				flush()
+				return nil
+			case s := <-answers:
+				if _, asked := waiting[s.Number]; asked {
+					ready[s.Number] = s
+				}
+				flush()
+			case <-ticker.C:
+				break collect
+			}
+		}
+		flush()
+	}
+	return nil
+}
+
+func receive(conn *net.UDPConn, o Options, answers chan<- Sample) {
+	packet, control := make([]byte, 1<<16), make([]byte, timestamping.ControlBytes)
+	for {
+		n, controlled, _, _, err := conn.ReadMsgUDPAddrPort(packet, control)
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue // that a packet before was refused
+		}
+		if s, ok := decode(packet[:n], o.Key, arrival(control[:controlled])); ok {
+			select {
+			case answers <- s:
+			default: // nobody takes them any more
+			}
+		}
+	}
+}
+
+// decode works out what an answer tells that arrived at a time of this clock.
+func decode(packet []byte, key uint64, backNS int64) (Sample, bool) {
+	if len(packet) < Bytes || [4]byte(packet) != magic || binary.BigEndian.Uint64(packet[keyAt:]) != key {
+		return Sample{}, false
+	}
+	sent, arrived, answered := get(packet, sentAt), get(packet, arrivedAt), get(packet, answeredAt)
+	return Sample{
+		Number: binary.BigEndian.Uint64(packet[numberAt:]), SentNS: sent,
+		RTTNS:    (backNS - sent) - (answered - arrived),
+		OffsetNS: ((arrived - sent) + (answered - backNS)) / 2,
+		Idle:     get(packet, idleAt), CPU: get(packet, cpuAt),
+	}, true
+}
+
+func get(packet []byte, at int) int64 { return int64(binary.BigEndian.Uint64(packet[at:])) }
+
+func put(packet []byte, at int, value int64) { binary.BigEndian.PutUint64(packet[at:], uint64(value)) }
+
+// arrival is the kernel's own time of a packet, or now.
+func arrival(control []byte) int64 {
+	if at := timestamping.Of(control); at != 0 {
+		return at
+	}
+	return time.Now().UnixNano()
+}
+
+func open(address string) (*net.UDPConn, error) {
+	configure := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) {
+			if failed = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE); failed == nil {
+				failed = timestamping.Set(int(fd), timestamping.Receives)
+			}
+		})
+		return errors.Join(err, failed)
+	}}
+	conn, err := configure.ListenPacket(context.Background(), "udp4", address)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UDPConn), nil
+}

@@ -1,0 +1,304 @@
+package linkbench
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/interfaces"
+	"ncp-testbed/internal/netns"
+	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timestamping"
+)
+
+// Loaded is what became of a load on many links. Packets are counted by the hosts' interfaces.
+type Loaded struct {
+	Seconds    float64           `json:"seconds"`
+	Directions []LoadedDirection `json:"directions"`
+	// BehindMS is by how much the generator was behind its own schedule, at the 99th percentile.
+	BehindMS float64 `json:"generator_behind_p99_ms"`
+	// ExtraDelays are one-way delays beyond the links' own, from before the generator's system call to the
+	// receiving host, of a sample of all packets.
+	ExtraDelayP50MS float64 `json:"extra_delay_p50_ms"`
+	ExtraDelayP99MS float64 `json:"extra_delay_p99_ms"`
+	Samples         int     `json:"samples"`
+}
+
+// LoadedDirection is one direction of one link.
+type LoadedDirection struct {
+	Link      string `json:"link"`
+	Direction string `json:"direction"`
+	Sent      uint64 `json:"sent"`
+	Received  uint64 `json:"received"`
+}
+
+// LoadOptions say what to offer to each link in each direction.
+type LoadOptions struct {
+	Namespaces map[string]string // of the hosts, paths
+	PPS        float64
+	Duration   time.Duration
+}
+
+const (
+	loadPort = 29_997
+	// groups is into how many parts a period is divided, each with its share of the links: links in a run
+	// do not all send at once, and one system call for each packet would starve the middle.
+	groups = 8
+	// sampleEvery is of how many rounds one is timed at the receiver.
+	sampleEvery = 16
+)
+
+// generator sends from one host on all its links.
+type generator struct {
+	fd      int
+	headers []mmsghdr
+	payload []byte
+	behind  []int64 // ns
+}
+
+type mmsghdr struct {
+	header unix.Msghdr
+	length uint32
+}
+
+// Load offers full-size packets on all links, which must be between two hosts, in both directions at once.
+func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
+	hosts := [2]string{links[0].A.Host, links[0].B.Host}
+	var generators [2]*generator
+	var counters [2]*interfaces.File
+	var samplers [2]*sampler
+	for e, host := range hosts {
+		path, ok := o.Namespaces[host]
+		if !ok {
+			return Loaded{}, fmt.Errorf("--netns %s=PATH: not given", host)
+		}
+		err := netns.Within(path, func() (err error) {
+			if generators[e], err = newGenerator(links, e); err != nil {
+				return err
+			}
+			if samplers[e], err = newSampler(links, 1-e); err != nil {
+				return err
+			}
+			counters[e], err = interfaces.Open()
+			return err
+		})
+		if err != nil {
+			return Loaded{}, fmt.Errorf("host %s: %w", host, err)
+		}
+		defer unix.Close(generators[e].fd)
+		defer unix.Close(samplers[e].fd)
+		defer counters[e].Close()
+	}
+	before, err := readBoth(counters)
+	if err != nil {
+		return Loaded{}, err
+	}
+	time.Sleep(timestamping.Settling)
+	begun := time.Now()
+	var sending, sampling sync.WaitGroup
+	done := make(chan struct{})
+	failed := make([]error, 2)
+	for e, g := range generators {
+		sampling.Go(func() { samplers[e].run(done) })
+		sending.Go(func() { failed[e] = g.run(o.PPS, o.Duration) })
+	}
+	sending.Wait()
+	seconds := time.Since(begun).Seconds()
+	longest := 0.0
+	for i := range links {
+		longest = max(longest, links[i].Middle[0].DelayMS, links[i].Middle[1].DelayMS)
+	}
+	time.Sleep(time.Duration(longest*1e6) + 200*time.Millisecond)
+	close(done)
+	sampling.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return Loaded{}, err
+		}
+	}
+	after, err := readBoth(counters)
+	if err != nil {
+		return Loaded{}, err
+	}
+	found := Loaded{Seconds: seconds}
+	for i := range links {
+		ends := [2]string{links[i].A.Interface, links[i].B.Interface}
+		for e, name := range plan.Directions {
+			found.Directions = append(found.Directions, LoadedDirection{
+				Link: links[i].Name, Direction: name,
+				Sent:     after[e][ends[e]].Transmitted - before[e][ends[e]].Transmitted,
+				Received: after[1-e][ends[1-e]].Received - before[1-e][ends[1-e]].Received,
+			})
+		}
+	}
+	behind := slices.Concat(generators[0].behind, generators[1].behind)
+	extra := slices.Concat(samplers[0].extra, samplers[1].extra)
+	found.BehindMS = quantileMS(behind, 0.99)
+	found.ExtraDelayP50MS, found.ExtraDelayP99MS = quantileMS(extra, 0.5), quantileMS(extra, 0.99)
+	found.Samples = len(extra)
+	return found, nil
+}
+
+func readBoth(both [2]*interfaces.File) (found [2]map[string]interfaces.Counters, err error) {
+	for i, file := range both {
+		if found[i], err = file.Read(); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+func newGenerator(links []plan.Link, end int) (*generator, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	g := &generator{fd: fd, headers: make([]mmsghdr, len(links)), payload: make([]byte, links[0].FrameBytes-14-ipUDPBytes)}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, receiveBufferBytes); err != nil {
+		return nil, fmt.Errorf("SO_SNDBUFFORCE: %w", err)
+	}
+	vector := &unix.Iovec{Base: &g.payload[0]}
+	vector.SetLen(len(g.payload))
+	for i := range links {
+		address, err := netip.ParseAddr([2]string{links[i].B.Address, links[i].A.Address}[end])
+		if err != nil {
+			return nil, err
+		}
+		to := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: loadPort>>8 | loadPort&0xff<<8, Addr: address.As4()}
+		h := &g.headers[i].header
+		h.Name, h.Namelen = (*byte)(unsafe.Pointer(to)), uint32(unsafe.Sizeof(*to))
+		h.Iov = vector
+		h.SetIovlen(1)
+	}
+	return g, nil
+}
+
+// generatorPriority is a real-time one, so that other programs do not make bursts of an even load, but below
+// the relay's.
+const generatorPriority = 5
+
+// run sends one packet on each link in each period, for a time. Behind schedule, it catches up.
+func (g *generator) run(pps float64, duration time.Duration) error {
+	runtime.LockOSThread() // for good: the thread ends with the goroutine, and its priority with it
+	err := unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: generatorPriority,
+	}, 0)
+	if err != nil {
+		return fmt.Errorf("real-time priority (root's, in a control group that has some): sched_setattr: %w", err)
+	}
+	begun := time.Now()
+	rounds := int(duration.Seconds() * pps)
+	parts := min(groups, len(g.headers))
+	for round := range rounds {
+		for part := range parts {
+			due := time.Duration((float64(round) + float64(part)/float64(parts)) / pps * 1e9)
+			if ahead := due - time.Since(begun); ahead > 0 {
+				// Not time.Sleep, by which another thread, of ordinary priority, would have to wake this one.
+				pause := unix.NsecToTimespec(int64(ahead))
+				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, nil)
+			}
+			now := time.Now()
+			g.behind = append(g.behind, int64(now.Sub(begun)-due))
+			binary.BigEndian.PutUint32(g.payload, uint32(round))
+			binary.BigEndian.PutUint64(g.payload[4:], uint64(now.UnixNano()))
+			if err := g.send(part*len(g.headers)/parts, (part+1)*len(g.headers)/parts); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *generator) send(first, end int) error {
+	for first < end {
+		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(g.fd), uintptr(unsafe.Pointer(&g.headers[first])),
+			uintptr(end-first), 0, 0, 0)
+		switch errno {
+		case 0:
+			first += int(n)
+		case unix.EINTR, unix.ENOBUFS:
+		default:
+			return fmt.Errorf("sendmmsg: %w", errno)
+		}
+	}
+	return nil
+}
+
+func quantileMS(ns []int64, q float64) float64 {
+	if len(ns) == 0 {
+		return 0
+	}
+	slices.Sort(ns)
+	return float64(ns[min(len(ns)-1, int(q*float64(len(ns))))]) / 1e6
+}
+
+// sampler receives of the load what is to be timed; the kernel drops the rest.
+type sampler struct {
+	fd     int
+	delays map[[4]byte]int64 // ns, by the sender's address
+	extra  []int64
+}
+
+// newSampler is for what the given end sends.
+func newSampler(links []plan.Link, end int) (*sampler, error) {
+	s := &sampler{delays: map[[4]byte]int64{}}
+	for i := range links {
+		address, err := netip.ParseAddr([2]string{links[i].A.Address, links[i].B.Address}[end])
+		if err != nil {
+			return nil, err
+		}
+		s.delays[address.As4()] = int64(links[i].Middle[end].DelayMS * 1e6)
+	}
+	var err error
+	if s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return nil, err
+	}
+	// A UDP socket's filter sees the UDP header first: the round's number is at 8.
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 8},
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: sampleEvery - 1, Jt: 0, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 64},
+	}
+	if err := unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}); err != nil {
+		return nil, fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+	}
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBufferBytes); err != nil {
+		return nil, fmt.Errorf("SO_RCVBUFFORCE: %w", err)
+	}
+	if err := receiveTimeout(s.fd); err != nil {
+		return nil, err
+	}
+	if err := timestamping.Set(s.fd, timestamping.Receives); err != nil {
+		return nil, err
+	}
+	return s, unix.Bind(s.fd, &unix.SockaddrInet4{Port: loadPort})
+}
+
+func (s *sampler) run(done <-chan struct{}) {
+	packet, control := make([]byte, 64), make([]byte, timestamping.ControlBytes)
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		n, controlled, _, from, err := unix.Recvmsg(s.fd, packet, control, 0)
+		sender, ok := from.(*unix.SockaddrInet4)
+		if err != nil || !ok || n < 12 {
+			continue
+		}
+		if delay, known := s.delays[sender.Addr]; known {
+			left := int64(binary.BigEndian.Uint64(packet[4:]))
+			s.extra = append(s.extra, timestamping.Of(control[:controlled])-left-delay)
+		}
+	}
+}

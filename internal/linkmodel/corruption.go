@@ -1,0 +1,18 @@
+package linkmodel
+
+const ethernetHeaderBytes = 14
+
+// Corruption flips one bit of a frame, past the Ethernet header.
+type Corruption struct {
+	// Corrupt is the share of frames that arrive with one bit flipped.
+	Corrupt float64 `json:"corrupt,omitempty" most:"1"`
+}
+
+func (c *Corruption) begin(draws stream) func(*fate) {
+	r := draws("corrupt")
+	return func(f *fate) {
+		if f.bytes > ethernetHeaderBytes && chance(r, c.Corrupt) {
+			f.flipBit = 8*ethernetHeaderBytes + r.IntN(8*(f.bytes-ethernetHeaderBytes))
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package linkmodel
+
+import (
+	"math/rand/v2"
+	"reflect"
+)
+
+// Impairments are what a line can do to frames beside its delay, in the order in which a frame meets them. Each is a
+// struct in a file of its own, which is an [impairment]; a line here is all that makes it one of a link's properties.
+type Impairments struct {
+	FrameLoss
+	Corruption
+	Reordering
+	Jitter
+	Duplication
+}
+
+// impairment is what is asked of one of the Impairments, in exported fields: their tags say the key, as
+// [Properties] does, and the bounds. The zero value does nothing.
+type impairment interface {
+	// begin gives what is done to each frame of one direction, by what is asked at the time. It keeps what it
+	// has to know from one frame to the next, and draws from streams of its own purposes alone.
+	begin(draws stream) func(*fate)
+}
+
+// fate is what becomes of a frame on the line. Impairments change it in their order.
+type fate struct {
+	bytes     int
+	delayMS   float64 // before the first impairment the link's own delay
+	lost      bool    // whatever comes later does not meet it
+	overtakes bool    // it has no delay, whatever delayMS says
+	unordered bool    // it may arrive before those that left earlier
+	copies    int     // that arrive with it
+	flipBit   int     // as [Delivery] has it
+}
+
+// losing is an impairment that says which share of the frames it loses in the long run.
+type losing interface{ meanLoss() float64 }
+
+// hastening is an impairment by which frames may take less than a delay: what they take at least, of that delay;
+// -Inf where it sets no bound.
+type hastening interface{ leastMS(delayMS float64) float64 }
+
+// stream gives the draws of a purpose, the same whatever else is drawn.
+type stream func(purpose string) *rand.Rand
+
+// each are pointers to the impairments, in their order.
+func (i *Impairments) each() []impairment {
+	fields := reflect.ValueOf(i).Elem()
+	all := make([]impairment, fields.NumField())
+	for n := range all {
+		all[n] = fields.Field(n).Addr().Interface().(impairment)
+	}
+	return all
+}
+
+// MeanLoss is the configured share of frames lost in the long run.
+func (i *Impairments) MeanLoss() float64 {
+	lost := 0.0
+	for _, one := range i.each() {
+		if l, ok := one.(losing); ok {
+			own := l.meanLoss()
+			lost += own - float64(lost*own)
+		}
+	}
+	return lost
+}
+
+// MinDelay is the shortest time that a frame can take, in nanoseconds; 0 if an impairment sets no bound.
+func (p *Properties) MinDelay() Time {
+	leastMS := p.DelayMS
+	for _, one := range p.each() {
+		if h, ok := one.(hastening); ok {
+			leastMS = h.leastMS(leastMS)
+		}
+	}
+	return Time(max(0, leastMS) * nsPerMs)
+}

@@ -1,0 +1,132 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/plan"
+)
+
+func FuzzDecode(f *testing.F) {
+	packet := make([]byte, packetBytes)
+	encode(packet, stepRate, 7)
+	f.Add(packet)
+	f.Add([]byte("ncpl"))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		step, sequence, ok := decode(payload)
+		if !ok {
+			return
+		}
+		again := make([]byte, packetBytes)
+		encode(again, step, sequence)
+		if string(again) != string(payload[:packetBytes]) {
+			t.Fatalf("%x is read as step %d, sequence %d, which is %x", payload, step, sequence, again)
+		}
+	})
+}
+
+// arrivals of a link of 1024 frames/s after a burst of three, with every tenth frame lost past the shaper.
+func shapedArrivals(frames int, lossy bool) []arrival {
+	var all []arrival
+	for i := range frames {
+		if lossy && i%10 == 9 {
+			continue
+		}
+		at := int64(max(0, i-2)) * 1e9 / 1024
+		all = append(all, arrival{uint64(i), at})
+	}
+	return all
+}
+
+// arrived is an end at which packets of a step have arrived.
+func arrived(step byte, all []arrival) *endpoint {
+	e := &endpoint{}
+	e.arrivals[step] = all
+	return e
+}
+
+func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
+	for _, lossy := range []bool{false, true} {
+		middle := &linkmodel.Properties{}
+		if lossy {
+			middle.Loss = 0.1
+		}
+		d := &direction{
+			link:       &plan.Link{RateBPS: 1024 * 1073 * 8, BurstBytes: 3 * 1073},
+			middle:     middle,
+			frameBytes: 1073,
+			to:         arrived(stepRate, shapedArrivals(1000, lossy)),
+		}
+		rate, frames := d.rateBPS()
+		if rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS || frames < 800 {
+			t.Errorf("lossy %v: rate %v by %d frames, want %v", lossy, rate, frames, d.link.RateBPS)
+		}
+	}
+}
+
+// A sender that the machine held up for a third of the time leaves the link idle, but its rate is what it is.
+func TestRateIsNotThatOfAnIdleLink(t *testing.T) {
+	all := shapedArrivals(1000, false)
+	for i := 600; i < len(all); i++ {
+		all[i].atNS += 5e8
+	}
+	d := &direction{
+		link: &plan.Link{RateBPS: 1024 * 1073 * 8}, middle: &linkmodel.Properties{}, frameBytes: 1073,
+		to: arrived(stepRate, all),
+	}
+	if rate, _ := d.rateBPS(); rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS {
+		t.Errorf("rate %v, want %v", *rate, d.link.RateBPS)
+	}
+}
+
+func TestRateOfTooFewFramesIsNone(t *testing.T) {
+	d := &direction{link: &plan.Link{RateBPS: 1e6}, middle: &linkmodel.Properties{}, frameBytes: 1073}
+	for frames := range 2 {
+		d.to = arrived(stepRate, shapedArrivals(frames, false))
+		if rate, _ := d.rateBPS(); rate != nil {
+			t.Errorf("rate %v of %d frames", *rate, frames)
+		}
+	}
+}
+
+func TestDelayIsByTheKernelsStamps(t *testing.T) {
+	d := &direction{
+		to:     arrived(stepDelay, []arrival{{1, 2e9 + 60e6}, {0, 1e9 + 50e6}, {9, 5e9}}),
+		stamps: map[uint32]int64{0: 1e9, 1: 2e9, 2: 3e9},
+	}
+	delays := d.delaysMS()
+	if len(delays) != 2 || delays[0] != 50 || delays[1] != 60 {
+		t.Errorf("delays %v, want 50 and 60, and none of a packet that has no stamp", delays)
+	}
+}
+
+func TestCopiesAreReceivedOnce(t *testing.T) {
+	if n := distinct([]arrival{{1, 0}, {2, 0}, {1, 5}}); n != 2 {
+		t.Errorf("%d packets, want 2", n)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	values := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for q, want := range map[float64]float64{0.01: 1, 0.5: 5, 0.51: 6, 0.99: 10, 1: 10} {
+		if got := quantile(values, q); got != want {
+			t.Errorf("quantile %v: %v, want %v", q, got, want)
+		}
+	}
+}
+
+func TestLongestDelayBoundsJitter(t *testing.T) {
+	with := func(jitter linkmodel.Jitter) linkmodel.Properties {
+		return linkmodel.Properties{DelayMS: 100, Impairments: linkmodel.Impairments{Jitter: jitter}}
+	}
+	for want, p := range map[time.Duration]linkmodel.Properties{
+		100 * time.Millisecond: with(linkmodel.Jitter{}),
+		150 * time.Millisecond: with(linkmodel.Jitter{JitterMS: 10}),
+		140 * time.Millisecond: with(linkmodel.Jitter{JitterKind: linkmodel.JitterSamples, JitterSamplesMS: []float64{1, 40}}),
+	} {
+		if got := (&direction{middle: &p}).longestDelay(); got < want || got > want+time.Second {
+			t.Errorf("%+v: %v, want %v and a little", p, got, want)
+		}
+	}
+}

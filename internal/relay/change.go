@@ -1,0 +1,98 @@
+package relay
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ncp-testbed/internal/linkmodel"
+)
+
+// Change is a change of a link's properties, asked for a time.
+type Change struct {
+	Link      string           `json:"link"`
+	Direction string           `json:"direction"` // ab, ba or both
+	AtUnixNS  int64            `json:"at_unix_ns"`
+	Set       linkmodel.Change `json:"set"`
+	// AppliedUnixNS is when it took effect; 0: not yet. For the frames of the link the change lies at
+	// AtUnixNS exactly, since they are told apart by their arrival.
+	AppliedUnixNS int64 `json:"applied_unix_ns"`
+
+	at      linkmodel.Time
+	applied func() // called when it is
+}
+
+// targets are the directions that a change means.
+func (r *Relay) targets(link, name string) ([]*direction, error) {
+	if name != "ab" && name != "ba" && name != "both" {
+		return nil, fmt.Errorf("direction: %q, want ab, ba or both", name)
+	}
+	var found []*direction
+	known := []string{}
+	for _, d := range r.loop.directions {
+		if d.name == "ab" {
+			known = append(known, d.link)
+		}
+		if d.link == link && (name == "both" || d.name == name) {
+			found = append(found, d)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("link: %q, want one of %q", link, known)
+	}
+	return found, nil
+}
+
+// Set changes a link at a time, in Unix nanoseconds, or at once if that has passed. It returns once it is done, with
+// the time of that.
+func (r *Relay) Set(link, directionName string, set linkmodel.Change, atUnixNS int64) (int64, error) {
+	targets, err := r.targets(link, directionName)
+	if err != nil {
+		return 0, err
+	}
+	left, done := len(targets), make(chan struct{})
+	applied := func() {
+		if left--; left == 0 {
+			close(done)
+		}
+	}
+	var last *Change
+	ok := r.loop.do(func() {
+		now := r.loop.clock.read()
+		at := max(now.now, now.now+atUnixNS-now.wallNS)
+		for _, d := range targets {
+			last = &Change{
+				Link: link, Direction: d.name, AtUnixNS: cmp.Or(atUnixNS, now.wallNS), Set: set, at: at, applied: applied,
+			}
+			after, _ := slices.BinarySearchFunc(d.pending, at+1, func(c *Change, at linkmodel.Time) int {
+				return cmp.Compare(c.at, at)
+			})
+			d.pending = slices.Insert(d.pending, after, last)
+			r.changes = append(r.changes, last)
+		}
+		r.loop.nextChange = min(r.loop.nextChange, at)
+	})
+	if !ok {
+		return 0, errEnded
+	}
+	select {
+	case <-done:
+		return last.AppliedUnixNS, nil
+	case <-r.loop.stopped:
+		return 0, errEnded
+	}
+}
+
+// Changes are all that were asked for, in the order of asking.
+func (r *Relay) Changes() []Change {
+	var copies []Change
+	read := func() {
+		for _, c := range r.changes {
+			copies = append(copies, *c)
+		}
+	}
+	if !r.loop.do(read) {
+		read()
+	}
+	return copies
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// Whatever a plan says, it is refused with the file's name, or gives a configuration that a session takes.
+func FuzzParse(f *testing.F) {
+	text, err := json.Marshal(good())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"schema": 1, "run": "r", "scenario": "s", "sessions": [null]}`))
+	f.Add([]byte("{\n\"sessions\": 1e999}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var plans []*Plan
+		d, err := parse("plan.json", text)
+		if err == nil {
+			plans, err = d.all("plan.json")
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "plan.json: ") {
+				t.Errorf("%v: does not name the file", err)
+			}
+			return
+		}
+		for _, p := range plans {
+			if cfg := p.Session.Config(); len(cfg.ClientIDs) == 0 || cfg.AckInterval <= 0 || cfg.TimeoutCheckInterval <= 0 || cfg.MTUBytes == 0 {
+				t.Errorf("taken: %+v", cfg)
+			}
+		}
+	})
+}

@@ -1,0 +1,346 @@
+// Package endpoint runs a session over UDP or TCP: one socket per connection,
+// each with a goroutine that reads and one that writes, around one session
+// behind one lock. Writes wait while the kernel's send buffer is full, so that
+// a full link pushes back on the session.
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"ncp-testbed/ncp-agent/frame"
+	"ncp-testbed/ncp-agent/session"
+)
+
+// headroom is more than what NCP adds to a packet's data: for data two tags, a
+// sequence and a length; a handshake's ids are short.
+const headroom = frame.Slack
+
+// shutGrace is how long a closed session's TCP connections may take for what
+// is under way: a close that meets unread data would reset them.
+const shutGrace = time.Second
+
+// dataHeader is what a full data packet has beside its data, with a sequence
+// of three bytes as after the first 16383 packets.
+const dataHeader = 7
+
+// Driver runs one session. Its methods may be called from any goroutine.
+type Driver struct {
+	mu      sync.Mutex
+	session *session.Session
+	armed   time.Duration // when the timer will look
+
+	start time.Time // time 0 of the session
+	links []*link
+	wg    sync.WaitGroup
+
+	life     context.Context // ends with Close
+	die      context.CancelFunc
+	made     int           // sockets so far; under mu
+	patience time.Duration // how long the session may be without any; under mu
+
+	timer       chan struct{} // the deadline moved before armed
+	readable    chan struct{}
+	writable    chan struct{}
+	progress    chan struct{} // acknowledgements came in
+	established chan struct{} // closed when the handshake is done
+	closed      chan struct{} // closed when the session is
+	stop        chan struct{} // closed by shutdown
+	failure     chan error    // the first socket's failure
+}
+
+// Open opens the endpoints of a session and starts to drive it; it answers the
+// peer's handshake. It waits for local addresses that do not exist yet.
+func Open(ctx context.Context, cfg session.Config, endpoints []Endpoint, waiting func(error)) (*Driver, error) {
+	s, err := session.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d := &Driver{
+		session: s, start: time.Now(), patience: noConnection, armed: session.Never,
+		timer: make(chan struct{}, 1), readable: make(chan struct{}, 1), writable: make(chan struct{}, 1),
+		progress: make(chan struct{}, 1), established: make(chan struct{}), closed: make(chan struct{}),
+		stop: make(chan struct{}), failure: make(chan error, 1),
+	}
+	d.life, d.die = context.WithCancel(context.WithoutCancel(ctx))
+	for i, e := range endpoints {
+		packet := sizes{full: int(cfg.MTUBytes) + dataHeader, largest: int(cfg.MTUBytes) + headroom}
+		if err := d.openLink(ctx, i, e, packet, waiting); err != nil {
+			d.closeSockets()
+			return nil, fmt.Errorf("connection %d, %s: %w", i+1, cfg.ClientIDs[i], err)
+		}
+	}
+	d.wg.Add(1 + 2*len(d.links))
+	go d.runTimer()
+	for _, l := range d.links {
+		go d.readLoop(l)
+		go d.writeLoop(l)
+	}
+	return d, nil
+}
+
+// openLink opens one connection; one that waits for its peer counts as broken
+// until that has connected.
+func (d *Driver) openLink(ctx context.Context, index int, e Endpoint, packet sizes, waiting func(error)) error {
+	o, err := newOpener(ctx, e, packet, waiting)
+	if err != nil {
+		return err
+	}
+	l := newLink(index, o, packet.largest, e.SendBufferPackets)
+	d.links = append(d.links, l)
+	if o.waits() {
+		d.session.Break(d.now(), index)
+		return nil
+	}
+	s, err := o.open(ctx, waiting)
+	if err != nil {
+		return err
+	}
+	d.attach(l, s)
+	return nil
+}
+
+// Start gives time 0 of the session; its monotonic reading maps the session's
+// times to the wall clock, once for all.
+func (d *Driver) Start() time.Time { return d.start }
+
+func (d *Driver) now() time.Duration { return time.Since(d.start) }
+
+// Warnings gives what the kernel did not grant.
+func (d *Driver) Warnings() []string {
+	var all []string
+	for _, l := range d.links {
+		s := d.socketOf(l)
+		if s == nil {
+			continue
+		}
+		for _, w := range s.warnings() {
+			all = append(all, fmt.Sprintf("connection %d: %s", l.index+1, w))
+		}
+	}
+	return all
+}
+
+// Stats copies the session's numbers; the lock is held for that only.
+func (d *Driver) Stats(into *session.Stats) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.session.ReadStats(into)
+}
+
+// Established is closed when the handshake is done.
+func (d *Driver) Established() <-chan struct{} { return d.established }
+
+// Closed is closed when either end has closed the session.
+func (d *Driver) Closed() <-chan struct{} { return d.closed }
+
+// Failure gives the error of a socket that can't go on.
+func (d *Driver) Failure() <-chan error { return d.failure }
+
+// Dial starts the handshake.
+func (d *Driver) Dial() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.session.Dial(d.now())
+	d.settle()
+}
+
+// Write hands b to the session, waiting for room, and gives how many bytes it
+// took: all, or fewer with an error, as of a context that ended.
+func (d *Driver) Write(ctx context.Context, b []byte) (taken int, err error) {
+	for {
+		d.mu.Lock()
+		n := d.session.Write(d.now(), b)
+		state := d.session.State()
+		d.settle()
+		d.mu.Unlock()
+		taken += n
+		if b = b[n:]; len(b) == 0 {
+			return taken, nil
+		}
+		if state > session.Established {
+			return taken, session.ErrClosed
+		}
+		if err := d.wait(ctx, d.writable); err != nil {
+			return taken, err
+		}
+	}
+}
+
+// Read reads what there is into b, waiting for at least one byte. At the end
+// it gives io.EOF if the peer closed the session.
+func (d *Driver) Read(ctx context.Context, b []byte) (int, error) {
+	return d.read(ctx, b, d.session.Read)
+}
+
+// read waits until the session gives something, or the end.
+func (d *Driver) read(ctx context.Context, b []byte, from func(time.Duration, []byte) (int, error)) (int, error) {
+	for {
+		d.mu.Lock()
+		n, err := from(d.now(), b)
+		d.settle()
+		d.mu.Unlock()
+		if n > 0 || err != nil {
+			return n, err
+		}
+		if err := d.wait(ctx, d.readable); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Drain waits until all that was written is acknowledged.
+func (d *Driver) Drain(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		left := d.session.Unacknowledged()
+		state := d.session.State()
+		d.mu.Unlock()
+		if left == 0 {
+			return nil
+		}
+		if state == session.Closed {
+			return io.ErrUnexpectedEOF
+		}
+		if err := d.wait(ctx, d.progress); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Driver) wait(ctx context.Context, signal <-chan struct{}) error {
+	select {
+	case <-signal:
+		return nil
+	case err := <-d.failure:
+		d.fail(err) // for the next who looks
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (d *Driver) fail(err error) {
+	select {
+	case d.failure <- err:
+	default:
+	}
+}
+
+// Close closes the session, waits until the peer has been told, at most for
+// the session's linger and a little more, and gives the sockets back.
+func (d *Driver) Close(ctx context.Context) {
+	d.mu.Lock()
+	d.session.Close(d.now())
+	d.settle()
+	d.mu.Unlock()
+	grace := shutGrace
+	select {
+	case <-d.closed:
+	case <-ctx.Done():
+		grace = 0
+	}
+	close(d.stop)
+	d.die()
+	for _, l := range d.links {
+		if s := d.socketOf(l); s != nil {
+			s.shut(grace)
+		}
+	}
+	d.wg.Wait()
+	d.closeSockets()
+}
+
+func (d *Driver) closeSockets() {
+	d.die()
+	for _, l := range d.links {
+		l.opener.close()
+		if l.socket != nil {
+			l.socket.close()
+		}
+	}
+}
+
+// settle wakes whom a change concerns. The lock is held.
+func (d *Driver) settle() {
+	now := d.now()
+	for _, l := range d.links {
+		if l.idle && d.session.Ready(now, l.index) {
+			l.idle = false
+			wake(l.wake)
+		}
+	}
+	if d.session.Deadline() < d.armed {
+		wake(d.timer)
+	}
+	if d.session.Readable() {
+		wake(d.readable)
+	}
+	if d.session.Writable() {
+		wake(d.writable)
+	}
+	wake(d.progress)
+	switch state := d.session.State(); {
+	case state == session.Closed:
+		closeOnce(d.closed)
+		wake(d.writable)
+		fallthrough
+	case state >= session.Established:
+		closeOnce(d.established)
+	}
+}
+
+func wake(signal chan struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
+}
+
+// closeOnce closes a channel that only settle closes.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// runTimer calls Advance when the session's deadline has come.
+func (d *Driver) runTimer() {
+	defer d.wg.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		d.mu.Lock()
+		now := d.now()
+		if d.session.Deadline() <= now {
+			d.session.Advance(now)
+		}
+		// Whatever the deadline says now: it leaves out what another call has
+		// seen to be due, and that call may have woken nobody.
+		d.settle()
+		d.armed = d.session.Deadline()
+		wait := d.armed - now
+		d.mu.Unlock()
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-d.timer:
+		case <-d.stop:
+			return
+		}
+	}
+}
+
+func (d *Driver) stopping() bool {
+	select {
+	case <-d.stop:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,178 @@
+package endpoint
+
+import (
+	"fmt"
+	"time"
+)
+
+// maxBatch is the most packets of one sendmmsg or recvmmsg. Full ones of the
+// default MTU are one run of segments.
+const maxBatch = 60
+
+// link is one connection's socket and its two goroutines' state.
+type link struct {
+	index  int
+	opener opener
+
+	// Under the driver's lock.
+	socket socket // nil while there is none
+	idle   bool   // its writer waits for wake
+	breaks breaks
+	left   bool          // ended by a peer that had the session's close
+	resume chan struct{} // while reading is paused: closed at its end or by another pause
+
+	wake     chan struct{}
+	out      [][]byte // buffers of the writer
+	outLimit int      // most packets taken at once
+}
+
+func newLink(index int, o opener, packetBytes, sendBufferPackets int) *link {
+	l := &link{index: index, opener: o, wake: make(chan struct{}, 1), outLimit: maxBatch}
+	if sendBufferPackets > 0 {
+		// What waits for a full socket is lost to the other connections:
+		// keep it small beside the buffer.
+		l.outLimit = min(maxBatch, max(1, sendBufferPackets/8))
+	}
+	l.out = make([][]byte, l.outLimit)
+	for i := range l.out {
+		l.out[i] = make([]byte, 0, packetBytes)
+	}
+	return l
+}
+
+// writeLoop sends what the session has for a connection. It takes one packet
+// at a time while the socket is full, and up to twice as many as before each
+// time that the socket has taken all.
+func (d *Driver) writeLoop(l *link) {
+	defer d.wg.Done()
+	defer d.closeWrite(l)
+	take := 1
+	for {
+		s, n := d.collect(l, take)
+		if n == 0 {
+			select {
+			case <-l.wake:
+				continue
+			case <-d.stop:
+				return
+			}
+		}
+		full, err := d.transmit(l, s, l.out[:n])
+		switch {
+		case err != nil && d.stopping():
+			return
+		case err != nil && l.opener.stream():
+			d.broke(l, s, fmt.Errorf("writing: %w", err))
+			take = 1
+		case err != nil || full:
+			take = 1
+		default:
+			take = min(2*take, l.outLimit)
+		}
+	}
+}
+
+// collect takes up to n packets from the session, and the socket that they
+// are for.
+func (d *Driver) collect(l *link, n int) (s socket, taken int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	for l.socket != nil && taken < n {
+		packet, ok := d.session.NextPacket(now, l.index, l.out[taken][:0])
+		if !ok {
+			break
+		}
+		l.out[taken] = packet
+		taken++
+	}
+	l.idle = taken == 0
+	if taken > 0 {
+		d.settle()
+	}
+	return l.socket, taken
+}
+
+// transmit sends packets and tells the session what became of them. Full says
+// that the socket did not take them at once.
+func (d *Driver) transmit(l *link, s socket, packets [][]byte) (full bool, err error) {
+	refused := 0
+	for len(packets) > 0 {
+		n, err := s.write(packets)
+		if err != nil && s.transient(err) && refused < 3 {
+			refused++ // the error was an earlier packet's; the socket is clear again
+			continue
+		}
+		d.mu.Lock()
+		if err != nil {
+			if !l.opener.stream() && !d.stopping() {
+				d.session.WriteError(d.now(), l.index)
+				d.settle()
+			}
+			d.mu.Unlock()
+			return true, err
+		}
+		d.session.Sent(d.now(), l.index, n)
+		d.mu.Unlock()
+		packets = packets[n:]
+		full = full || len(packets) > 0
+	}
+	return full, nil
+}
+
+// readLoop gives the session what arrives on a connection, and opens the
+// connection again whenever it breaks.
+func (d *Driver) readLoop(l *link) {
+	defer d.wg.Done()
+	failures := 0
+	for {
+		s := d.socketOf(l)
+		if s == nil {
+			if !d.reopen(l) {
+				return
+			}
+			continue
+		}
+		packets, err := s.read()
+		switch {
+		case err == nil:
+			failures = 0
+			d.deliver(l, packets)
+		case d.stopping():
+			return
+		case l.opener.stream():
+			d.broke(l, s, fmt.Errorf("reading: %w", err))
+		case s.transient(err):
+		default:
+			if failures++; failures == 10 {
+				d.fail(fmt.Errorf("connection %d: reading: %w", l.index+1, err))
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// deliver gives packets to the session, after a pause if reading is paused.
+func (d *Driver) deliver(l *link, packets [][]byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for l.resume != nil {
+		resume := l.resume
+		d.mu.Unlock()
+		select {
+		case <-resume:
+		case <-d.stop:
+		}
+		d.mu.Lock()
+		if d.stopping() {
+			return
+		}
+	}
+	now := d.now()
+	for _, packet := range packets {
+		// A bad packet is dropped and counted by the session.
+		_ = d.session.Receive(now, l.index, packet)
+	}
+	d.settle()
+}

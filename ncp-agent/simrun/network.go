@@ -1,0 +1,149 @@
+package simrun
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/plan"
+	"ncp-testbed/ncp-agent/config"
+	"ncp-testbed/ncp-agent/sim"
+)
+
+// headerBytes is what Ethernet, IPv4 and UDP add to an NCP packet: what the
+// plan's frame_bytes counts beside it.
+const headerBytes = 14 + 20 + 8
+
+// tcpHeaderBytes is what TCP adds to a packet of the usual size: a length of
+// four bytes, and a part of the 66 bytes of headers with timestamps in front of
+// each full segment of 1448.
+const tcpHeaderBytes = 4 + 47
+
+// action is one entry of the plan's timeline.
+type action struct {
+	AtS        float64         `json:"at_s"`
+	Kind       string          `json:"kind"`
+	Text       string          `json:"text"`
+	Link       string          `json:"link"`
+	Direction  string          `json:"direction"`
+	Properties json.RawMessage `json:"properties"`
+	Up         bool            `json:"up"`
+	Connection int             `json:"connection"` // from 1
+	ForS       float64         `json:"for_s"`
+}
+
+// links gives the plan's links as a simulation takes them: what the hosts shape
+// and what the middle does are one model here. A queue pushes back on a host
+// that sends, and drops what a relay node passes on: that node's own egress.
+func links(p *plan.Plan, all []sim.Transfer) []sim.Link {
+	beyond := map[string][2]bool{} // ab, ba: a path comes here from another link
+	for _, t := range all {
+		for _, path := range t.Paths {
+			for i, name := range path {
+				b := beyond[name]
+				b[0] = b[0] || i > 0
+				b[1] = b[1] || i < len(path)-1
+				beyond[name] = b
+			}
+		}
+	}
+	var list []sim.Link
+	for i := range p.Links {
+		l := &p.Links[i]
+		both := [2]linkmodel.Properties{l.Whole(0), l.Whole(1)}
+		for direction := range both {
+			if q := &both[direction].Queue; q.Mode == linkmodel.QueueBackPressure && beyond[l.Name][direction] {
+				q.Mode = linkmodel.QueueDropTail
+			}
+		}
+		list = append(list, sim.Link{Name: l.Name, Seed: l.Seed, AB: both[0], BA: both[1]})
+	}
+	return list
+}
+
+// transfers gives the plan's sessions.
+func transfers(all []*config.Plan) []sim.Transfer {
+	var list []sim.Transfer
+	for _, p := range all {
+		s := &p.Session
+		t := sim.Transfer{
+			Name: s.Name, Sender: s.Config(), Receiver: s.Config(), Bytes: s.TransferBytes,
+			Start: seconds(s.StartS), ReceiveBufferPackets: receiveBufferPackets,
+		}
+		if s.Transport == config.TCP {
+			// Over links that keep every packet, TCP is a queue that has room
+			// for what a paused reader leaves: its buffers grow.
+			t.ReceiveBufferPackets = 0
+		}
+		for _, c := range s.Connections {
+			t.Paths = append(t.Paths, c.Path)
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// receiveBufferPackets is what a paused reader's socket holds: the agents ask
+// for 4 MiB, of which a small datagram takes about 2304 bytes of kernel memory.
+const receiveBufferPackets = 4 << 20 / 2304
+
+// document is what a plan says of the time that a run takes.
+type document struct {
+	Timeline []action `json:"timeline"`
+	Limits   struct {
+		TransferS float64 `json:"transfer_s"`
+	} `json:"limits"`
+}
+
+// readTimeline reads the plan's timeline, and how long the transfers may take.
+func readTimeline(file string) ([]action, time.Duration, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, 0, err
+	}
+	var p document
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, 0, fmt.Errorf("%s: timeline or limits: %w", file, err)
+	}
+	return p.Timeline, seconds(p.Limits.TransferS), nil
+}
+
+// events gives the timeline as a simulation takes it; the first session's
+// connections are those that an action can name.
+func events(file string, timeline []action, first string) ([]sim.Event, error) {
+	var list []sim.Event
+	for i, a := range timeline {
+		e := sim.Event{At: seconds(a.AtS), Link: a.Link, Direction: a.Direction}
+		switch a.Kind {
+		case "set":
+			c, err := plan.ParseChange(a.Properties, filepath.Dir(file))
+			if err != nil {
+				return nil, fmt.Errorf("%s: timeline[%d].properties.%w", file, i, err)
+			}
+			e.Set = &c
+		case "carrier":
+			e.Plug = &a.Up
+		case "pause_read":
+			e = sim.Event{At: e.At, Transfer: first, Connection: a.Connection - 1, PauseRead: seconds(a.ForS)}
+		default:
+			return nil, fmt.Errorf("%s: timeline[%d].kind: %q, want set, carrier or pause_read", file, i, a.Kind)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// overhead is what the network adds to each packet.
+func overhead(all []*config.Plan) int {
+	for _, p := range all {
+		if p.Session.Transport == config.UDP {
+			return headerBytes
+		}
+	}
+	return tcpHeaderBytes
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
