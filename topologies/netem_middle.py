@@ -77,8 +77,8 @@ class NetemMiddle:
         yield from _copy(near, far)
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
-        """Change properties (``internal/linkmodel``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has passed,
-        keeping what is queued.
+        """Change properties (``internal/linkmodel``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has
+        passed, keeping what is queued.
 
         Raises :class:`ValueError` for what netem can't change, :class:`CommandFailed` if ``tc`` fails.
         """

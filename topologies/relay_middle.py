@@ -97,8 +97,8 @@ class RelayMiddle:
         self._prepared = process
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
-        """Change properties (``internal/linkmodel``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has passed,
-        keeping what is queued. The relay keeps the time itself, between the frames before and after it.
+        """Change properties (``internal/linkmodel``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has
+        passed, keeping what is queued. The relay keeps the time itself, between the frames before and after it.
 
         Raises :class:`ValueError` for what the relay refuses, :class:`CommandFailed` if it does not answer.
         """

@@ -406,7 +406,7 @@ def test_gofmt_sees_every_folder() -> None:
     if not (paths.CHECKOUT / ".git").exists():
         pytest.skip("this checkout has no history")
     listed = git("ls-files", "*.go").stdout.decode().split()
-    assert set(noxfile.go_folders()) >= {name.partition("/")[0] for name in listed} >= {"far", "peers"}
+    assert set(noxfile.go_folders()) >= {name.partition("/")[0] for name in listed} >= {"internal", "peers"}
 
 
 def test_a_push_draws_the_same_examples_and_a_night_others_that_it_keeps() -> None:

@@ -81,13 +81,13 @@ def test_an_edit_of_a_linked_file_gives_another_id(copy: Path, engine: str, monk
         ids.add(id_of())
         (copy / file).write_text(text)
     assert len(ids) == len(every) + 1
-    (copy / "link" / "model" / "loss_test.go").write_text("package model\n")
+    (copy / "internal" / "linkmodel" / "loss_test.go").write_text("package linkmodel\n")
     assert id_of() in ids, "tests are not linked"
 
 
 @pytest.mark.parametrize("engine", IDS)
 def test_a_source_that_is_not_there_is_an_error(copy: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "CHECKOUT", copy)
-    shutil.move(copy / "program", copy / "programs")
-    with pytest.raises(FileNotFoundError, match="program"):
+    shutil.move(copy / "ncp-agent", copy / "agents")
+    with pytest.raises(FileNotFoundError, match="ncp-agent"):
         IDS[engine]()

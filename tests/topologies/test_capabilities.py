@@ -67,6 +67,6 @@ def test_the_relay_holds_only_so_many_frames() -> None:
 
 
 def test_the_relays_pool_is_as_large_as_its_source_says() -> None:
-    source = Path(__file__).parents[2] / "link" / "relay" / "pool.go"
+    source = Path(__file__).parents[2] / "internal" / "relay" / "pool.go"
     assert "poolFrames = 1 << 17" in source.read_text()
     assert RELAY_FRAMES == 1 << 17

@@ -14,7 +14,7 @@ import pytest
 from testbed import paths
 
 PAGE = paths.CHECKOUT / "docs" / "links.md"
-COPIED = ("link", "ncp-agent", "telemetry", "schemas", "testbed", "topologies")
+COPIED = ("internal", "ncp-agent", "schemas", "testbed", "topologies")
 SCENARIO = """
 name: mine
 title: Every tenth packet is lost, and later none
@@ -43,8 +43,8 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Testbed:
     example = PAGE.read_text().split("## A new impairment\n")[1].split("\n## ")[0]
     (go,), (python,) = (re.findall(rf"```{language}\n(.*?)```", example, re.DOTALL) for language in ("go", "python"))
     (field,), (name,) = (re.findall(rf"{before} `(.*?)`", example) for before in ("the line", "its name,"))
-    (copy / "link" / "model" / "skipping.go").write_text(go)
-    insert(copy / "link" / "model" / "impairments.go", "type Impairments struct {\n", f"\t{field}\n")
+    (copy / "internal" / "linkmodel" / "skipping.go").write_text(go)
+    insert(copy / "internal" / "linkmodel" / "impairments.go", "type Impairments struct {\n", f"\t{field}\n")
     impairments = copy / "topologies" / "impairments"
     (impairments / "skip_every.py").write_text(python)
     insert(impairments / "__init__.py", "NAMES = (", f"{name}, ")

@@ -58,8 +58,9 @@ class Impairment:
     """One thing that a link's middle does to frames beside delaying them."""
 
     keys: type
-    """A ``TypedDict`` of the plan's keys for it, which are ``internal/linkmodel``'s; a number has its :class:`Bounds`. One with
-    a single number is written by this key in a scenario and its timeline; others have a form of their own there."""
+    """A ``TypedDict`` of the plan's keys for it, which are ``internal/linkmodel``'s; a number has its
+    :class:`Bounds`. One with a single number is written by this key in a scenario and its timeline; others have
+    a form of their own there."""
     effects: Mapping[str, tuple[Effect, ...]]
     """What each key that is set may do to a frame."""
     written: Quantity | None = None

@@ -37,8 +37,8 @@ def with_change(asked: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def netem(asked: Asked) -> list[str]:
-    """Loss by two states is drawn before the state moves, ``internal/linkmodel`` does it after: the same process one frame
-    apart."""
+    """Loss by two states is drawn before the state moves, ``internal/linkmodel`` does it after: the same process one
+    frame apart."""
     bursts = asked.get("gilbert_elliott")
     if bursts is None:
         return ["loss", percent(asked["loss"])]

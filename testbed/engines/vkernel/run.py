@@ -24,20 +24,7 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from topologies.link import FILES
 
-SOURCES = (
-    "agents",
-    "collectors",
-    "far",
-    "go.mod",
-    "go.sum",
-    "images/vkernel/engine-init",
-    "link",
-    "ncp-agent",
-    "ndn-agent",
-    "program",
-    "tcp",
-    "telemetry",
-)
+SOURCES = ("cmd", "collectors", "go.mod", "go.sum", "images/vkernel/engine-init", "internal", "ncp-agent", "ndn-agent")
 """What of the checkout a run's result can depend on, beside Python's sources and packages: its programs are linked of
 Go packages in these folders."""
 LIMIT_S = 3600.0
