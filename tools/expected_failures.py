@@ -4,9 +4,10 @@
 For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
 that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
 At each place that fails, the reference spans from the least to the largest of its values and of the ends of their
-intervals. The limits lie as far below and above as that is wide. A reference of one run has no width of its own: it
-takes the largest relative one that the place has in other references, or on real packets the difference to the other
-engines in the same form, if that is more. In virtual time, runs that are alike have none: chance has no part in them.
+intervals. The limits lie as far below and above as that is wide. A reference of one run, or in a guest one of runs that
+are alike, has no width of its own: it takes the largest relative one that the place has in another engine or form, or
+on real packets the difference to the other engines in the same form, if that is more. In the simulator, runs that are
+alike have none: chance has no part in them.
 """
 
 from __future__ import annotations
@@ -53,9 +54,8 @@ class Reference(NamedTuple):
 
     @property
     def relative_width(self) -> float:
-        """In parts of the middle."""
-        middle = abs(self.low + self.high) / 2
-        return (self.high - self.low) / middle if middle else 0.0
+        """In parts of the least."""
+        return (self.high - self.low) / abs(self.low) if self.low else 0.0
 
     @property
     def same(self) -> tuple[str, str, str]:
@@ -95,7 +95,7 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
         at = [one for one in mine if (one.engine, one.form, one.place) == (engine, form, place)]
         low, high = min(one.low for one in at), max(one.high for one in at)
         width = high - low
-        if len(at) == 1 and at[0].runs == 1:
+        if width <= LAST_PLACE and (sum(one.runs for one in at) == 1 or ENGINES[engine].kernel):
             width = _borrowed(at[0], mine)
         limits.setdefault(engine, {}).setdefault(form, {})[place] = (
             math.floor((low - width) / LAST_PLACE - 1) * LAST_PLACE,
@@ -111,9 +111,15 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
 
 
 def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
-    """The width for a single run."""
+    """The width for a reference that has none of its own."""
     others = [other for other in found if other.same == one.same and other is not one]
-    widths = [abs(one.low) * other.relative_width for other in others if other.runs > 1]
+    groups: dict[tuple[str, str], Reference] = {}
+    for other in others:
+        before = groups.setdefault((other.engine, other.form), other)
+        groups[other.engine, other.form] = before._replace(
+            low=min(before.low, other.low), high=max(before.high, other.high)
+        )
+    widths = [abs(one.low) * group.relative_width for group in groups.values()]
     if not ENGINES[one.engine].virtual_time:
         for other in others:
             if other.form == one.form:
