@@ -4,10 +4,10 @@
 For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
 that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
 At each place that fails, the reference spans from the least to the largest of its values and of the ends of their
-intervals. The limits lie as far below and above as that is wide. A reference of one run, or in a guest one of runs that
-are alike, has no width of its own: it takes the largest relative one that the place has in another engine or form, or
-on real packets the difference to the other engines in the same form, if that is more. In the simulator, runs that are
-alike have none: chance has no part in them.
+intervals. The limits lie as far below and above as that is wide, or as it is in the engine's other form, relative to
+the value, if that is more. Without any width, from one run or from runs in a guest that are alike, they take that of
+other engines, or on real packets the difference to them in the same form, if that is more. In the simulator, runs
+that are alike have none: chance has no part in them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,7 +94,9 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
     for engine, form, place in sorted({(one.engine, one.form, one.place) for one in mine}):
         at = [one for one in mine if (one.engine, one.form, one.place) == (engine, form, place)]
         low, high = min(one.low for one in at), max(one.high for one in at)
-        width = high - low
+        width = max(
+            high - low, abs(low) * _relative_width(one for one in mine if (one.engine, one.place) == (engine, place))
+        )
         if width <= LAST_PLACE and (sum(one.runs for one in at) == 1 or ENGINES[engine].kernel):
             width = _borrowed(at[0], mine)
         limits.setdefault(engine, {}).setdefault(form, {})[place] = (
@@ -110,16 +112,19 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
     }
 
 
+def _relative_width(found: Iterable[Reference]) -> float:
+    """The largest of an engine and form, over all that it has of the place."""
+    groups: dict[tuple[str, str], Reference] = {}
+    for one in found:
+        before = groups.setdefault((one.engine, one.form), one)
+        groups[one.engine, one.form] = before._replace(low=min(before.low, one.low), high=max(before.high, one.high))
+    return max((group.relative_width for group in groups.values()), default=0.0)
+
+
 def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
     """The width for a reference that has none of its own."""
     others = [other for other in found if other.same == one.same and other is not one]
-    groups: dict[tuple[str, str], Reference] = {}
-    for other in others:
-        before = groups.setdefault((other.engine, other.form), other)
-        groups[other.engine, other.form] = before._replace(
-            low=min(before.low, other.low), high=max(before.high, other.high)
-        )
-    widths = [abs(one.low) * group.relative_width for group in groups.values()]
+    widths = [abs(one.low) * _relative_width(others)]
     if not ENGINES[one.engine].virtual_time:
         for other in others:
             if other.form == one.form:
