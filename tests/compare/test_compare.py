@@ -46,7 +46,7 @@ def compare(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Path) -> None:
     """Over ten pairs of three runs each; no two groups share a seed."""
     sources = tmp_path / "sources"
-    for part in ("agents", "ncp-agent", "link", "program", "telemetry", "collectors"):
+    for part in ("internal", "ncp-agent", "collectors"):
         shutil.copytree(paths.CHECKOUT / part, sources / part, ignore=shutil.ignore_patterns("*_test.go"))
     for file in ("go.mod", "go.sum"):
         shutil.copy(paths.CHECKOUT / file, sources / file)

@@ -69,7 +69,7 @@ ENTRIES = (
             Swap(
                 "ncp-agent/simrun/network.go",
                 "\treturn list, nil\n}\n\n// overhead",
-                '\tif len(list) > 0 {\n\t\tagain := list[0]\n\t\tagain.At += 2 * time.Second\n\t\thalf, _ := model.ParseChange([]byte(`{"rate_bps": 2575200}`))\n\t\tagain.Set = &half\n\t\tlist = append(list, again)\n\t}\n\treturn list, nil\n}\n\n// overhead',
+                '\tif len(list) > 0 {\n\t\tagain := list[0]\n\t\tagain.At += 2 * time.Second\n\t\thalf, _ := linkmodel.ParseChange([]byte(`{"rate_bps": 2575200}`))\n\t\tagain.Set = &half\n\t\tlist = append(list, again)\n\t}\n\treturn list, nil\n}\n\n// overhead',
             ),
             Swap(
                 "ncp-agent/simrun/recording.go",
