@@ -87,12 +87,10 @@ def register(app: typer.Typer) -> None:
 
     @app.command("reference")
     def reference(
-        result: Annotated[
-            Path, typer.Argument(metavar="RESULT", help="A result folder of all claims: results/all/latest.")
-        ],
+        result: Annotated[Path, typer.Argument(metavar="RESULT", help="A result folder, such as results/all/latest.")],
         name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in data/reference/.")],
     ) -> None:
-        """Keep the small files of a run of all claims in data/reference/NAME; `report` makes its page."""
+        """Keep the small files of a run, a table or all claims in data/reference/NAME; `report` makes its page."""
         from testbed.cli.outcome import shown
         from testbed.study.claims.reference import keep, place_of
 
