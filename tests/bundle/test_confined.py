@@ -756,6 +756,7 @@ def test_code_comes_in_by_known_places_alone() -> None:
         "testbed/study/cluster/executor.py",  # what workers and submitters send each other
         "testbed/study/cluster/packed.py",
         "testbed/study/cluster/work.py",
+        "testbed/scenario/bounded.py",  # copies of what it has read itself, in its own memory
         "testbed/scenario/call_scenario.py",
         "topologies/custom.py",
     }
