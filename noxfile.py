@@ -235,7 +235,8 @@ def guest(session: nox.Session) -> None:
 @nox.session(requires=["alone"], allow_parallel=True)
 def runs(session: nox.Session) -> None:
     """Runs in the simulator, servers, browsers, programs and users of one's own."""
-    pytest(session, "--part=runs", workers=2, nicely=True)
+    # Many wait for servers, browsers and limits of time; one more than there are processors leaves none of these idle.
+    pytest(session, "--part=runs", workers=3, nicely=True)
 
 
 @nox.session(requires=["alone"], allow_parallel=True)
