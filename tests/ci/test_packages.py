@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import re
 from functools import cache
 
 import grimp
@@ -37,3 +40,30 @@ def test_packages_fit_in_a_head() -> None:
     assert len(packages) <= PACKAGES
     assert max(level(package) for package in packages) <= LEVELS
     assert len(arrows()) <= ARROWS
+
+
+EMBEDDED = re.compile(r"^[^#\n]*?\bfrom (testbed[\w.]*) import (\w+(?:, \w+)*)", re.MULTILINE)
+
+
+def embedded_imports(text: str) -> list[str]:
+    """What Python within a script, a playbook or a page imports of testbed, by its whole name."""
+    return [f"{module}.{name}" for module, names in EMBEDDED.findall(text) for name in names.split(", ")]
+
+
+def leads_somewhere(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    return importlib.util.find_spec(name) is not None if attribute not in dir(importlib.import_module(module)) else True
+
+
+def test_imports_in_scripts_playbooks_and_pages_lead_somewhere() -> None:
+    files = [file for kind in ("*.sh", "*.yml", "*.md", "*.j2") for file in paths.CHECKOUT.glob(f"[a-z]*/**/{kind}")]
+    found = {
+        name: file for file in files if "node_modules" not in file.parts for name in embedded_imports(file.read_text())
+    }
+    assert {"testbed.services.influx", "testbed.machine"} <= set(found)
+    assert [f"{file}: {name}" for name, file in found.items() if not leads_somewhere(name)] == []
+
+
+def test_an_import_that_leads_nowhere_is_found() -> None:
+    (name,) = embedded_imports("cmd: python -c 'from testbed import doctor; doctor.main()'")
+    assert not leads_somewhere(name)

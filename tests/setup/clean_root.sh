@@ -73,10 +73,10 @@ start=$SECONDS
 inside ./run.sh list >/dev/null
 echo "Python environment: $((SECONDS - start)) s"
 inside .venv/bin/python -c '
-from testbed import doctor
+from testbed import machine
 from testbed.runtime.progress import Progress
-doctor.make_ready(Progress(), "test")
-for finding in doctor.probe_all():
+machine.make_ready(Progress(), "test")
+for finding in machine.probe_all():
     print("ok" if finding.ok else "no", finding.level, finding.name, finding.detail, sep="\t")
 '
 echo "whole set-up: $((SECONDS - start)) s"
