@@ -4,10 +4,10 @@
 For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
 that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
 At each place that fails, the reference spans from the least to the largest of its values and of the ends of their
-intervals. The limits lie as far below and above as that is wide, or as it is in the engine's other form, relative to
-the value, if that is more. Without any width, from one run or from runs in a guest that are alike, they take that of
-other engines, or on real packets the difference to them in the same form, if that is more. In the simulator, runs
-that are alike have none: chance has no part in them.
+intervals. The limits lie as far below and above as that is wide. A reference of one run, or in a guest one of runs that
+are alike, has no width of its own: it takes the largest relative one that the place has in another engine or form, or
+on real packets the difference to the other engines in the same form, if that is more. In the simulator, runs that are
+alike have none: chance has no part in them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +26,6 @@ from testbed.judge.checks.result import CheckResult
 from testbed.judge.checks.verify import read_verdict
 from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Limits, Listed
 from testbed.plan.engines import ENGINES, engine_of
-from testbed.scenario import load as scenarios
 from testbed.study.claims.load import load
 from testbed.study.claims.model import Claim, Claims
 from testbed.study.claims.reference import FOLDER
@@ -34,6 +33,7 @@ from testbed.study.tables import load as table_file
 from testbed.study.tables import report
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.outcome import Outcome
+from testbed.study.tables.verify import variant
 
 ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."
 LAST_PLACE = 1e-6
@@ -94,9 +94,7 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
     for engine, form, place in sorted({(one.engine, one.form, one.place) for one in mine}):
         at = [one for one in mine if (one.engine, one.form, one.place) == (engine, form, place)]
         low, high = min(one.low for one in at), max(one.high for one in at)
-        width = max(
-            high - low, abs(low) * _relative_width(one for one in mine if (one.engine, one.place) == (engine, place))
-        )
+        width = high - low
         if width <= LAST_PLACE and (sum(one.runs for one in at) == 1 or ENGINES[engine].kernel):
             width = _borrowed(at[0], mine)
         limits.setdefault(engine, {}).setdefault(form, {})[place] = (
@@ -112,19 +110,16 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
     }
 
 
-def _relative_width(found: Iterable[Reference]) -> float:
-    """The largest of an engine and form, over all that it has of the place."""
-    groups: dict[tuple[str, str], Reference] = {}
-    for one in found:
-        before = groups.setdefault((one.engine, one.form), one)
-        groups[one.engine, one.form] = before._replace(low=min(before.low, one.low), high=max(before.high, one.high))
-    return max((group.relative_width for group in groups.values()), default=0.0)
-
-
 def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
     """The width for a reference that has none of its own."""
     others = [other for other in found if other.same == one.same and other is not one]
-    widths = [abs(one.low) * _relative_width(others)]
+    groups: dict[tuple[str, str], Reference] = {}
+    for other in others:
+        before = groups.setdefault((other.engine, other.form), other)
+        groups[other.engine, other.form] = before._replace(
+            low=min(before.low, other.low), high=max(before.high, other.high)
+        )
+    widths = [abs(one.low) * group.relative_width for group in groups.values()]
     if not ENGINES[one.engine].virtual_time:
         for other in others:
             if other.form == one.form:
@@ -180,26 +175,19 @@ def _of_run(name: str, check: str, run: Path) -> Iterator[Reference]:
 
 def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Reference]:
     table = read_json(run / "table.json")
-    form = "quick" if table["quick"] else "full"
+    if (form := variant(run, table["name"])) == "changed":
+        return
     runs = int(table["repeat"])
     if (result := next((one for one in read_verdict(run).checks if one.name == check), None)) and (
         result.judge == "each_run"
     ):
-        if not [text for text in table["overrides"] if text not in _quick(table)]:
-            yield from _failing(name, check, result, engine_of(table).name, form, runs)
+        yield from _failing(name, check, result, engine_of(table).name, form, runs)
         return
     loaded = table_file.load(table["name"], quick=bool(table["quick"]))
-    if list(loaded.overrides) != table["overrides"]:
-        return
     asked = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
     outcomes = [Outcome(**one) for one in table["outcomes"]]
     result = judge_one(asked, report.summaries_of(table), table["columns"], outcomes, table["engine"])
     yield from _failing(name, check, result, engine_of(table).name, form, runs)
-
-
-def _quick(table: dict[str, object]) -> list[str]:
-    """What ``--quick`` changes of a scenario that was repeated."""
-    return list(scenarios.document_of(str(table["name"]), [], quick=bool(table["quick"]))[2])
 
 
 def _failing(name: str, check: str, result: CheckResult, engine: str, form: str, runs: int) -> Iterator[Reference]:

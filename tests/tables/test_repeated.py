@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
+from testbed.judge import expected_failures
+from testbed.study import again
 from testbed.study.tables import table_run
 from testbed.study.tables.each_run import judge_each_run
 from testbed.study.tables.load import scenario_of
@@ -17,6 +19,7 @@ from testbed.study.tables.model import EachRunCheck
 from testbed.study.tables.outcome import Outcome, missing, unsupported
 from testbed.study.tables.repeated import first_run, repeated
 from testbed.study.tables.table_run import Asked, select
+from testbed.study.tables.verify import variant, verify
 from tests.raises import raises
 from tests.said import Saying, all_codes
 
@@ -243,3 +246,29 @@ def test_three_runs_in_virtual_time_come_to_one_verdict(tmp_path: Path, monkeypa
     law = next(check for check in verdict.checks if check.name == "windows follow the law")
     assert "3 runs, one observation" in law.reason
     assert "interval" not in law.figures
+
+
+def test_an_expected_failure_written_into_a_result_with_changes_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--set`` makes another set-up of it, of which a source said nothing."""
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+    name = "link-break-as-published"
+    listed = expected_failures.read().of_run(name, "sim", "quick")
+    codes = {}
+    for changes in ([], ["title=mine"]):
+        table = repeated(name, changes, quick=True, repeat=2, seed=None)
+        verdict = table_run.run(table, Asked(engine="sim", quick=True))
+        folder = tmp_path / "results" / name / verdict.run
+        document = json.loads((folder / "verdict.json").read_text())
+        assert any("xfail" in check for check in document["checks"]) != bool(changes)
+        for check in document["checks"]:
+            if check["status"] == "fail":
+                check |= {"outcome": "xfail", "xfail": listed[check["name"]].model_dump(mode="json")}
+        (folder / "verdict.json").write_text(json.dumps(document))
+        found = verify(again.Asked(folder, tmp_path / "page", rerun=False, of_this_code=True))
+        codes[variant(folder, name)] = {difference.code for difference in found.differences}
+    assert "difference.expected-failure" not in codes["quick"]
+    assert "difference.expected-failure" in codes["changed"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def verify(of: Asked) -> Again:
                 found.append(Message("file.not-there", "{file}: is not there", file=name))
     found += differences("", recorded.to_json(), again.to_json())
     found += hosts_file.differences(folder, document["outcomes"])
-    form = "quick" if document["quick"] else "full"
+    form = variant(folder, document["name"]) if recorded.expected else ""
     other = list(unlisted(document["name"], document["engine"], form, recorded))
     unchecked = [
         Message(
@@ -73,23 +73,39 @@ def verify(of: Asked) -> Again:
 
 def is_repeated(folder: Path) -> bool:
     """Whether it is a scenario that was repeated."""
-    matrix = read_json(folder / "matrix.json")
-    return bool(matrix["rows"] == [ROW] and matrix["columns"] == [COLUMN])
+    document = read_json(folder / "table.json")
+    return bool([row["name"] for row in document["rows"]] == [ROW] and document["columns"] == [COLUMN])
+
+
+def variant(folder: Path, file: str) -> str:
+    """``full``, ``quick`` or ``changed``, of a result of a table or a repeated scenario: its name, or its file."""
+    document = read_json(folder / "table.json")
+    if _assignments(folder, file, document):
+        return "changed"
+    return "quick" if document["quick"] else "full"
+
+
+def _assignments(folder: Path, file: str, document: Mapping[str, Any]) -> list[str]:
+    """The recorded overrides that are not of the file's own ``quick`` section, which come first: those of ``--set``."""
+    quick = bool(document["quick"])
+    if is_repeated(folder):
+        own = scenarios.document_of(file, [], quick=quick)[2]
+    else:
+        own = list(table_file.load(file, quick=quick).overrides)
+    return [str(text) for text in document["overrides"][len(own) :]]
 
 
 def asked_by(folder: Path, file: Path) -> list[Difference]:
     """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
     that are recorded."""
     document, matrix = read_json(folder / "table.json"), read_json(folder / "matrix.json")
-    overrides, quick = [str(text) for text in document["overrides"]], bool(document["quick"])
+    assignments, quick = _assignments(folder, str(file), document), bool(document["quick"])
     kept = folder / KEPT_AS
     if is_repeated(folder):
-        own = len(scenarios.document_of(str(file), [], quick=quick)[2])
         seed = table_file.load(str(kept)).table.seed
-        again = repeated(str(file), overrides[own:], quick=quick, repeat=int(matrix["repeat"]), seed=seed)
+        again = repeated(str(file), assignments, quick=quick, repeat=int(matrix["repeat"]), seed=seed)
     else:
-        own = len(table_file.load(str(file), quick=quick).overrides)
-        again = table_file.load(str(file), overrides[own:], quick=quick)
+        again = table_file.load(str(file), assignments, quick=quick)
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         table_file.keep(again, Path(place))
         there, should = (
