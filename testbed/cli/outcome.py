@@ -25,8 +25,8 @@ def tell(verdict: Verdict, folder: Path) -> int:
     for reason in verdict.trust.reasons:
         print(fitted(f"  {'untrusted':<11} {reason}"))
     print(f"  report      {shown(folder / 'report.html')}")
-    told = f" ({verdict.counts})" if verdict.counts else ""
-    print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}{told}")
+    counts = f" ({verdict.counts})" if verdict.counts else ""
+    print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}{counts}")
     return EXIT_OF_VERDICT[verdict.verdict]
 
 

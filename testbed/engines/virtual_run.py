@@ -21,6 +21,7 @@ from testbed.engines.virtual_database import Database
 from testbed.errors import CannotRun
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
+from testbed.results.folder import make_latest
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
@@ -126,9 +127,7 @@ class VirtualRun(ABC):
         plan = json.dumps(self.plan, indent=1, ensure_ascii=False)
         (self.folder / "plan.json").write_text(plan + "\n")
         keep(self.loaded, self.folder, self.plan["topology"].get("file"))
-        latest = self.folder.parent / "latest"
-        latest.unlink(missing_ok=True)
-        latest.symlink_to(self.plan["run"])
+        make_latest(self.folder)
 
     def _run(self) -> Verdict:
         trust, facts = self.carry_out()

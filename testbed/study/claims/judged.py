@@ -67,7 +67,7 @@ class Judged:
     """Whether one that is known not to hold may hold."""
     outcome: Outcome | None = None
     """Of one that is known not to hold: ``xfail``, ``xpass``, or ``fail`` where it fails otherwise than is known.
-    Results of before have none; they are as known whenever they fail."""
+    Older results have none: in these, every failure is as known."""
     xfail: dict[str, Any] | None = None
     """What was expected of it then (:class:`ExpectedFailure`)."""
 
@@ -114,9 +114,7 @@ class Judged:
     @property
     def part(self) -> Part:
         """What it is to the whole: a claim passes by coming out as it is known to."""
-        if not self.asked:
-            return "not-asked"
-        if self.is_measured:
+        if not self.asked or self.is_measured:
             return "not-asked"
         if self.verdict == "holds" or self.verdict == "fails":
             return "pass" if self.as_known else "fail"
@@ -149,9 +147,9 @@ def decided_of(claims: Sequence[Judged]) -> str:
         text += f" ({counted})"
     measured = sum(claim.is_measured for claim in claims)
     parts = [claim.part for claim in claims if claim.as_known is None and not claim.is_measured]
-    told = [f"{measured} measured only"] if measured else []
-    told += [f"{parts.count(part)} {words}" for part, words in _NOT_DECIDED.items() if part in parts]
-    return text + (f"; not decided: {', '.join(told)}" if told else "")
+    rest = [f"{measured} measured only"] if measured else []
+    rest += [f"{parts.count(part)} {words}" for part, words in _NOT_DECIDED.items() if part in parts]
+    return text + (f"; not decided: {', '.join(rest)}" if rest else "")
 
 
 _NOT_DECIDED: Mapping[Part, str] = {
