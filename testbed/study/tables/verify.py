@@ -73,22 +73,22 @@ def verify(of: Asked) -> Again:
 
 def is_repeated(folder: Path) -> bool:
     """Whether it is a scenario that was repeated."""
-    document = read_json(folder / "table.json")
-    return bool([row["name"] for row in document["rows"]] == [ROW] and document["columns"] == [COLUMN])
+    matrix = read_json(folder / "matrix.json")
+    return bool(matrix["rows"] == [ROW] and matrix["columns"] == [COLUMN])
 
 
 def variant(folder: Path, file: str) -> str:
     """``full``, ``quick`` or ``changed``, of a result of a table or a repeated scenario: its name, or its file."""
     document = read_json(folder / "table.json")
-    if _assignments(folder, file, document):
+    if _assignments(file, document, is_repetition=document["columns"] == [COLUMN]):
         return "changed"
     return "quick" if document["quick"] else "full"
 
 
-def _assignments(folder: Path, file: str, document: Mapping[str, Any]) -> list[str]:
+def _assignments(file: str, document: Mapping[str, Any], *, is_repetition: bool) -> list[str]:
     """The recorded overrides that are not of the file's own ``quick`` section, which come first: those of ``--set``."""
     quick = bool(document["quick"])
-    if is_repeated(folder):
+    if is_repetition:
         own = scenarios.document_of(file, [], quick=quick)[2]
     else:
         own = list(table_file.load(file, quick=quick).overrides)
@@ -99,9 +99,9 @@ def asked_by(folder: Path, file: Path) -> list[Difference]:
     """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
     that are recorded."""
     document, matrix = read_json(folder / "table.json"), read_json(folder / "matrix.json")
-    assignments, quick = _assignments(folder, str(file), document), bool(document["quick"])
-    kept = folder / KEPT_AS
-    if is_repeated(folder):
+    kept, quick, is_repetition = folder / KEPT_AS, bool(document["quick"]), is_repeated(folder)
+    assignments = _assignments(str(file), document, is_repetition=is_repetition)
+    if is_repetition:
         seed = table_file.load(str(kept)).table.seed
         again = repeated(str(file), assignments, quick=quick, repeat=int(matrix["repeat"]), seed=seed)
     else:
