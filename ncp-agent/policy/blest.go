@@ -47,12 +47,12 @@ func (p *blest) Takes(c int, m Moment) bool {
 // sentMeanwhile is X in packets: what the fast connection sends while a packet
 // is under way on the slow one, its window growing by one per round trip.
 func sentMeanwhile(slow, fast *subflow) float64 {
-	rounds := slow.srtt / fast.srtt
+	rounds := slow.SRTT / fast.SRTT
 	return (fast.window + (rounds-1)/2) * rounds
 }
 
 func (p *blest) correct(c int, now time.Duration) {
-	if now < p.correctedAt+seconds(p.flows[c].srtt) {
+	if now < p.correctedAt+seconds(p.flows[c].SRTT) {
 		return
 	}
 	step := -correctionDown

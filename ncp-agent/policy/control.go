@@ -129,7 +129,7 @@ func (p *path) watchQueue(now time.Duration) {
 	if p.crowded >= crowdedLosses && p.roundRatio > 3*p.ownLoss {
 		p.mode, p.empty = competing, 0
 		p.undrained = p.recent
-		p.window.Start(now, p.recent*p.srtt)
+		p.window.Start(now, p.recent*p.SRTT)
 		return
 	}
 	if p.drainDue(now) || p.crowded > crowdedAfter || p.excess() && p.rounds > p.drainedIn+roundsApart {
@@ -184,7 +184,7 @@ func (p *path) endDrain(now time.Duration) {
 		return
 	}
 	p.mode, p.empty = competing, 0
-	p.window.Start(now, p.undrained*p.srtt)
+	p.window.Start(now, p.undrained*p.SRTT)
 }
 
 // crowdedOut reports whether sending less made losses go away.
@@ -205,7 +205,7 @@ func (p *path) compete(now time.Duration) {
 	if p.roundRatio > 2*p.ownLoss+0.5/w.Packets {
 		w.Lost(now)
 	} else {
-		w.Grow(now, p.srtt)
+		w.Grow(now, p.SRTT)
 	}
 	p.empty++
 	if p.queueing > p.target() {
@@ -231,7 +231,7 @@ func (p *path) setPace(inFlight int) {
 	case starting:
 		rate *= startGain
 	case competing:
-		rate = maxGain * p.window.Packets / p.srtt
+		rate = maxGain * p.window.Packets / p.SRTT
 	case draining, yielding:
 		rate = p.drainPace
 	case steady, settling:

@@ -16,7 +16,7 @@ func measuredPath(m mode, queueing float64) *path {
 	p.rates.set(0, 1000)
 	p.recent = 1000
 	p.base.set(0, 0.08)
-	p.srtt, p.queueing = 0.08+queueing, queueing
+	p.SRTT, p.queueing = 0.08+queueing, queueing
 	return p
 }
 
@@ -330,7 +330,7 @@ func TestPace(t *testing.T) {
 		"starting, with loss":                   {func(p *path) { p.mode, p.ownLoss, p.queueing = starting, 0.2, 0.0129 }, 2500},
 		"starting, with loss and a queue":       {func(p *path) { p.mode, p.ownLoss = starting, 0.2 }, 2000},
 		"starting, with much loss":              {func(p *path) { p.mode, p.ownLoss, p.queueing = starting, 0.9, 0 }, 4000},
-		"competing":                             {func(p *path) { p.mode = competing; p.window.Start(0, 200); p.srtt = 0.2 }, 1250},
+		"competing":                             {func(p *path) { p.mode = competing; p.window.Start(0, 200); p.SRTT = 0.2 }, 1250},
 		"draining":                              {func(p *path) { p.mode = draining }, 700},
 		"yielding":                              {func(p *path) { p.mode = yielding }, 700},
 		"hardly anything":                       {func(p *path) { p.mode, p.drainPace = draining, 0.25 }, 1},

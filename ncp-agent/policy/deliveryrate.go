@@ -131,7 +131,7 @@ func (p *deliveryRate) Suits(c int, now time.Duration, waiting int) bool {
 func (p *deliveryRate) Arrival(c int, sent time.Duration) time.Duration {
 	q := p.paths[c]
 	if q.base.empty() {
-		return sent + firstRTO
+		return sent + deliveryRateRTO.Initial
 	}
 	return sent + seconds(q.base.value()/2+q.queueing)
 }

@@ -56,7 +56,7 @@ func TestDeliveryRateHandsOn(t *testing.T) {
 	same(t, "open batches", len(p.touched), 1)
 	p.EndBatch()
 	same(t, "open batches at the end", len(p.touched), 0)
-	near(t, "RTT", q.srtt, 0.1)
+	near(t, "RTT", q.SRTT, 0.1)
 	same(t, "RTO", p.RTO(1), 350*ms)
 	p.Lost(1, 0, 3)
 	same(t, "lost", q.lost, 3)
@@ -80,7 +80,7 @@ func TestDeliveryRateHandsOn(t *testing.T) {
 	before := *q
 	p.TimedOut(1)
 	p.WriteError(1)
-	same(t, "window after errors", q.srtt, before.srtt)
+	same(t, "window after errors", q.SRTT, before.SRTT)
 }
 
 func TestArrivalIsHalfTheRTTAndTheQueueAway(t *testing.T) {

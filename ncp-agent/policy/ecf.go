@@ -29,16 +29,16 @@ func (p *ecf) Takes(c int, m Moment) bool {
 		return true
 	}
 	slow, fast := p.flows[c], p.flows[f]
-	margin := max(slow.rttvar, fast.rttvar) // δ
+	margin := max(slow.RTTVAR, fast.RTTVAR) // δ
 	patience := 1.0
 	if p.waiting {
 		patience += hysteresis
 	}
-	if (1+rounds(m.Waiting, fast))*fast.srtt >= patience*(slow.srtt+margin) {
+	if (1+rounds(m.Waiting, fast))*fast.SRTT >= patience*(slow.SRTT+margin) {
 		p.waiting = false
 		return true
 	}
-	if rounds(m.Waiting, slow)*slow.srtt >= 2*fast.srtt+margin {
+	if rounds(m.Waiting, slow)*slow.SRTT >= 2*fast.SRTT+margin {
 		p.waiting = true
 		return false
 	}

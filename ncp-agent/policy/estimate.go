@@ -1,8 +1,9 @@
 package policy
 
 import (
-	"math"
 	"time"
+
+	"ncp-testbed/internal/rtt"
 )
 
 const (
@@ -26,8 +27,7 @@ type estimate struct {
 	recent   float64  // the last of them
 	base     windowed // RTT in seconds, the smallest
 	queueing float64  // seconds, of the last batch
-	srtt     float64  // seconds
-	rttvar   float64
+	rtt.Estimator[float64]
 
 	rounds    int    // round trips
 	roundEnds uint64 // when so many are delivered
@@ -101,20 +101,14 @@ func (p *path) endBatch() {
 
 // takeRTT uses the packet that waited least for its acknowledgement to tell
 // the queue, and the one that waited most for the RTO.
-func (e *path) takeRTT(b batch) {
-	rtt := b.minRTT.Seconds()
-	if e.base.empty() || rtt < e.base.value()-baseFell {
-		e.drainedAt = b.at
+func (p *path) takeRTT(b batch) {
+	least := b.minRTT.Seconds()
+	if p.base.empty() || least < p.base.value()-baseFell {
+		p.drainedAt = b.at
 	}
-	e.base.add(b.at, rtt, baseMemory)
-	e.queueing = rtt - e.base.value()
-	worst := b.maxRTT.Seconds()
-	if e.srtt == 0 {
-		e.srtt, e.rttvar = worst, worst/2
-		return
-	}
-	e.rttvar += (math.Abs(worst-e.srtt) - e.rttvar) / 4
-	e.srtt += (worst - e.srtt) / 8
+	p.base.add(b.at, least, baseMemory)
+	p.queueing = least - p.base.value()
+	p.Add(b.maxRTT.Seconds(), 1)
 }
 
 // takeRate measures the delivery rate over at least one round trip, as BBR

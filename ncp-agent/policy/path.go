@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 const (
 	// ackInterval is the time between a receiver's acknowledgements, by
@@ -18,10 +15,6 @@ const (
 
 	burst   = 10 * time.Millisecond // of its rate, that a late connection may catch up
 	quantum = time.Millisecond      // of its rate, sent at once, so that fast paths need few timers
-
-	firstRTO     = 1500 * time.Millisecond
-	shortestRTO  = 150 * time.Millisecond
-	longestProbe = time.Second // between the probes of a silent path, if its RTO is shorter
 )
 
 // path is what is known of one connection's way, and what follows from it.
@@ -86,17 +79,8 @@ func (p *path) sent(now time.Duration, inFlight int, starved bool) Mark {
 	return Mark{Delivered: p.delivered, DeliveredAt: p.deliveredAt, FirstSent: p.firstSent, Limited: p.delivered < p.limited}
 }
 
-// rto is RFC 6298's with a batch's slowest packet as its sample, and time for
-// one more acknowledgement, as one may be lost. A silent path is probed less
-// and less often.
-func (p *path) rto() time.Duration {
-	if p.srtt == 0 {
-		return firstRTO
-	}
-	rto := max(seconds(p.srtt+4*p.rttvar)+ackInterval, shortestRTO)
-	probe := time.Duration(float64(rto) * math.Pow(1.5, float64(min(p.silent, 20))))
-	return min(probe, max(rto, longestProbe))
-}
+// rto has a batch's slowest packet as its sample.
+func (p *path) rto() time.Duration { return deliveryRateRTO.After(p.Estimator, p.silent) }
 
 func (p *path) goSilent() {
 	p.most = 0
@@ -120,8 +104,8 @@ func (p *path) wake(now time.Duration) {
 // was so late that the path was silent.
 func (p *path) returned(now, after time.Duration) {
 	p.wake(now)
-	rtt := seconds(p.srtt)
-	if late := after - rtt; late > 0 && after < p.rto() {
-		p.reorder = min(max(p.reorder, late), rtt)
+	srtt := seconds(p.SRTT)
+	if late := after - srtt; late > 0 && after < p.rto() {
+		p.reorder = min(max(p.reorder, late), srtt)
 	}
 }

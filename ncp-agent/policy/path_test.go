@@ -82,7 +82,7 @@ func TestRTO(t *testing.T) {
 		{1.5, 0.1, 3, 1950 * ms},
 	} {
 		p := newPath(16, 16)
-		p.srtt, p.rttvar, p.silent = c.srtt, c.rttvar, c.silent
+		p.SRTT, p.RTTVAR, p.silent = c.srtt, c.rttvar, c.silent
 		near(t, "RTO in s", p.rto().Seconds(), c.want.Seconds())
 	}
 }
@@ -127,7 +127,7 @@ func TestReorderingIsLearnt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := measuredPath(steady, 0)
-			p.rttvar = 0.015 // an RTO of 190 ms
+			p.RTTVAR = 0.015 // an RTO of 190 ms
 			p.reorder, p.silent = c.known, 1
 			p.returned(time.Second, c.after)
 			same(t, "reordering", p.reorder, c.want)

@@ -104,7 +104,7 @@ func TestSilentConnectionReportsOneAndReturns(t *testing.T) {
 		t.Errorf("windows %v and %v, probing %v", p.Window(0), p.Window(1), p.Probing(1))
 	}
 	p.Silent(1, 4*time.Second)
-	if p.RTO(1) <= before || p.RTO(1) > max(before, longestProbe) {
+	if p.RTO(1) <= before || p.RTO(1) > max(before, deliveryRateRTO.MaxBackoff) {
 		t.Errorf("RTO %v after %v", p.RTO(1), before)
 	}
 	p.Acked(1, Ack{Own: true, At: 5 * time.Second, Ambiguous: true})

@@ -3,6 +3,8 @@ package policy
 import (
 	"testing"
 	"time"
+
+	"ncp-testbed/internal/rtt"
 )
 
 // pair is a policy's fast and slow connection, of which the fast one's window
@@ -18,7 +20,7 @@ func pair(t *testing.T, name string, fast, slow subflow) (Chooser, []*subflow, M
 }
 
 func TestMinRTTFillsTheFastestFirst(t *testing.T) {
-	p, _, m := pair(t, "minrtt", subflow{window: 10, srtt: 0.01}, subflow{window: 10, srtt: 0.1})
+	p, _, m := pair(t, "minrtt", subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 	same(t, "slow takes while the fast one's window is full", p.Takes(1, m), true)
 	m.InFlight[0] = 9
 	same(t, "fast takes", p.Takes(0, m), true)
@@ -31,7 +33,7 @@ func TestMinRTTFillsTheFastestFirst(t *testing.T) {
 
 // Two paths of 10 and 100 ms whose windows hold ten packets each.
 func TestECFWaitsForTheFastest(t *testing.T) {
-	p, flows, m := pair(t, "ecf", subflow{window: 10, srtt: 0.01}, subflow{window: 10, srtt: 0.1})
+	p, flows, m := pair(t, "ecf", subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 	m.Waiting = 11 // one packet more than fast takes in a round trip: done after 2.1 of them, not after 100 ms
 	same(t, "slow takes the last packet", p.Takes(1, m), false)
 	// (1 + k/10)·10 ms < 100 ms up to k = 90, and with β, as it waits already, 125 ms up to 115.
@@ -44,19 +46,19 @@ func TestECFWaitsForTheFastest(t *testing.T) {
 	m.Waiting = 80
 	same(t, "slow takes when the fast one would be done before", p.Takes(1, m), false)
 	// δ: what varies by 40 ms need not be slower.
-	flows[1].rttvar = 0.04
+	flows[1].RTTVAR = 0.04
 	p.(*ecf).waiting = false
 	m.Waiting = 110
 	same(t, "slow takes though RTTs vary", p.Takes(1, m), false)
 	// The second inequality: a slow path is no slower than two round trips of the fast one.
-	flows[1].srtt, flows[1].rttvar, m.Waiting = 0.018, 0, 5
+	flows[1].SRTT, flows[1].RTTVAR, m.Waiting = 0.018, 0, 5
 	same(t, "slow takes what it brings in less than two round trips of fast", p.Takes(1, m), true)
 }
 
 // Who has not answered yet is not waited for, and is used to learn of it.
 func TestNobodyWaitsForTheUnknown(t *testing.T) {
 	for _, name := range []string{"minrtt", "blest", "ecf"} {
-		p, _, m := pair(t, name, subflow{window: 10}, subflow{window: 10, srtt: 0.1})
+		p, _, m := pair(t, name, subflow{window: 10}, subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 		m.Waiting = 1
 		same(t, name+" takes beside one that is unknown and full", p.Takes(1, m), true)
 		m.InFlight[0] = 0
@@ -68,7 +70,7 @@ func TestNobodyWaitsForTheUnknown(t *testing.T) {
 // BLEST's estimate: RTTs of 10 and 100 ms, 10 packets in fast's window: it sends
 // (10 + 9/2)·10 = 145 packets meanwhile.
 func TestBLESTKeepsTheSendWindowOpen(t *testing.T) {
-	fast, slow := subflow{window: 10, srtt: 0.01}, subflow{window: 100, srtt: 0.1}
+	fast, slow := subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 100, Estimator: rtt.Estimator[float64]{SRTT: 0.1}}
 	near(t, "packets that fast sends meanwhile", sentMeanwhile(&slow, &fast), 145)
 	p, _, m := pair(t, "blest", fast, slow)
 	p.(*blest).correction, p.(*blest).correctedAt = 1, m.Now
@@ -83,7 +85,7 @@ func TestBLESTKeepsTheSendWindowOpen(t *testing.T) {
 
 // λ: up where the send window was full within a round trip of the slow path, else down, within its range.
 func TestBLESTCorrects(t *testing.T) {
-	c, _, m := pair(t, "blest", subflow{window: 10, srtt: 0.01}, subflow{window: 100, srtt: 0.1})
+	c, _, m := pair(t, "blest", subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 100, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 	p := c.(*blest)
 	steps := []struct {
 		after   time.Duration

@@ -6,13 +6,10 @@ import (
 	"time"
 
 	"ncp-testbed/internal/cubic"
+	"ncp-testbed/internal/rtt"
 )
 
-const (
-	initialWindow = 10                     // packets (RFC 6928)
-	leastRTO      = 200 * time.Millisecond // as Linux has it
-	mostRTO       = 60 * time.Second       // RFC 6298, 2.5
-)
+const initialWindow = 10 // packets (RFC 6928)
 
 // subflow is a connection as MPTCP keeps its own: a window of its own (slow
 // start, then CUBIC, RFC 9438), and TCP's retransmission timer (RFC 6298).
@@ -28,12 +25,12 @@ type subflow struct {
 	most      int    // in flight in this round trip
 	before    int    // in the last one
 
-	srtt, rttvar float64 // seconds; 0: not known
-	batch        float64 // seconds, sum of the RTTs of the batch
-	samples      int
-	acked        int // in the batch
-	at           time.Duration
-	roundOver    bool
+	rtt.Estimator[float64]
+	batch     float64 // seconds, sum of the RTTs of the batch
+	samples   int
+	acked     int // in the batch
+	at        time.Duration
+	roundOver bool
 
 	silent int // timeouts in a row
 }
@@ -45,19 +42,10 @@ func (f *subflow) room(inFlight int) bool { return inFlight < int(f.window) }
 // acknowledges, and lets the window grow.
 func (f *subflow) endBatch() {
 	if f.samples > 0 {
-		f.measure(f.batch / float64(f.samples))
+		f.Add(f.batch/float64(f.samples), 1)
 	}
 	f.grow()
 	f.batch, f.samples, f.acked, f.roundOver = 0, 0, 0, false
-}
-
-func (f *subflow) measure(rtt float64) {
-	if f.srtt == 0 {
-		f.srtt, f.rttvar = rtt, rtt/2
-		return
-	}
-	f.rttvar += (math.Abs(rtt-f.srtt) - f.rttvar) / 4
-	f.srtt += (rtt - f.srtt) / 8
 }
 
 // grow follows Linux in leaving alone a window that is not used (RFC 7661).
@@ -68,7 +56,7 @@ func (f *subflow) grow() {
 			f.window = min(f.window+float64(f.acked), f.threshold)
 		}
 	} else if f.roundOver && most >= int(f.window) {
-		f.cubic.Grow(f.at, f.srtt)
+		f.cubic.Grow(f.at, f.SRTT)
 		f.window = f.cubic.Packets
 	}
 	if f.roundOver {
@@ -78,7 +66,7 @@ func (f *subflow) grow() {
 
 // cut is for a loss: once per round trip.
 func (f *subflow) cut(now time.Duration) {
-	if f.cutAt > 0 && now < f.cutAt+seconds(f.srtt) {
+	if f.cutAt > 0 && now < f.cutAt+seconds(f.SRTT) {
 		return
 	}
 	f.cutAt = now
@@ -102,16 +90,6 @@ func (f *subflow) goSilent(now time.Duration) {
 	}
 	f.silent++
 	f.window = MinWindow
-}
-
-// rto has time for one more acknowledgement, as one may be lost, and doubles
-// with every timeout.
-func (f *subflow) rto() time.Duration {
-	rto := time.Duration(firstRTO)
-	if f.srtt > 0 {
-		rto = max(seconds(f.srtt+4*f.rttvar)+ackInterval, leastRTO)
-	}
-	return min(rto<<min(f.silent, 10), mostRTO)
 }
 
 // subflows are a session's connections; which of them carries what is left to
@@ -178,7 +156,9 @@ func (s *subflows) Sent(c int, _ time.Duration, inFlight int, _ bool) Mark {
 	return Mark{Delivered: f.delivered}
 }
 
-func (s *subflows) RTO(c int) time.Duration { return s.flows[c].rto() }
+func (s *subflows) RTO(c int) time.Duration {
+	return mptcpRTO.After(s.flows[c].Estimator, s.flows[c].silent)
+}
 
 // Reordering is TCP's three later packets (RFC 5681, 3.2).
 func (s *subflows) Reordering(int) (uint64, time.Duration) { return reorderPackets, 0 }
@@ -200,7 +180,7 @@ func (s *subflows) answers(c int, m Moment) bool { return m.Usable[c] && s.flows
 // RTT: the choice of MPTCP's default scheduler.
 func (s *subflows) first(c int, m Moment) bool {
 	for i, f := range s.flows {
-		if f.srtt < s.flows[c].srtt && s.available(i, m) {
+		if f.SRTT < s.flows[c].SRTT && s.available(i, m) {
 			return false
 		}
 	}
@@ -213,7 +193,7 @@ func (s *subflows) first(c int, m Moment) bool {
 func (s *subflows) fastest(c int, m Moment) int {
 	best := c
 	for i, f := range s.flows {
-		if f.srtt > 0 && f.srtt < s.flows[best].srtt && s.answers(i, m) {
+		if f.SRTT > 0 && f.SRTT < s.flows[best].SRTT && s.answers(i, m) {
 			best = i
 		}
 	}

@@ -40,7 +40,7 @@ func TestSubflowStartsSlowly(t *testing.T) {
 // RFC 9438: 0.7 of the window after a loss, once per round trip.
 func TestSubflowCutsOncePerRoundTrip(t *testing.T) {
 	p := startSubflows(t, 1)
-	p.flows[0].window, p.flows[0].srtt = 100, 0.1
+	p.flows[0].window, p.flows[0].SRTT = 100, 0.1
 	p.Lost(0, time.Second, 1)
 	near(t, "window after a loss", p.Window(0), 70)
 	p.Lost(0, time.Second+50*time.Millisecond, 5)
@@ -54,7 +54,7 @@ func TestSubflowCutsOncePerRoundTrip(t *testing.T) {
 func TestSubflowAfterSilence(t *testing.T) {
 	p := startSubflows(t, 1)
 	f := p.flows[0]
-	f.window, f.srtt, f.rttvar = 100, 0.1, 0.05
+	f.window, f.SRTT, f.RTTVAR = 100, 0.1, 0.05
 	before := p.RTO(0)
 	p.Silent(0, time.Second)
 	p.Silent(0, 2*time.Second)
@@ -80,8 +80,8 @@ func moment(rt *rapid.T, flows []*subflow) Moment {
 	}
 	for _, f := range flows {
 		f.window = rapid.Float64Range(MinWindow, 3000).Draw(rt, "window")
-		f.srtt = rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.1, 1}).Draw(rt, "srtt")
-		f.rttvar = f.srtt * rapid.Float64Range(0, 1).Draw(rt, "rttvar")
+		f.SRTT = rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.1, 1}).Draw(rt, "srtt")
+		f.RTTVAR = f.SRTT * rapid.Float64Range(0, 1).Draw(rt, "rttvar")
 		f.silent = rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(rt, "silent")
 		m.InFlight = append(m.InFlight, rapid.IntRange(0, 3000).Draw(rt, "in flight"))
 		m.Usable = append(m.Usable, rapid.Bool().Draw(rt, "usable"))
@@ -143,7 +143,7 @@ func TestSubflowWindows(t *testing.T) {
 			}
 			for i := range n {
 				w := one.Window(i)
-				if !(w >= MinWindow) || math.IsInf(w, 0) || w != other.Window(i) || one.RTO(i) > mostRTO {
+				if !(w >= MinWindow) || math.IsInf(w, 0) || w != other.Window(i) || one.RTO(i) > mptcpRTO.Max {
 					rt.Fatalf("windows %v and %v, RTO %v", w, other.Window(i), one.RTO(i))
 				}
 			}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"math"
 	"time"
 
 	"ncp-testbed/ncp-agent/policy"
@@ -80,7 +79,8 @@ func (s *Session) acknowledge(now time.Duration, c *connection, position uint64)
 		ack := policy.Ack{Resent: t.waiting, Own: carrier == c, RTT: now - carrier.flights.at(t.order).sentAt}
 		s.policy.Acked(carrier.index, ack)
 		if ack.Own {
-			c.measure(ack.RTT, s.cfg.MaxRTO)
+			c.rtt.Add(ack.RTT, 1)
+			c.rto = policy.UpstreamRTO(c.rto, ack.RTT, s.cfg.MaxRTO)
 		}
 		carrier.land(t.order)
 	}
@@ -95,18 +95,6 @@ func (o *sender) clear(g *segment) {
 	o.buffers.put(g.data)
 	o.cleared++
 	g.data, g.acked = nil, true
-}
-
-// measure takes an RTT: rto += tanh((3·rtt − rto)/1 s)·100 ms, at most the
-// maximum (ncp-go's rule). The smoothed RTT is RFC 6298's, for reports only.
-func (c *connection) measure(rtt, maxRTO time.Duration) {
-	step := math.Tanh((3*rtt - c.rto).Seconds()) * float64(100*time.Millisecond)
-	c.rto = min(c.rto+time.Duration(step), maxRTO)
-	if c.srtt == 0 {
-		c.srtt = rtt
-	} else {
-		c.srtt += (rtt - c.srtt) / 8
-	}
 }
 
 // checkTimeouts queues a connection's timed-out packets to be sent again. The

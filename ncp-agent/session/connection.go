@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"ncp-testbed/internal/rtt"
 	"ncp-testbed/ncp-agent/policy"
 )
 
@@ -19,7 +20,8 @@ type connection struct {
 	starved    bool // since its last packet it could have sent, and found nothing
 	busy       bool // it has not asked for a packet since it was given its last one
 	handed     handouts
-	srtt, rto  time.Duration
+	rtt        rtt.Estimator[time.Duration] // for reports only
+	rto        time.Duration
 	// fullUntil: without window room it looks for resends at this time again.
 	// pausedUntil: after a write error it sends no data before this time.
 	fullUntil, pausedUntil time.Duration

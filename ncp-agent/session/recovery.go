@@ -45,7 +45,7 @@ func (s *Session) landed(now time.Duration, c *connection, t *transmission) {
 	}
 	s.policy.Acked(c.index, ack)
 	if !t.again {
-		c.measure(ack.RTT, s.cfg.MaxRTO)
+		c.rtt.Add(ack.RTT, 1)
 		c.rto = s.brings.Recovery.RTO(c.index)
 		if t.order >= c.newest {
 			c.newest, c.newestSent = t.order+1, f.sentAt

@@ -10,24 +10,6 @@ import (
 	"ncp-testbed/ncp-agent/wire"
 )
 
-func TestRTORule(t *testing.T) {
-	c := connection{rto: 5 * time.Second}
-	want := 5.0
-	for _, rtt := range []float64{0.1, 0.15, 3, 4, 4} {
-		c.measure(time.Duration(rtt*float64(time.Second)), 10*time.Second)
-		want = min(10, want+0.1*math.Tanh(3*rtt-want))
-		if math.Abs(c.rto.Seconds()-want) > 1e-6 {
-			t.Fatalf("RTO %v after RTT %v s, want %.6f s", c.rto, rtt, want)
-		}
-	}
-	for range 200 {
-		c.measure(8*time.Second, 10*time.Second)
-	}
-	if c.rto != 10*time.Second {
-		t.Errorf("RTO %v, want the maximum", c.rto)
-	}
-}
-
 // A resend keeps its first timestamp, so it times out again at the next check.
 func TestResendKeepsItsTimestamp(t *testing.T) {
 	a, _ := pair(t, 1, nil)

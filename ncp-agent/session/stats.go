@@ -55,7 +55,7 @@ func (s *Session) appendStats(connections []ConnectionStats) []ConnectionStats {
 	for i := range s.conns {
 		c := &s.conns[i]
 		stats := ConnectionStats{
-			InFlightPackets: c.inFlight, RTT: c.srtt, RTO: c.rto,
+			InFlightPackets: c.inFlight, RTT: c.rtt.SRTT, RTO: c.rto,
 			Sent: c.sent, Resent: c.resent, Acked: c.acked, Lost: c.lost,
 			Received: c.received, Delivered: c.delivered, Refused: c.outOfWindow,
 		}

@@ -222,11 +222,11 @@ func (f *Fetcher) account(now time.Duration, segment uint64, r *request, marked 
 	if marked && !f.config.IgnoreMarks {
 		f.cut(now, segment)
 	} else {
-		f.window.arrived(now, f.timer.srtt)
+		f.window.arrived(now, f.timer.SRTT)
 	}
 	if segment >= f.roundEnds {
 		f.roundEnds = f.next
-		f.window.round(now, f.timer.srtt)
+		f.window.round(now, f.timer.SRTT)
 	}
 	f.stats.MaxCwnd = max(f.stats.MaxCwnd, f.window.size())
 	a.Cwnd = f.window.size()
