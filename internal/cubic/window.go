@@ -1,4 +1,5 @@
-// Package cubic is TCP CUBIC's congestion window (RFC 9438).
+// Package cubic is TCP CUBIC's congestion window (RFC 9438), without fast
+// convergence, and slow start around it.
 package cubic
 
 import (
@@ -16,7 +17,7 @@ const (
 	minStart = 4
 )
 
-// Window is the congestion window, moved once per round trip.
+// Window is the congestion window, moved once per round trip, without slow start.
 type Window struct {
 	Packets float64
 

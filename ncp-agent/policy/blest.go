@@ -48,7 +48,7 @@ func (p *blest) Takes(c int, m Moment) bool {
 // is under way on the slow one, its window growing by one per round trip.
 func sentMeanwhile(slow, fast *subflow) float64 {
 	rounds := slow.SRTT / fast.SRTT
-	return (fast.window + (rounds-1)/2) * rounds
+	return (fast.Packets + (rounds-1)/2) * rounds
 }
 
 func (p *blest) correct(c int, now time.Duration) {

@@ -46,4 +46,4 @@ func (p *ecf) Takes(c int, m Moment) bool {
 }
 
 // rounds is how many round trips a connection needs for what waits, k / CWND.
-func rounds(waiting int, f *subflow) float64 { return max(float64(waiting)/f.window, 1) }
+func rounds(waiting int, f *subflow) float64 { return max(float64(waiting)/f.Packets, 1) }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/internal/cubic"
 	"ncp-testbed/internal/rtt"
 )
 
@@ -15,12 +16,12 @@ func pair(t *testing.T, name string, fast, slow subflow) (Chooser, []*subflow, M
 	*flows[0], *flows[1] = fast, slow
 	return CapabilitiesOf(p).Chooser, flows, Moment{
 		Now: time.Second, Waiting: 1000, Window: 4096,
-		InFlight: []int{int(fast.window), 0}, Usable: []bool{true, true}, Open: []bool{true, true},
+		InFlight: []int{int(fast.Packets), 0}, Usable: []bool{true, true}, Open: []bool{true, true},
 	}
 }
 
 func TestMinRTTFillsTheFastestFirst(t *testing.T) {
-	p, _, m := pair(t, "minrtt", subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
+	p, _, m := pair(t, "minrtt", subflow{Sender: cubic.Sender{Packets: 10}, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{Sender: cubic.Sender{Packets: 10}, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 	same(t, "slow takes while the fast one's window is full", p.Takes(1, m), true)
 	m.InFlight[0] = 9
 	same(t, "fast takes", p.Takes(0, m), true)
@@ -33,7 +34,7 @@ func TestMinRTTFillsTheFastestFirst(t *testing.T) {
 
 // Two paths of 10 and 100 ms whose windows hold ten packets each.
 func TestECFWaitsForTheFastest(t *testing.T) {
-	p, flows, m := pair(t, "ecf", subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
+	p, flows, m := pair(t, "ecf", subflow{Sender: cubic.Sender{Packets: 10}, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{Sender: cubic.Sender{Packets: 10}, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 	m.Waiting = 11 // one packet more than fast takes in a round trip: done after 2.1 of them, not after 100 ms
 	same(t, "slow takes the last packet", p.Takes(1, m), false)
 	// (1 + k/10)·10 ms < 100 ms up to k = 90, and with β, as it waits already, 125 ms up to 115.
@@ -58,7 +59,7 @@ func TestECFWaitsForTheFastest(t *testing.T) {
 // Who has not answered yet is not waited for, and is used to learn of it.
 func TestNobodyWaitsForTheUnknown(t *testing.T) {
 	for _, name := range []string{"minrtt", "blest", "ecf"} {
-		p, _, m := pair(t, name, subflow{window: 10}, subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
+		p, _, m := pair(t, name, subflow{Sender: cubic.Sender{Packets: 10}}, subflow{Sender: cubic.Sender{Packets: 10}, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 		m.Waiting = 1
 		same(t, name+" takes beside one that is unknown and full", p.Takes(1, m), true)
 		m.InFlight[0] = 0
@@ -70,7 +71,7 @@ func TestNobodyWaitsForTheUnknown(t *testing.T) {
 // BLEST's estimate: RTTs of 10 and 100 ms, 10 packets in fast's window: it sends
 // (10 + 9/2)·10 = 145 packets meanwhile.
 func TestBLESTKeepsTheSendWindowOpen(t *testing.T) {
-	fast, slow := subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 100, Estimator: rtt.Estimator[float64]{SRTT: 0.1}}
+	fast, slow := subflow{Sender: cubic.Sender{Packets: 10}, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{Sender: cubic.Sender{Packets: 100}, Estimator: rtt.Estimator[float64]{SRTT: 0.1}}
 	near(t, "packets that fast sends meanwhile", sentMeanwhile(&slow, &fast), 145)
 	p, _, m := pair(t, "blest", fast, slow)
 	p.(*blest).correction, p.(*blest).correctedAt = 1, m.Now
@@ -85,7 +86,7 @@ func TestBLESTKeepsTheSendWindowOpen(t *testing.T) {
 
 // λ: up where the send window was full within a round trip of the slow path, else down, within its range.
 func TestBLESTCorrects(t *testing.T) {
-	c, _, m := pair(t, "blest", subflow{window: 10, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{window: 100, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
+	c, _, m := pair(t, "blest", subflow{Sender: cubic.Sender{Packets: 10}, Estimator: rtt.Estimator[float64]{SRTT: 0.01}}, subflow{Sender: cubic.Sender{Packets: 100}, Estimator: rtt.Estimator[float64]{SRTT: 0.1}})
 	p := c.(*blest)
 	steps := []struct {
 		after   time.Duration

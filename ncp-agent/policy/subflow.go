@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -15,10 +14,8 @@ const initialWindow = 10 // packets (RFC 6928)
 // start, then CUBIC, RFC 9438), and TCP's retransmission timer (RFC 6298).
 // Published schedulers choose among such.
 type subflow struct {
-	window    float64 // packets
-	threshold float64 // slow start ends there
-	cubic     cubic.Window
-	cutAt     time.Duration // the window was last cut for a loss
+	cubic.Sender
+	cutAt time.Duration // the window was last cut for a loss
 
 	delivered uint64
 	roundEnds uint64 // when so many are delivered
@@ -36,7 +33,7 @@ type subflow struct {
 }
 
 // room reports whether its window lets it send.
-func (f *subflow) room(inFlight int) bool { return inFlight < int(f.window) }
+func (f *subflow) room(inFlight int) bool { return inFlight < int(f.Packets) }
 
 // endBatch takes the RTT of an acknowledgement packet, the mean of what it
 // acknowledges, and lets the window grow.
@@ -51,13 +48,12 @@ func (f *subflow) endBatch() {
 // grow follows Linux in leaving alone a window that is not used (RFC 7661).
 func (f *subflow) grow() {
 	most := max(f.most, f.before)
-	if f.window < f.threshold {
-		if f.window < 2*float64(most) {
-			f.window = min(f.window+float64(f.acked), f.threshold)
+	if f.SlowStart() {
+		if f.Packets < 2*float64(most) {
+			f.Acked(float64(f.acked))
 		}
-	} else if f.roundOver && most >= int(f.window) {
-		f.cubic.Grow(f.at, f.SRTT)
-		f.window = f.cubic.Packets
+	} else if f.roundOver && most >= int(f.Packets) {
+		f.EndRound(f.at, f.SRTT)
 	}
 	if f.roundOver {
 		f.most, f.before = 0, f.most
@@ -70,26 +66,12 @@ func (f *subflow) cut(now time.Duration) {
 		return
 	}
 	f.cutAt = now
-	f.reduce(now)
-	f.window = f.threshold
+	f.Lost(now)
 }
 
-// reduce sets what the window is after a loss.
-func (f *subflow) reduce(now time.Duration) {
-	if f.cubic.Packets != f.window { // slow start
-		f.cubic.Start(now, f.window)
-	}
-	f.cubic.Lost(now)
-	f.threshold = f.cubic.Packets
-}
-
-// goSilent starts anew with one packet (RFC 5681, 3.1).
 func (f *subflow) goSilent(now time.Duration) {
-	if f.silent == 0 {
-		f.reduce(now)
-	}
+	f.TimedOut(now, f.silent == 0, MinWindow)
 	f.silent++
-	f.window = MinWindow
 }
 
 // subflows are a session's connections; which of them carries what is left to
@@ -102,12 +84,12 @@ type subflows struct {
 func newSubflows(s Setup) subflows {
 	var all subflows
 	for _, w := range s.windows(initialWindow) {
-		all.flows = append(all.flows, &subflow{window: w, threshold: math.Inf(1)})
+		all.flows = append(all.flows, &subflow{Sender: cubic.NewSender(w)})
 	}
 	return all
 }
 
-func (s *subflows) Window(c int) float64 { return s.flows[c].window }
+func (s *subflows) Window(c int) float64 { return s.flows[c].Packets }
 
 func (s *subflows) Acked(c int, ack Ack) {
 	f := s.flows[c]

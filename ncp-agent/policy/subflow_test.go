@@ -40,7 +40,7 @@ func TestSubflowStartsSlowly(t *testing.T) {
 // RFC 9438: 0.7 of the window after a loss, once per round trip.
 func TestSubflowCutsOncePerRoundTrip(t *testing.T) {
 	p := startSubflows(t, 1)
-	p.flows[0].window, p.flows[0].SRTT = 100, 0.1
+	p.flows[0].Packets, p.flows[0].SRTT = 100, 0.1
 	p.Lost(0, time.Second, 1)
 	near(t, "window after a loss", p.Window(0), 70)
 	p.Lost(0, time.Second+50*time.Millisecond, 5)
@@ -54,7 +54,7 @@ func TestSubflowCutsOncePerRoundTrip(t *testing.T) {
 func TestSubflowAfterSilence(t *testing.T) {
 	p := startSubflows(t, 1)
 	f := p.flows[0]
-	f.window, f.SRTT, f.RTTVAR = 100, 0.1, 0.05
+	f.Packets, f.SRTT, f.RTTVAR = 100, 0.1, 0.05
 	before := p.RTO(0)
 	p.Silent(0, time.Second)
 	p.Silent(0, 2*time.Second)
@@ -79,7 +79,7 @@ func moment(rt *rapid.T, flows []*subflow) Moment {
 		Blocked: rapid.Bool().Draw(rt, "blocked"),
 	}
 	for _, f := range flows {
-		f.window = rapid.Float64Range(MinWindow, 3000).Draw(rt, "window")
+		f.Packets = rapid.Float64Range(MinWindow, 3000).Draw(rt, "window")
 		f.SRTT = rapid.SampledFrom([]float64{0, 0.01, 0.1, 0.1, 1}).Draw(rt, "srtt")
 		f.RTTVAR = f.SRTT * rapid.Float64Range(0, 1).Draw(rt, "rttvar")
 		f.silent = rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(rt, "silent")

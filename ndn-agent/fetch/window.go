@@ -22,22 +22,16 @@ type window interface {
 	cut(now time.Duration)
 }
 
-// slowStart is what both windows begin with.
-type slowStart struct{ segments, limit float64 }
-
-func (s *slowStart) size() float64      { return s.segments }
-func (s *slowStart) threshold() float64 { return s.limit }
-
 // aimd adds step per segment in slow start and per round trip after it, and
 // multiplies by beta at a cut.
-type aimd struct {
-	slowStart
-	step, beta float64
-}
+type aimd struct{ segments, limit, step, beta float64 }
 
 func newAIMD(initial, step, beta float64) *aimd {
-	return &aimd{slowStart{initial, math.Inf(1)}, step, beta}
+	return &aimd{initial, math.Inf(1), step, beta}
 }
+
+func (w *aimd) size() float64      { return w.segments }
+func (w *aimd) threshold() float64 { return w.limit }
 
 func (w *aimd) arrived(time.Duration, float64) {
 	if w.segments < w.limit {
@@ -54,33 +48,13 @@ func (w *aimd) cut(time.Duration) {
 	w.segments = w.limit
 }
 
-// cubicWindow is TCP CUBIC's after the first cut, slow start before.
-type cubicWindow struct {
-	slowStart
-	after cubic.Window
-}
+// cubicWindow is TCP CUBIC's, with slow start before the first cut.
+type cubicWindow struct{ cubic.Sender }
 
-func newCubic(initial float64) *cubicWindow {
-	return &cubicWindow{slowStart: slowStart{initial, math.Inf(1)}}
-}
+func newCubic(initial float64) *cubicWindow { return &cubicWindow{cubic.NewSender(initial)} }
 
-func (w *cubicWindow) arrived(time.Duration, float64) {
-	if w.segments < w.limit {
-		w.segments++
-	}
-}
-
-func (w *cubicWindow) round(now time.Duration, rtt float64) {
-	if w.segments >= w.limit {
-		w.after.Grow(now, rtt)
-		w.segments = w.after.Packets
-	}
-}
-
-func (w *cubicWindow) cut(now time.Duration) {
-	if math.IsInf(w.limit, 1) {
-		w.after.Start(now, w.segments)
-	}
-	w.after.Lost(now)
-	w.segments, w.limit = w.after.Packets, w.after.Packets
-}
+func (w *cubicWindow) size() float64                         { return w.Packets }
+func (w *cubicWindow) threshold() float64                    { return w.Threshold }
+func (w *cubicWindow) arrived(time.Duration, float64)        { w.Acked(1) }
+func (w *cubicWindow) round(now time.Duration, rttS float64) { w.EndRound(now, rttS) }
+func (w *cubicWindow) cut(now time.Duration)                 { w.Lost(now) }
