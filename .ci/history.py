@@ -12,7 +12,7 @@ from typing import Any
 
 MOST_UNTRUSTED = 2
 """Nights in a row of a kind that may prove nothing."""
-PROVES_NOTHING = ("untrusted", "undecided", "not-covered", "unsupported")
+PROVES_NOTHING = ("untrusted", "inconclusive", "insufficient-data", "unsupported", "skipped")
 COLUMNS = ("run", "how", "claim", "verdict", "as_known", "measured", "n")
 
 
@@ -30,7 +30,7 @@ def alarm(how: str, document: dict[str, Any], history: Path) -> str:
     """Why a night that is not to be trusted alarms even so; empty where it does not, or is trusted."""
     if document["verdict"] != "untrusted":
         return ""
-    broken = [name for name, run in document["runs"].items() if run["state"] == "broken"]
+    broken = [name for name, run in document["runs"].items() if run["state"] == "error"]
     otherwise = [
         claim["id"]
         for claim in document["claims"]

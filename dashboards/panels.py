@@ -14,6 +14,7 @@ from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import source
+from testbed.judge.status import EARLIER, Status
 
 UNITS = {
     "": "percentunit",
@@ -47,18 +48,24 @@ Ito), of middle lightness, for both themes."""
 GREY, GREEN, RED, AMBER = "#6e7077", "#1a7f4b", "#c4314b", "#b8620a"
 """Under white text in both themes."""
 
+_STATUSES = {
+    Status.PASS: ("PASS", GREEN),
+    Status.INCONCLUSIVE: ("inconclusive", AMBER),
+    Status.INSUFFICIENT_DATA: ("insufficient data", AMBER),
+    Status.UNSUPPORTED: ("unsupported", AMBER),
+    Status.MISSING: ("MISSING", RED),
+    Status.ERROR: ("ERROR", RED),
+    Status.FAIL: ("FAIL", RED),
+    Status.UNTRUSTED: ("UNTRUSTED", AMBER),
+    Status.SKIPPED: ("skipped", GREY),
+}
 STATES = {
     "on": ("ON", GREY),
-    "pass": ("PASS", GREEN),
-    "fail": ("FAIL", RED),
-    "untrusted": ("UNTRUSTED", AMBER),
-    "broke down": ("BROKE DOWN", RED),
-    "error": ("ERROR", RED),
-    "undecided": ("undecided", AMBER),
-    "not-covered": ("not covered", AMBER),
-    "not-asked": ("not asked", GREY),
+    **{status.value: shown for status, shown in _STATUSES.items()},
+    **{word: _STATUSES[status] for word, status in EARLIER.items()},
 }
-"""The state of a run or of a check, by its word: what is shown, and its colour."""
+"""The state of a run or of a check, by its word in the database: what is shown, and its colour. Points of earlier
+versions have other words."""
 
 OUTCOMES = {0: ("UNTRUSTED", AMBER), 1: ("FAIL", RED), 2: ("PASS", GREEN)}
 """Outcomes kept for ever, by the sum of ``passed`` and ``trusted``."""

@@ -150,20 +150,20 @@ def test_levels_in_words() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "found"),
     [
-        (0.9, 2.1, "inside"),
-        (1.0, None, "inside"),
-        (1.5, None, "straddles"),
-        (2.1, None, "outside"),
-        (0.0, 0.9, "outside"),
-        (0.0, 1.5, "straddles"),
-        (1.2, 1.8, "straddles"),
+        (0.9, 2.1, "pass"),
+        (1.0, None, "pass"),
+        (1.5, None, "inconclusive"),
+        (2.1, None, "fail"),
+        (0.0, 0.9, "fail"),
+        (0.0, 1.5, "inconclusive"),
+        (1.2, 1.8, "inconclusive"),
     ],
 )
 def test_where_it_lies(low: float, high: float | None, found: str) -> None:
     assert Interval(1.0, 2.0, 0.75).against(low, high) == found
 
 
-@pytest.mark.parametrize(("value", "found"), [(1.0, "inside"), (0.9, "outside")])
+@pytest.mark.parametrize(("value", "found"), [(1.0, "pass"), (0.9, "fail")])
 def test_a_value_alone_is_never_undecided(value: float, found: str) -> None:
     assert intervals.against(value, None, 1.0, None) == found
 
@@ -175,14 +175,14 @@ def test_in_parts_of_a_number_and_less_a_number() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "found"),
-    [(1.0, 2.0, "inside"), (2.0, None, "straddles"), (2.0, 3.0, "straddles"), (0.0, 1.0, "straddles")],
+    [(1.0, 2.0, "pass"), (2.0, None, "inconclusive"), (2.0, 3.0, "inconclusive"), (0.0, 1.0, "inconclusive")],
 )
 def test_its_ends_belong_to_it_and_to_what_is_asked(low: float, high: float | None, found: str) -> None:
     assert intervals.against(5.0, Interval(1.0, 2.0, 0.75), low, high) == found
 
 
 def test_a_value_alone_is_beside_an_upper_limit() -> None:
-    assert [intervals.against(value, None, 1.0, 2.0) for value in (2.0, 2.1)] == ["inside", "outside"]
+    assert [intervals.against(value, None, 1.0, 2.0) for value in (2.0, 2.1)] == ["pass", "fail"]
 
 
 def test_certainty_is_told_as_certainty_only() -> None:

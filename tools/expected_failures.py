@@ -25,6 +25,7 @@ from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.checks.verify import read_verdict
 from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Limits, Listed
+from testbed.judge.status import Status
 from testbed.plan.engines import ENGINES, engine_of
 from testbed.study.claims.load import load
 from testbed.study.claims.model import Claim, Claims
@@ -32,8 +33,7 @@ from testbed.study.claims.reference import FOLDER
 from testbed.study.tables import load as table_file
 from testbed.study.tables import report
 from testbed.study.tables.judging import judge_one
-from testbed.study.tables.outcome import Outcome
-from testbed.study.tables.verify import variant
+from testbed.study.claims.judged import read_claims
 
 ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."
 LAST_PLACE = 1e-6
@@ -145,7 +145,7 @@ def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
 def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iterator[Reference]:
     """What claims measured on other engines, of which only the figures are kept, at places that fail elsewhere."""
     for file in sorted(folder.glob("*/claims.json")):
-        document = read_json(file)
+        document = read_claims(file.parent)
         quick = {beside["engine"]: beside["quick"] for beside in document.get("beside", ())}
         for entry in document["claims"]:
             claim = claims.claims.get(entry["id"])
@@ -153,7 +153,7 @@ def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iter
                 continue
             for engine, there in entry["beside"].items():
                 form = "quick" if claims.runs[claim.run].shorter(quick=quick[engine]) else "full"
-                for place, value in there["figures"].items() if there["verdict"] == "fails" else ():
+                for place, value in there["figures"].items() if there["verdict"] == Status.FAIL else ():
                     ends = there["intervals"].get(place, (value, value))
                     if (entry["id"], place) in failing:
                         check = _checks(entry["id"], claim)[0]
@@ -174,9 +174,8 @@ def _of_run(name: str, check: str, run: Path) -> Iterator[Reference]:
 
 
 def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Reference]:
-    table = read_json(run / "table.json")
-    if (form := variant(run, table["name"])) == "changed":
-        return
+from testbed.study.tables.outcome import Outcome, read_table
+from testbed.study.tables.verify import variant
     runs = int(table["repeat"])
     if (result := next((one for one in read_verdict(run).checks if one.name == check), None)) and (
         result.judge == "each_run"
@@ -193,7 +192,7 @@ def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Refere
 def _failing(name: str, check: str, result: CheckResult, engine: str, form: str, runs: int) -> Iterator[Reference]:
     if result.judge in FACTS:
         raise ValueError(f"{name}: {check!r} is about a fact, which has no expected failure")
-    if result.status != "fail":
+    if result.status != Status.FAIL:
         return
     if result.judge == "each_run" and (values := result.figures.get("values")):
         yield Reference(name, check, MEASURED, engine, form, min(values), max(values), runs)

@@ -18,6 +18,7 @@ from testbed.archive.pages import write_page
 from testbed.archive.verified import Verified
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.verify import Difference, read_verdict
+from testbed.judge.status import Status
 from testbed.message import Message
 from testbed.runtime.progress import Progress
 from testbed.study.again import Again, Asked
@@ -126,7 +127,7 @@ def _one(run: Path, *, rerun: bool) -> Verified:
 
             again.rerun(run, verified)
     except BadInput as error:
-        return Verified(run.name, "fail", [error.said], unreadable=True)
+        return Verified(run.name, Status.FAIL, [error.said], unreadable=True)
     return _of_its_time(verified, run)
 
 

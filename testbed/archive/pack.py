@@ -17,7 +17,7 @@ from testbed.archive.kinds import Kind, kind_of, runs_in
 from testbed.archive.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.algebra import verdict_of
+from testbed.judge.status import verdict_of
 from testbed.study.compare.same_bytes import verdict_over
 
 SCHEMA: Literal[1] = 1

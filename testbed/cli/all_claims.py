@@ -12,7 +12,7 @@ from testbed.cli import events
 from testbed.cli.options import LinkOption, ResumeOption
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
-from testbed.judge.algebra import Word, verdict_of
+from testbed.judge.status import Status, verdict_of
 from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.runtime.progress import Progress
 
@@ -128,7 +128,7 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progres
     given = [sides.Result.read(folder) for folder in beside]
     for one in asked:
         sides.check(one.engine, given)
-    words: list[Word] = []
+    words: list[Status] = []
     folders = []
     for one in asked:
         word, _, folder = all_run.run(claims, one, progress)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from testbed.errors import BadInput, TestbedError
 if TYPE_CHECKING:
     from testbed.engines.events import CheckOf, EventProgress
     from testbed.judge.checks.result import Verdict
+    from testbed.judge.status import Status
     from testbed.runtime.progress import Progress
 
 JsonOption = Annotated[
@@ -69,12 +70,7 @@ def tell(as_json: bool, do: Callable[[Progress], tuple[Verdict, Path]]) -> int:
 
 
 def tell_verdict(
-    progress: EventProgress,
-    verdict: Literal["pass", "fail", "untrusted"],
-    summary: str,
-    checks: Iterable[dict[str, Any]],
-    folder: Path,
-    code: int,
+    progress: EventProgress, verdict: Status, summary: str, checks: Iterable[dict[str, Any]], folder: Path, code: int
 ) -> None:
     """The last event of what was judged."""
     progress.write(

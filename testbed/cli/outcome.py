@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from testbed.cli.terminal import fitted
 from testbed.errors import CannotRun, Exit, TestbedError, of_the_machine
 from testbed.judge.checks.result import Verdict
+from testbed.judge.status import Status
 from testbed.runtime.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from testbed.engines import Run
 
-EXIT_OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
+EXIT_OF_VERDICT = {Status.PASS: Exit.PASS, Status.FAIL: Exit.FAIL, Status.UNTRUSTED: Exit.UNTRUSTED}
 
 
 def tell(verdict: Verdict, folder: Path) -> int:

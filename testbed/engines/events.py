@@ -13,16 +13,20 @@ from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
 from testbed.engines.sampled import RateUnit, Sampled, followed
+from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Ended, QuietProgress, SoFar, Step
 
 SAMPLE_S = 1.0
+SCHEMA: Literal[2] = 2
 
 
 class Begun(TypedDict):
     """The first: what will be run, where its results go, and about how long its transfers take."""
 
     event: Literal["begun"]
+    schema: Literal[2]
+    """Of the events: since 2 every status is one of these, before there were other words."""
     scenario: str
     """Or the table, the sweep, or ``all``."""
     run: str
@@ -49,8 +53,8 @@ class RunEnded(TypedDict):
 
     event: Literal["run_ended"]
     name: str
-    verdict: str
-    """In a word: its verdict, or what kept it from one."""
+    verdict: Status | Literal[""]
+    """Empty where runs have none."""
     text: str
     kept: bool
     ended: int
@@ -111,7 +115,7 @@ class CheckOf(TypedDict):
     """What a check said."""
 
     name: str
-    status: str
+    status: Status
     outcome: NotRequired[str]
     """Where a failure was expected: xfail, xpass, or fail."""
     code: str
@@ -123,7 +127,7 @@ class VerdictEvent(TypedDict):
     """The last, of a run that was judged."""
 
     event: Literal["verdict"]
-    verdict: Literal["pass", "fail", "untrusted"]
+    verdict: Status
     summary: str
     checks: list[CheckOf]
     report: str
@@ -166,6 +170,7 @@ class EventProgress(QuietProgress):
         self.write(
             {
                 "event": "begun",
+                "schema": SCHEMA,
                 "scenario": name,
                 "run": run,
                 "engine": engine,
@@ -189,7 +194,7 @@ class EventProgress(QuietProgress):
             {
                 "event": "run_ended",
                 "name": ended.name,
-                "verdict": ended.verdict,
+                "verdict": Status(ended.verdict) if ended.verdict else "",
                 "text": ended.told,
                 "kept": ended.kept,
                 "ended": so_far.ended,

@@ -20,6 +20,7 @@ from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict
 from testbed.judge.checks.windows_csv import write_windows_csv
+from testbed.judge.status import Status
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
@@ -120,11 +121,11 @@ def write_broken(
     """
     message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
     said = Message("check.not-judged", "Not judged: {message}", message=message)
-    checks = [CheckResult.of(Named(check["name"], check["judge"]), "error", said) for check in plan["checks"]]
+    checks = [CheckResult.of(Named(check["name"], check["judge"]), Status.ERROR, said) for check in plan["checks"]]
     verdict = Verdict(
         scenario=plan["scenario"],
         run=plan["run"],
-        verdict="untrusted" if untrusted else "fail",
+        verdict=Status.UNTRUSTED if untrusted else Status.FAIL,
         summary=f"The run broke down: {message}",
         checks=checks,
         trust=Trust.of(untrusted),
@@ -143,7 +144,7 @@ def write_broken(
         with suppress(QueryFailed), Client(endpoint, "admin") as writer:
             writer.write(broken_lines(plan, verdict, now_ns).splitlines())
             writer.write(history, retention.HISTORY)
-            run_list.finish(writer, plan, run_list.BROKE_DOWN, None, now_ns, verdict.summary)
+            run_list.finish(writer, plan, Status.ERROR, None, now_ns, verdict.summary)
 
 
 def leave_report(folder: Path, reader: FromFile | None = None) -> None:

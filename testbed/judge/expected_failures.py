@@ -19,7 +19,8 @@ from testbed import paths
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge import intervals
-from testbed.judge.intervals import Found, Interval
+from testbed.judge.intervals import Interval
+from testbed.judge.status import Status
 
 Outcome = Literal["pass", "xfail", "xpass", "fail"]
 """What came of a check beside its status: whether it is as expected."""
@@ -48,17 +49,17 @@ class ExpectedFailure(BaseModel):
     strict: bool = True
     measured: dict[str, Limits] = {}
 
-    def where(self, places: Places) -> Found:
-        """Where the places lie beside what is measured: ``inside`` where all do, ``outside`` where one does or is not
+    def where(self, places: Places) -> Status:
+        """Whether the places lie where they are measured: ``pass`` where all do, ``fail`` where one does not or is not
         listed. The interval that judged a place decides where there is one."""
         found = [self._where(name, value, interval) for name, (value, interval) in places.items()]
-        if not found or "outside" in found:
-            return "outside"
-        return "straddles" if "straddles" in found else "inside"
+        if not found or Status.FAIL in found:
+            return Status.FAIL
+        return Status.INCONCLUSIVE if Status.INCONCLUSIVE in found else Status.PASS
 
-    def _where(self, name: str, value: float, interval: Interval | None) -> Found:
+    def _where(self, name: str, value: float, interval: Interval | None) -> Status:
         if name not in self.measured:
-            return "outside"
+            return Status.FAIL
         low, high = self.measured[name]
         return intervals.against(value, interval, low, high)
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
+
+from testbed.judge.status import Status
 
 LEVEL = 0.95
 """What an interval's level should be at least; fewer than six values can't reach it."""
@@ -20,8 +22,6 @@ OF_TWO = 1 - (1 - LEVEL) / 2
 """What that of each of two medians should be, so that both together have :data:`LEVEL`."""
 LEAST_N = 3
 """Fewer values have no interval: their median is told as it is."""
-
-Found = Literal["inside", "outside", "straddles"]
 
 
 class Interval(NamedTuple):
@@ -31,13 +31,13 @@ class Interval(NamedTuple):
     high: float
     level: float
 
-    def against(self, low: float, high: float | None) -> Found:
-        """Where it lies beside what is asked; ``high`` None: no upper limit."""
+    def against(self, low: float, high: float | None) -> Status:
+        """``pass`` inside what is asked, ``fail`` outside, ``inconclusive`` partly inside; ``high`` None: no limit."""
         if self.low >= low and (high is None or self.high <= high):
-            return "inside"
+            return Status.PASS
         if self.high < low or (high is not None and self.low > high):
-            return "outside"
-        return "straddles"
+            return Status.FAIL
+        return Status.INCONCLUSIVE
 
     def over(self, divisor: float) -> Interval:
         """In parts of a positive number."""
@@ -87,8 +87,8 @@ def _of_both(one: Interval, other: Interval, of: Callable[[float, float], float]
     return Interval(min(ends), max(ends), max(0.0, one.level + other.level - 1))
 
 
-def against(value: float, interval: Interval | None, low: float, high: float | None) -> Found:
-    """Where the interval lies beside what is asked; without one, the value alone."""
+def against(value: float, interval: Interval | None, low: float, high: float | None) -> Status:
+    """By the interval, beside what is asked; without one, by the value alone."""
     return (interval or Interval(value, value, 1.0)).against(low, high)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from testbed.engines import Engine
 from testbed.judge.checks.verify import read_verdict
+from testbed.judge.status import Status
 from testbed.study.attempts import attempts_of
 
 
@@ -26,11 +27,11 @@ def settles(run: Path) -> bool:
     """Whether a finished run says of its cell what there is to say: it came to a verdict that can be trusted, or to
     none for what this machine lacks."""
     verdict = read_verdict(run)
-    return verdict.unsupported or (verdict.verdict != "untrusted" and not verdict.broken)
+    return verdict.unsupported or (verdict.verdict != Status.UNTRUSTED and not verdict.broken)
 
 
 def wanted_again(run: Path, engine: Engine) -> bool:
     """Whether going on makes a finished run again: one that broke down, as the reason may be gone, and an untrusted
     one but where it would be the same."""
-    untrusted = read_verdict(run).verdict == "untrusted"
+    untrusted = read_verdict(run).verdict == Status.UNTRUSTED
     return not settles(run) and (attempts_of(engine) > 1 or not untrusted)

@@ -10,6 +10,7 @@ from pathlib import Path
 from testbed.engines import Engine, Run
 from testbed.errors import Unsupported
 from testbed.judge.checks.verify import read_verdict
+from testbed.judge.status import Status
 from testbed.plan.lasts import expected_transfer_s
 from testbed.runtime.progress import Progress
 from testbed.study import kept
@@ -84,7 +85,7 @@ class Runs(Study[Cell, Found]):
     def untrusted(self, key: Cell, found: Found) -> bool:
         """By the run that it is judged by."""
         run = self._standing(key)
-        return run is not None and read_verdict(run).verdict == "untrusted"
+        return run is not None and read_verdict(run).verdict == Status.UNTRUSTED
 
     def known(self, key: Cell) -> Found | None:
         """Where it can't be made here."""
@@ -98,7 +99,7 @@ class Runs(Study[Cell, Found]):
     def word(self, key: Cell, found: Found) -> str:
         """The verdict of the run that it is judged by."""
         run = self._standing(key)
-        return "unsupported" if run is None else read_verdict(run).verdict
+        return Status.UNSUPPORTED if run is None else read_verdict(run).verdict
 
     def expected_s(self, key: Cell) -> float:
         """In virtual time what a run transfers says little of how long it takes."""

@@ -198,7 +198,7 @@ def pinned(first: float, second: float, to_s: float = 10.0, since_s: float = 2.0
 HALVES: Groups = {"window_share": windows(share=lambda _: 0.5)["window_share"]}
 CAPPED = {"sessions": [small_session(policy_facts={"name": "nkp24", "cap_packets": 256})]}
 HALF_LOST = [{**link, "loss": 0.5 if link["name"] == "slow" else 0.0} for link in small_plan()["links"]]
-PASSES, FAILS, OPEN, ERROR, NOT_ASKED = "pass", "fail", "not-covered", "error", "not-asked"
+PASSES, FAILS, OPEN, ERROR, NOT_ASKED = "pass", "fail", "insufficient-data", "error", "skipped"
 
 CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
     # The law: shares of the window.

@@ -107,7 +107,7 @@ JUDGED = verdict(
     result("law", "follows_law", "pass", measured=0.015, expected=0.0, tolerance=0.03),
     result("rtt", "level", "fail", measured=120.0, expected="0 to 100"),
     result("payload", "payload_intact", "error"),
-    result("left", "settles", "not-asked"),
+    result("left", "settles", "skipped"),
 )
 WHOLE = {
     "verdict": "fail",
@@ -151,7 +151,7 @@ OF_CHECKS = [
     ),
     (
         {"check": "left", "judge": "settles", "measures": "nothing", "expects": "to be judged", "unit": "s"},
-        {"status": "not-asked", "reason": "left not-asked", "passed": 0, "failed": 0},
+        {"status": "skipped", "reason": "left skipped", "passed": 0, "failed": 0},
     ),
 ]
 
@@ -208,7 +208,7 @@ def test_settled_windows_are_an_event() -> None:
     judged = verdict(
         result("soon", "settles", "fail", measured=4.25, figures={"session": "s1"}),
         result("never", "settles", "fail", measured="never"),
-        result("open", "settles", "not-covered"),
+        result("open", "settles", "insufficient-data"),
         result("ratio", "ratio", "pass", measured=8.0),
     )
     found = points(derived.marks(plan, judged, START_NS), "event")

@@ -34,7 +34,7 @@ def test_the_whole_verdict(tmp_path: Path) -> None:
     sessions = [small_session("s1"), small_session("s2", policy="cubic"), small_session("s3")]
     verdict = judged(tmp_path, POINTS, PAYLOAD, {**PAYLOAD, "name": "other", "policy": ["bbr"]}, sessions=sessions)
     assert verdict.model_dump(exclude={"checks"}) == {
-        "schema_version": 1,
+        "schema_version": 2,
         "scenario": "small",
         "run": "r1",
         "verdict": "pass",
@@ -50,7 +50,7 @@ def test_the_whole_verdict(tmp_path: Path) -> None:
     assert [(check.name, check.status) for check in verdict.checks] == [
         ("points", "pass"),
         ("payload", "pass"),
-        ("other", "not-asked"),
+        ("other", "skipped"),
     ]
     assert verdict.checks[2].said == Saying("check.of-other-policies", policies="cubic, nkp24", about="bbr")
 

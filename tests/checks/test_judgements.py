@@ -132,13 +132,13 @@ def test_too_short_a_quick_run_is_not_covered_and_passes_only_with_something_dec
     law = {"judge": "follows_law", "from_s": 1, "to_s": 20}
     ratio = {"judge": "ratio", "last_s": 1, "min": 7, "max": 9, "not_before_s": 12}
     checks, verdict = judged(tmp_path / "r", with_checks(plan, law, ratio, {"judge": "payload_intact"}))
-    assert (checks["c0"].status, checks["c1"].status) == ("not-covered", "not-covered")
+    assert (checks["c0"].status, checks["c1"].status) == ("insufficient-data", "insufficient-data")
     short = checks["c0"].said
     assert (short.code, round(short.parameters["covered_s"], 1)) == ("coverage.too-short", 0.9)
     assert [short.parameters[key] for key in ("from_s", "to_s", "at_least_s")] == [1, 20, 3]
     assert (checks["c1"].code, checks["c1"].said.parameters["not_before_s"]) == ("ratio.too-early", 12)
     assert verdict.verdict == "pass"
-    assert "“c0” is not covered" in verdict.summary
+    assert "“c0” has too little data" in verdict.summary
     _, undecided = judged(tmp_path / "u", with_checks(plan, law, ratio))
     assert undecided.verdict == "fail"
 
@@ -146,7 +146,7 @@ def test_too_short_a_quick_run_is_not_covered_and_passes_only_with_something_dec
 def test_a_full_run_has_to_cover_what_was_asked(tmp_path):
     plan = make_plan()
     checks, verdict = judged(tmp_path / "r", plan, telemetry(plan, seconds=12))
-    assert checks["windows follow the law"].status == "not-covered"
+    assert checks["windows follow the law"].status == "insufficient-data"
     assert checks["windows follow the law"].code == "coverage.ends-early"
     assert checks["windows follow the law"].said.parameters["end_s"] == pytest.approx(12, abs=0.05)
     assert verdict.verdict == "fail"
@@ -157,7 +157,7 @@ def test_a_hole_in_the_samples_is_not_covered(tmp_path):
     lines = telemetry(plan)
     kept = [line for n, line in enumerate(lines) if not 150 < n < 1900 or "connection=2" not in line]
     checks, _ = judged(tmp_path / "r", plan, kept)
-    assert checks["windows follow the law"].status == "not-covered"
+    assert checks["windows follow the law"].status == "insufficient-data"
     assert checks["windows follow the law"].code == "coverage.too-few-samples"
     assert checks["windows follow the law"].said.parameters["connection"] == "2"
 

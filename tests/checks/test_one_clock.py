@@ -9,6 +9,7 @@ from line_protocol_parser import parse_line
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.law_ahead import law_ahead
 from testbed.judge.checks.registry import parameters_in_plan
+from testbed.judge.status import Status
 from testbed.series import FromFile, influxql, named
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.series.one_clock import ZERO_NS, on_one_clock, shifted
@@ -128,7 +129,7 @@ def test_a_run_is_found_from_its_start_and_its_end_changes_the_same_entry(databa
     assert 40 < begun.columns["length_s"][0] < 60
     run_list.lengthen(database, plan, 99.0)
     assert database.query(query)[0].columns["length_s"] == [99.0]
-    run_list.finish(database, plan, "pass", START_NS, START_NS + 42_500_000_000, "all hold")
+    run_list.finish(database, plan, Status.PASS, START_NS, START_NS + 42_500_000_000, "all hold")
     (ended,) = database.query(query)
     assert ended.columns["time"] == [START_NS]
     assert (ended.columns["state"], ended.columns["length_s"]) == (["pass"], [42.5])

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.judge.algebra import verdict_of
 from testbed.judge.checks import CheckResult, Trust, judge
 from testbed.judge.checks.expected import rate_changes
 from testbed.judge.checks.law import law_of
+from testbed.judge.status import verdict_of
 from testbed.series import FromFile
 from tests.checks.generate import START_NS, make_plan, write_result
 from tests.said import Saying
@@ -143,11 +143,11 @@ def test_a_check_of_one_policy_is_not_asked_of_another(tmp_path: Path) -> None:
     law, level = {**LAW, "policy": "nkp24"}, {"judge": "level", "series": "window_share", "min": 0, "max": 1}
     plan = equal_plan(PAUSE, "previous")
     checks = judged(tmp_path / "a", plan, rule(12, (5, 6)), law, {**level, "at_s": 6})
-    assert [check.status for check in checks] == ["not-asked", "pass"]
+    assert [check.status for check in checks] == ["skipped", "pass"]
     assert checks[0].said == Saying("check.of-other-policies", policies="previous", about="nkp24")
     plan["checks"] = [{"name": "c0", **law}]
     verdict = judge(plan, FromFile(tmp_path / "a" / "telemetry.lp"), tmp_path / "a" / "agents", Trust(trusted=True))
-    assert [check.status for check in verdict.checks] == ["not-asked"]
+    assert [check.status for check in verdict.checks] == ["skipped"]
     assert verdict.verdict == "untrusted"  # these samples are not a whole run's
     assert (
         verdict_of([check.status for check in verdict.checks]) == "fail"
@@ -166,7 +166,7 @@ def test_level_at_a_time_and_all_the_time(tmp_path: Path) -> None:
         {**at, "min": 0.49, "max": 0.51, "from_s": 1, "to_s": 5},
         {**at, "at_s": 30},
     )
-    assert [c.status for c in (dip, never, before, late)] == ["pass", "fail", "pass", "not-covered"]
+    assert [c.status for c in (dip, never, before, late)] == ["pass", "fail", "pass", "insufficient-data"]
     assert dip.measured == pytest.approx(0.61, abs=0.01)
     assert (late.code, late.said.parameters["at_s"]) == ("level.no-sample", 30)
 
@@ -200,5 +200,5 @@ def test_goodput_of_the_surviving_link(tmp_path: Path) -> None:
         {**ask, "min": 0.95},
         {**ask, "to_s": 20, "min": 0.5},
     )
-    assert (survivor.status, both.status, late.status) == ("pass", "fail", "not-covered")
+    assert (survivor.status, both.status, late.status) == ("pass", "fail", "insufficient-data")
     assert both.measured == pytest.approx(0.5, abs=0.02)

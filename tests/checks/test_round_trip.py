@@ -79,7 +79,7 @@ def test_what_was_before_does_not_count(tmp_path: Path) -> None:
 
 
 def test_a_run_that_ends_early_decides_nothing(tmp_path: Path) -> None:
-    assert judged(tmp_path, {1: 125.0, 2: 1035.0}, until_s=6.0).status == "not-covered"
+    assert judged(tmp_path, {1: 125.0, 2: 1035.0}, until_s=6.0).status == "insufficient-data"
 
 
 def test_a_connection_without_samples_is_an_error(tmp_path: Path) -> None:

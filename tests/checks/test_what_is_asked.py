@@ -326,9 +326,9 @@ def test_figures_are_flat_and_of_other_sessions_by_name() -> None:
 def test_a_verdict_is_read_as_it_was_written() -> None:
     verdict = run(("ratio", "fail"))
     document = verdict.to_json()
-    assert document["schema"] == 1
+    assert document["schema"] == 2
     assert "schema_version" not in document
     assert Verdict.from_json(document) == verdict
     with pytest.raises(ValidationError, match="schema_version"):
-        Verdict.from_json({**document, "schema": 2})
+        Verdict.from_json({**document, "schema": 3})
     assert rounded(1.23456789) == 1.234568

@@ -114,7 +114,7 @@ def checkout(tmp_path: Path) -> Path:
         program.write_text(f'#!/bin/sh\necho "$(basename "$0") $* ($NCP_TESTBED_OCCASION)" >> {said}\n{more}\n')
         program.chmod(0o755)
     claim = {"id": "a-claim", "verdict": "holds", "as_known": True, "measured": "8.0", "n": 3}
-    document = {"run": "one", "verdict": "pass", "claims": [claim], "runs": {"a-run": {"state": "judged"}}}
+    document = {"run": "one", "verdict": "pass", "claims": [claim], "runs": {"a-run": {"state": "pass"}}}
     (tmp_path / "claims.json").write_text(json.dumps(document))
     return tmp_path
 
@@ -125,7 +125,7 @@ def next_night(checkout: Path, how: str, word: str, **changed: Any) -> tuple[int
     document = json.loads((checkout / "claims.json").read_text())
     document["run"] += "+"
     document["verdict"] = word
-    document["runs"]["a-run"]["state"] = changed.pop("state", "judged")
+    document["runs"]["a-run"]["state"] = changed.pop("state", "pass")
     document["claims"][0].update({"verdict": "untrusted", "as_known": None} if word == "untrusted" else {})
     document["claims"][0].update(changed)
     (checkout / "claims.json").write_text(json.dumps(document))
@@ -207,9 +207,9 @@ def test_a_night_that_is_run_again_by_hand_counts_once(checkout: Path) -> None:
     [
         ({"verdict": "fails", "as_known": False}, "otherwise than known: a-claim"),
         ({"verdict": "holds", "as_known": False}, "otherwise than known: a-claim"),
-        ({"verdict": "broken"}, "otherwise than known: a-claim"),
+        ({"verdict": "error"}, "otherwise than known: a-claim"),
         ({"verdict": "a new word"}, "otherwise than known: a-claim"),
-        ({"state": "broken"}, "broken down: a-run"),
+        ({"state": "error"}, "broken down: a-run"),
     ],
 )
 def test_what_is_wrong_for_all_that_alarms_on_the_first_untrusted_night(
@@ -220,7 +220,7 @@ def test_what_is_wrong_for_all_that_alarms_on_the_first_untrusted_night(
     assert said in out
 
 
-@pytest.mark.parametrize("verdict", ["undecided", "not-covered", "unsupported", "untrusted"])
+@pytest.mark.parametrize("verdict", ["inconclusive", "insufficient-data", "unsupported", "untrusted"])
 def test_what_is_open_on_an_untrusted_night_is_no_alarm(checkout: Path, verdict: str) -> None:
     code, out = next_night(checkout, "netem", "untrusted", verdict=verdict)
     assert (code, "::warning::" in out) == (0, True), out

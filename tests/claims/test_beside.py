@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
+from testbed.judge.status import Status
 from testbed.study.claims import beside
 from testbed.study.claims.judged import Judged
 from testbed.study.claims.report import write_report
@@ -22,7 +23,7 @@ def claim(name: str, **changed: Any) -> Judged:
             source="them",
             kind="claim",
             text="t",
-            verdict="holds",
+            verdict=Status.PASS,
             reason="r",
             run="start",
             command="c",
@@ -60,7 +61,7 @@ def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
         tmp_path / "real",
         "mininet",
         claim("ratio", measured="8.00 to 1", n=3, figures={"measured": 8.0}),
-        claim("quiet", verdict="undecided", reason="It straddles.", figures={"1 a": 1.0, "2 a": 2.0}),
+        claim("quiet", verdict="inconclusive", reason="It straddles.", figures={"1 a": 1.0, "2 a": 2.0}),
     )
     guest = result(
         tmp_path / "guest",
@@ -80,7 +81,7 @@ def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
     assert again.document["beside"] == [{"engine": "mininet", "run": "real", "quick": False}]
     with (guest / "claims.csv").open() as table:
         rows = list(csv.DictReader(table))
-    assert [row["mininet_verdict"] for row in rows] == ["holds", "undecided", ""]
+    assert [row["mininet_verdict"] for row in rows] == ["pass", "inconclusive", ""]
     assert rows[0]["mininet_measured"] == "8.00 to 1"
     page = write_report(guest).read_text()
     assert "Measured: emulation" in page

@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from testbed import engines
 from testbed.errors import BadInput
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
+from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
 from testbed.study.claims import all_run, evidence, judged, reference
 from testbed.study.claims.artifact import _KINDS
 from testbed.study.claims.execute import Made, Runs
-from testbed.study.claims.judged import Judged, Word
+from testbed.study.claims.judged import Judged
 from testbed.study.claims.load import load
 from testbed.study.claims.model import Claims
 from testbed.study.claims.report import write_report
@@ -197,8 +198,8 @@ def write_verdict(folder: Path, status: Any, measured: Any = 8.0, reasons: list[
     (folder / "verdict.json").write_text(json.dumps(document.to_json()))
 
 
-def made(state: Any = "judged", why: str = "") -> Made:
-    return Made("start", "./run.sh startup", state, why, "runs/start/startup/x" if state == "judged" else "")
+def made(state: Any = "pass", why: str = "") -> Made:
+    return Made("start", "./run.sh startup", state, why, "runs/start/startup/x" if state == "pass" else "")
 
 
 def judge(claims: Claims, folder: Path, run: Made) -> Judged:
@@ -208,11 +209,11 @@ def judge(claims: Claims, folder: Path, run: Made) -> Judged:
 @pytest.mark.parametrize(
     ("status", "word", "as_known"),
     [
-        ("pass", "holds", True),
-        ("fail", "fails", False),
-        ("undecided", "undecided", None),
-        ("not-covered", "not-covered", None),
-        ("error", "broken", None),
+        ("pass", "pass", True),
+        ("fail", "fail", False),
+        ("inconclusive", "inconclusive", None),
+        ("insufficient-data", "insufficient-data", None),
+        ("error", "error", None),
     ],
 )
 def test_a_claim_has_the_word_of_its_check(
@@ -229,8 +230,8 @@ def test_what_only_a_full_run_decides_is_open_after_a_quick_one(file: Path, tmp_
     claims = load(file)
     claim = claims.claims["ratio"].model_copy(update={"full_only": "it is too short"})
     quick = evidence.judge("ratio", claim, replace(made(), shorter=True), tmp_path)
-    assert (quick.verdict, quick.reason) == ("not-covered", "Left open by a quick run: it is too short")
-    assert evidence.judge("ratio", claim, made(), tmp_path).verdict == "fails"
+    assert (quick.verdict, quick.reason) == ("skipped", "Left open by a quick run: it is too short")
+    assert evidence.judge("ratio", claim, made(), tmp_path).verdict == "fail"
 
 
 def test_an_untrusted_run_decides_nothing(file: Path, tmp_path: Path) -> None:
@@ -240,9 +241,7 @@ def test_an_untrusted_run_decides_nothing(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", ["pass", "fail"])
-@pytest.mark.parametrize(
-    ("fact", "word"), [("pass", None), ("not-asked", None), ("fail", "broken"), ("error", "broken")]
-)
+@pytest.mark.parametrize(("fact", "word"), [("pass", None), ("skipped", None), ("fail", "error"), ("error", "error")])
 def test_a_claim_stands_on_the_facts_of_its_run(
     file: Path, tmp_path: Path, status: str, fact: Any, word: str | None
 ) -> None:
@@ -253,12 +252,12 @@ def test_a_claim_stands_on_the_facts_of_its_run(
     document["checks"].append(payload.model_dump(mode="json"))
     (folder / "verdict.json").write_text(json.dumps(document))
     found = judge(load(file), tmp_path, made())
-    assert found.verdict == word or (word is None and found.verdict == {"pass": "holds", "fail": "fails"}[status])
+    assert found.verdict == word or (word is None and found.verdict == {"pass": "pass", "fail": "fail"}[status])
     assert word is None or "“every byte” does not hold" in found.reason
 
 
 @pytest.mark.parametrize(
-    ("state", "word"), [("unsupported", "unsupported"), ("left out", "not-covered"), ("broken", "broken")]
+    ("state", "word"), [("unsupported", "unsupported"), ("skipped", "skipped"), ("error", "error")]
 )
 def test_a_run_that_was_not_made_says_why(file: Path, tmp_path: Path, state: str, word: str) -> None:
     found = judge(load(file), tmp_path, made(state, "no kernel for it"))
@@ -284,47 +283,44 @@ def one(word: Any, *, reproduces: bool = True, name: str = "x") -> Judged:
     )
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from(get_args(Word)), st.booleans(), st.booleans()), min_size=1, max_size=8),
-    st.booleans(),
-)
-def test_all_is_the_worst_claim_that_was_asked(found: list[tuple[str, bool, bool]], quick: bool) -> None:
-    claims = [replace(one(word, reproduces=known), asked=asked) for word, known, asked in found]
+@given(st.lists(st.tuples(st.sampled_from(Status), st.booleans()), min_size=1, max_size=8), st.booleans())
+def test_all_is_the_worst_claim_that_was_asked(found: list[tuple[Status, bool]], quick: bool) -> None:
+    claims = [one(word, reproduces=known) for word, known in found]
     verdict = judged.verdict_of(claims, quick=quick)
-    asked = [(word, known) for word, known, is_asked in found if is_asked]
-    as_known = [(word == "holds") == known for word, known in asked if word in ("holds", "fails")]
-    open_ = any(word in ("undecided", "not-covered", "unsupported") for word, _ in asked)
+    asked = [(word, known) for word, known in found if word != "skipped"]
+    as_known = [(word == "pass") == known for word, known in asked if word in ("pass", "fail")]
+    open_ = any(word in ("inconclusive", "insufficient-data", "unsupported") for word, _ in asked)
     if verdict == "pass":
         assert any(as_known)
         assert all(as_known)
-        assert all(word not in ("untrusted", "broken") for word, _ in asked)
+        assert all(word not in ("untrusted", "error", "missing") for word, _ in asked)
         assert quick or not open_
     assert (verdict == "untrusted") == any(word == "untrusted" for word, _ in asked)
-    decided = sum(word in ("holds", "fails") for word, _, _ in found)
+    decided = sum(word in ("pass", "fail") for word, _ in found)
     assert judged.decided_of(claims).startswith(f"{decided} of {len(found)} claims decided")
 
 
 def test_what_is_known_not_to_reproduce_does_not_fail_all_and_is_told() -> None:
-    claims = [one("holds"), one("fails", reproduces=False)]
+    claims = [one("pass"), one("fail", reproduces=False)]
     assert judged.verdict_of(claims, quick=False) == "pass"
     assert "1 do not reproduce, as is known" in judged.summary_of(claims)
-    odd = one("holds", reproduces=False, name="odd")
+    odd = one("pass", reproduces=False, name="odd")
     assert judged.verdict_of([*claims, odd], quick=False) == "fail"
     assert "otherwise than known: odd" in judged.summary_of([odd])
 
 
 def test_what_holds_by_chance_is_as_known_either_way_and_nothing_else_is() -> None:
-    chance = replace(one("holds", reproduces=False, name="odd"), kind="beyond", by_chance=True)
-    for found in (chance, replace(chance, verdict="fails")):
+    chance = replace(one("pass", reproduces=False, name="odd"), kind="beyond", by_chance=True)
+    for found in (chance, replace(chance, verdict=Status.FAIL)):
         assert judged.verdict_of([found], quick=False) == "pass"
         assert "otherwise than known" not in judged.summary_of([found])
-    for word in ("untrusted", "undecided", "broken"):
-        assert judged.verdict_of([replace(chance, verdict=word)], quick=False) != "pass"
+    for word in (Status.UNTRUSTED, Status.INCONCLUSIVE, Status.ERROR):
+        assert judged.verdict_of([replace(chance, verdict=word)], quick=False) != Status.PASS
 
 
 def test_what_was_not_decided_is_told_and_a_full_run_has_to_decide_it() -> None:
-    claims = [one("holds"), one("undecided"), replace(one("not-covered"), asked=False)]
-    assert judged.decided_of(claims) == "1 of 3 claims decided; not decided: 1 undecided, 1 not asked here"
+    claims = [one("pass"), one("inconclusive"), one("skipped")]
+    assert judged.decided_of(claims) == "1 of 3 claims decided; not decided: 1 inconclusive, 1 skipped"
     assert judged.verdict_of(claims, quick=True) == "pass"
     assert judged.verdict_of(claims, quick=False) == "fail"
     assert judged.verdict_of([claims[0], claims[2]], quick=False) == "pass"
@@ -332,10 +328,10 @@ def test_what_was_not_decided_is_told_and_a_full_run_has_to_decide_it() -> None:
 
 
 def test_only_a_source_s_claim_in_its_own_set_up_counts_as_not_reproduced() -> None:
-    known = one("fails", reproduces=False)
+    known = one("fail", reproduces=False)
     own = replace(known, kind="beyond")
-    changed = replace(one("holds"), kind="changed")
-    text = judged.summary_of([known, own, changed, one("holds")])
+    changed = replace(one("pass"), kind="changed")
+    text = judged.summary_of([known, own, changed, one("pass")])
     assert text.startswith("2 of 4 claims hold, 1 of them with something changed; 1 do not reproduce, as is known")
     assert "1 that go beyond the sources do not hold, as is known" in text
     assert "do not reproduce" not in judged.summary_of([own, changed])
@@ -349,7 +345,7 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
     asked = all_run.Asked("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"))
     verdict, found, folder = all_run.run(load(only=asked.only), asked, Progress())
-    assert (verdict, [claim.verdict for claim in found]) == ("pass", ["holds", "holds"])
+    assert (verdict, [claim.verdict for claim in found]) == ("pass", ["pass", "pass"])
     return folder
 
 
@@ -367,8 +363,8 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     with (result / "claims.csv").open() as table:
         rows = list(csv.DictReader(table))
     assert [(row["id"], row["verdict"]) for row in rows] == [
-        ("nkp24-startup-law", "holds"),
-        ("nkp24-startup-10s", "holds"),
+        ("nkp24-startup-law", "pass"),
+        ("nkp24-startup-10s", "pass"),
     ]
     page = (result / "report.html").read_text()
     assert not re.search(r"(src|href)=\"(https?:)?//|<script|@import|url\(http", page)
@@ -412,7 +408,7 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         "states": {"nkp24": "ok", "previous": "ok"},
         "known": [{"by": "them", "column": "nkp24", "value": 0.9, "figure": "goodput_mib_s"}],
     }
-    outcomes = [asdict(Outcome("1", "nkp24", 1, "pass", {}, 1.0, "", "x"))]
+    outcomes = [asdict(Outcome("1", "nkp24", 1, Status.PASS, {}, 1.0, "", "x"))]
     table = {"schema": 2, "engine": "mininet", "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes}
     run = tmp_path / "runs/start/startup/x"
     write_verdict(run, "pass")
@@ -424,32 +420,32 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         return evidence.judge("carries", claim, made(), tmp_path)
 
     holds = found(judge="bound", min=0.9, max=1)
-    assert (holds.verdict, holds.n, holds.figures) == ("holds", 3, {"1 nkp24": 0.95})
+    assert (holds.verdict, holds.n, holds.figures) == ("pass", 3, {"1 nkp24": 0.95})
     assert holds.intervals == {"1 nkp24": (0.93, 0.97, 0.75)}
     assert (holds.level, holds.n_told) == (0.75, "3: 75%")
     assert holds.measured == "0.9500 [0.9300, 0.9700]"
-    assert found(judge="bound", min=0.94).verdict == "undecided"
-    assert found(judge="bound", min=0.98).verdict == "fails"
+    assert found(judge="bound", min=0.94).verdict == "inconclusive"
+    assert found(judge="bound", min=0.98).verdict == "fail"
     known = found(judge="known", tolerance=0.1)  # what was measured, not how far it is off
     assert (known.verdict, known.figures, known.intervals) == (
-        "holds",
+        "pass",
         {"1 nkp24": 0.95},
         {"1 nkp24": (0.93, 0.97, 0.75)},
     )
     few = found(judge="within", columns=["previous"], max=0.6)
-    assert (few.verdict, few.n, few.intervals) == ("holds", 2, {})
+    assert (few.verdict, few.n, few.intervals) == ("pass", 2, {})
     assert "Judged by the median alone" in few.reason
 
     for other, word in [
-        (Outcome("1", "nkp24", 2, "fail", {}, 1.0, "no payload", "y"), "broken"),
-        (Outcome("1", "nkp24", 2, "untrusted", {}, 1.0, "late", "y"), "untrusted"),
-        (missing("1", "nkp24", 2), "broken"),
-        (Outcome("1", "previous", 2, "fail", {}, 1.0, "another column", "y"), "holds"),
+        (Outcome("1", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y"), Status.ERROR),
+        (Outcome("1", "nkp24", 2, Status.UNTRUSTED, {}, 1.0, "late", "y"), Status.UNTRUSTED),
+        (missing("1", "nkp24", 2), "error"),
+        (Outcome("1", "previous", 2, Status.FAIL, {}, 1.0, "another column", "y"), Status.PASS),
     ]:
         (run / "table.json").write_text(json.dumps({**table, "outcomes": [*outcomes, asdict(other)]}))
         assert found(judge="bound", min=0.9).verdict == word, other
         fails = found(judge="bound", min=0.98)  # and never "fails, as known"
-        assert fails.verdict == ("fails" if word == "holds" else word), other
+        assert fails.verdict == ("fail" if word == "pass" else word), other
 
     cells["goodput_mib_s"]["nkp24"] = spread()
     outcomes[0] |= {"verdict": "unsupported", "why": "no such kernel"}

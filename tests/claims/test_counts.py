@@ -1,11 +1,11 @@
 """README's table of counts says what the reference results have."""
 
-import json
 import re
 from collections import Counter
 from typing import Any
 
 from testbed import paths
+from testbed.study.claims.judged import read_claims
 
 README = (paths.CHECKOUT / "README.md").read_text(encoding="utf-8")
 COUNTS = README[README.index("<!-- counts: begin -->") : README.index("<!-- counts: end -->")]
@@ -19,9 +19,7 @@ Claims = list[dict[str, Any]]
 def of_engine(engine: str) -> Claims:
     """All claims with their verdict on an engine, by the results that README names."""
     for name in re.findall(r"`(claims-[\w-]+)`", COUNTS):
-        document = json.loads(
-            (paths.CHECKOUT / "data" / "reference" / name / "claims.json").read_text(encoding="utf-8")
-        )
+        document = read_claims(paths.CHECKOUT / "data" / "reference" / name)
         if document["engine"] == engine:
             return list(document["claims"])
         if any(engine in claim["beside"] for claim in document["claims"]):
@@ -32,7 +30,7 @@ def of_engine(engine: str) -> Claims:
 def counted(claims: Claims) -> str:
     """Those that hold, that don't, and that are open."""
     words = Counter(claim["verdict"] for claim in claims)
-    held, failed = words.pop("holds", 0), words.pop("fails", 0)
+    held, failed = words.pop("pass", 0), words.pop("fail", 0)
     return f"{held} / {failed} / {words.total()}" if held or failed else "–"
 
 

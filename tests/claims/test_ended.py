@@ -28,16 +28,16 @@ def runs_of(folder: Path, engine: str, run: str = "startup") -> Runs:
 @pytest.mark.parametrize(
     ("engine", "error", "state"),
     [
-        ("sim", "engine.refuses", "not carried"),
-        ("vkernel", "run.none-supported", "not carried"),
+        ("sim", "engine.refuses", "skipped"),
+        ("vkernel", "run.none-supported", "skipped"),
         ("mininet", "run.none-supported", "unsupported"),
         ("sim", "setup.machine-lacks", "unsupported"),
         ("vkernel", "vkernel.none", "unsupported"),
-        ("sim", "sim.ended", "broken"),
-        ("sim", "run.made-elsewhere", "broken"),
-        ("mininet", "sim.ended", "broken"),
-        ("sim", "", "broken"),
-        ("mininet", "", "broken"),
+        ("sim", "sim.ended", "error"),
+        ("sim", "run.made-elsewhere", "error"),
+        ("mininet", "sim.ended", "error"),
+        ("sim", "", "error"),
+        ("mininet", "", "error"),
     ],
 )
 def test_only_what_is_refused_or_lacking_is_no_run_that_broke_down(
@@ -55,7 +55,7 @@ def test_the_codes_that_are_told_apart_are_errors_that_there_are() -> None:
 
 def test_a_run_that_an_engine_refuses_is_not_carried(tmp_path: Path) -> None:
     made = runs_of(tmp_path, "sim", "dumbbell").make("one")
-    assert (made.state, made.exit_code) == ("not carried", Exit.CANNOT_RUN)
+    assert (made.state, made.exit_code) == ("skipped", Exit.CANNOT_RUN)
     assert "cross_traffic.1: iperf3" in made.why
     assert not (tmp_path / "runs" / "one" / "error-code").exists()
 
@@ -65,7 +65,7 @@ def test_a_run_without_room_for_its_results_broke_down(tmp_path: Path) -> None:
     home.mkdir(parents=True)
     (home / "startup").symlink_to("/sys/kernel")  # where nobody may make a folder
     made = runs_of(tmp_path, "sim").make("one")
-    assert (made.state, made.folder) == ("broken", "")
+    assert (made.state, made.folder) == ("error", "")
 
 
 def killed(folder: Path) -> None:
@@ -82,6 +82,6 @@ def test_all_can_not_pass_without_the_claims_of_a_run_that_was_killed(tmp_path: 
         said = made.ask("all", "--engine", "sim")
         claims = read_json(made.latest("all") / "claims.json")
     assert said.code == Exit.FAIL, said.text
-    assert claims["runs"]["scenario"]["state"] == "broken"
-    assert {claim["verdict"] for claim in claims["claims"] if claim["run"] == "scenario"} == {"broken"}
-    assert {claim["verdict"] for claim in claims["claims"] if claim["run"] == "table"} == {"holds"}
+    assert claims["runs"]["scenario"]["state"] == "error"
+    assert {claim["verdict"] for claim in claims["claims"] if claim["run"] == "scenario"} == {"error"}
+    assert {claim["verdict"] for claim in claims["claims"] if claim["run"] == "table"} == {"pass"}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
+from testbed.judge.status import Status
 from testbed.study.claims import evidence
 from testbed.study.claims.execute import Made
 from testbed.study.claims.judged import Judged
@@ -19,7 +20,7 @@ from testbed.study.tables.outcome import Outcome, Spread, missing
 from tests.tables.small_table import SMALL
 
 RUN = "runs/start/startup/x"
-MADE = Made("start", "./run.sh startup", "judged", "", RUN)
+MADE = Made("start", "./run.sh startup", Status.PASS, "", RUN)
 CLAIM = Claim(
     source="them",
     kind="claim",
@@ -71,7 +72,7 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "source": "them",
         "kind": "claim",
         "text": "Eight to one.",
-        "verdict": "holds",
+        "verdict": "pass",
         "reason": "ratio: pass.",
         "run": "start",
         "command": "./run.sh startup",
@@ -91,7 +92,6 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "intervals": {"measured": (7.0, 8.0, 0.75)},
         "result": RUN,
         "report": f"{RUN}/report.html",
-        "asked": True,
         "beside": {},
         "outcome": None,
         "xfail": None,
@@ -102,12 +102,7 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("state", "word", "asked"),
-    [
-        ("unsupported", "unsupported", True),
-        ("not carried", "not-covered", False),
-        ("broken", "broken", True),
-        ("left out", "not-covered", False),
-    ],
+    [("unsupported", "unsupported", True), ("skipped", "skipped", False), ("error", "error", True)],
 )
 def test_a_run_that_was_not_made(tmp_path: Path, state: Any, word: str, asked: bool) -> None:
     found = judged(tmp_path, made=Made("start", "./run.sh startup", state, "no kernel"))
@@ -120,14 +115,14 @@ def test_a_run_that_was_not_made(tmp_path: Path, state: Any, word: str, asked: b
 
 def test_a_claim_is_judged_by_its_check_and_nothing_else(tmp_path: Path) -> None:
     write(tmp_path, check("law", "fail"), check(status="pass"), verdict="fail")
-    assert judged(tmp_path).verdict == "holds"
+    assert judged(tmp_path).verdict == "pass"
     write(tmp_path, check("law"))
     found = judged(tmp_path)
-    assert (found.verdict, found.reason, found.measured) == ("broken", f"{RUN} has no check 'ratio'", "")
+    assert (found.verdict, found.reason, found.measured) == ("error", f"{RUN} has no check 'ratio'", "")
     assert found.asked
     write(tmp_path, check(), broken="a link was off", verdict="fail")
     found = judged(tmp_path)
-    assert (found.verdict, found.reason, found.figures) == ("broken", "a link was off", {})
+    assert (found.verdict, found.reason, found.figures) == ("error", "a link was off", {})
 
 
 @pytest.mark.parametrize("shorter", [True, False])
@@ -135,29 +130,29 @@ def test_a_quick_run_leaves_open_what_only_a_full_one_decides(tmp_path: Path, sh
     write(tmp_path, check())
     made = replace(MADE, shorter=shorter)
     found = judged(tmp_path, CLAIM.model_copy(update={"full_only": "too short"}), made)
-    assert (found.verdict, found.asked) == (("not-covered", False) if shorter else ("holds", True))
+    assert (found.verdict, found.asked) == (("skipped", False) if shorter else ("pass", True))
     assert found.reason == ("Left open by a quick run: too short" if shorter else "ratio: pass.")
-    assert judged(tmp_path, CLAIM, made).verdict == "holds"
+    assert judged(tmp_path, CLAIM, made).verdict == "pass"
 
 
 def test_what_is_not_asked_of_a_run_is_not_asked_of_the_claim(tmp_path: Path) -> None:
-    write(tmp_path, check(status="not-asked", measured=None))
+    write(tmp_path, check(status="skipped", measured=None))
     found = judged(tmp_path)
-    assert (found.verdict, found.asked, found.n) == ("not-covered", False, None)
+    assert (found.verdict, found.asked, found.n) == ("skipped", False, None)
 
 
 @pytest.mark.parametrize(
     ("facts", "word", "reason"),
     [
-        ([check("law", "fail"), check("bytes", "pass", "payload_intact")], "holds", "ratio: pass."),
-        ([check("points", "not-asked", "points_stored")], "holds", "ratio: pass."),
+        ([check("law", "fail"), check("bytes", "pass", "payload_intact")], "pass", "ratio: pass."),
+        ([check("points", "skipped", "points_stored")], "pass", "ratio: pass."),
         (
             [
                 check("bytes", "pass", "payload_intact"),
                 check("points", "fail", "points_stored"),
                 check("x", "error", "mptcp_carried"),
             ],
-            "broken",
+            "error",
             "“points” does not hold, so the run behind it can't be relied on.",
         ),
     ],
@@ -174,7 +169,7 @@ def test_a_fact_that_failed_takes_the_run_away_from_the_claim(
 def test_a_claim_may_be_decided_by_a_fact(tmp_path: Path) -> None:
     write(tmp_path, check(status="fail", judge="payload_intact"), verdict="fail")
     found = judged(tmp_path)
-    assert (found.verdict, found.n) == ("fails", 1)
+    assert (found.verdict, found.n) == ("fail", 1)
 
 
 def test_an_untrusted_run_decides_nothing_whatever_its_checks_say(tmp_path: Path) -> None:
@@ -221,7 +216,7 @@ def cells(nkp24: list[float], previous: list[float]) -> dict[str, Any]:
 
 
 def passed(row: str, column: str, **of: Any) -> Outcome:
-    return Outcome(row, column, 1, "pass", {}, 1.0, "", "x", **of)
+    return Outcome(row, column, 1, Status.PASS, {}, 1.0, "", "x", **of)
 
 
 GOOD = [passed(row, column) for row in ("near", "far") for column in ("nkp24", "previous")]
@@ -238,35 +233,43 @@ WITHIN = over(judge="within", columns=["nkp24"], min=1, max=6)
 def test_cells_that_decide_a_claim_are_told_from_the_least_to_the_largest(tmp_path: Path) -> None:
     write(tmp_path, table=table_of(*GOOD, **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
-    assert (found.verdict, found.check, found.n, found.observations) == ("holds", "within", 3, 3)
+    assert (found.verdict, found.check, found.n, found.observations) == ("pass", "within", 3, 3)
     assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
     assert found.figures == {"near nkp24": 2.5, "far nkp24": 4.75}
     assert found.intervals == {"near nkp24": (2.0, 3.0, 0.75), "far nkp24": (4.0, 5.5, 0.875)}
     few = judged(tmp_path, over(judge="within", columns=["previous"], max=6))
     assert (few.n, few.measured, list(few.intervals)) == (2, "1.00 to 2.00 MiB/s, 2 cells", ["far previous"])
     near = judged(tmp_path, over(judge="within", columns=["nkp24"], max=2.75, rows=["near"]))
-    assert (near.verdict, near.measured) == ("undecided", "2.50 [2.00, 3.00] MiB/s")
+    assert (near.verdict, near.measured) == ("inconclusive", "2.50 [2.00, 3.00] MiB/s")
 
 
 def test_a_column_or_a_line_that_decides(tmp_path: Path) -> None:
     write(tmp_path, table=table_of(*GOOD, **TWO_ROWS))
     column = judged(tmp_path, over(judge="row_ratio", row="far", over="near", columns=["previous"], min=1, max=3))
-    assert (column.verdict, column.figures, column.n) == ("holds", {"previous": 2.0}, 2)
+    assert (column.verdict, column.figures, column.n) == ("pass", {"previous": 2.0}, 2)
     three: dict[str, Any] = {**TWO_ROWS, "out": cells([], [9.0])}
     rows: Any = {name: {**of, "rtt_ms": of["goodput_mib_s"]} for name, of in three.items()}
     write(tmp_path, table=table_of(*GOOD, **rows))
     line = judged(tmp_path, over(judge="slope", x="rtt_ms", columns=["nkp24", "previous"], min=0.5, max=1.5))
-    assert (line.verdict, line.figures, line.n) == ("holds", {"measured": 1.0}, 1)
+    assert (line.verdict, line.figures, line.n) == ("pass", {"measured": 1.0}, 1)
 
 
 @pytest.mark.parametrize(
     ("cell", "word", "reason"),
     [
-        (Outcome("far", "nkp24", 2, "fail", {}, 1.0, "no payload", "y"), "broken", "Row far nkp24 #2: no payload"),
-        (Outcome("far", "nkp24", 3, "untrusted", {}, 1.0, "late", "y"), "untrusted", "Row far nkp24 #3: late"),
-        (missing("near", "nkp24", 4), "broken", "Row near nkp24 #4: It was not run."),
         (
-            Outcome("far", "nkp24", 5, "unsupported", {}, None, "no kernel", "y"),
+            Outcome("far", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y"),
+            Status.ERROR,
+            "Row far nkp24 #2: no payload",
+        ),
+        (
+            Outcome("far", "nkp24", 3, Status.UNTRUSTED, {}, 1.0, "late", "y"),
+            Status.UNTRUSTED,
+            "Row far nkp24 #3: late",
+        ),
+        (missing("near", "nkp24", 4), "error", "Row near nkp24 #4: It was not run."),
+        (
+            Outcome("far", "nkp24", 5, Status.UNSUPPORTED, {}, None, "no kernel", "y"),
             "unsupported",
             "Row far nkp24 #5: no kernel",
         ),
@@ -276,35 +279,35 @@ def test_the_worst_cell_behind_a_claim_is_told(tmp_path: Path, cell: Outcome, wo
     write(tmp_path, table=table_of(*GOOD, cell, **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
     assert (found.verdict, found.reason, found.asked) == (word, reason, True)
-    other = Outcome("near", "nkp24", 6, "untrusted", {}, 1.0, "stopped", "z")
+    other = Outcome("near", "nkp24", 6, Status.UNTRUSTED, {}, 1.0, "stopped", "z")
     write(tmp_path, table=table_of(*GOOD, cell, other, **TWO_ROWS))
     assert judged(tmp_path, WITHIN).verdict == "untrusted"
 
 
 def test_a_cell_that_failed_is_worse_than_one_that_can_t_be_made(tmp_path: Path) -> None:
-    failed = Outcome("near", "nkp24", 2, "fail", {}, 1.0, "no payload", "y")
-    unmade = Outcome("far", "nkp24", 2, "unsupported", {}, None, "no kernel", "y")
+    failed = Outcome("near", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y")
+    unmade = Outcome("far", "nkp24", 2, Status.UNSUPPORTED, {}, None, "no kernel", "y")
     write(tmp_path, table=table_of(*GOOD, failed, unmade, **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
-    assert (found.verdict, found.reason) == ("broken", "Row near nkp24 #2: no payload")
+    assert (found.verdict, found.reason) == ("error", "Row near nkp24 #2: no payload")
 
 
 def test_a_table_without_a_run_that_counts_tells_no_n(tmp_path: Path) -> None:
     write(tmp_path, table=table_of(*GOOD, near=cells([], [])))
     found = judged(tmp_path, WITHIN)
-    assert (found.verdict, found.n) == ("not-covered", None)
+    assert (found.verdict, found.n) == ("insufficient-data", None)
 
 
 def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
-    cell = Outcome("far", "nkp24", 1, "unsupported", {}, None, "no MPTCP", "y")
+    cell = Outcome("far", "nkp24", 1, Status.UNSUPPORTED, {}, None, "no MPTCP", "y")
     write(tmp_path, table=table_of(cell, engine="sim", **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
-    assert (found.verdict, found.reason, found.asked) == ("not-covered", "Row far nkp24 #1: no MPTCP", False)
+    assert (found.verdict, found.reason, found.asked) == ("skipped", "Row far nkp24 #1: no MPTCP", False)
     assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
     free = over(judge="known", columns=["nkp24"], tolerance=0.1, cpu_time=True)
     found = judged(tmp_path, free)
     assert (found.verdict, found.asked, found.reason.startswith("Not asked of a network-only model")) == (
-        "not-covered",
+        "skipped",
         False,
         True,
     )
@@ -317,18 +320,18 @@ def test_a_claim_by_a_check_of_the_table_s_own_file(tmp_path: Path) -> None:
     (tmp_path / RUN / KEPT_AS).write_text(SMALL)
     holds = judged(tmp_path, claim)
     assert (holds.verdict, holds.reason, holds.measured, holds.n) == (
-        "holds",
+        "pass",
         "faster: pass.",
         "2.25 to 2.50 ×, 2 cells",
         3,
     )
-    failed = Outcome("near", "previous", 2, "fail", {}, 1.0, "no payload", "y")
+    failed = Outcome("near", "previous", 2, Status.FAIL, {}, 1.0, "no payload", "y")
     write(tmp_path, check("other"), found, table=table_of(*GOOD, failed, **TWO_ROWS))
     broken = judged(tmp_path, claim)
-    assert (broken.verdict, broken.reason) == ("broken", "Row near previous #2: no payload")
+    assert (broken.verdict, broken.reason) == ("error", "Row near previous #2: no payload")
     for gone in (CLAIM, CLAIM.model_copy(update={"check": "other"})):
         left = judged(tmp_path, gone)
-        assert left.verdict == ("broken" if gone is CLAIM else "holds")
+        assert left.verdict == ("error" if gone is CLAIM else "pass")
     write(tmp_path, check("other"), table=table_of(*GOOD, **TWO_ROWS))
     assert judged(tmp_path, claim).reason == f"{RUN} has no check 'faster'"
 
@@ -349,27 +352,29 @@ REPEATED = SMALL.replace(
 @pytest.mark.parametrize(
     ("runs", "word", "reason"),
     [
-        ([own("pass"), own("pass")], "holds", "ratio: pass."),
-        ([own("pass", law=("follows_law", "fail")), own("pass")], "holds", "ratio: pass."),
-        ([own("pass", bytes=("payload_intact", "pass")), own("pass")], "holds", "ratio: pass."),
+        ([own("pass"), own("pass")], "pass", "ratio: pass."),
+        ([own("pass", law=("follows_law", "fail")), own("pass")], "pass", "ratio: pass."),
+        ([own("pass", bytes=("payload_intact", "pass")), own("pass")], "pass", "ratio: pass."),
         (
             [own("pass"), own("pass", bytes=("payload_intact", "fail"))],
-            "broken",
+            "error",
             "Row near nkp24 #2: “bytes” does not hold.",
         ),
         (
-            [own("pass"), own("pass", bytes=("payload_intact", "not-covered"))],
-            "broken",
+            [own("pass"), own("pass", bytes=("payload_intact", "insufficient-data"))],
+            "error",
             "Row near nkp24 #2: “bytes” does not hold.",
         ),
-        ([own("pass", "payload_intact"), own("fail", "payload_intact")], "holds", "ratio: pass."),
-        ([own("pass"), own("error")], "broken", "Row near nkp24 #2: why 2"),
+        ([own("pass", "payload_intact"), own("fail", "payload_intact")], "pass", "ratio: pass."),
+        ([own("pass"), own("error")], "error", "Row near nkp24 #2: why 2"),
     ],
 )
 def test_a_repeated_scenario_stands_on_the_facts_of_each_run(tmp_path: Path, runs: Any, word: str, reason: str) -> None:
     def outcome(number: int, found: dict[str, dict[str, Any]]) -> Outcome:
-        fine = all(of["status"] in ("pass", "not-covered") for of in found.values())  # a quick run leaves checks open
-        return Outcome("near", "nkp24", number, "pass" if fine else "fail", {}, 1.0, f"why {number}", "x", checks=found)
+        fine = all(of["status"] in ("pass", "insufficient-data") for of in found.values())
+        return Outcome(
+            "near", "nkp24", number, Status.PASS if fine else Status.FAIL, {}, 1.0, f"why {number}", "x", checks=found
+        )
 
     outcomes = [outcome(number, found) for number, found in enumerate(runs, 1)]
     figures = {"n": 2, "interval": [7.0, 8.0, 0.75], "values": [7.5, 7.5]}

@@ -10,11 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge import intervals
+from testbed.judge.status import Status
 from testbed.study.claims.false_alarms import FalseAlarms
 from testbed.study.claims.judged import Judged
 
+PASS = Status.PASS
 ONE = Judged(
-    "x", "s", "claim", "", "holds", "", "r", "", "c", "", "", "", "", reproduces=True, n=3, figures={"measured": 1.0}
+    "x",
+    "s",
+    "claim",
+    "",
+    Status.PASS,
+    "",
+    "r",
+    "",
+    "c",
+    "",
+    "",
+    "",
+    "",
+    reproduces=True,
+    n=3,
+    figures={"measured": 1.0},
 )
 
 
@@ -43,8 +60,8 @@ def test_each_kind_of_claim_is_counted() -> None:
         by_interval(0.96875),
         one,
         replace(one, n=1, observations=None),
-        replace(by_interval(0.75), verdict="undecided"),
-        replace(by_interval(0.75), verdict="fails", reproduces=False),
+        replace(by_interval(0.75), verdict=Status.INCONCLUSIVE),
+        replace(by_interval(0.75), verdict=Status.FAIL, reproduces=False),
     ]
     found = FalseAlarms.of(claims)
     assert (found.claims, len(found.levels), found.without_chance, found.unknown) == (6, 3, 1, 1)
@@ -81,7 +98,7 @@ def test_the_reckoning_is_what_comes_out(n: int) -> None:
     failed = []
     for values in rng.exponential(1, (times, claims, n)).tolist():
         found = [intervals.of_median(of) for of in values]
-        failed.append(sum(one is not None and one.against(0, np.log(2)) == "outside" for one in found))
+        failed.append(sum(one is not None and one.against(0, np.log(2)) == "fail" for one in found))
     error = 3 * np.std(failed) / times**0.5
     assert np.mean(failed) == pytest.approx(expected.expected, abs=error)
     assert np.mean([count > 0 for count in failed]) == pytest.approx(expected.at_least_one, abs=0.04)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from testbed.judge.status import Status
 from testbed.study.claims import judged
 from testbed.study.claims.judged import Judged
 
@@ -18,7 +19,7 @@ CLAIM = Judged(
     source="them",
     kind="claim",
     text="t",
-    verdict="holds",
+    verdict=Status.PASS,
     reason="r",
     run="start",
     command="c",
@@ -40,26 +41,26 @@ CLAIM = Judged(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reproduces", "asked", "part"),
+    ("verdict", "reproduces", "part"),
     [
-        ("holds", True, True, "pass"),
-        ("holds", False, True, "fail"),
-        ("fails", True, True, "fail"),
-        ("fails", False, True, "pass"),
-        ("broken", True, True, "error"),
-        ("broken", False, True, "error"),
-        ("untrusted", True, True, "untrusted"),
-        ("undecided", True, True, "undecided"),
-        ("unsupported", True, True, "unsupported"),
-        ("not-covered", True, True, "not-covered"),
-        ("fails", True, False, "not-asked"),
-        ("broken", True, False, "not-asked"),
+        ("pass", True, "pass"),
+        ("pass", False, "fail"),
+        ("fail", True, "fail"),
+        ("fail", False, "pass"),
+        ("error", True, "error"),
+        ("error", False, "error"),
+        ("untrusted", True, "untrusted"),
+        ("inconclusive", True, "inconclusive"),
+        ("unsupported", True, "unsupported"),
+        ("insufficient-data", True, "insufficient-data"),
+        ("skipped", True, "skipped"),
     ],
 )
-def test_what_a_claim_is_to_the_whole(verdict: Any, reproduces: bool, asked: bool, part: str) -> None:
-    found = replace(CLAIM, verdict=verdict, reproduces=reproduces, asked=asked)
+def test_what_a_claim_is_to_the_whole(verdict: Any, reproduces: bool, part: str) -> None:
+    found = replace(CLAIM, verdict=verdict, reproduces=reproduces)
+    assert found.asked is (verdict != "skipped")
     assert found.part == part
-    assert found.as_known is {"holds": reproduces, "fails": not reproduces}.get(verdict)
+    assert found.as_known is {"pass": reproduces, "fail": not reproduces}.get(verdict)
 
 
 @pytest.mark.parametrize(
@@ -104,25 +105,25 @@ def test_a_claim_is_read_as_it_was_written() -> None:
 
 
 def test_each_kind_of_claim_that_was_not_decided_is_told() -> None:
-    words: tuple[Any, ...] = ("not-covered", "unsupported", "undecided", "broken", "untrusted", "holds", "fails")
+    words: tuple[Any, ...] = ("insufficient-data", "unsupported", "inconclusive", "error", "untrusted", "pass", "fail")
     claims = [replace(CLAIM, verdict=word) for word in words]
-    claims += [replace(CLAIM, verdict="not-covered", asked=False)] * 2
+    claims += [replace(CLAIM, verdict=Status.SKIPPED)] * 2
     assert judged.decided_of(claims) == (
-        "2 of 9 claims decided; not decided: 1 untrusted, 1 broke down, 1 undecided, 1 not covered, "
-        "1 can't be run here, 2 not asked here"
+        "2 of 9 claims decided; not decided: 1 untrusted, 1 broke down, 1 inconclusive, "
+        "1 with too little data, 1 can't be run here, 2 skipped"
     )
     assert judged.decided_of([CLAIM, CLAIM]) == "2 of 2 claims decided"
 
 
 def test_the_sentence_about_all_claims() -> None:
-    fails = replace(CLAIM, verdict="fails", reproduces=False)
+    fails = replace(CLAIM, verdict=Status.FAIL, reproduces=False)
     claims = [
         CLAIM,
         replace(CLAIM, kind="changed"),
         fails,
         fails,
         replace(fails, kind="beyond"),
-        replace(CLAIM, id="odd", verdict="fails"),
+        replace(CLAIM, id="odd", verdict=Status.FAIL),
         replace(CLAIM, id="new", reproduces=False),
     ]
     assert judged.summary_of(claims) == (
@@ -134,14 +135,14 @@ def test_the_sentence_about_all_claims() -> None:
 
 
 def test_a_row_has_the_figures_of_a_claim_and_of_other_engines_beside_it(tmp_path: Path) -> None:
-    beside = {"sim": {"verdict": "holds", "measured": "8.1", "n": 1, "difference": "+2%"}}
+    beside = {"sim": {"verdict": "pass", "measured": "8.1", "n": 1, "difference": "+2%"}}
     several = replace(
         CLAIM,
         id="y",
         figures={"a": 1.0, "b": 2.0},
         intervals={"a": (0.5, 1.5, 0.75), "b": (1.5, 2.5, 0.75)},
         value=None,
-        verdict="undecided",
+        verdict=Status.INCONCLUSIVE,
         measured="μ",
         beside=beside,
     )
@@ -181,7 +182,7 @@ def test_a_row_has_the_figures_of_a_claim_and_of_other_engines_beside_it(tmp_pat
     assert (one["id"], one["low"], one["high"], one["level"], one["value"]) == ("x", "7.5", "8.5", "0.969", "8.0")
     assert (one["as_known"], one["sim_verdict"], one["n"]) == ("True", "", "6")
     assert (two["low"], two["high"], two["level"], two["value"], two["as_known"]) == ("", "", "0.75", "", "")
-    assert (two["measured"], two["sim_verdict"], two["sim_n"], two["sim_difference"]) == ("μ", "holds", "1", "+2%")
+    assert (two["measured"], two["sim_verdict"], two["sim_n"], two["sim_difference"]) == ("μ", "pass", "1", "+2%")
     assert (three["low"], three["high"], three["level"]) == ("", "", "")
     assert len(text.splitlines()) == 4
     assert "\n\n" not in text.replace("\r", "")

@@ -11,11 +11,12 @@ import pytest
 
 from testbed import engines
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
 from testbed.study.claims.execute import Made, Runs
 from testbed.study.claims.model import QuickRun, RunSpec
 
-WORDS = ("good", "late", "broken", "lost", "refused")
+WORDS = ("good", "late", "error", "lost", "refused")
 """What became of a scenario: a trusted run, an untrusted one, one that broke down, none, unsupported."""
 
 
@@ -31,7 +32,7 @@ def write_verdict(run: Path, word: str) -> None:
         trust=Trust(trusted=not late),
         duration_s=1.0,
         policy="p",
-        broken="the relay ended" if word == "broken" else None,
+        broken="the relay ended" if word == "error" else None,
     )
     (run / "verdict.json").write_text(json.dumps(document.to_json()))
 
@@ -43,9 +44,9 @@ def write_made(folder: Path, name: str, word: str, *, cell: str = "") -> None:
     write_verdict(result, "good" if cell else word)
     if cell:
         write_verdict(result / "cells" / cell / "2026-1", word)
-    states: dict[str, Any] = {"lost": "broken", "refused": "unsupported"}
-    state = states.get(word, "judged")
-    made = Made(name, "./run.sh startup", state, folder=f"runs/{name}/startup/x" if state == "judged" else "")
+    states: dict[str, Any] = {"lost": "error", "refused": "unsupported"}
+    state = states.get(word, "pass")
+    made = Made(name, "./run.sh startup", state, folder=f"runs/{name}/startup/x" if state == "pass" else "")
     (home / "made.json").write_text(json.dumps(asdict(made)))
 
 
@@ -66,21 +67,21 @@ def test_going_on_makes_untrusted_and_broken_runs_again_and_names_them(
 
     def make(name: str) -> Made:
         begun.append(name)
-        return Made(name, "./run.sh startup", "unsupported", "now")
+        return Made(name, "./run.sh startup", Status.UNSUPPORTED, "now")
 
     monkeypatch.setattr(runs, "make", make)
     after_each: list[dict[str, Made]] = []
     found = runs.run(list(runs.specs), lambda so_far: after_each.append(so_far))
-    assert begun == ["late", "broken", "lost", "table", "new"]
+    assert begun == ["late", "error", "lost", "table", "new"]
     assert [name for name, made in found.items() if made.why == "now"] == begun
-    assert "made again: late, broken, lost, table\n" in capsys.readouterr().err
+    assert "made again: late, error, lost, table\n" in capsys.readouterr().err
     # Until it is made again a run is what it was.
     assert all(set(so_far) >= {*WORDS, "table", "whole"} for so_far in after_each)
 
 
 def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(tmp_path: Path) -> None:
     write_made(tmp_path, "late", "late")
-    write_made(tmp_path, "broken", "broken")
-    runs = runs_of(tmp_path, "late", "broken", engine="sim")
+    write_made(tmp_path, "error", "error")
+    runs = runs_of(tmp_path, "late", "error", engine="sim")
     again = [name for name in runs.specs if (made := runs.earlier(name)) and runs.wanted_again(name, made)]
-    assert again == ["broken"]
+    assert again == ["error"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from testbed.judge.status import Status
 from testbed.study.compare.allowed_figures import compare_figures, compare_tables
 from testbed.study.tables import load as table_file
 from testbed.study.tables.outcome import Outcome, Spread
@@ -27,8 +28,8 @@ def document(*, more: tuple[float, ...] = (), **changed: float) -> dict[str, Any
     values = VALUES | changed
     cells = {figure: {"cubic": Spread.of([values[figure]])} for figure in LOADED.table.figures}
     cells["completion_ms"]["cubic"] = Spread.of([values["completion_ms"], *more])
-    row = RowSummary("unlimited", "unlimited", "", {}, cells, {"cubic": "ok"}, [])
-    outcome = Outcome("unlimited", "cubic", 1, "pass", values, 1.0, "", "run")
+    row = RowSummary("unlimited", "unlimited", "", {}, cells, {"cubic": Status.PASS}, [])
+    outcome = Outcome("unlimited", "cubic", 1, Status.PASS, values, 1.0, "", "run")
     return copy.deepcopy(
         {
             "schema": 2,

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from dashboards import panels
 from dashboards.document import uid_of
 from dashboards.generate import DASHBOARDS, FOLDER
+from testbed.judge.status import Status
 from testbed.series.run_list import BOARDS as BOARDS_OF_A_RUN
 from tests.dashboards.schema import AlertFile, Dashboard
 
@@ -154,7 +155,8 @@ def test_colours_can_be_seen_in_both_themes(background):
 
 def test_only_what_passed_is_green():
     green = [word for word, (_, color) in panels.STATES.items() if color == panels.GREEN]
-    assert green == ["pass"]
+    assert {Status(word) for word in green} == {Status.PASS}
+    assert not {word for word in panels.STATES if word != "on" and Status(word) == Status.PASS} - set(green)
     (verdict,) = [p for p in BOARDS["convergence"]["panels"] if p["title"] == "Verdict"]
     defaults = verdict["fieldConfig"]["defaults"]
     assert defaults["thresholds"]["steps"] == [{"value": None, "color": panels.GREY}]

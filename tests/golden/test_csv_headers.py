@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from testbed import paths
 from testbed.engines.mininet import calibration, timeline
 from testbed.judge.checks import windows_csv
+from testbed.judge.status import Status
 from testbed.remote import underlay
 from testbed.results.report import points
 from testbed.runtime import trust
@@ -96,7 +97,7 @@ def _segments(path: Path) -> None:
 def _table(path: Path) -> None:
     cells = {"rtts": {"cubic": Spread.of([1.0])}}
     known = [KnownValue("somebody else", "cubic", 1.0, "rtts")]
-    write_table([RowSummary("1", "1", "", {}, cells, {"cubic": "ok"}, known)], ["cubic"], path)
+    write_table([RowSummary("1", "1", "", {}, cells, {"cubic": Status.PASS}, known)], ["cubic"], path)
 
 
 def _underlay(path: Path) -> None:

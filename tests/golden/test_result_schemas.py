@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from testbed import paths
 from testbed.archive.pack import pack
 from testbed.judge.checks.result import Trust
+from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.claims import all_run
@@ -97,7 +98,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Deviation("s1", "goodput_bps", 1.0, None, float("inf"), 0.03, "goodput"),
         Deviation("s1", "share", 1, 1, 0, 0.03, "share"),
     ]
-    agrees = Agreement("startup", "Startup", {"sim": run.folder}, deviations, (), ("busy",), "broken", {"sim": "pass"})
+    agrees = Agreement(
+        "startup", "Startup", {"sim": run.folder}, deviations, (), ("busy",), "broken", {"sim": Status.PASS}
+    )
     agreement.write(place / "cross-check", [agrees], {"ndn": "no kernel"})
     repeated = Repetition("startup", [digests(run.folder)] * 2, [1], {"telemetry.lp": "other"})
     (place / "hashes.json").write_text(json.dumps([repeated.as_json()]))
@@ -106,7 +109,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "interop").mkdir()
     cell = Cell(1, "ours", "1.1.2", 1, 0.0)
     made = CellResult(
-        cell, Judgement("unjudged", ["a hole"]), Evidence(1, {"sender": {}, "receiver": None}, None), "run"
+        cell, Judgement(Status.UNTRUSTED, ["a hole"]), Evidence(1, {"sender": {}, "receiver": None}, None), "run"
     )
     trust = Trust(trusted=False, reasons=["busy"])
     write_report(Outcome.of("run", [cell], [made], trust, ""), place / "interop")

@@ -89,7 +89,7 @@ def test_an_end_left_nothing() -> None:
 
 def test_packets_that_cannot_be_told_prove_nothing() -> None:
     evidence = good() | {"packets": None, "capture_failure": "the capture at the sender missed 3 frames"}
-    assert judged(evidence) == ("unjudged", "the packets can't be told: the capture at the sender missed 3 frames")
+    assert judged(evidence) == ("untrusted", "the packets can't be told: the capture at the sender missed 3 frames")
     evidence["results"]["sender"]["error"] = "stopped"
     status, reasons = judged(evidence)
     assert status == "fail"

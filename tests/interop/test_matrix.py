@@ -121,7 +121,7 @@ def result(cell: Cell, status: Any = "pass", *reasons: str) -> CellResult:
         "payload_sha256": "ab" * 32,
         "violations": [],
     }
-    packets = None if status == "unjudged" else {f"{end}_end": facts for end in ENDS}
+    packets = None if status == "untrusted" else {f"{end}_end": facts for end in ENDS}
     ends = {end: {"samples": [1], "sha256": "ab" * 32} for end in ENDS}
     evidence = Evidence(1 << 20, ends, packets)
     return CellResult(cell, Judgement(status, list(reasons)), evidence, "20261121-000000-abcd")
@@ -142,14 +142,14 @@ def test_only_a_whole_matrix_passes() -> None:
     assert (missing.verdict, missing.summary) == ("fail", "3 of 4 cells pass, 1 were not run")
     failing = outcome([*whole[:-1], result(CELLS[-1], "fail", "a gap")])
     assert (failing.verdict, failing.summary) == ("fail", "3 of 4 cells pass, 1 fail")
-    unjudged = outcome([*whole[:-1], result(CELLS[-1], "unjudged", "missed 3 frames")])
+    unjudged = outcome([*whole[:-1], result(CELLS[-1], "untrusted", "missed 3 frames")])
     assert unjudged.verdict == "untrusted"
     assert unjudged.trust.reasons == [f"{CELLS[-1].title}: missed 3 frames"]
     assert outcome(whole, Trust(trusted=False, reasons=["starved"])).verdict == "untrusted"
 
 
 def test_the_table_and_the_files(tmp_path: Any) -> None:
-    came_out = outcome([result(CELLS[0]), result(CELLS[1], "fail", "a <gap>"), result(CELLS[2], "unjudged", "?")])
+    came_out = outcome([result(CELLS[0]), result(CELLS[1], "fail", "a <gap>"), result(CELLS[2], "untrusted", "?")])
     assert came_out.table() == (
         ["sender → receiver", "1, clean", "4, clean"],
         [["ours → 1.1.2", "✓ 2.00", "✕ 2.00"], ["1.1.2 → ours", "?", "–"]],
@@ -157,7 +157,7 @@ def test_the_table_and_the_files(tmp_path: Any) -> None:
     write_report(came_out, tmp_path)
     document = json.loads((tmp_path / "interop.json").read_text())
     assert document["verdict"] == "untrusted"
-    assert [cell["status"] for cell in document["cells"]] == ["pass", "fail", "unjudged"]
+    assert [cell["status"] for cell in document["cells"]] == ["pass", "fail", "untrusted"]
     assert document["cells"][0]["goodput_bps"] == 16 * (1 << 20)
     page = (tmp_path / "interop.html").read_text()
     assert '<a href="#ours-to-1.1.2-4-clean">✕ 2.00</a>' in page

@@ -18,6 +18,7 @@ from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.checks.verify import unlisted
 from testbed.judge.expected_failures import ExpectedFailure, ExpectedFailures, Listed, counts, read
 from testbed.judge.intervals import Interval
+from testbed.judge.status import Status
 from testbed.study.claims import judged as claims
 from testbed.study.claims.judged import Judged
 from testbed.study.claims.load import load
@@ -53,7 +54,7 @@ def result(status: Any = "fail", measured: Any = 6.2, **of: Any) -> CheckResult:
 def table(near: list[float], far: list[float], *, word: Any = "pass", **of: Any) -> Verdict:
     """The verdict of the small table, whose check “theirs” is known to fail."""
     rows = [
-        RowSummary(name, name, "", {}, {"rate_mbps": {"a": Spread.of(values)}}, {"a": "ok"}, [])
+        RowSummary(name, name, "", {}, {"rate_mbps": {"a": Spread.of(values)}}, {"a": Status.PASS}, [])
         for name, values in (("near", near), ("far", far))
     ]
     runs = [
@@ -73,17 +74,17 @@ def table(near: list[float], far: list[float], *, word: Any = "pass", **of: Any)
         ("fail", 5.9, {}, "fail", "fail"),
         ("fail", 6.6, {}, "fail", "fail"),
         ("fail", 6.2, {"interval": [6.1, 6.3, 0.75]}, "xfail", "pass"),
-        ("fail", 6.2, {"interval": [5.9, 6.3, 0.75]}, None, "undecided"),
+        ("fail", 6.2, {"interval": [5.9, 6.3, 0.75]}, None, "inconclusive"),
         ("fail", 6.2, {"interval": [6.6, 6.9, 0.75]}, "fail", "fail"),
         ("fail", "a text", {}, "fail", "fail"),
         ("fail", None, {}, "fail", "fail"),
         ("pass", 4.0, {}, "xpass", "fail"),
-        ("undecided", 6.2, {}, None, "undecided"),
-        ("not-covered", 6.2, {}, None, "not-covered"),
+        ("inconclusive", 6.2, {}, None, "inconclusive"),
+        ("insufficient-data", 6.2, {}, None, "insufficient-data"),
         ("missing", 6.2, {}, None, "missing"),
         ("error", 6.2, {}, None, "error"),
         ("untrusted", 6.2, {}, None, "untrusted"),
-        ("not-asked", None, {}, None, "not-asked"),
+        ("skipped", None, {}, None, "skipped"),
     ],
 )
 def test_only_a_failure_within_what_is_measured_is_as_expected(
@@ -91,7 +92,7 @@ def test_only_a_failure_within_what_is_measured_is_as_expected(
 ) -> None:
     found = result(status, measured, figures=figures).expected_to_fail(KNOWN)
     assert (found.outcome, found.part) == (outcome, part)
-    assert found.status == ("undecided" if part == "undecided" else status), "the status stays"
+    assert found.status == ("inconclusive" if part == "inconclusive" else status), "the status stays"
     assert found.xfail == KNOWN
 
 
@@ -140,7 +141,7 @@ def test_no_run_that_does_not_count_hides_behind_an_expected_failure(word: Any) 
 
 
 def test_a_cell_that_is_missing_does_not_either() -> None:
-    runs = [missing("near", "a", 1), Outcome("far", "a", 1, "pass", {"rate_mbps": 4.0}, 1.0, "", "r")]
+    runs = [missing("near", "a", 1), Outcome("far", "a", 1, Status.PASS, {"rate_mbps": 4.0}, 1.0, "", "r")]
     assert table([6.2], [4.0], runs=runs).verdict == "fail"
 
 
@@ -148,7 +149,7 @@ def test_a_cell_that_is_missing_does_not_either() -> None:
     ("statuses", "judge", "outcome", "part"),
     [
         (["fail", "fail", "fail"], "level", "xfail", "pass"),
-        (["fail", "pass", "fail"], "level", None, "undecided"),
+        (["fail", "pass", "fail"], "level", None, "inconclusive"),
         (["fail", "fail", "error"], "level", None, "fail"),
         (["fail", "fail", "fail"], sorted(FACTS)[0], None, "fail"),
         (["pass", "pass", "pass"], "level", "xpass", "fail"),
@@ -160,7 +161,7 @@ def test_a_repeated_scenario(statuses: list[str], judge: str, outcome: str | Non
         for status in statuses
     ]
     runs = [
-        Outcome("repeated", "runs", number, "fail", {}, 1.0, "", "r", 1, found)
+        Outcome("repeated", "runs", number, Status.FAIL, {}, 1.0, "", "r", 1, found)
         for number, found in enumerate(checks, 1)
     ]
     check = Table.model_validate(
@@ -180,7 +181,7 @@ LIMITS = st.tuples(st.floats(-1e3, 1e3), st.floats(0, 1e3)).map(lambda pair: (pa
 def test_a_wider_interval_never_makes_a_failure_worse_nor_a_narrower_one_better(
     limits: tuple[float, float], found: tuple[float, float], by: float
 ) -> None:
-    order = ["outside", "straddles", "inside"]
+    order = ["fail", "inconclusive", "pass"]
     places = {"measured": (found[0], Interval(*found, 0.75))}
     narrow = ExpectedFailure(claim="x", cause="y", measured={"measured": limits})
     wide = ExpectedFailure(claim="x", cause="y", measured={"measured": (limits[0] - by, limits[1] + by)})
@@ -188,8 +189,8 @@ def test_a_wider_interval_never_makes_a_failure_worse_nor_a_narrower_one_better(
 
 
 def test_what_is_not_listed_is_not_expected() -> None:
-    assert KNOWN.where({}) == "outside"
-    assert KNOWN.where({"measured": (6.2, None), "far a": (6.2, None)}) == "outside"
+    assert KNOWN.where({}) == "fail"
+    assert KNOWN.where({"measured": (6.2, None), "far a": (6.2, None)}) == "fail"
 
 
 def test_the_list_is_what_the_claims_and_the_references_give() -> None:
@@ -246,7 +247,7 @@ def test_nothing_is_expected_of_another_set_up_and_no_figure_of_another_engine_o
     ("outcomes", "told"),
     [
         (["pass", "pass", "fail"], ""),
-        (["pass", "xfail", "pass", "not-asked"], "2 pass, 1 xfail"),
+        (["pass", "xfail", "pass", "skipped"], "2 pass, 1 xfail"),
         (["xfail", "xpass", "fail"], "1 xfail, 1 xpass, 1 fail"),
     ],
 )
@@ -255,7 +256,7 @@ def test_the_last_line_counts_outcomes_where_one_is_not_as_its_status(outcomes: 
 
 
 CLAIM = Judged(
-    id="x", source="them", kind="claim", text="t", verdict="fails", reason="r", run="r", command="c", check="k",
+    id="x", source="them", kind="claim", text="t", verdict=Status.FAIL, reason="r", run="r", command="c", check="k",
     published="", expected="e", tolerance="", why="w", reproduces=False, outcome="xfail",
 )  # fmt: skip
 
@@ -265,12 +266,12 @@ CLAIM = Judged(
     [
         ({}, "pass", "xfail"),
         ({"outcome": "fail"}, "fail", "fail"),
-        ({"outcome": "xpass", "verdict": "holds"}, "fail", "xpass"),
-        ({"outcome": "xpass", "verdict": "holds", "by_chance": True}, "pass", "xpass"),
-        ({"outcome": None, "verdict": "undecided"}, "undecided", None),
+        ({"outcome": "xpass", "verdict": "pass"}, "fail", "xpass"),
+        ({"outcome": "xpass", "verdict": "pass", "by_chance": True}, "pass", "xpass"),
+        ({"outcome": None, "verdict": "inconclusive"}, "inconclusive", None),
         ({"outcome": None, "reproduces": True}, "fail", "fail"),
-        ({"outcome": None, "reproduces": True, "kind": "measurement"}, "not-asked", None),
-        ({"outcome": None, "reproduces": True, "kind": "measurement", "verdict": "broken"}, "error", None),
+        ({"outcome": None, "reproduces": True, "kind": "measurement"}, "skipped", None),
+        ({"outcome": None, "reproduces": True, "kind": "measurement", "verdict": "error"}, "error", None),
     ],
 )
 def test_of_all_claims_only_an_expected_failure_as_measured_passes(
@@ -278,9 +279,9 @@ def test_of_all_claims_only_an_expected_failure_as_measured_passes(
 ) -> None:
     found = replace(CLAIM, **change)
     assert (found.part, found.counted_as) == (part, counted)
-    assert claims.verdict_of([found, replace(CLAIM, reproduces=True, verdict="holds", outcome=None)], quick=False) == (
-        "pass" if part in ("pass", "not-asked") else "fail"
-    )
+    assert claims.verdict_of(
+        [found, replace(CLAIM, reproduces=True, verdict=Status.PASS, outcome=None)], quick=False
+    ) == ("pass" if part in ("pass", "skipped") else "fail")
 
 
 def test_the_reference_widens_by_what_it_spreads(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from testbed.errors import BadInput
-from testbed.judge.algebra import BEST_FIRST
+from testbed.judge.status import BEST_FIRST
 from testbed.plan.link_words import bits_per_second
 from testbed.results.report import style, words, write_report
 from testbed.results.report.published_shares import published_shares
@@ -211,4 +211,4 @@ def test_numbers_as_people_read_them():
 
 
 def test_whatever_comes_of_a_check_has_a_word() -> None:
-    assert set(words.STATUS) == {*BEST_FIRST, "not-asked"}
+    assert set(words.STATUS) == {*BEST_FIRST, "skipped"}

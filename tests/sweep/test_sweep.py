@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
 from testbed.study import executor
@@ -115,7 +116,7 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
 
 def test_figures_by_other_rules_are_not_kept(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
-    file.write_text(json.dumps({"run": "sim-1", "rules": "other", "outcome": {"state": "ok"}}) + "\n")
+    file.write_text(json.dumps({"run": "sim-1", "rules": "other", "outcome": {"state": "pass"}}) + "\n")
     assert execute.kept(file) == {}
 
 
@@ -123,7 +124,7 @@ def test_a_slope_that_is_not_the_laws_fails() -> None:
     rows = [{"policy": "nkp24", "tau_s": tau, "settled_s": 3.5 * tau, "law_settled_s": 2.78 * tau} for tau in (1, 2, 3)]
     asked = LawLine(policy="nkp24", tolerance=0.1)
     assert check(fit(rows, asked), asked, 3).status == "fail"
-    assert check(fit(rows[:2], asked), asked, 2).status == "not-covered"
+    assert check(fit(rows[:2], asked), asked, 2).status == "insufficient-data"
 
 
 def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None:
@@ -144,12 +145,14 @@ def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
     changed = load(str(sweep.path), ["limits.transfer_time=2s"])
     _, plan = next(planned(changed, build.policy_facts(simulator)))
     outcome = execute.run_one(plan, simulator)
-    assert "bytes arrived within 2.0 s" in outcome["state"]
-    assert set(outcome) == {"state"}
+    assert "bytes arrived within 2.0 s" in outcome["reason"]
+    assert outcome == {"state": "error", "reason": outcome["reason"]}
 
 
 @pytest.mark.parametrize(("values", "n"), [([1.0, 1.0, 1.0], "3: one"), ([1.0, 1.0, 1.1], "3"), ([1.0], "1")])
 def test_seeds_that_all_give_the_same_are_one_observation(values: list[float], n: str) -> None:
     place = "w=1MiB", "nkp24"
-    runs = [Outcome(*place, i, "pass", {"rtt_ms": v}, 1.0, "", f"sim-{i}", exact=True) for i, v in enumerate(values, 1)]
+    runs = [
+        Outcome(*place, i, Status.PASS, {"rtt_ms": v}, 1.0, "", f"sim-{i}", exact=True) for i, v in enumerate(values, 1)
+    ]
     assert told(runs) == n

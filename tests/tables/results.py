@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from testbed.judge.status import Status
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.model import TableCheck
 from testbed.study.tables.outcome import Outcome, Spread, missing
@@ -40,7 +41,7 @@ def row(
         for figure, of in figures.items()
     }
     values = [KnownValue(by, "a", value, next(iter(figures))) for by, value in known]
-    return RowSummary(name, f"({name})", "", bounds or {}, cells, dict.fromkeys(COLUMNS, "ok"), values)
+    return RowSummary(name, f"({name})", "", bounds or {}, cells, dict.fromkeys(COLUMNS, Status.PASS), values)
 
 
 def one(a: Values = (), b: Values = (), **of: Any) -> list[RowSummary]:
@@ -48,8 +49,8 @@ def one(a: Values = (), b: Values = (), **of: Any) -> list[RowSummary]:
     return [row("near", {"rate_mbps": (a, b)}, **of)]
 
 
-def cell(row: str, column: str, verdict: Any = "pass", why: str = "", repetition: int = 1, **of: Any) -> Outcome:
-    return Outcome(row, column, repetition, verdict, {}, 1.0, why, "x", **of)
+def cell(row: str, column: str, verdict: str = "pass", why: str = "", repetition: int = 1, **of: Any) -> Outcome:
+    return Outcome(row, column, repetition, Status(verdict), {}, 1.0, why, "x", **of)
 
 
 def checks(status: str, **of: Any) -> dict[str, dict[str, Any]]:
@@ -66,7 +67,7 @@ KNOWN = {"judge": "known", "columns": ["a"], "tolerance": 0.25}
 TWO_ROWS = [row("near", {"rate_mbps": ([1], [1])}), row("far", {"rate_mbps": ([9], [1])})]
 TWO_FIGURES = [row("near", {"rate_mbps": ([9], [1]), "rtt_ms": ([30], [20])}, bounds={"rate_mbps": 9, "rtt_ms": 40})]
 SOURCES = (("them", 1.0), ("us", 2.0))
-PASSES, FAILS, OPEN, UNDECIDED = "pass", "fail", "not-covered", "undecided"
+PASSES, FAILS, OPEN, UNDECIDED = "pass", "fail", "insufficient-data", "inconclusive"
 
 Case = tuple[str, dict[str, Any], list[RowSummary], Sequence[Outcome]]
 CASES: dict[str, Case] = {

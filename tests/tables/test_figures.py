@@ -14,6 +14,7 @@ from testbed.errors import BadInput
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.figures import GOODPUT, title_of, unit_of
+from testbed.judge.status import Status
 from testbed.study.tables.across_rows import fit
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.load import load
@@ -31,7 +32,7 @@ def row(name: str, **figures: float | list[float] | None) -> RowSummary:
         figure: {"a": Spread.of([] if v is None else [v] if isinstance(v, float) else v)}
         for figure, v in figures.items()
     }
-    return RowSummary(name, name, "", {}, spreads, {"a": "ok"}, [])
+    return RowSummary(name, name, "", {}, spreads, {"a": Status.PASS}, [])
 
 
 def test_a_figures_name_has_its_unit() -> None:
@@ -56,7 +57,7 @@ def test_within(value: float, low: float, high: float) -> None:
 
 def test_within_by_the_interval_of_three_runs() -> None:
     check = WithinCheck(name="x", judge="within", columns=["a"], min=1.0, max=2.0)
-    for values, status in (([1.1, 1.2, 1.3], "pass"), ([0.9, 1.2, 1.3], "undecided"), ([0.7, 0.8, 0.9], "fail")):
+    for values, status in (([1.1, 1.2, 1.3], "pass"), ([0.9, 1.2, 1.3], "inconclusive"), ([0.7, 0.8, 0.9], "fail")):
         assert judge_one(check, [row("1", t_mbps=values)], ["a"], []).status == status
 
 
@@ -81,7 +82,7 @@ def test_one_row_over_another() -> None:
     found = judge_one(check, rows, ["a"], [])
     assert (found.status, found.measured) == ("pass", 2.0)
     assert judge_one(check, [row("near", t_mbps=6.2), row("far", t_mbps=2.0)], ["a"], []).status == "fail"
-    assert judge_one(check, rows[:1], ["a"], []).status == "not-covered"
+    assert judge_one(check, rows[:1], ["a"], []).status == "insufficient-data"
 
 
 @given(st.floats(0.5, 2), st.floats(-1, 1), st.lists(st.floats(1, 50), min_size=3, max_size=12, unique=True))
@@ -104,7 +105,7 @@ def test_a_slope_is_judged_with_what_it_explains() -> None:
     assert judge_one(SLOPE, steeper, ["a"], []).status == "fail"
     scattered = [row(str(x), t_mbps=y, theory_mbps=x) for x, y in ((1.0, 3.0), (2.0, 0.5), (4.0, 6.0), (8.0, 8.0))]
     assert judge_one(SLOPE, scattered, ["a"], []).status == "fail"
-    assert judge_one(SLOPE, on_it[:2], ["a"], []).status == "not-covered"
+    assert judge_one(SLOPE, on_it[:2], ["a"], []).status == "insufficient-data"
 
 
 def test_figures_of_several_sessions_have_its_name() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.judge.status import Status
 from testbed.study.tables import gains, table_run
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.load import contenders, load
@@ -37,7 +38,7 @@ def row(name: str, iw3: list[float], iw10: list[float], known: tuple[float, floa
         "",
         {},
         {"page_s": {"iw3": Spread.of(iw3), "iw10": Spread.of(iw10)}},
-        {"iw3": "ok", "iw10": "ok"},
+        {"iw3": Status.PASS, "iw10": Status.PASS},
         [KnownValue("published", column, value, "page_s") for column, value in values],
     )
 
@@ -49,8 +50,8 @@ def row(name: str, iw3: list[float], iw10: list[float], known: tuple[float, floa
         ([2.5], [1.0], "fail"),
         ([2.5], [2.6], "fail"),
         ([2.5, 2.6, 2.5], [2.0, 2.1, 2.0], "pass"),
-        ([2.5, 3.9, 2.4], [2.0, 2.1, 2.0], "undecided"),
-        ([2.5], [], "not-covered"),
+        ([2.5, 3.9, 2.4], [2.0, 2.1, 2.0], "inconclusive"),
+        ([2.5], [], "insufficient-data"),
     ],
 )
 def test_a_difference_lies_inside_or_not(iw3: list[float], iw10: list[float], status: str) -> None:
@@ -69,8 +70,8 @@ def test_a_rise_is_one_from_row_to_row(differences: list[int]) -> None:
 def test_a_rise_is_open_where_a_row_is_missing_and_names_where_it_falls() -> None:
     check = RisesCheck(name="r", judge="rises", column="iw3", over="iw10")
     up = [row("a", [2.0], [1.0]), row("b", [3.0], [1.0]), row("c", [4.0], [1.0])]
-    assert judge_one(check, up[:2], ["iw3", "iw10"], []).status == "not-covered"
-    assert judge_one(check, [*up, row("d", [], [1.0])], ["iw3", "iw10"], []).status == "not-covered"
+    assert judge_one(check, up[:2], ["iw3", "iw10"], []).status == "insufficient-data"
+    assert judge_one(check, [*up, row("d", [], [1.0])], ["iw3", "iw10"], []).status == "insufficient-data"
     fallen = judge_one(check, [up[0], up[2], up[1]], ["iw3", "iw10"], [])
     assert fallen.status == "fail"
     assert "b after c" in fallen.reason

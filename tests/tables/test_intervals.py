@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.figures import GOODPUT
+from testbed.judge.status import Status
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.model import BoundCheck, KnownCheck, RatioCheck, TableCheck
 from testbed.study.tables.outcome import Spread
@@ -23,7 +24,7 @@ def row_of(known: float = 1.0, **values: list[float]) -> RowSummary:
         "",
         {GOODPUT: 1.0},
         {GOODPUT: cells},
-        dict.fromkeys(cells, "ok"),
+        dict.fromkeys(cells, Status.PASS),
         [KnownValue("them", "a", known, GOODPUT)],
     )
 
@@ -38,12 +39,12 @@ KNOWN = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1)
     [
         (RATIO, [1.1, 1.2, 1.3], "pass"),
         (RATIO, [0.7, 0.8, 0.9], "fail"),
-        (RATIO, [0.9, 1.1, 1.2], "undecided"),
+        (RATIO, [0.9, 1.1, 1.2], "inconclusive"),
         (BOUND, [0.91, 0.95, 0.99], "pass"),
-        (BOUND, [0.95, 0.97, 1.01], "undecided"),
+        (BOUND, [0.95, 0.97, 1.01], "inconclusive"),
         (BOUND, [1.1, 1.2, 1.3], "fail"),
         (KNOWN, [0.95, 1.0, 1.05], "pass"),
-        (KNOWN, [0.95, 1.0, 1.2], "undecided"),
+        (KNOWN, [0.95, 1.0, 1.2], "inconclusive"),
         (KNOWN, [1.2, 1.3, 1.4], "fail"),
     ],
 )
@@ -66,7 +67,7 @@ def test_below_three_runs_it_is_the_median_and_that_is_said(values: list[float],
 def test_one_cell_outside_fails_whatever_else_is_undecided() -> None:
     rows = [row_of(a=[0.9, 1.1, 1.2], b=[1.0] * 3), row_of(a=[0.5, 0.6, 0.7], b=[1.0] * 3)]
     assert judge_one(RATIO, rows, ["a", "b"], []).status == "fail"
-    assert judge_one(RATIO, rows[:1], ["a", "b"], []).status == "undecided"
+    assert judge_one(RATIO, rows[:1], ["a", "b"], []).status == "inconclusive"
 
 
 def test_near_any_known_value_is_enough_also_for_an_interval() -> None:
@@ -81,7 +82,7 @@ def test_partly_near_one_known_value_is_open_though_another_is_missed(
     values: list[float], missed: float, partly: float
 ) -> None:
     known = [KnownValue("them", "a", missed, GOODPUT), KnownValue("others", "a", partly, GOODPUT)]
-    assert judge_one(KNOWN, [replace(row_of(a=values), known=known)], ["a"], []).status == "undecided"
+    assert judge_one(KNOWN, [replace(row_of(a=values), known=known)], ["a"], []).status == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_one_observation_is_judged_by_its_value_and_that_is_said(value: float, s
 def test_a_ratio_to_what_has_no_chance_in_it_keeps_the_others_level() -> None:
     row = row_of_spreads(a=Spread.of([0.9, 1.1, 1.2]), b=Spread.of([1.0], 3))
     result = judge_one(RATIO, [row], ["a", "b"], [])
-    assert (result.status, result.figures["observations"]) == ("undecided", 3)
+    assert (result.status, result.figures["observations"]) == ("inconclusive", 3)
     assert result.figures["intervals"] == {"1 a": [0.9, 1.2, 0.75]}
 
 
@@ -125,4 +126,4 @@ def test_a_single_run_is_not_taken_for_what_has_no_chance_in_it() -> None:
 @given(st.lists(st.floats(-5, 5), min_size=3, max_size=9))
 def test_what_may_be_0_divides_nothing(values: list[float]) -> None:
     result = judge_one(RATIO, [row_of(a=[1.0] * 3, b=values)], ["a", "b"], [])
-    assert (result.status == "not-covered") == (min(values) <= 0 <= max(values))
+    assert (result.status == "insufficient-data") == (min(values) <= 0 <= max(values))

@@ -15,6 +15,7 @@ from markupsafe import escape
 from testbed.errors import BadInput
 from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import GOODPUT
+from testbed.judge.status import Status
 from testbed.results.report import words
 from testbed.study.tables.judging import judge_one, judge_table
 from testbed.study.tables.load import load
@@ -45,7 +46,7 @@ def outcome(row: str, column: str, value: float, verdict: Any = "pass", repetiti
 
 def row_of(known: list[KnownValue], **medians: float | None) -> RowSummary:
     cells_ = {c: Spread.of([] if m is None else [m]) for c, m in medians.items()}
-    return RowSummary("1", "1", "", {GOODPUT: 1.0}, {GOODPUT: cells_}, dict.fromkeys(cells_, "ok"), known)
+    return RowSummary("1", "1", "", {GOODPUT: 1.0}, {GOODPUT: cells_}, dict.fromkeys(cells_, Status.PASS), known)
 
 
 positive = st.floats(0.1, 10)
@@ -72,12 +73,12 @@ def test_near_one_known_value_is_enough(median: float, values: list[float], tole
 def test_a_median_of_too_few_runs_leaves_it_open() -> None:
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, least_n=2)
     result = judge_one(check, [row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)], ["a"], [])
-    assert result.status == "not-covered"
+    assert result.status == "insufficient-data"
 
 
 @pytest.mark.parametrize(
     ("engine", "cpu_time", "status"),
-    [("mininet", True, "fail"), ("vkernel", True, "not-asked"), ("vkernel", False, "fail")],
+    [("mininet", True, "fail"), ("vkernel", True, "skipped"), ("vkernel", False, "fail")],
 )
 def test_values_that_contain_cpu_time_are_not_asked_where_the_cpu_is_free(
     engine: str, cpu_time: bool, status: str
@@ -96,11 +97,11 @@ def test_more_than_the_links_carry_fails(median: float) -> None:
 def test_what_has_no_value_leaves_a_check_open() -> None:
     check = BoundCheck(name="x", judge="bound", columns=["a", "b"], max=1)
     result = judge_one(check, [row_of([], a=0.5, b=None)], ["a", "b"], [])
-    assert (result.status, result.measured) == ("not-covered", "1 of 2")
+    assert (result.status, result.measured) == ("insufficient-data", "1 of 2")
     neither = judge_one(check, [row_of([], a=None, b=None)], ["a", "b"], [])
     assert neither.reason.startswith("Not decided for 2 of 2 cells")
     missing = judge_one(check, [row_of([], a=0.5)], ["a"], [])
-    assert missing.status == "not-covered"
+    assert missing.status == "insufficient-data"
     assert missing.reason.startswith("Holds: ")
     assert "there is no column b." in missing.reason
     assert "there is no column a, b." in judge_one(check, [row_of([], c=0.5)], ["c"], []).reason

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.figures import GOODPUT
+from testbed.judge.status import Status
 from testbed.study.tables.load import load
 from testbed.study.tables.outcome import Outcome, Spread, observations, read_outcome
 from testbed.study.tables.summary import summarise, write_csv
 from tests.tables.small_table import SMALL, write_run
 
 CHECKS = {"law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}}
-RUN = Outcome("1", "nkp24", 1, "pass", {GOODPUT: 1.0, "rtt_ms": 50.0}, 8.0, "", "sim-1", checks=CHECKS, exact=True)
+RUN = Outcome("1", "nkp24", 1, Status.PASS, {GOODPUT: 1.0, "rtt_ms": 50.0}, 8.0, "", "sim-1", checks=CHECKS, exact=True)
 
 
 def runs(*changes: dict[str, Any]) -> list[Outcome]:

@@ -48,13 +48,13 @@ def runs(*found: tuple[str, Any], verdict: Any = "pass", expected: Any = 0.0, to
     ("found", "status"),
     [
         ([("pass", 0.01), ("pass", 0.02), ("pass", 0.02)], "pass"),
-        ([("pass", 0.01), ("pass", 0.02), ("fail", 0.04)], "undecided"),
+        ([("pass", 0.01), ("pass", 0.02), ("fail", 0.04)], "inconclusive"),
         ([("fail", 0.05), ("fail", 0.04), ("fail", 0.06)], "fail"),
         ([("pass", 0.01)] * 30 + [("fail", 0.04)], "pass"),  # the median's interval leaves one in thirty out
-        ([("pass", 0.01), ("fail", 0.04)], "undecided"),  # too few for an interval: by vote
+        ([("pass", 0.01), ("fail", 0.04)], "inconclusive"),  # too few for an interval: by vote
         ([("pass", 0.01)], "pass"),
-        ([("not-asked", None)] * 3, "not-asked"),
-        ([("not-covered", None)] * 3, "not-covered"),
+        ([("skipped", None)] * 3, "skipped"),
+        ([("insufficient-data", None)] * 3, "insufficient-data"),
         ([("error", None)] * 3, "error"),
         ([], "missing"),
     ],
@@ -64,7 +64,7 @@ def test_a_figure_with_a_tolerance_is_judged_by_its_interval(found: list[tuple[s
 
 
 @pytest.mark.parametrize(
-    ("found", "status"), [(["pass"] * 3, "pass"), (["pass", "fail", "pass"], "undecided"), (["fail"] * 3, "fail")]
+    ("found", "status"), [(["pass"] * 3, "pass"), (["pass", "fail", "pass"], "inconclusive"), (["fail"] * 3, "fail")]
 )
 def test_limits_in_words_are_judged_by_vote(found: list[str], status: str) -> None:
     result = judge_each_run(CHECK, runs(*((s, 8.0) for s in found), expected="7 to 9", tolerance=None))
@@ -84,7 +84,7 @@ def test_runs_that_each_ask_for_something_else_are_judged_by_vote() -> None:
     [
         (runs(("fail", 0.9), verdict="untrusted"), "untrusted"),
         (runs(("error", None), verdict="fail"), "error"),
-        (runs(("not-covered", None)), "not-covered"),
+        (runs(("insufficient-data", None)), "insufficient-data"),
         ([missing("r", "c", 3)], "missing"),
         ([unsupported("r", "c", 3, "no such kernel")], "unsupported"),
         ([replace(runs(("pass", 0.01))[0], checks={})], "missing"),
@@ -108,7 +108,7 @@ def test_a_fact_that_fails_in_one_run_fails_whatever_the_interval_says(good: int
 
 def test_a_run_that_failed_for_something_else_than_its_number_is_not_overruled_by_it() -> None:
     found = runs(*[("pass", 0.01)] * 9, ("fail", 0.01))
-    assert judge_each_run(CHECK, found).status == "undecided"
+    assert judge_each_run(CHECK, found).status == "inconclusive"
     assert judge_each_run(CHECK, runs(*[("fail", 0.01)] * 3)).status == "fail"
 
 
@@ -161,13 +161,13 @@ def test_what_is_asked_has_its_limits_within(at_the_limit: float) -> None:
 def test_what_is_told_of_runs_of_every_kind() -> None:
     found = [
         *runs(("pass", 0.01), ("fail", 0.04), ("pass", 0.02)),
-        *runs(("error", None), ("not-covered", None)),
+        *runs(("error", None), ("insufficient-data", None)),
         missing("r", "c", 6),
         unsupported("r", "c", 7, "no such kernel"),
     ]
     result = judge_each_run(CHECK, found)
     assert result.reason == (
-        "Holds in 2 of 7 runs. Of the others, 1 not covered, 1 can't be made here, 1 missing, 1 broken. "
+        "Holds in 2 of 7 runs. Of the others, 1 with too little data, 1 can't be made here, 1 missing, 1 broken. "
         "Median 0.0200 [0.0100, 0.0400], a 75% interval."
     )
     assert result.figures == {"n": 3, "values": [0.01, 0.04, 0.02], "interval": [0.01, 0.04, 0.75], "observations": 3}
@@ -179,8 +179,8 @@ def test_what_is_told_of_two_runs_and_of_none_that_is_asked() -> None:
     few = judge_each_run(CHECK, runs(("pass", 0.01), ("pass", 0.02)))
     assert few.reason == "Holds in 2 of 2 runs. Median 0.0150. Fewer than 3 runs say nothing of the spread."
     assert few.figures == {"n": 2, "values": [0.01, 0.02], "observations": 2}
-    none = judge_each_run(CHECK, runs(*[("not-asked", None)] * 2))
-    assert (none.status, none.reason, none.measured) == ("not-asked", "Not asked of this policy.", None)
+    none = judge_each_run(CHECK, runs(*[("skipped", None)] * 2))
+    assert (none.status, none.reason, none.measured) == ("skipped", "Not asked of this policy.", None)
     assert none.figures == {"n": 2}
     assert (none.name, none.expected, none.tolerance) == ("law", 0.0, 0.03)
 
@@ -206,7 +206,7 @@ def test_what_is_asked_is_told_from_the_runs_that_were_judged() -> None:
 
 
 def test_runs_of_which_one_is_not_asked_are_judged_by_the_others() -> None:
-    found = judge_each_run(CHECK, runs(("not-asked", None), ("pass", 0.01), ("pass", 0.02), ("pass", 0.03)))
+    found = judge_each_run(CHECK, runs(("skipped", None), ("pass", 0.01), ("pass", 0.02), ("pass", 0.03)))
     assert (found.status, found.measured) == ("pass", 0.02)
     assert found.reason.startswith("Holds in 3 of 3 runs. Median")
 

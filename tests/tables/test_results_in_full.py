@@ -48,7 +48,7 @@ def test_the_whole_verdict() -> None:
     late = cell("near", "b", "untrusted", "late", 2, attempts=3)
     verdict = judged(HOLDS, outcomes=[*CELLS, late])
     assert verdict.model_dump(exclude={"checks"}) == {
-        "schema_version": 1,
+        "schema_version": 2,
         "scenario": "small",
         "run": "r1",
         "verdict": "untrusted",
@@ -125,16 +125,16 @@ def test_runs_that_disagree_are_not_left_open_by_a_partial_table() -> None:
     held, failed = ({**own, "fast": checks("pass")["own"]} for own in (checks("pass"), checks("fail", measured=3.0)))
     apart = [cell("near", "a", checks=held), cell("near", "a", "fail", checks=failed)]
     verdict = judged(OWN, fast, outcomes=apart, partial=True)
-    assert [check.status for check in verdict.checks] == ["undecided", "pass"]
+    assert [check.status for check in verdict.checks] == ["inconclusive", "pass"]
     assert verdict.verdict == "fail"
 
 
 def test_values_with_cpu_time_are_not_asked_of_a_model_of_the_network() -> None:
     check = KnownCheck(name="k", judge="known", columns=["a"], tolerance=0.1, cpu_time=True)
     found = judging.judge_one(check, one([1]), COLUMNS, [], "sim")
-    assert found.status == "not-asked"
+    assert found.status == "skipped"
     assert found.said == Saying("known.of-a-machine", engine="sim")
-    assert judging.judge_one(check, one([1]), COLUMNS, []).status == "not-covered"
+    assert judging.judge_one(check, one([1]), COLUMNS, []).status == "insufficient-data"
     table = {"name": "k", "judge": "known", "columns": ["a"], "tolerance": 0.1, "cpu_time": True}
     words = [judged(HOLDS, table).verdict]
     words += [judged(HOLDS, table, engine=engine).verdict for engine in ("vkernel", "mininet")]

@@ -12,7 +12,7 @@ How checks are written and combined: [scenarios](scenarios.md#checks), [verdicts
 [a new check](scenarios.md#a-new-check)."""
 SHARED = """\
 Every check has a `name`, unique in the file. With `policy`, a name or a list of names, it is asked only of runs with
-those window policies; in others it is `not-asked` and counts neither way. `session` names one of several sessions;
+those window policies; in others it is `skipped` and counts neither way. `session` names one of several sessions;
 times are from the start of the first one's transfer."""
 
 

@@ -16,6 +16,7 @@ from testbed.judge.checks.quantities import Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.round_trip import base_rtt_ms
 from testbed.judge.checks.together import flow_wire_rates_bps, rate_of, session_rates_bps
+from testbed.judge.status import Status
 from testbed.message import Message
 from testbed.plan.model import Plan, Session
 from testbed.series import named
@@ -96,7 +97,7 @@ def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
     beyond = [Message("bottleneck.beyond", "The link doesn't carry that much.")] if used > MOST else []
     return CheckResult.of(
         parameters,
-        "pass" if parameters.min <= used <= MOST else "fail",
+        Status.PASS if parameters.min <= used <= MOST else Status.FAIL,
         Message(
             "bottleneck.utilization",
             "What arrived over link {link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; asked at "

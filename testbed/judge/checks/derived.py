@@ -13,6 +13,7 @@ from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import Verdict
+from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.series import Reader, named
 from testbed.series.reader import end_of, start_of
@@ -117,13 +118,13 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
         "tags": tags,
         "fields": {
             "verdict": verdict.verdict,
-            "passed": int(verdict.verdict == "pass"),
-            "not_passed": int(verdict.verdict != "pass" and not verdict.broken),
+            "passed": int(verdict.verdict == Status.PASS),
+            "not_passed": int(verdict.verdict != Status.PASS and not verdict.broken),
             "broken": int(bool(verdict.broken)),
             "summary": verdict.summary,
             "trusted": int(verdict.trust.trusted),
             "checks": len(verdict.checks),
-            "failed": sum(check.status in ("fail", "error") for check in verdict.checks),
+            "failed": sum(check.status in (Status.FAIL, Status.ERROR) for check in verdict.checks),
             "from_ms": start_ns // 1_000_000 - BEFORE_MS,
             "to_ms": end_ns // 1_000_000 + AFTER_MS,
         },
@@ -149,8 +150,8 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
             "fields": {
                 "status": check.status,
                 "reason": check.reason,
-                "passed": int(check.status == "pass"),
-                "failed": int(check.status in ("fail", "error")),
+                "passed": int(check.status == Status.PASS),
+                "failed": int(check.status in (Status.FAIL, Status.ERROR)),
                 **numbers,
             },
             "time": end_ns,

@@ -11,6 +11,7 @@ from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.judge.checks.quantities import Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.together import flow_rates_bps, session_rates_bps
+from testbed.judge.status import Status
 from testbed.message import Message
 
 
@@ -70,7 +71,7 @@ def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
     each = ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in rates.items())
     return CheckResult.of(
         parameters,
-        "pass" if index >= parameters.min and part >= parameters.least else "fail",
+        Status.PASS if index >= parameters.min and part >= parameters.least else Status.FAIL,
         Message(
             "fairness.index",
             "Jain's index is {index:.3f}; asked at least {min:g}. {poorest} has {part:.2f} of an even share; asked at "

@@ -14,7 +14,8 @@ from testbed.judge.checks.expected import RatesOf, law_for
 from testbed.judge.checks.law import Law
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.quantities import Seconds, SeriesName
-from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
 from testbed.message import Message
 
 MARKS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
@@ -65,20 +66,20 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
     worst = _worst(law, judged)
     span = f"{coverage.from_s:g} s to {coverage.to_s:.4g} s"
 
-    status: Status = "pass"
+    status: Status = Status.PASS
     if worst is not None and abs(worst[1]) > parameters.tolerance and not (coverage.gap and evidence.plan.get("quick")):
-        status = "fail"
+        status = Status.FAIL
     elif coverage.gap or worst is None:
-        status = "not-covered"
+        status = Status.INSUFFICIENT_DATA
     said = (coverage.gap or NO_SAMPLES).because("Not decided")
-    if worst is not None and status != "not-covered":
+    if worst is not None and status != Status.INSUFFICIENT_DATA:
         said = _said(law, samples, worst, parameters.tolerance, span)
         if coverage.shortened:
             covered_s = coverage.to_s - coverage.from_s
             said = said.followed_by(
                 Message("law.shortened", "Judged over the {covered_s:.1f} s that the run covers.", covered_s=covered_s)
             )
-        if status == "fail":
+        if status == Status.FAIL:
             said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
     acknowledged = explain.acknowledged_pps(evidence, session, coverage.from_s, coverage.to_s)
     return CheckResult.of(

@@ -11,6 +11,7 @@ from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.judge.checks.quantities import Seconds
 from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.plan.model import Session
 
@@ -71,7 +72,7 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
         if not acknowledged or end_s is None or end_s < parameters.to_s:
             return CheckResult.of(
                 parameters,
-                "not-covered",
+                Status.INSUFFICIENT_DATA,
                 Message(
                     "goodput.not-so-long",
                     "Not decided: the transfer was not on until {to_s:g} s.",
@@ -84,7 +85,7 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
     share = measured_bps / bound_bps
     return CheckResult.of(
         parameters,
-        "pass" if share >= parameters.min else "fail",
+        Status.PASS if share >= parameters.min else Status.FAIL,
         Message(
             "goodput.share",
             "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; asked at least {min:.0%}.",

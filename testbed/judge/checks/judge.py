@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from testbed.judge.algebra import Word, summary_of, verdict_of
 from testbed.judge.checks.asked import NoSuchSession, session_of
 from testbed.judge.checks.credible import reasons_not_to
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
@@ -14,6 +13,7 @@ from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import JUDGEMENTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
+from testbed.judge.status import Status, summary_of, verdict_of
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.series import Reader
@@ -74,10 +74,10 @@ def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
                 policies=", ".join(sorted(policies)),
                 about=", ".join(parameters.policy),
             )
-            return CheckResult.of(parameters, "not-asked", said)
+            return CheckResult.of(parameters, Status.SKIPPED, said)
         return JUDGEMENTS[parameters.judge](parameters, evidence)
     except (CannotJudge, NoSuchSession) as error:
-        return CheckResult.of(parameters, "error", error.said.because("Can't be judged"))
+        return CheckResult.of(parameters, Status.ERROR, error.said.because("Can't be judged"))
 
 
 def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:
@@ -87,7 +87,7 @@ def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:
     return {session["policy"] for session in sessions}
 
 
-def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> Word:
+def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> Status:
     # A quick run may leave checks open, but not all of them; a full run has to decide each.
     return verdict_of([*(result.part for result in results), *trust.parts], may_stay_open=quick)
 

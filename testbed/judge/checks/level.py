@@ -11,7 +11,8 @@ from testbed.judge.checks.coverage import NO_SAMPLES, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
 from testbed.judge.checks.quantities import Seconds, SeriesName
-from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.series import named
 
@@ -62,11 +63,11 @@ def level(parameters: Level, evidence: Evidence) -> CheckResult:
         for t_s, value in zip(s.t_s.tolist(), s.values.tolist(), strict=True)
     ]
     worst = max(points, default=None)
-    status: Status = "not-covered"
+    status: Status = Status.INSUFFICIENT_DATA
     said = (coverage.gap or NO_SAMPLES).because("Not decided")
     if worst is not None and not coverage.gap:
         _, value, t_s, connection = worst
-        status = "pass" if parameters.min <= value <= parameters.max else "fail"
+        status = Status.PASS if parameters.min <= value <= parameters.max else Status.FAIL
         said = Message(
             "level.value",
             "{series} of connection {connection} is {value:.4g} at {t_s:.1f} s; asked {min:g} to {max:g}.",
@@ -81,7 +82,7 @@ def level(parameters: Level, evidence: Evidence) -> CheckResult:
             said = said.followed_by(
                 Message("level.farthest", "That is the farthest of {samples} samples.", samples=len(points))
             )
-        if status == "fail" and parameters.at_s is None:
+        if status == Status.FAIL and parameters.at_s is None:
             said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
     return CheckResult.of(
         parameters,

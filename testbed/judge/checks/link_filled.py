@@ -11,6 +11,7 @@ from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.judge.checks.quantities import Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.together import rate_of, wire_rates_bps
+from testbed.judge.status import Status
 from testbed.message import Message
 
 
@@ -48,7 +49,7 @@ def link_filled(parameters: LinkFilled, evidence: Evidence) -> CheckResult:
     expected = f"{parameters.min:g} to {parameters.max:g}"
     return CheckResult.of(
         parameters,
-        "pass" if parameters.min <= share <= parameters.max else "fail",
+        Status.PASS if parameters.min <= share <= parameters.max else Status.FAIL,
         Message(
             "link.filled",
             "What arrived over link {link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; asked {expected}. On the "

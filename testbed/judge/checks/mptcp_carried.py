@@ -10,6 +10,7 @@ from testbed.judge.checks import asked
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.result import CheckResult
+from testbed.judge.status import Status
 from testbed.message import Message
 
 
@@ -47,7 +48,7 @@ def mptcp_carried(parameters: MptcpCarried, evidence: Evidence) -> CheckResult:
         )
     return CheckResult.of(
         parameters,
-        "fail" if idle else "pass",
+        Status.FAIL if idle else Status.PASS,
         said,
         measured=len(acked) - len(idle),
         expected=len(session["connections"]),

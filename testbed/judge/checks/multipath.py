@@ -16,6 +16,7 @@ from testbed.judge.checks.quantities import Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.round_trip import base_rtt_ms
 from testbed.judge.checks.together import session_rates_bps
+from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.plan.model import Plan, Session
 
@@ -83,7 +84,7 @@ def multipath(parameters: Multipath, evidence: Evidence) -> CheckResult:
         figures["rival_share"] = _rival_share(evidence, parameters.rival, parameters.from_s, parameters.to_s)
     return CheckResult.of(
         parameters,
-        "pass" if part >= parameters.min and measured_bps <= most_bps else "fail",
+        Status.PASS if part >= parameters.min and measured_bps <= most_bps else Status.FAIL,
         Message(
             "multipath.of-optimum",
             "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; asked at least {min:.0%}.",

@@ -25,7 +25,7 @@ class CheckParameters(BaseModel):
     """A check's name, and which window policies it is about.
 
     What one policy claims of itself (its convergence law, say) is not asked of another: with ``policy``, one
-    name or several, the check is ``not-asked`` in runs of others. Without it, it holds for any.
+    name or several, the check is ``skipped`` in runs of others. Without it, it holds for any.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -8,6 +8,7 @@ from testbed.judge.checks import asked
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.result import CheckResult
+from testbed.judge.status import Status
 from testbed.message import Listed, Message
 
 
@@ -83,7 +84,7 @@ def payload_captured(parameters: PayloadCaptured, evidence: Evidence) -> CheckRe
         )
     return CheckResult.of(
         parameters,
-        "fail" if problems else "pass",
+        Status.FAIL if problems else Status.PASS,
         said,
         measured=captured,
         expected=f"{counted:,} to {counted + window:,}",

@@ -9,6 +9,7 @@ from testbed.judge.checks import asked
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.judge.checks.result import CheckResult
+from testbed.judge.status import Status
 from testbed.message import Listed, Message
 
 
@@ -85,7 +86,7 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
         said = Message("payload.differs", "{problems}.", problems=_Sentence(problems))
     return CheckResult.of(
         parameters,
-        "fail" if problems else "pass",
+        Status.FAIL if problems else Status.PASS,
         said,
         measured=receiver["bytes"],
         expected=wanted,

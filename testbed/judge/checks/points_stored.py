@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.judge.checks.result import CheckResult
+from testbed.judge.status import Status
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 
@@ -35,7 +36,7 @@ def points_stored(parameters: PointsStored, evidence: Evidence) -> CheckResult:
         )
     if evidence.database_points is None and engine_of(evidence.plan).virtual_time:
         said = Message("points.not-asked", "Not asked: no InfluxDB was up, and a run in virtual time needs none.")
-        return CheckResult.of(parameters, "not-asked", said)
+        return CheckResult.of(parameters, Status.SKIPPED, said)
     if evidence.database_points is None:
         raise CannotJudge(
             Message("points.not-counted", "no count of the database's points was recorded; the run had no database")
@@ -68,7 +69,7 @@ def points_stored(parameters: PointsStored, evidence: Evidence) -> CheckResult:
         )
     return CheckResult.of(
         parameters,
-        "pass" if same else "fail",
+        Status.PASS if same else Status.FAIL,
         said,
         measured=evidence.database_points,
         expected=evidence.file_points,

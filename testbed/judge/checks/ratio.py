@@ -13,7 +13,8 @@ from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.of_two import OfTwo
 from testbed.judge.checks.parameters import WITH_SESSIONS
 from testbed.judge.checks.quantities import Seconds
-from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.series import named
 
@@ -24,7 +25,7 @@ class Ratio(OfTwo):
     """The median of first/second connection lies from ``min`` to ``max``.
 
     The time is either ``last`` (up to the transfer's end) or ``from``..``to``. With ``not_before``, samples
-    before that time do not count: a quick run that ends too early is then not covered instead of failed.
+    before that time do not count: a quick run that ends too early then has too little data instead of a failure.
     """
 
     of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
@@ -71,9 +72,9 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
 
     status: Status
     if coverage.gap or median is None:
-        status, said = "not-covered", (coverage.gap or NO_PAIRS).because("Not decided")
+        status, said = Status.INSUFFICIENT_DATA, (coverage.gap or NO_PAIRS).because("Not decided")
     else:
-        status = "pass" if parameters.min <= median <= parameters.max else "fail"
+        status = Status.PASS if parameters.min <= median <= parameters.max else Status.FAIL
         a, b = parameters.connections
         said = Message(
             "ratio.median",
@@ -87,7 +88,7 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
             span=span,
             expected=expected,
         )
-        if status == "fail":
+        if status == Status.FAIL:
             said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
     return CheckResult.of(
         parameters,

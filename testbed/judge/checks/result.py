@@ -8,14 +8,13 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
 from testbed.judge import older
-from testbed.judge.algebra import Part, Word
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, Places, counts
 from testbed.judge.intervals import Interval
+from testbed.judge.status import Status, current
 from testbed.message import Message
 
-Status = Part
-"""What a check found, as the algebra of verdicts knows it."""
-
+SCHEMA: Literal[2] = 2
+"""Of ``verdict.json``: since 2 its statuses are those of :class:`Status`."""
 SEE = "the source's figures, docs/verdicts.md"
 """What expected failures are, at the end of a last line."""
 
@@ -44,11 +43,11 @@ class CheckResult(BaseModel):
 
     ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts;
     ``reason`` is one or more sentences for a reader who has seen nothing else, ``code`` what programs know it by ("" in
-    files without codes); ``figures`` are further numbers by name. ``undecided`` means that an interval over several
-    runs lies only partly inside what is asked, ``not-covered`` means that the run holds too little data to decide,
-    ``not-asked`` that the check is about other policies than the run's, ``error`` that something the check needs is
-    missing or broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of them
-    was.
+    files without codes); ``figures`` are further numbers by name. ``inconclusive`` means that an interval over several
+    runs lies only partly inside what is asked, ``insufficient-data`` means that the run holds too little data to
+    decide, ``skipped`` that the check is about other policies than the run's, ``error`` that something the check needs
+    is missing or broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of
+    them was.
 
     ``xfail`` is what is expected of a check that is known to fail, and ``outcome`` (``xfail``, ``xpass``, or ``fail``
     where it fails otherwise than expected) what came of it; results without an expected failure have neither.
@@ -115,17 +114,17 @@ class CheckResult(BaseModel):
         return self._said
 
     @property
-    def word(self) -> Part | Literal["xfail", "xpass"]:
+    def word(self) -> Status | Literal["xfail", "xpass"]:
         """The outcome where it is not what the status says, else the status."""
         return self.outcome if self.outcome in ("xfail", "xpass") else self.status
 
     @property
-    def part(self) -> Part:
+    def part(self) -> Status:
         """What it is to the whole: an expected failure passes, and an unexpected pass does not, unless it may."""
         if self.outcome == "xfail":
-            return "pass"
+            return Status.PASS
         if self.outcome == "xpass":
-            return "fail" if self.xfail is None or self.xfail.strict else "pass"
+            return Status.FAIL if self.xfail is None or self.xfail.strict else Status.PASS
         return self.status
 
     def failing_at(self, places: Places) -> CheckResult:
@@ -146,28 +145,28 @@ class CheckResult(BaseModel):
 
     def expected_to_fail(self, expected: ExpectedFailure | None) -> CheckResult:
         """The same result beside what is expected of it: only a failure in a number, where all that fails lies within
-        what is measured, is as expected. Partly within is ``undecided``."""
+        what is measured, is as expected. Partly within is ``inconclusive``."""
         if expected is None:
             return self
-        if self.status == "pass":
+        if self.status == Status.PASS:
             said = Message(
                 "expected-failure.passes", "Holds, although it is known not to (claim {claim}).", claim=expected.claim
             )
             return self.saying(said.followed_by(self.said), outcome="xpass", xfail=expected)
-        if self.status != "fail":
+        if self.status != Status.FAIL:
             return self.saying(self.said, xfail=expected)
         found = expected.where(self.failing)
-        if found == "inside":
+        if found == Status.PASS:
             said = Message("expected-failure.fails", "Fails as is known (claim {claim}).", claim=expected.claim)
             return self.saying(said.followed_by(self.said), outcome="xfail", xfail=expected)
-        if found == "straddles":
+        if found == Status.INCONCLUSIVE:
             said = Message(
                 "expected-failure.partly",
                 "Known to fail (claim {claim}), and only partly within what is measured: {measured}.",
                 claim=expected.claim,
                 measured=_told(expected),
             )
-            return self.saying(said.followed_by(self.said), status="undecided", xfail=expected)
+            return self.saying(said.followed_by(self.said), status=Status.INCONCLUSIVE, xfail=expected)
         said = Message(
             "expected-failure.outside",
             "Known to fail (claim {claim}), but not like this: {measured}.",
@@ -226,9 +225,9 @@ class Trust(BaseModel):
         return Trust.of([*others, *reasons])
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Status]:
         """What it adds to a whole: trust alone proves nothing, so that it is no part that passes."""
-        return [] if self.trusted else ["untrusted"]
+        return [] if self.trusted else [Status.UNTRUSTED]
 
 
 class Verdict(BaseModel):
@@ -236,10 +235,10 @@ class Verdict(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = SCHEMA
     scenario: str
     run: str
-    verdict: Word
+    verdict: Status
     summary: str
     checks: list[CheckResult]
     trust: Trust
@@ -279,6 +278,7 @@ class Verdict(BaseModel):
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Verdict:
         """Reads the document of ``verdict.json``; pydantic's ValidationError if it is none."""
+        document = current(document, SCHEMA) if "schema" in document else document
         verdict = cls.model_validate({**document, "schema_version": document.get("schema")})
         if verdict.broken and verdict.broken_code is None:
             verdict = verdict.model_copy(update={"broken_code": older.code_of(verdict.broken)})

@@ -11,7 +11,8 @@ from testbed.judge.checks.coverage import cover
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.quantities import Seconds
-from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
 from testbed.message import Message
 from testbed.plan.model import Plan, Session
 
@@ -53,11 +54,11 @@ def round_trip(parameters: RoundTrip, evidence: Evidence) -> CheckResult:
         rtt_ms, base_ms = float(judged.values.mean()), base_rtt_ms(evidence.plan, session, connection)
         times[connection] = rtt_ms / base_ms
         told.append(f"{connection} {rtt_ms:.0f} of {base_ms:.0f} ms")
-    status: Status = "not-covered"
+    status: Status = Status.INSUFFICIENT_DATA
     said = (coverage.gap or NO_SAMPLES).because("Not decided")
     worst = max(times.values(), default=None)
     if worst is not None and len(times) == len(samples) and not coverage.gap:
-        status = "pass" if worst <= parameters.max else "fail"
+        status = Status.PASS if worst <= parameters.max else Status.FAIL
         said = Message(
             "rtt.times",
             "The mean RTT is at most {times:.2f} times that without a queue; asked at most {max:g}. From {from_s:g} s "

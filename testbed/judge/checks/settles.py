@@ -13,7 +13,8 @@ from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.of_two import OfTwo
 from testbed.judge.checks.quantities import Seconds
 from testbed.judge.checks.ratio import quotients
-from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.series import named
 
@@ -71,12 +72,12 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
     a, b = parameters.connections
     target = parameters.target or rates[a] / rates[b]
     when_s = settled_s(t_s, values, target, parameters.tolerance)
-    status: Status = "not-covered"
+    status: Status = Status.INSUFFICIENT_DATA
     said = (coverage.gap or NO_PAIRS).because("Not decided")
     # What stays outside too long fails, however early the run ends.
     late = when_s is None or when_s - parameters.from_s > parameters.within_s
     if values.size and (not coverage.gap or (late and coverage.to_s - coverage.from_s > least_s)):
-        status = "fail" if late else "pass"
+        status = Status.FAIL if late else Status.PASS
         if when_s is None:
             said = Message(
                 "settles.never",
@@ -97,7 +98,7 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
                 from_s=parameters.from_s,
                 within_s=parameters.within_s,
             )
-        if status == "fail":
+        if status == Status.FAIL:
             said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
     return CheckResult.of(
         parameters,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from testbed.judge.algebra import Part, Standing, worst
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import Verdict
+from testbed.judge.status import Status, worst
 
 
-def standing_of(verdict: Verdict) -> Standing:
+def standing_of(verdict: Verdict) -> Status:
     """Of a run: the worst of whether it came to its end, its facts (such as its payload) and its trust."""
-    facts: Iterable[Part] = (check.status for check in verdict.checks if check.judge in FACTS)
-    return worst(["error" if verdict.broken else "pass", *facts, *verdict.trust.parts])
+    facts: Iterable[Status] = (check.status for check in verdict.checks if check.judge in FACTS)
+    return worst([Status.ERROR if verdict.broken else Status.PASS, *facts, *verdict.trust.parts])
 
 
-def standing_of_cell(checks: Mapping[str, Mapping[str, Any]], part: Part) -> Standing:
+def standing_of_cell(checks: Mapping[str, Mapping[str, Any]], part: Status) -> Status:
     """Of a table's cell: of its run's checks by name, and what it is worth to the table."""
-    facts: list[Part] = [check["status"] for check in checks.values() if check.get("judge") in FACTS]
-    return worst(["pass" if part == "fail" else part, *facts])
+    facts: list[Status] = [check["status"] for check in checks.values() if check.get("judge") in FACTS]
+    return worst([Status.PASS if part == Status.FAIL else part, *facts])

@@ -12,6 +12,7 @@ from testbed.judge.checks import asked
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 
 
@@ -65,7 +66,7 @@ def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:
         expected += f", rising {parameters.min_rise:g} to {parameters.max_rise:g} times"
     return CheckResult.of(
         parameters,
-        "pass" if fine else "fail",
+        Status.PASS if fine else Status.FAIL,
         Message("edges.met", "The sender waited at {met} edges{where}{rose}.", met=len(met), where=where, rose=rose),
         measured=len(met),
         expected=expected,

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.judge.algebra import Part
 from testbed.judge.checks import asked
 from testbed.judge.checks.result import Verdict
+from testbed.judge.status import Status
 from testbed.plan.engines import is_exact
 from testbed.plan.link_words import bits_per_second
 from testbed.plan.model import Plan, Session
 from testbed.plan.sent import sent_by, traffic_of
 
-STATUS: Mapping[Part, str] = {
-    "pass": "holds",
-    "undecided": "undecided",
-    "not-covered": "not covered",
-    "unsupported": "can't be made here",
-    "missing": "is missing",
-    "error": "can't be judged",
-    "fail": "fails",
-    "untrusted": "not to be trusted",
-    "not-asked": "not asked",
+STATUS: Mapping[Status, str] = {
+    Status.PASS: "holds",
+    Status.INCONCLUSIVE: "inconclusive",
+    Status.INSUFFICIENT_DATA: "has too little data",
+    Status.UNSUPPORTED: "can't be made here",
+    Status.MISSING: "is missing",
+    Status.ERROR: "can't be judged",
+    Status.FAIL: "fails",
+    Status.UNTRUSTED: "not to be trusted",
+    Status.SKIPPED: "skipped",
 }
 """What came of a check, as every page and table says it."""
 OUTCOME = {"xfail": "fails, as expected", "xpass": "holds, unexpectedly"}

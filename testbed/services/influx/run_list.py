@@ -13,6 +13,7 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed import paths
+from testbed.judge.status import Status
 from testbed.plan.lasts import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
@@ -23,9 +24,6 @@ NANOSECONDS = 1_000_000_000
 
 _LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
 """Where the entry "latest" is, so that it comes first in a list with the newest on top."""
-
-BROKE_DOWN = "broke down"
-"""The state of a run that could not be judged; else it is ``on`` or the verdict."""
 
 
 def before_the_first() -> list[str]:
@@ -45,10 +43,10 @@ def lengthen(client: Client, plan: Plan, length_s: float) -> None:
     _change(client, plan, {"length_s": float(length_s)})
 
 
-def finish(client: Client, plan: Plan, state: str, start_ns: int | None, end_ns: int, summary: str) -> None:
-    """Note how a run ended: ``state`` is its verdict, or :data:`BROKE_DOWN`; ``start_ns`` is None where nothing was
+def finish(client: Client, plan: Plan, state: Status, start_ns: int | None, end_ns: int, summary: str) -> None:
+    """Note how a run ended: ``state`` is its verdict, or ``error``; ``start_ns`` is None where nothing was
     ever sent."""
-    fields: dict[str, Any] = {"state": state, "summary": summary}
+    fields: dict[str, Any] = {"state": state.value, "summary": summary}
     if start_ns is not None:
         fields["length_s"] = max(1.0, (end_ns - start_ns) / NANOSECONDS)
     _change(client, plan, fields)

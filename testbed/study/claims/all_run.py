@@ -13,7 +13,7 @@ from typing_extensions import NotRequired, TypedDict
 from testbed import engines, paths
 from testbed.documents import entry_of, write_json
 from testbed.engines import Options, provenance
-from testbed.judge import algebra
+from testbed.judge.status import Status
 from testbed.plan.engines import DEFAULT
 from testbed.runtime.progress import Progress
 from testbed.study.bootstrap import ready
@@ -22,13 +22,12 @@ from testbed.study.claims.beside import MODELS, TITLES
 from testbed.study.claims.evidence import expected_of, judge
 from testbed.study.claims.execute import Made, Runs
 from testbed.study.claims.false_alarms import FalseAlarms
-from testbed.study.claims.judged import Judged
+from testbed.study.claims.judged import SCHEMA, Judged
 from testbed.study.claims.model import Claims, Source
 from testbed.study.claims.report import write_report
 from testbed.study.folder import begin, kept_when_stopped
 
 NAME = "all"
-SCHEMA: Literal[1] = 1
 
 
 class SetupEntry(TypedDict):
@@ -51,14 +50,14 @@ class BesideEntry(TypedDict):
 class Document(TypedDict):
     """``claims.json``."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     name: str
     run: str
     engine: str
     quick: bool
     only: list[str]
     complete: bool
-    verdict: algebra.Word
+    verdict: Status
     summary: str
     false_alarms: Annotated[dict[str, Any], entry_of(FalseAlarms, text=str)]
     minutes: float
@@ -66,7 +65,7 @@ class Document(TypedDict):
     setups: dict[str, SetupEntry]
     """By claim."""
     runs: dict[str, Annotated[dict[str, Any], entry_of(Made)]]
-    claims: list[Annotated[dict[str, Any], entry_of(Judged, as_known=bool | None)]]
+    claims: list[Annotated[dict[str, Any], entry_of(Judged, asked=bool, as_known=bool | None)]]
     beside: NotRequired[list[BesideEntry]]
 
 
@@ -105,7 +104,7 @@ def tell(claims: Claims, asked: Asked) -> None:
     print(f"{len(claims.claims)} claims, {len(claims.runs)} runs, about {minutes:.0f} min")
 
 
-def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[algebra.Word, list[Judged], Path]:
+def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[Status, list[Judged], Path]:
     """The verdict, the claims and the result folder."""
     engine = engines.named(asked.engine)
     ready(engine, asked.options, progress, NAME)  # once, before runs that go side by side would each do it

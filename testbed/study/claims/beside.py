@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.documents import read_json, write_json
+from testbed.documents import write_json
 from testbed.errors import BadInput
 from testbed.plan.engines import ENGINES
 from testbed.results.report import words
-from testbed.study.claims.judged import Judged, write_csv
+from testbed.study.claims.judged import Judged, read_claims, write_csv
 
 TITLES: Mapping[str, str] = {name: facts.title for name, facts in ENGINES.items()}
 """The engines, as tables and pages call them."""
@@ -38,7 +38,7 @@ class Result:
                 folder=folder,
             )
         confine.refuse_links(folder)
-        document = read_json(folder / "claims.json")
+        document = read_claims(folder)
         return cls(folder, document, {e["id"]: Judged.from_json(e) for e in document["claims"]})
 
     @property

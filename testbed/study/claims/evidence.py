@@ -7,30 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.documents import read_json
 from testbed.judge import expected_failures
-from testbed.judge.algebra import BEST_FIRST, Standing
 from testbed.judge.checks.registry import FACTS
-from testbed.judge.checks.result import CheckResult, Status, Verdict
+from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.checks.verify import read_verdict
 from testbed.judge.expected_failures import ExpectedFailure
+from testbed.judge.status import BEST_FIRST, Status
 from testbed.plan.engines import engine_of
 from testbed.results.report import words
 from testbed.study.claims.execute import Made
-from testbed.study.claims.judged import WORD_OF_STANDING, Judged, Word
+from testbed.study.claims.judged import Judged
 from testbed.study.claims.model import Claim
 from testbed.study.tables import load as table_file
 from testbed.study.tables import report as table_report
 from testbed.study.tables.judging import cells_of, judge_one
 from testbed.study.tables.model import EachRunCheck, TableCheck
-from testbed.study.tables.outcome import Outcome
-
-_WORD_OF_STATE: Mapping[str, Word] = {
-    "unsupported": "unsupported",
-    "not carried": "not-covered",
-    "left out": "not-covered",
-    "broken": "broken",
-}
+from testbed.study.tables.outcome import Outcome, read_table
 
 
 def expected_of(name: str, claim: Claim, made: Made, engine: str) -> ExpectedFailure | None:
@@ -50,34 +42,31 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
     A claim stands on its whole run: what the deciding check says counts only where no run behind it broke down, is
     missing or untrusted, or failed in a fact (:data:`FACTS`) such as its payload.
     """
-    if made.state != "judged":
-        declared = made.state in ("not carried", "left out")
-        return _judged(name, claim, made, _WORD_OF_STATE[made.state], made.why, asked=not declared)
+    if not made.judged:
+        return _judged(name, claim, made, made.state, made.why)
     if made.shorter and claim.full_only:
         reason = f"Left open by a quick run: {claim.full_only}"
-        return _judged(name, claim, made, "not-covered", reason, asked=False)
+        return _judged(name, claim, made, Status.SKIPPED, reason)
     run = confine.inside(folder, made.folder)
     verdict = read_verdict(run)
     if verdict.broken:
-        return _judged(name, claim, made, "broken", verdict.broken)
-    table = read_json(run / "table.json") if (run / "table.json").is_file() else None
+        return _judged(name, claim, made, Status.ERROR, verdict.broken)
+    table = read_table(run) if (run / "table.json").is_file() else None
     result, stands = _of_run(claim, verdict) if table is None else _of_table(name, claim, verdict, run, table, expected)
     if result is None:
-        return _judged(name, claim, made, "broken", f"{made.folder} has no check {claim.check!r}")
+        return _judged(name, claim, made, Status.ERROR, f"{made.folder} has no check {claim.check!r}")
     if result.xfail is None and result.judge not in FACTS:
         result = result.expected_to_fail(expected)
-    if stands is None:
-        word, reason = WORD_OF_STANDING[result.status], result.reason
-    else:
-        word, reason = WORD_OF_STANDING[stands[0]], stands[1]
-    if word == "fails" and stands is not None:  # the run failed, which says nothing of the claim
-        word = "broken"
-    if word == "unsupported" and table is not None and engine_of(table).virtual_time:
-        return _judged(name, claim, made, "not-covered", reason, result, table, asked=False)
-    return _judged(name, claim, made, word, reason, result, table, asked=result.status != "not-asked")
+    status, reason = (result.status, result.reason) if stands is None else stands
+    if status == Status.MISSING or (status == Status.FAIL and stands is not None):
+        status = Status.ERROR  # the run failed, which says nothing of the claim
+    on_no_machine = status == Status.UNSUPPORTED and table is not None and engine_of(table).virtual_time
+    if on_no_machine or result.status == Status.SKIPPED:
+        status = Status.SKIPPED
+    return _judged(name, claim, made, status, reason, result, table)
 
 
-Apart = tuple[Standing, str]
+Apart = tuple[Status, str]
 """That a run behind a claim does not stand, whatever the deciding check says: what it is worth, and why."""
 
 
@@ -85,10 +74,10 @@ def _of_run(claim: Claim, verdict: Verdict) -> tuple[CheckResult | None, Apart |
     """The deciding check of a single run or a sweep."""
     result = next((check for check in verdict.checks if check.name == claim.check), None)
     if not verdict.trust.trusted:
-        return result, ("untrusted", "; ".join(verdict.trust.reasons))
+        return result, (Status.UNTRUSTED, "; ".join(verdict.trust.reasons))
     checks = {check.name: (check.judge, check.status) for check in verdict.checks if check is not result}
     if failed := _failed_fact(checks):
-        return result, ("fail", f"“{failed}” does not hold, so the run behind it can't be relied on.")
+        return result, (Status.FAIL, f"“{failed}” does not hold, so the run behind it can't be relied on.")
     return result, None
 
 
@@ -96,7 +85,7 @@ def _of_table(
     name: str, claim: Claim, verdict: Verdict, run: Path, table: Mapping[str, Any], expected: ExpectedFailure | None
 ) -> tuple[CheckResult | None, Apart | None]:
     """The deciding check of a table, or of a repeated scenario, and the worst of the cells that it is about."""
-    outcomes = [Outcome(**outcome) for outcome in table["outcomes"]]
+    outcomes = [Outcome.from_json(outcome) for outcome in table["outcomes"]]
     asked = claim.table_check(name)
     if asked is None:
         checks = table_file.load(str(run / table_file.KEPT_AS)).table.checks
@@ -105,29 +94,29 @@ def _of_table(
     else:
         summaries = table_report.summaries_of(table)
         result = judge_one(asked, summaries, table["columns"], outcomes, table["engine"], expected)
-    if asked is None or result is None or result.status == "not-asked":
+    if asked is None or result is None or result.status == Status.SKIPPED:
         return result, None
     apart = [
         (standing, f"Row {cell.row} {cell.column} #{cell.repetition}: {why}")
         for cell in cells_of(asked, outcomes)
         for standing, why in [_apart(asked, cell)]
-        if standing != "pass"
+        if standing != Status.PASS
     ]
     return result, max(apart, key=lambda found: BEST_FIRST.index(found[0])) if apart else None
 
 
 def _apart(check: TableCheck, cell: Outcome) -> Apart:
     """What a cell is worth to a claim. One of a repeated scenario may fail in numbers that other claims are about."""
-    if not isinstance(check, EachRunCheck) or cell.standing not in ("pass", "fail"):
+    if not isinstance(check, EachRunCheck) or cell.standing not in (Status.PASS, Status.FAIL):
         return cell.standing, cell.why
     others = {name: (str(of.get("judge", "")), of["status"]) for name, of in cell.checks.items() if name != check.check}
     failed = _failed_fact(others)
-    return ("fail", f"“{failed}” does not hold.") if failed else ("pass", "")
+    return (Status.FAIL, f"“{failed}” does not hold.") if failed else (Status.PASS, "")
 
 
 def _failed_fact(checks: Mapping[str, tuple[str, Status]]) -> str:
     """The first check about a fact that does not hold; "" where all do."""
-    holds = ("pass", "not-asked")
+    holds = (Status.PASS, Status.SKIPPED)
     return next((name for name, (judge, status) in checks.items() if judge in FACTS and status not in holds), "")
 
 
@@ -190,12 +179,10 @@ def _judged(
     name: str,
     claim: Claim,
     made: Made,
-    word: Word,
+    status: Status,
     reason: str,
     result: CheckResult | None = None,
     table: Mapping[str, Any] | None = None,
-    *,
-    asked: bool = True,
 ) -> Judged:
     n = _n(result, table) if result is not None and table is not None else None
     figures, intervals = _figures(result, table)
@@ -204,7 +191,7 @@ def _judged(
         source=claim.source,
         kind=claim.kind,
         text=claim.text.strip(),
-        verdict=word,
+        verdict=status,
         reason=reason,
         run=claim.run,
         command=made.command,
@@ -215,16 +202,15 @@ def _judged(
         why=claim.why.strip(),
         reproduces=claim.xfail is None,
         by_chance=claim.xfail is not None and not claim.xfail.strict,
-        outcome=result.outcome if result is not None and word in ("holds", "fails") else None,
+        outcome=result.outcome if result is not None and status in (Status.PASS, Status.FAIL) else None,
         xfail=result.xfail.model_dump(mode="json") if result is not None and result.xfail else None,
         cause=(claim.xfail.cause if claim.xfail else claim.cause).strip(),
         value=claim.value,
         measured=_measured(figures, intervals, claim.unit),
-        n=n if n is not None else 1 if result is not None and word in ("holds", "fails") else None,
+        n=n if n is not None else 1 if result is not None and status in (Status.PASS, Status.FAIL) else None,
         observations=result.figures.get("observations") if result is not None else None,
         figures=figures,
         intervals=intervals,
         result=made.folder,
         report=f"{made.folder}/report.html" if made.folder else "",
-        asked=asked,
     )

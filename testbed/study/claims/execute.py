@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
@@ -12,25 +11,24 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from testbed import confine, paths
-from testbed.documents import write_json
+from testbed.documents import read_json, write_json
 from testbed.engines import Engine
 from testbed.errors import CODE_FILE, CannotRun, Exit
+from testbed.judge.status import Status, current, of_exit_code
 from testbed.plan.engines import DEFAULT
 from testbed.runtime import live
 from testbed.runtime.progress import Progress, Step
 from testbed.study.attempts import when_free
+from testbed.study.claims.judged import SCHEMA
 from testbed.study.claims.load import kind_of
 from testbed.study.claims.model import RunSpec
 from testbed.study.executor import Study
 from testbed.study.kept import finished, standing, wanted_again
 
 _VERBS = {"scenario": "run", "table": "table", "sweep": "sweep"}
-
-State = Literal["judged", "unsupported", "not carried", "broken", "left out"]
-"""``unsupported`` by this machine; ``not carried`` by the engine, on any machine."""
 
 NOT_CARRIED = ("engine.refuses", "run.none-supported")
 """Errors by which an engine carries no such run: in virtual time on any machine, else with this machine's kernel."""
@@ -66,11 +64,14 @@ class Ended:
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a run. ``folder`` is its result folder inside that of all runs, "" without one."""
+    """What became of a run. ``folder`` is its result folder inside that of all runs, "" without one.
+
+    ``state`` is its verdict, else ``error``, ``unsupported`` by this machine, or ``skipped``: what the engine carries
+    on no machine, and what a quick form leaves out."""
 
     name: str
     command: str
-    state: State
+    state: Status
     why: str = ""
     folder: str = ""
     exit_code: int = 0
@@ -79,10 +80,22 @@ class Made:
     shorter: bool = False
     """Whether it is the quick form."""
 
+    @property
+    def judged(self) -> bool:
+        """Whether it has a verdict."""
+        return bool(self.folder)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Made:
+        """Reads its entry in ``claims.json``, or ``made.json``."""
+        return cls(
+            **{**{key: value for key, value in document.items() if key != "schema"}, "state": Status(document["state"])}
+        )
+
     @classmethod
     def never(cls, name: str) -> Made:
         """One that was asked for and is not there."""
-        return cls(name, "", "broken", "It was never made.")
+        return cls(name, "", Status.ERROR, "It was never made.")
 
 
 @dataclass
@@ -106,12 +119,12 @@ class Runs(Study[str, Made]):
     def earlier(self, key: str) -> Made | None:
         """By its ``made.json``."""
         path = self._home(key) / "made.json"
-        return Made(**json.loads(path.read_text())) if path.is_file() else None
+        return Made.from_json(current(read_json(path), SCHEMA)) if path.is_file() else None
 
     def wanted_again(self, key: str, found: Made) -> bool:
         """Itself, or of a table any of its runs."""
-        if found.state != "judged":
-            return found.state == "broken"
+        if not found.judged:
+            return found.state == Status.ERROR
         result = confine.inside(self.folder, found.folder)
         cells = (standing(finished(cell)) for cell in result.glob("cells/*/*/*"))
         runs = [run for run in cells if run] or [result]
@@ -120,7 +133,7 @@ class Runs(Study[str, Made]):
     def known(self, key: str) -> Made | None:
         """What a quick form leaves out."""
         why = self.specs[key].quick.leave_out if self.quick else ""
-        return Made(key, self._shown(key), "left out", why) if why else None
+        return Made(key, self._shown(key), Status.SKIPPED, why) if why else None
 
     def make(self, key: str) -> Made:
         """The run's command."""
@@ -130,26 +143,24 @@ class Runs(Study[str, Made]):
         ended = when_free(lambda: self._ended(key), lambda name: self.progress.update(waiting, name))
         size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
         latest = home / spec.run / "latest"
-        state: State = "judged"
-        if ended.exit_code == Exit.CANNOT_RUN:
-            state = self._state_without_a_run(ended.error)
-        elif not (latest / "verdict.json").is_file():
-            state = "broken"
+        judged = ended.exit_code != Exit.CANNOT_RUN and (latest / "verdict.json").is_file()
         return Made(
             key,
             self._shown(key),
-            state,
-            "" if state == "judged" else ended.said,
-            str(latest.resolve().relative_to(self.folder.resolve())) if state == "judged" else "",
+            of_exit_code(ended.exit_code) if judged else self._state_without_a_run(ended),
+            "" if judged else ended.said,
+            str(latest.resolve().relative_to(self.folder.resolve())) if judged else "",
             exit_code=ended.exit_code,
             disk_mb=round(size / 1e6, 1),
             shorter=spec.shorter(quick=self.quick),
         )
 
-    def _state_without_a_run(self, error: str) -> State:
-        if error in NOT_CARRIED and self.engine.facts.virtual_time:
-            return "not carried"
-        return "unsupported" if error in NOT_CARRIED + LACKING else "broken"
+    def _state_without_a_run(self, ended: Ended) -> Status:
+        if ended.exit_code != Exit.CANNOT_RUN:
+            return Status.ERROR
+        if ended.error in NOT_CARRIED and self.engine.facts.virtual_time:
+            return Status.SKIPPED
+        return Status.UNSUPPORTED if ended.error in NOT_CARRIED + LACKING else Status.ERROR
 
     def make_trusted(self, key: str) -> Made:
         """With the seconds of all attempts."""
@@ -159,7 +170,7 @@ class Runs(Study[str, Made]):
     def made(self, key: str, found: Made) -> None:
         """Keep it."""
         self._home(key).mkdir(parents=True, exist_ok=True)
-        write_json(self._home(key) / "made.json", asdict(found))
+        write_json(self._home(key) / "made.json", {"schema": SCHEMA, **asdict(found)})
 
     def untrusted(self, key: str, found: Made) -> bool:
         """By the command's exit code."""
@@ -179,14 +190,12 @@ class Runs(Study[str, Made]):
         return 60 * self.specs[key].expected_minutes(self.engine.name, quick=self.quick)
 
     def word(self, key: str, found: Made) -> str:
-        """How its command ended."""
-        if found.state != "judged":
-            return "not covered" if found.state in ("not carried", "left out") else found.state
-        return {Exit.PASS: "pass", Exit.FAIL: "fail", Exit.UNTRUSTED: "untrusted"}.get(Exit(found.exit_code), "ended")
+        """What became of it."""
+        return str(found.state)
 
     def told(self, key: str, found: Made) -> str:
         """And why, or how long it took."""
-        more = f", {found.seconds:.0f} s" if found.state == "judged" else f": {found.why[:160]}"
+        more = f", {found.seconds:.0f} s" if found.judged else f": {found.why[:160]}"
         return self.word(key, found) + more
 
     def _home(self, name: str) -> Path:

@@ -8,24 +8,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed.judge import algebra
-from testbed.judge.algebra import Part
+from testbed.documents import read_json
+from testbed.judge import status
 from testbed.judge.expected_failures import Outcome, counts
 from testbed.judge.intervals import told
+from testbed.judge.status import Status, current
 
-Word = Literal["holds", "fails", "undecided", "untrusted", "unsupported", "not-covered", "broken"]
-WORD_OF_STANDING: Mapping[Part, Word] = {
-    "pass": "holds",
-    "fail": "fails",
-    "undecided": "undecided",
-    "not-covered": "not-covered",
-    "not-asked": "not-covered",
-    "error": "broken",
-    "missing": "broken",
-    "untrusted": "untrusted",
-    "unsupported": "unsupported",
-}
-"""By the standing of the check that decides, or of the run behind it."""
+SCHEMA: Literal[2] = 2
+"""Of ``claims.json``: since 2 its statuses are those of :class:`Status`."""
+
+
+def read_claims(folder: Path) -> dict[str, Any]:
+    """A result's ``claims.json``; BadInput where it can't be read."""
+    return current(read_json(folder / "claims.json"), SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,7 @@ class Judged:
     source: str
     kind: str
     text: str
-    verdict: Word
+    verdict: Status
     reason: str
     run: str
     command: str
@@ -58,9 +53,6 @@ class Judged:
     result: str = ""
     """The run's result folder, inside that of all."""
     report: str = ""
-    asked: bool = True
-    """Whether this form and engine are asked for it at all; what a quick run leaves out by its definition, or an
-    engine does not carry on any machine, is not."""
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By engine: verdict, reason, measured, n, figures, intervals there, and what ours differ by."""
     by_chance: bool = False
@@ -72,6 +64,12 @@ class Judged:
     """What was expected of it then (:class:`ExpectedFailure`)."""
 
     @property
+    def asked(self) -> bool:
+        """Whether it counts here: what a quick run leaves out by its definition, or an engine does not carry on any
+        machine, does not."""
+        return self.verdict != Status.SKIPPED
+
+    @property
     def as_known(self) -> bool | None:
         """Whether it came out as it is known to; None while it is open, and of a measurement."""
         if self.outcome == "fail":
@@ -81,14 +79,14 @@ class Judged:
     @property
     def is_measured(self) -> bool:
         """Whether it is a measurement that was made: nothing is asked of it."""
-        return self.kind == "measurement" and self.verdict in ("holds", "fails", "undecided")
+        return self.kind == "measurement" and self.verdict in (Status.PASS, Status.FAIL, Status.INCONCLUSIVE)
 
     @property
     def counted_as(self) -> Outcome | None:
         """What came of it, for the count of a last line; None while it is open, and of a measurement."""
         if self.as_known is None or self.outcome:
             return self.outcome
-        if self.verdict == "fails":
+        if self.verdict == Status.FAIL:
             return "fail" if self.reproduces else "xfail"
         return "pass" if self.reproduces else "xpass"
 
@@ -112,35 +110,35 @@ class Judged:
         return f"{self.n}: {worth}" if worth else str(self.n)
 
     @property
-    def part(self) -> Part:
+    def part(self) -> Status:
         """What it is to the whole: a claim passes by coming out as it is known to."""
-        if not self.asked or self.is_measured:
-            return "not-asked"
-        if self.verdict == "holds" or self.verdict == "fails":
-            return "pass" if self.as_known else "fail"
-        return "error" if self.verdict == "broken" else self.verdict
+        if self.is_measured:
+            return Status.SKIPPED
+        if self.as_known is None:
+            return self.verdict
+        return Status.PASS if self.as_known else Status.FAIL
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in ``claims.json``."""
         found = asdict(self)
         found = {key: value for key, value in found.items() if value is not None or key not in ("outcome", "xfail")}
-        return {**found, "as_known": self.as_known}
+        return {**found, "asked": self.asked, "as_known": self.as_known}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Judged:
         """Reads it."""
-        known = {key: value for key, value in document.items() if key != "as_known"}
+        known = {key: value for key, value in document.items() if key not in ("asked", "as_known")}
         known["intervals"] = {name: tuple(found) for name, found in document["intervals"].items()}
-        return cls(**known)
+        return cls(**{**known, "verdict": Status(known["verdict"])})
 
 
-def verdict_of(claims: Sequence[Judged], *, quick: bool) -> algebra.Word:
+def verdict_of(claims: Sequence[Judged], *, quick: bool) -> Status:
     """``pass`` when all that was asked came out as it is known to; a quick one may leave some open."""
-    return algebra.verdict_of((claim.part for claim in claims), may_stay_open=quick)
+    return status.verdict_of((claim.part for claim in claims), may_stay_open=quick)
 
 
 def decided_of(claims: Sequence[Judged]) -> str:
-    """``19 of 71 claims decided; not decided: 45 not asked here, 7 undecided``: what a PASS or FAIL speaks of."""
+    """``19 of 71 claims decided; not decided: 45 skipped, 7 inconclusive``: what a PASS or FAIL speaks of."""
     decided = sum(claim.as_known is not None for claim in claims)
     text = f"{decided} of {len(claims)} claims decided"
     if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
@@ -152,31 +150,31 @@ def decided_of(claims: Sequence[Judged]) -> str:
     return text + (f"; not decided: {', '.join(rest)}" if rest else "")
 
 
-_NOT_DECIDED: Mapping[Part, str] = {
-    "untrusted": "untrusted",
-    "error": "broke down",
-    "undecided": "undecided",
-    "not-covered": "not covered",
-    "unsupported": "can't be run here",
-    "not-asked": "not asked here",
+_NOT_DECIDED: Mapping[Status, str] = {
+    Status.UNTRUSTED: "untrusted",
+    Status.ERROR: "broke down",
+    Status.INCONCLUSIVE: "inconclusive",
+    Status.INSUFFICIENT_DATA: "with too little data",
+    Status.UNSUPPORTED: "can't be run here",
+    Status.SKIPPED: "skipped",
 }
 
 
 def is_as_known(claim: Judged, verdict: str) -> bool | None:
     """Whether a verdict on the claim, on whichever engine, is what it is known to be; None for one that decides
     nothing."""
-    if verdict not in ("holds", "fails") or claim.kind == "measurement":
+    if verdict not in (Status.PASS, Status.FAIL) or claim.kind == "measurement":
         return None
-    return claim.by_chance or (verdict == "holds") == claim.reproduces
+    return claim.by_chance or (verdict == Status.PASS) == claim.reproduces
 
 
 def summary_of(claims: Sequence[Judged]) -> str:
     """How many of which, in a sentence. Only what a source claims, in its own set-up, can fail to reproduce."""
-    held = [claim for claim in claims if claim.verdict == "holds"]
+    held = [claim for claim in claims if claim.verdict == Status.PASS]
     parts = [f"{len(held)} of {len(claims)} claims hold"]
     if changed := sum(claim.kind == "changed" for claim in held):
         parts[0] += f", {changed} of them with something changed"
-    known = [claim for claim in claims if claim.verdict == "fails" and not claim.reproduces]
+    known = [claim for claim in claims if claim.verdict == Status.FAIL and not claim.reproduces]
     sources = sum(claim.kind == "claim" for claim in known)
     if sources:
         parts.append(f"{sources} do not reproduce, as is known")

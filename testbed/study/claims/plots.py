@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.documents import read_csv, read_json
+from testbed.documents import read_csv
 from testbed.judge.checks.verify import read_verdict
+from testbed.judge.status import Status
 from testbed.plan.read import read_plan
 from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn
 from testbed.results.report.published_shares import published_shares
 from testbed.study.claims.judged import Judged
 from testbed.study.tables import report as table_report
+from testbed.study.tables.outcome import read_table
 from testbed.study.tables.repeated import first_run
 
 _MARKERS = ("D", "s", "^", "o")
@@ -34,11 +36,11 @@ def against_published(claims: Sequence[Judged]) -> Plot | None:
         for place, claim in enumerate(shown):
             value = claim.value or 1.0
             (key, measured), y = next(iter(claim.figures.items())), len(shown) - 1 - place
-            colour = style.SERIES_COLOURS[0 if claim.verdict == "holds" else 1]
+            colour = style.SERIES_COLOURS[0 if claim.verdict == Status.PASS else 1]
             if key in claim.intervals:
                 low, high = claim.intervals[key][:2]
                 axes.hlines(y, low / value, high / value, color=colour, linewidth=2, label="_interval")
-            marker = "o" if claim.verdict == "holds" else "X"
+            marker = "o" if claim.verdict == Status.PASS else "X"
             axes.plot(measured / value, y, marker, color=colour, markersize=6, label="_measured / published")
         axes.axvline(1, color=style.MUTED, linewidth=1)
         axes.plot([], [], "o", color=style.SERIES_COLOURS[0], label="holds")
@@ -56,7 +58,7 @@ def of_run(name: str, folder: Path) -> list[Plot]:
     if (folder / "table.json").is_file():
         if (first := first_run(folder)) is not None:
             return of_run(name, first)
-        table = read_json(folder / "table.json")
+        table = read_table(folder)
         if not any(
             spread.n for row in table_report.summaries_of(table) for s in row.cells.values() for spread in s.values()
         ):

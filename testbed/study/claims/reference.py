@@ -10,6 +10,7 @@ from testbed import confine, paths
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.checks.verify import read_verdict
+from testbed.judge.status import Status
 from testbed.study.folder import is_plain_name
 from testbed.study.tables.repeated import first_run
 
@@ -69,7 +70,7 @@ def keep(result: Path, place: Path) -> list[Path]:
 
 def _keep_one(result: Path, place: Path) -> list[Path]:
     verdict = read_verdict(result)
-    if verdict.verdict == "untrusted" or verdict.broken:
+    if verdict.verdict == Status.UNTRUSTED or verdict.broken:
         raise BadInput(
             "claims.no-reference", "{result}: {why}, so it is no reference", result=result, why=verdict.summary
         )

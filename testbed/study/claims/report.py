@@ -8,11 +8,12 @@ from typing import Any
 
 from testbed import confine
 from testbed.documents import read_json
+from testbed.judge.status import Status
 from testbed.results.report import words
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.study.claims import plots
 from testbed.study.claims.beside import MODELS, TITLES
-from testbed.study.claims.judged import Judged, is_as_known
+from testbed.study.claims.judged import Judged, is_as_known, read_claims
 
 _HERE = Path(__file__).parent / "templates"
 _KINDS = {
@@ -26,7 +27,7 @@ _KINDS = {
 
 def write_report(folder: Path) -> Path:
     """The page's path. The same folder gives the same bytes; BadInput where a file is missing or broken."""
-    document = read_json(folder / "claims.json")
+    document = read_claims(folder)
     provenance = folder / "provenance.json"
     claims = [Judged.from_json(entry) for entry in document["claims"]]
     drawn = [plot for plot in [plots.against_published(claims)] if plot is not None]
@@ -102,8 +103,8 @@ def _shown(claim: Judged, folder: Path, engines: Sequence[str]) -> dict[str, Any
 
 
 _NOTHING: dict[str, Any] = {
-    "word": "not asked",
-    "status": "not-asked",
+    "word": words.STATUS[Status.SKIPPED],
+    "status": Status.SKIPPED,
     "measured": "",
     "n_told": "",
     "differences": [],
@@ -113,12 +114,13 @@ _NOTHING: dict[str, Any] = {
 
 def _badge(claim: Judged, verdict: str) -> tuple[str, str]:
     """A verdict's words and its kind of badge."""
-    word, status = verdict.replace("-", " "), {"holds": "pass", "fails": "fail"}.get(verdict, verdict)
-    if claim.kind == "measurement" and verdict in ("holds", "fails", "undecided"):
-        return "measured only", "not-asked"
-    if verdict == "fails" and not claim.reproduces and claim.outcome != "fail":
+    status = Status(verdict)
+    word = words.STATUS[status]
+    if claim.kind == "measurement" and status in (Status.PASS, Status.FAIL, Status.INCONCLUSIVE):
+        return "measured only", Status.SKIPPED
+    if status == Status.FAIL and not claim.reproduces and claim.outcome != "fail":
         return "xfail: does not reproduce, as known", "known"
-    if is_as_known(claim, verdict) is False or (verdict == claim.verdict and claim.as_known is False):
+    if is_as_known(claim, status) is False or (status == claim.verdict and claim.as_known is False):
         word += ", otherwise than known"
     return word, status
 

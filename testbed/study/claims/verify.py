@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.documents import read_json
 from testbed.judge.checks.verify import Difference, differences, text_differences
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.message import Message
@@ -18,7 +17,7 @@ from testbed.study.again import Again, Asked
 from testbed.study.claims import judged as table
 from testbed.study.claims.evidence import judge
 from testbed.study.claims.execute import Made
-from testbed.study.claims.judged import Judged
+from testbed.study.claims.judged import Judged, read_claims
 from testbed.study.claims.load import load
 
 FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
@@ -27,7 +26,7 @@ FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
 
 def runs_of(folder: Path) -> list[tuple[str, Path]]:
     """The claims' runs, by name, that have a result folder."""
-    runs: dict[str, Any] = read_json(folder / "claims.json")["runs"]
+    runs: dict[str, Any] = read_claims(folder)["runs"]
     return [(name, confine.inside(folder, run["folder"])) for name, run in runs.items() if run["folder"]]
 
 
@@ -38,7 +37,7 @@ def verify(of: Asked) -> Again:
     file is missing or broken.
     """
     folder = of.folder
-    document = read_json(folder / "claims.json")
+    document = read_claims(folder)
     known = load().claims
     recorded = {claim["id"]: claim for claim in document["claims"]}
     unchecked = [
@@ -52,7 +51,7 @@ def verify(of: Asked) -> Again:
         if name not in known:
             again.append(Judged.from_json(before))
             continue
-        made = Made(**document["runs"][known[name].run])
+        made = Made.from_json(document["runs"][known[name].run])
         expected = ExpectedFailure(**before["xfail"]) if before.get("xfail") else None
         now = judge(name, known[name], made, folder, expected)
         again.append(now)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from testbed.documents import entry_of
-from testbed.judge.algebra import Part, Standing, Word, verdict_of
+from testbed.judge.status import Status, verdict_of
 from testbed.results.report.page_templates import on_page
 from testbed.results.report.plot import Plot
 from testbed.study.compare import result
@@ -21,11 +21,11 @@ class AgreementEntry(TypedDict):
     """A scenario or table in ``cross-check.json``."""
 
     scenario: str
-    verdict: Word
+    verdict: Status
     untrusted: list[str]
     broken: str
     runs: dict[str, str]
-    runs_own: dict[str, Standing]
+    runs_own: dict[str, Status]
     differences: list[Annotated[dict[str, Any], entry_of(Deviation, same=bool, off=float | None)]]
 
 
@@ -50,30 +50,30 @@ class Agreement:
     plots: Sequence[Plot] = ()
     untrusted: Sequence[str] = ()
     broken: str = ""
-    runs_own: Mapping[str, Standing] = field(default_factory=dict)
+    runs_own: Mapping[str, Status] = field(default_factory=dict)
     """By engine what its runs are worth: two that fail in the same fact are alike, and prove nothing."""
 
     @property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, Status]:
         """What it all is made of, by name."""
-        found: dict[str, Part] = {d.text: "pass" if d.same else "fail" for d in self.differences}
+        found: dict[str, Status] = {d.text: Status.PASS if d.same else Status.FAIL for d in self.differences}
         found |= {f"{engine}: its own runs": standing for engine, standing in self.runs_own.items()}
         if self.broken or not self.differences:
-            found["a comparison"] = "error" if self.broken else "missing"
+            found["a comparison"] = Status.ERROR if self.broken else Status.MISSING
         if self.untrusted:
-            found["trust"] = "untrusted"
+            found["trust"] = Status.UNTRUSTED
         return found
 
     @property
-    def verdict(self) -> Word:
+    def verdict(self) -> Status:
         """``pass``, ``fail`` or ``untrusted``."""
         return verdict_of(self.parts.values())
 
     def lines(self) -> list[str]:
         """What came out, for the terminal."""
         told = [("same" if difference.same else "differs", difference.text) for difference in self.differences]
-        told += [(word, f"{engine}: its own runs") for engine, word in self.runs_own.items() if word != "pass"]
-        told += [("untrusted", reason) for reason in self.untrusted]
+        told += [(word, f"{engine}: its own runs") for engine, word in self.runs_own.items() if word != Status.PASS]
+        told += [(Status.UNTRUSTED, reason) for reason in self.untrusted]
         told += [("broken", self.broken)] if self.broken else []
         return [f"{self.scenario}: {self.verdict}", *(f"  {word:<11} {text}" for word, text in told)]
 
@@ -90,7 +90,7 @@ class Agreement:
         }
 
 
-def verdict_over(found: Sequence[Agreement]) -> Word:
+def verdict_over(found: Sequence[Agreement]) -> Status:
     """Of all scenarios and tables."""
     return verdict_of([entry.verdict for entry in found])
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testbed.judge.checks.result import Status
 from testbed.judge.figures import title_of, unit_of
+from testbed.judge.status import Status
 from testbed.results.report import words
 from testbed.study.compare.allowance import Deviation
 from testbed.study.tables.judging import judge_one
@@ -17,7 +17,7 @@ from testbed.study.tables.report import summaries_of
 
 TOLERANCE = 0.05
 """Of a figure, as a part of the first engine's; of one in percent, as a part of a hundred."""
-_DECIDED: tuple[Status, ...] = ("pass", "fail", "error", "missing", "untrusted")
+_DECIDED: tuple[Status, ...] = (Status.PASS, Status.FAIL, Status.ERROR, Status.MISSING, Status.UNTRUSTED)
 
 
 def compare_figures(place: str, first: Mapping[str, float], second: Mapping[str, float]) -> Iterator[Deviation]:
@@ -65,7 +65,7 @@ def _shown(spread: Spread) -> str:
 
 def _statuses(table: Table, document: Mapping[str, Any], rows: list[str], columns: list[str]) -> dict[str, Status]:
     summaries = [summary for summary in summaries_of(document) if summary.name in rows]
-    outcomes = [Outcome(**found) for found in document["outcomes"] if found["row"] in rows]
+    outcomes = [Outcome.from_json(found) for found in document["outcomes"] if found["row"] in rows]
     engine = document["engine"]
     return {check.name: judge_one(check, summaries, columns, outcomes, engine=engine).status for check in table.checks}
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from typing_extensions import TypedDict
 
 from testbed.documents import entry_of
-from testbed.judge.algebra import Standing, verdict_of
+from testbed.judge.status import Status, verdict_of
 from testbed.results.report.plot import Plot
 from testbed.study.compare import plots, result
 from testbed.study.compare.difference import Difference, Sample, alone, by_group, conclusion
@@ -21,7 +21,7 @@ from testbed.study.compare.facts import changed_checks, differing, facts_of
 from testbed.study.compare.figures import figure_of, is_of_check
 from testbed.study.compare.groups import Group
 
-_WORD_OF: Mapping[str, str] = {"pass": "", "fail": "failed", "untrusted": "untrusted"}
+_WORD_OF: Mapping[str, str] = {"pass": "", "fail": "failed", "untrusted": Status.UNTRUSTED}
 """Of the groups' runs; empty where the figures have the word."""
 MANY_CASES = 3
 """From so many settings on only the first figure is shown of each, and others where something was shown of them."""
@@ -34,7 +34,7 @@ class RunEntry(TypedDict):
     case: str
     seed: int
     trusted: bool
-    standing: Standing
+    standing: Status
     figures: dict[str, float]
     never: list[str]
     without_figures: str
@@ -239,11 +239,11 @@ def _banner(comparison: Comparison) -> tuple[str, str]:
     """The word of the page, and its colour's class."""
     words = set(comparison.words.values())
     for word, colour in (
-        ("failed", "fail"),
-        ("worse", "fail"),
-        ("mixed", "untrusted"),
-        ("untrusted", "untrusted"),
-        ("better", "pass"),
+        ("failed", Status.FAIL),
+        ("worse", Status.FAIL),
+        ("mixed", Status.UNTRUSTED),
+        (Status.UNTRUSTED, Status.UNTRUSTED),
+        ("better", Status.PASS),
     ):
         if word in words:
             return word, colour

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from testbed.documents import read_json
+from testbed.judge.status import Status
 from testbed.study.compare.groups import Group, RunOf
 
 SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime", "quick", "kernel", "host")
@@ -40,8 +41,10 @@ def changed_checks(base: Group, other: Group) -> list[str]:
     for name in names:
         shares = []
         for group in (base, other):
-            statuses = [run.checks[name] for run in group.trusted if run.checks.get(name, "not-asked") != "not-asked"]
-            shares.append((sum(status == "pass" for status in statuses), len(statuses)))
+            statuses = [
+                run.checks[name] for run in group.trusted if run.checks.get(name, Status.SKIPPED) != Status.SKIPPED
+            ]
+            shares.append((sum(status == Status.PASS for status in statuses), len(statuses)))
         (held, of), (held_now, of_now) = shares
         if of and of_now and held / of != held_now / of_now:
             told.append(f"“{name}” holds in {held_now} of {of_now} runs, in {held} of {of} of {base.name}")

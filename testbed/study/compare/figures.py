@@ -12,6 +12,7 @@ from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
 from testbed.judge.checks.verify import read_verdict
 from testbed.judge.figures import BETTER, Better, title_of, unit_of
+from testbed.judge.status import Status
 from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
 from testbed.study.sweep.figures import FIGURES as OF_SWEEPS
@@ -128,10 +129,10 @@ def _of_verdict(folder: Path) -> dict[str, float]:
 
 
 def _of_checks(verdict: Verdict) -> dict[str, float]:
-    asked = [check for check in verdict.checks if check.status != "not-asked"]
+    asked = [check for check in verdict.checks if check.status != Status.SKIPPED]
     found = {}
     if asked:
-        found["checks_held"] = sum(check.status == "pass" for check in asked) / len(asked)
+        found["checks_held"] = sum(check.status == Status.PASS for check in asked) / len(asked)
     errors = [float(c.measured) for c in asked if c.judge == _LAW and isinstance(c.measured, (int, float))]
     if errors:
         found["law_error"] = max(errors)
@@ -145,7 +146,11 @@ def _measured_by_checks(verdict: Verdict) -> tuple[dict[str, float], set[str]]:
     values, never = {}, set()
     for check in verdict.checks:
         name = f"{check.judge}{_OF_CHECK}{check.name}"
-        if check.judge not in MEASURED_BY or check.status not in ("pass", "fail") or (check.judge == _LAW and only_law):
+        if (
+            check.judge not in MEASURED_BY
+            or check.status not in (Status.PASS, Status.FAIL)
+            or (check.judge == _LAW and only_law)
+        ):
             continue
         if isinstance(check.measured, (int, float)):
             values[name] = float(check.measured)

@@ -9,17 +9,17 @@ from functools import cached_property
 from pathlib import Path
 
 from testbed import confine
-from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.algebra import Part, Standing, worst
 from testbed.judge.checks.standing import standing_of
 from testbed.judge.checks.verify import read_verdict
+from testbed.judge.status import Status, worst
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.study.compare.figures import Measured, measured
 from testbed.study.kept import finished, standing
 from testbed.study.place import CELLS
 from testbed.study.tables.cells_asked import cells_asked
+from testbed.study.tables.outcome import read_table
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RunOf:
     seed: int
     trusted: bool
     measured: Measured
-    as_recorded: Standing | None = None
+    as_recorded: Status | None = None
     """Its standing where its folder is elsewhere, and is not read."""
 
     @cached_property
@@ -40,7 +40,7 @@ class RunOf:
         return read_plan(self.folder / "plan.json")
 
     @cached_property
-    def standing(self) -> Standing:
+    def standing(self) -> Status:
         """What the run is worth to a comparison: whether a check about a number holds is no matter, but whether it
         came to its end, can be trusted, and holds its facts (such as its payload) is."""
         return self.as_recorded or standing_of(read_verdict(self.folder))
@@ -63,9 +63,9 @@ class Group:
     """As recorded, where a run's folder is elsewhere."""
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> Status:
         """The worst of its runs' that were asked for."""
-        gap: list[Part] = ["missing"] if self.missing else []
+        gap: list[Status] = [Status.MISSING] if self.missing else []
         return worst([*(run.standing for run in self.runs), *gap])
 
     @property
@@ -129,8 +129,10 @@ def _of_table(folder: Path) -> Iterator[RunOf]:
 
 def _missing(folder: Path) -> int:
     """How many of a table's cells have no run, though they were asked for and this machine could have made them."""
-    table = read_json(folder / "table.json") if (folder / "table.json").is_file() else {"outcomes": []}
-    not_here = {(o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == "unsupported"}
+    table = read_table(folder) if (folder / "table.json").is_file() else {"outcomes": []}
+    not_here = {
+        (o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == Status.UNSUPPORTED
+    }
     return sum(not finished(folder / cell.folder) and cell.place not in not_here for cell in cells_asked(folder))
 
 

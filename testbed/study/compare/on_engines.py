@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from testbed import engines, paths
-from testbed.documents import read_json
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun
-from testbed.judge.algebra import Part, Standing, worst
 from testbed.judge.checks.standing import standing_of, standing_of_cell
 from testbed.judge.checks.verify import read_verdict
+from testbed.judge.status import Status, worst
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
@@ -34,7 +33,7 @@ from testbed.study.runs import Folders
 from testbed.study.tables import load as table_file
 from testbed.study.tables import table_run
 from testbed.study.tables.cells_asked import cells_asked
-from testbed.study.tables.outcome import Outcome
+from testbed.study.tables.outcome import Outcome, read_table
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """The engines, as the page calls them."""
@@ -159,7 +158,7 @@ def _of_table(name: str, asked: Asked) -> Agreement:
     for engine in asked.engines:
         word = WORDS[engine]
         folder = asked.results.get(engine) or _run_table(loaded, engine, asked)
-        document = read_json(folder / "table.json")
+        document = read_table(folder)
         _same_question(folder, document, document["name"], loaded.table.name, loaded.overrides, asked)
         runs[word], documents[word] = folder, document
         if (folder / "verdict.json").exists():  # a table that is not complete has none
@@ -179,15 +178,15 @@ def _of_table(name: str, asked: Asked) -> Agreement:
     )
 
 
-def _of_cells(folder: Path, document: Mapping[str, Any]) -> Standing:
+def _of_cells(folder: Path, document: Mapping[str, Any]) -> Status:
     """The worst of the cells that a table was asked for; one that its engine can't carry is none."""
-    found = {(o["row"], o["column"], o["repetition"]): Outcome(**o) for o in document["outcomes"]}
-    parts: list[Part] = []
+    found = {(o["row"], o["column"], o["repetition"]): Outcome.from_json(o) for o in document["outcomes"]}
+    parts: list[Status] = []
     for cell in cells_asked(folder):
         outcome = found.get(cell.place)
         if outcome is None:
-            parts.append("missing")
-        elif outcome.verdict != "unsupported":
+            parts.append(Status.MISSING)
+        elif outcome.verdict != Status.UNSUPPORTED:
             parts.append(standing_of_cell(outcome.checks, outcome.standing))
     return worst(parts)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from typing_extensions import TypedDict
 
-from testbed.judge.algebra import Word, verdict_of
+from testbed.judge.status import Status, verdict_of
 
 DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap", ".sqlog")
 """What is measured, sampled, captured, traced and judged."""
@@ -125,9 +125,9 @@ class Repetition:
         }
 
 
-def verdict_over(holds: Iterable[bool]) -> Word:
+def verdict_over(holds: Iterable[bool]) -> Status:
     """Of all scenarios, by whether each one :attr:`~Repetition.holds`."""
-    return verdict_of(["pass" if one else "fail" for one in holds])
+    return verdict_of([Status.PASS if one else Status.FAIL for one in holds])
 
 
 def _short(digest: str) -> str:

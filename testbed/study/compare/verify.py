@@ -9,9 +9,9 @@ from typing import Any
 
 from testbed import confine, paths
 from testbed.documents import read_json
-from testbed.judge.algebra import Part, verdict_of
 from testbed.judge.checks.verify import Difference
 from testbed.judge.checks.verify import differences as document_differences
+from testbed.judge.status import Status, verdict_of
 from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked
@@ -63,7 +63,7 @@ def _group(folder: Path, entry: Mapping[str, Any], notes: list[Message]) -> Grou
         else:
             elsewhere += 1
             measured = Measured(dict(run["figures"]), frozenset(run["never"]), run["without_figures"])
-            as_recorded = run.get("standing", "pass")
+            as_recorded = run.get("standing", Status.PASS)
             group.runs.append(RunOf(place, run["case"], int(run["seed"]), bool(run["trusted"]), measured, as_recorded))
     if elsewhere:
         group.facts = {name: str(entry["facts"].get(name, "")) for name in SHOWN}
@@ -92,7 +92,7 @@ def _may_be_read(run: Path, folder: Path) -> bool:
 def _engines(of: Asked) -> Again:
     document = read_json(of.folder / "cross-check.json")
     found: list[Agreement] = []
-    words: list[Part] = []
+    words: list[Status] = []
     told: list[Difference] = []
     notes: list[Message] = []
     for entry in document["scenarios"]:

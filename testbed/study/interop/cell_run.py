@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from testbed.documents import write_json
 from testbed.errors import RunFailed
+from testbed.judge.status import Status
 from testbed.plan.model import Plan, host_of
 from testbed.runtime.agents import AgentPlace, ProcessAgent
 from testbed.runtime.network import Network
@@ -24,7 +25,7 @@ from testbed.runtime.progress import Progress, Step
 from testbed.runtime.transfer import await_ready, watch_transfer
 from testbed.runtime.until_over import Failure
 from testbed.study.interop.cells import OURS, PEERS, Cell
-from testbed.study.interop.judge import ENDS, Evidence, Judgement, Status, judge
+from testbed.study.interop.judge import ENDS, Evidence, Judgement, judge
 from testbed.study.interop.plans import FOLDER, CellPlans, cell_plans
 
 READY_S = 20.0
@@ -90,7 +91,7 @@ class CellResult:
         """Reads it."""
         evidence = Evidence(document["transfer_bytes"], document["ends"], document["packets"])
         run = Path(document["folder"]).name
-        return cls(cell, Judgement(document["status"], document["reasons"]), evidence, run)
+        return cls(cell, Judgement(Status(document["status"]), document["reasons"]), evidence, run)
 
 
 def _without_samples(result: Any) -> Any:

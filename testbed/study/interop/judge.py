@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Status = Literal["pass", "fail", "unjudged"]
+from testbed.judge.status import Status
 
 ENDS = ("sender", "receiver")
 
@@ -37,18 +37,18 @@ class Evidence:
 def judge(evidence: Evidence) -> Judgement:
     """The verdict of one cell.
 
-    Packets that can't be told leave it ``unjudged``, unless the ends themselves say that it failed.
+    Packets that can't be told leave it ``untrusted``, unless the ends themselves say that it failed.
     """
     said = list(by_their_word(evidence))
     if evidence.packets is None:
-        unjudged = f"the packets can't be told: {evidence.capture_failure}"
-        return Judgement("fail", [*said, unjudged]) if said else Judgement("unjudged", [unjudged])
+        untold = f"the packets can't be told: {evidence.capture_failure}"
+        return Judgement(Status.FAIL, [*said, untold]) if said else Judgement(Status.UNTRUSTED, [untold])
     shown = [*by_the_packets(evidence), *disagreements(evidence)]
     if said and not shown:
         said.append("the packets show nothing wrong: the ends and the packets disagree")
     if shown and not said:
         shown.append("both ends say that all is well: the ends and the packets disagree")
-    return Judgement("fail" if said or shown else "pass", said + shown)
+    return Judgement(Status.FAIL if said or shown else Status.PASS, said + shown)
 
 
 def by_their_word(evidence: Evidence) -> Iterator[str]:

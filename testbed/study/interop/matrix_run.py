@@ -17,6 +17,7 @@ from testbed.engines import Engine, Options, Programs, provenance
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.errors import TestbedError
 from testbed.judge.checks.result import Trust
+from testbed.judge.status import Status
 from testbed.machine import Need
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
@@ -89,7 +90,9 @@ class Matrix(Study[float, Trust]):
 
     def untrusted(self, key: float, found: Trust) -> bool:
         """By the links and the machine, and where the packets of a cell can't be told."""
-        return not found.trusted or any(self.results[cell].judgement.status == "unjudged" for cell in self.on(key))
+        return not found.trusted or any(
+            self.results[cell].judgement.status == Status.UNTRUSTED for cell in self.on(key)
+        )
 
     def wanted_again(self, key: float, found: Trust) -> bool:
         """What is untrusted."""
@@ -102,7 +105,7 @@ class Matrix(Study[float, Trust]):
     def told(self, key: float, found: Trust) -> str:
         """How many cells pass, and what can't be trusted."""
         results = [self.results[cell] for cell in self.on(key)]
-        passed = sum(result.judgement.status == "pass" for result in results)
+        passed = sum(result.judgement.status == Status.PASS for result in results)
         return "; ".join([f"{passed} of {len(results)} pass", *found.reasons])
 
     def on(self, loss: float) -> list[Cell]:

@@ -9,22 +9,22 @@ from typing import Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from testbed.documents import entry_of
-from testbed.judge.algebra import Part, Word, each_of, verdict_of
 from testbed.judge.checks.result import Trust
+from testbed.judge.status import Status, each_of, verdict_of
 from testbed.message import Message
 from testbed.study.interop.cell_run import CellEntry, CellResult
 from testbed.study.interop.cells import Cell, loss_words
 
-MARKS = {"pass": "✓", "fail": "✕", "unjudged": "?"}
+MARKS = {Status.PASS: "✓", Status.FAIL: "✕", Status.UNTRUSTED: "?"}
 NOT_RUN = "–"
 
 
 class Document(TypedDict):
     """``interop.json``."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     run: str
-    verdict: Word
+    verdict: Status
     summary: str
     trust: Annotated[dict[str, Any], entry_of(Trust)]
     broken: str | None
@@ -38,7 +38,7 @@ class Outcome:
     """What came out of a run of the matrix."""
 
     run: str
-    verdict: Word
+    verdict: Status
     summary: str
     asked: Sequence[Cell]
     results: Sequence[CellResult]
@@ -50,20 +50,18 @@ class Outcome:
         """The verdict: ``untrusted`` where links or machine can't be trusted or packets can't be told, ``pass``
         only if every cell was run and passes."""
         by_status = {status: [r for r in results if r.judgement.status == status] for status in MARKS}
-        unjudged = [
+        untold = [
             Message("interop.unjudged", "{cell}: {reasons}", cell=r.cell.title, reasons=" ".join(r.judgement.reasons))
-            for r in by_status["unjudged"]
+            for r in by_status[Status.UNTRUSTED]
         ]
-        trust = Trust.of([*trust.said, *unjudged])
-        summary = f"{len(by_status['pass'])} of {len(asked)} cells pass"
-        for status, words in (("fail", "fail"), ("unjudged", "can't be judged")):
+        trust = Trust.of([*trust.said, *untold])
+        summary = f"{len(by_status[Status.PASS])} of {len(asked)} cells pass"
+        for status, words in ((Status.FAIL, "fail"), (Status.UNTRUSTED, "can't be judged")):
             if by_status[status]:
                 summary += f", {len(by_status[status])} {words}"
         if len(results) < len(asked):
             summary += f", {len(asked) - len(results)} were not run"
-        parts: dict[Cell, Part] = {
-            r.cell: "untrusted" if r.judgement.status == "unjudged" else r.judgement.status for r in results
-        }
+        parts = {r.cell: r.judgement.status for r in results}
         verdict = verdict_of([*each_of(asked, parts), *trust.parts])
         return cls(run, verdict, summary, asked, results, trust, broken)
 
@@ -71,7 +69,7 @@ class Outcome:
         """``interop.json``."""
         columns, rows = self.table()
         return {
-            "schema": 1,
+            "schema": 2,
             "run": self.run,
             "verdict": self.verdict,
             "summary": self.summary,

@@ -14,6 +14,7 @@ from testbed.engines import Engine
 from testbed.engines.sim.run import simulate
 from testbed.errors import RunFailed
 from testbed.judge.checks.evidence import CannotJudge
+from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Progress
 from testbed.study.executor import Study
@@ -22,7 +23,7 @@ from testbed.study.tables.load import Cell
 from testbed.study.tables.outcome import Outcome
 
 Found = dict[str, Any]
-"""``state``: ``ok``, or why there are no figures; and the figures."""
+"""``state``, the :class:`Status`; ``reason``, why there are no figures; and the figures."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Runs(Study[Run, Found]):
 
     def word(self, key: Run, found: Found) -> str:
         """Whether it has figures: a run of a sweep is not judged alone."""
-        return "ok" if found["state"] == "ok" else "failed"
+        return str(found["state"])
 
 
 def kept(file: Path) -> dict[str, Found]:
@@ -112,10 +113,10 @@ def outcomes_of(planned: Sequence[tuple[Cell, Plan]], found: Mapping[Run, Found]
 
 def outcome_of(cell: Cell, run: str, found: Found) -> Outcome:
     """A run as one of a table's."""
-    figures = {name: value for name, value in found.items() if name != "state" and value is not None}
-    why = "" if found["state"] == "ok" else str(found["state"])
+    figures = {name: value for name, value in found.items() if name not in ("state", "reason") and value is not None}
+    why = str(found.get("reason") or "")
     seconds = figures.get("duration_s")
-    return Outcome(*cell.place, "fail" if why else "pass", figures, seconds, why, run, exact=True)
+    return Outcome(*cell.place, Status(found["state"]), figures, seconds, why, run, exact=True)
 
 
 def run_one(plan: Plan, simulator: Path) -> Found:
@@ -126,8 +127,12 @@ def run_one(plan: Plan, simulator: Path) -> Found:
         (folder / "plan.json").write_text(json.dumps(plan))
         try:
             simulate(folder, simulator)
-            return {"state": "ok", **measure(plan, folder)}
+            return {"state": Status.PASS, **measure(plan, folder)}
         except RunFailed as error:
-            return {"state": error.message}
+            return _error(error.message)
         except CannotJudge as error:
-            return {"state": str(error)}
+            return _error(str(error))
+
+
+def _error(reason: str) -> Found:
+    return {"state": Status.ERROR, "reason": reason}

@@ -22,6 +22,7 @@ from testbed.judge.checks.quantities import RESOLVED
 from testbed.judge.checks.ratio import Ratio, ratio
 from testbed.judge.checks.result import rounded
 from testbed.judge.checks.settles import TOLERANCE, Settles, settled_s, settles
+from testbed.judge.status import Status
 from testbed.plan.model import Plan, Session
 from testbed.series import FromFile
 
@@ -79,7 +80,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     evidence = Evidence(plan, reader, agent_results(folder / "agents"))
     session = asked.session_of(plan, None)
     intact = payload_intact(PayloadIntact(name="payload", judge="payload_intact"), evidence)
-    if intact.status != "pass":
+    if intact.status != Status.PASS:
         raise CannotJudge(intact.said)
     goodput = goodput_bps(evidence, session)
     bound = asked.bound_bps(plan, session)
@@ -123,7 +124,7 @@ def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[st
         }
         check = Settles.model_validate(document, context=RESOLVED)
         result = settles(check, evidence)
-        measured.append(result.measured if result.status == "pass" else None)
+        measured.append(result.measured if result.status == Status.PASS else None)
         shares = law.share(first, grid_s) / law.share(other, grid_s)
         expected.append(settled_s(grid_s, shares, rates[first] / rates[other], check.tolerance))
     return {**found, "settled_s": _latest(measured), "law_settled_s": _latest(expected)}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from testbed.judge.checks.result import CheckResult, Named, rounded
+from testbed.judge.status import Status
 from testbed.message import Message
 from testbed.series.line import Line
 from testbed.study.sweep.model import LawLine
@@ -53,12 +54,12 @@ def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
         said = Message(
             "slope.too-few-settled", "Not decided: too few runs settled within their transfer to fit a line."
         )
-        return CheckResult.of(result_of, "not-covered", said)
+        return CheckResult.of(result_of, Status.INSUFFICIENT_DATA, said)
     slope, law = found.measured.slope, found.expected.slope
     off = slope / law - 1
     return CheckResult.of(
         result_of,
-        "pass" if abs(off) <= asked.tolerance else "fail",
+        Status.PASS if abs(off) <= asked.tolerance else Status.FAIL,
         Message(
             "slope.of-the-law",
             "{settled} of {runs} runs that the law is about settled; the fitted line is {intercept_s:.2f} s + "

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from testbed.errors import BadInput
+from testbed.judge.status import current_run
 from testbed.study.sweep.load import combinations
 from testbed.study.sweep.model import Sweep
 from testbed.study.tables.outcome import Outcome, Spread
@@ -43,7 +44,8 @@ def rows_of(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[Row]:
             "policy": found.column,
             "seed": sweep.seed + found.repetition - 1,
             **values[found.row],
-            "state": found.why or "ok",
+            "state": found.verdict.value,
+            "reason": found.why,
             **{name: found.figures.get(name) for name in figures},
         }
         for found in outcomes
@@ -60,7 +62,7 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 
 def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Figures as float64, parameters as the sweep's texts, the seed as int64."""
-    texts = {"run", "policy", "state"} | {
+    texts = {"run", "policy", "state", "reason"} | {
         key for row in rows for key, value in row.items() if isinstance(value, (str, list, dict, bool))
     }
     columns = {}
@@ -79,7 +81,7 @@ def read_parquet(path: Path) -> list[Row]:
         rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise BadInput("sweep.table-not-readable", "{path}: can't be read: {error}", path=path, error=error) from error
-    return rows
+    return [current_run(row) for row in rows]
 
 
 def spread(values: Sequence[float | None]) -> Spread:

@@ -16,6 +16,7 @@ from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.result import Verdict
 from testbed.judge.checks.verify import differences, read_verdict
 from testbed.judge.history import commit_of
+from testbed.judge.status import current_run
 from testbed.message import Message
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario import files
@@ -61,7 +62,7 @@ def verify(of: Asked) -> Again:
 
 def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[Message], list[Message]]:
     recorded = read_verdict(folder)
-    texts, rows = read_csv(folder / "table.csv"), read_parquet(folder / "table.parquet")
+    texts, rows = _texts(folder), read_parquet(folder / "table.parquet")
     found: list[Message] = list(_unlike(texts, rows, "table.parquet"))
     loaded = load_kept(folder)
     if loaded is None:
@@ -133,11 +134,15 @@ def rerun_sweep(folder: Path) -> Rerun:
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = study(programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress).run(keys_of(runs))
     rows = rows_of(loaded.sweep, outcomes_of(runs, made))
-    found = [one.at("rerun") for one in _unlike(read_csv(folder / "table.csv"), rows, "the runs made again")]
+    found = [one.at("rerun") for one in _unlike(_texts(folder), rows, "the runs made again")]
     made_again = Message(
         "sweep.made-again", "{runs} runs were made again: all of their figures are the same", runs=len(rows)
     )
     return Rerun(found, [] if found else [made_again])
+
+
+def _texts(folder: Path) -> list[dict[str, Any]]:
+    return [current_run(row) for row in read_csv(folder / "table.csv")]
 
 
 def _outcome(sweep: Sweep, cell: Cell, row: Row) -> Outcome:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from testbed.judge import intervals
-from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.figures import unit_of, with_unit
-from testbed.judge.intervals import Found
+from testbed.judge.status import Status
 from testbed.message import Message
 from testbed.series.line import Line
 from testbed.study.tables.how_sure import Behind, how_sure, observations
@@ -41,13 +41,13 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
             least=LEAST_POINTS,
             x=check.x,
         )
-        return CheckResult.of(check, "not-covered", said, expected=wanted)
+        return CheckResult.of(check, Status.INSUFFICIENT_DATA, said, expected=wanted)
     line, points = fitted
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
     r2_asked = f" (at least {check.least_r2:g})" if check.least_r2 else ""
     return CheckResult.of(
         check,
-        "pass" if inside else "fail",
+        Status.PASS if inside else Status.FAIL,
         Message(
             "slope.fitted",
             "{figure} = {slope:.4f} × ({x}) {intercept:+.4f} through {cells} cells, which explains {r2:.4f} of the "
@@ -85,7 +85,7 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
     none = Spread.of([])
     ratios: dict[str, float] = {}
     found_intervals: dict[str, list[float]] = {}
-    founds: dict[str, Found] = {}
+    founds: dict[str, Status] = {}
     told: list[str] = []
     behind: dict[str, Behind] = {}
     for column in check.columns:
@@ -122,11 +122,11 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
                 columns=", ".join(missing),
             )
         )
-    status: Status = "not-covered" if missing else "pass"
-    if "outside" in founds.values():
-        status = "fail"
-    elif "straddles" in founds.values():
-        status = "undecided"
+    status: Status = Status.INSUFFICIENT_DATA if missing else Status.PASS
+    if Status.FAIL in founds.values():
+        status = Status.FAIL
+    elif Status.INCONCLUSIVE in founds.values():
+        status = Status.INCONCLUSIVE
     return CheckResult.of(
         check,
         status,
@@ -137,7 +137,7 @@ def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figu
         | {"observations": observations(behind)}
         | ({"intervals": found_intervals} if found_intervals else {}),
     ).failing_at(
-        {column: (rounded(ratios[column]), behind[column][0]) for column in founds if founds[column] == "outside"}
+        {column: (rounded(ratios[column]), behind[column][0]) for column in founds if founds[column] == Status.FAIL}
     )
 
 
@@ -151,9 +151,9 @@ def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str
             told.append((row, one - other))
     falls = [f"{b.label} after {a.label}" for (a, x), (b, y) in pairwise(told) if y <= x]
     missing = len(rows) - len(told)
-    status: Status = "not-covered" if len(told) < LEAST_POINTS or missing else "pass"
+    status: Status = Status.INSUFFICIENT_DATA if len(told) < LEAST_POINTS or missing else Status.PASS
     if falls:
-        status = "fail"
+        status = Status.FAIL
     each = ", ".join(f"row {row.label} {value:.4g}" for row, value in told)
     said = Message(
         "rises.values",

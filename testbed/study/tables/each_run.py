@@ -8,21 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testbed.judge import intervals
-from testbed.judge.algebra import BEST_FIRST, Standing, worst
 from testbed.judge.checks.registry import FACTS
-from testbed.judge.checks.result import CheckResult, Status, rounded
+from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.expected_failures import ExpectedFailure
-from testbed.judge.intervals import Found, Interval
+from testbed.judge.intervals import Interval
+from testbed.judge.status import BEST_FIRST, Status, worst
 from testbed.message import Message
 from testbed.results.report import words
 from testbed.study.tables.model import EachRunCheck
 from testbed.study.tables.outcome import Outcome, observations
 
-_OF_INTERVAL: Mapping[Found, Standing] = {"inside": "pass", "outside": "fail", "straddles": "undecided"}
-_IN_WORDS: Mapping[Standing, str] = {
-    "not-covered": "not covered",
-    "unsupported": "can't be made here",
-    "error": "broken",
+_IN_WORDS: Mapping[Status, str] = {
+    Status.INSUFFICIENT_DATA: "with too little data",
+    Status.UNSUPPORTED: "can't be made here",
+    Status.ERROR: "broken",
 }
 
 
@@ -35,24 +34,26 @@ def judge_each_run(
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
     more runs have it and each was judged by nothing but that number. Runs that are one observation
     (:func:`testbed.study.tables.outcome.observations`) have no interval. Anything else holds where it holds in every
-    run; a fact (:data:`FACTS`) that fails in one fails, a number is undecided between. Only where all runs were judged
-    may a number fail as ``expected``.
+    run; a fact (:data:`FACTS`) that fails in one fails, a number is inconclusive between. Only where all runs were
+    judged may a number fail as ``expected``.
     """
     of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
-    asked = [(standing, result) for standing, result in of_runs if standing != "not-asked"]
+    asked = [(standing, result) for standing, result in of_runs if standing != Status.SKIPPED]
     if of_runs and not asked:
         return _result(
             check,
-            "not-asked",
+            Status.SKIPPED,
             Message("check.of-another-policy", "Not asked of this policy."),
             [result for _, result in of_runs],
             [],
             None,
         )
-    judged = [(standing, result) for standing, result in asked if standing in ("pass", "fail")]
+    judged = [(standing, result) for standing, result in asked if standing in (Status.PASS, Status.FAIL)]
     results = [result for _, result in judged]
-    held = sum(standing == "pass" for standing, _ in judged)
-    told_apart = observations([outcome for outcome in outcomes if _standing(check.check, outcome) in ("pass", "fail")])
+    held = sum(standing == Status.PASS for standing, _ in judged)
+    told_apart = observations(
+        [outcome for outcome in outcomes if _standing(check.check, outcome) in (Status.PASS, Status.FAIL)]
+    )
     measured = [outcome.checks[check.check]["measured"] for outcome in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
     interval = intervals.of_median(values) if len(values) == len(measured) else None
@@ -63,12 +64,12 @@ def judge_each_run(
         and interval is not None
         and all(_by_its_number(result, low, high) for result in results)
     ):
-        decided = _OF_INTERVAL[interval.against(low, high)]
+        decided = interval.against(low, high)
     elif held == len(judged):
-        decided = "pass"
+        decided = Status.PASS
     else:
-        decided = "undecided" if held and not _is_fact(results) else "fail"
-    others = Counter(standing for standing, _ in asked if standing not in ("pass", "fail"))
+        decided = Status.INCONCLUSIVE if held and not _is_fact(results) else Status.FAIL
+    others: Counter[Status] = Counter(standing for standing, _ in asked if standing not in (Status.PASS, Status.FAIL))
     status = worst([*others, *([decided] if judged else [])])
     said = Message("runs.hold", "Holds in {held} of {runs} runs.", held=held, runs=len(asked))
     told = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
@@ -109,9 +110,9 @@ def _median(values: Sequence[float], interval: Interval | None) -> Message:
 
 def _standing(name: str, outcome: Outcome) -> Status:
     """What a run says of the check; where the run itself does not count, what the run is worth."""
-    if outcome.verdict not in ("pass", "fail"):
+    if outcome.verdict not in (Status.PASS, Status.FAIL):
         return outcome.standing
-    return outcome.checks[name]["status"] if name in outcome.checks else "missing"
+    return Status(outcome.checks[name]["status"]) if name in outcome.checks else Status.MISSING
 
 
 def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
@@ -127,7 +128,7 @@ def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float | None, float |
 
 def _by_its_number(result: Mapping[str, Any], low: float, high: float) -> bool:
     """Whether the run's own verdict is what its number says: one that failed for something else stays failed."""
-    return result.get("judge") not in FACTS and (result["status"] == "pass") == (low <= result["measured"] <= high)
+    return result.get("judge") not in FACTS and (result["status"] == Status.PASS) == (low <= result["measured"] <= high)
 
 
 def _is_fact(results: Sequence[Mapping[str, Any]]) -> bool:

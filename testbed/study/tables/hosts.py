@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from testbed.judge.status import Status
+
 LEVEL = 0.01
 """An effect is told where chance alone would show one so large more seldom, of all figures together."""
 LEAST_N = 3
@@ -63,7 +65,7 @@ def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
 def _distances(outcomes: Outcomes, figure: str) -> Iterator[tuple[str, float]]:
     cells: dict[tuple[str, str], list[tuple[str, float]]] = {}
     for one in outcomes:
-        if one.get("host") and one["verdict"] == "pass" and one["figures"].get(figure) is not None:
+        if one.get("host") and one["verdict"] == Status.PASS and one["figures"].get(figure) is not None:
             cells.setdefault((one["row"], one["column"]), []).append((one["host"], one["figures"][figure]))
     for runs in cells.values():
         middle = statistics.median(value for _, value in runs)

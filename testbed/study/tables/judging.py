@@ -1,7 +1,7 @@
 """Judges a table: each of its checks over the medians and their intervals, and the verdict over all.
 
 Where three runs or more count, it is the interval of the median (or of the ratio of two) that has to lie inside what
-is asked: a check fails where one lies outside, and is undecided where one lies partly inside. The reason says which
+is asked: a check fails where one lies outside, and is inconclusive where one lies partly inside. The reason says which
 level so many runs give it. Fewer runs are judged by their median, and runs in virtual time that are one observation by
 its value.
 """
@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from testbed.judge import intervals
-from testbed.judge.algebra import Part, summary_of, verdict_of, worst
-from testbed.judge.checks.result import CheckResult, Named, Status, Trust, Verdict, rounded
+from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import unit_of
-from testbed.judge.intervals import Found, Interval
+from testbed.judge.intervals import Interval
+from testbed.judge.status import BEST_FIRST, Status, summary_of, verdict_of, worst
 from testbed.message import Message
 from testbed.plan.engines import DEFAULT, named
 from testbed.study.tables.across_rows import judge_rises, judge_row_ratio, judge_slope
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
 
     value: float
     interval: Interval | None
-    found: Found
+    found: Status
     text: str
     behind: Sequence[Spread]
 
@@ -87,7 +87,7 @@ def verdict_over(
     partial: bool,
 ) -> Verdict:
     """Of what the checks found, and of the runs that they are about."""
-    untrusted = [o for o in outcomes if o.verdict == "untrusted"]
+    untrusted = [o for o in outcomes if o.verdict == Status.UNTRUSTED]
     trust = Trust.of(
         Message(
             "run.untrusted",
@@ -113,9 +113,9 @@ def verdict_over(
     )
 
 
-def _part(result: CheckResult) -> Part:
+def _part(result: CheckResult) -> Status:
     """Where runs were judged by themselves and disagree, one of them failed: no shorter form leaves that open."""
-    return "fail" if result.judge == "each_run" and result.status == "undecided" else result.part
+    return Status.FAIL if result.judge == "each_run" and result.status == Status.INCONCLUSIVE else result.part
 
 
 def _own_checks_are_judged(checks: Sequence[TableCheck], outcomes: Sequence[Outcome]) -> bool:
@@ -142,12 +142,12 @@ def judge_one(
             "CPU time of the machine that they are from.",
             engine=engine,
         )
-        return CheckResult.of(check, "not-asked", said)
+        return CheckResult.of(check, Status.SKIPPED, said)
     cells = cells_of(check, outcomes)
     if isinstance(check, EachRunCheck):
         return judge_each_run(check, cells, expected)
     result = _by_figures(check, summaries, columns).expected_to_fail(expected)
-    apart = [cell for cell in cells if cell.standing != "pass"]
+    apart = [cell for cell in cells if cell.standing != Status.PASS]
     if not apart:
         return result
     status = worst([result.part, *(cell.standing for cell in apart)])
@@ -206,7 +206,7 @@ def _judge_places(
     absent = [column for column in needed if column not in columns]
     places = [(row, column) for row in rows for column in wanted]
     measure = _MEASURES[check.judge]
-    told: dict[Found, list[str]] = {"outside": [], "straddles": [], "inside": []}
+    told: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
     figures: dict[str, Any] = {}
     found_intervals: dict[str, list[float]] = {}
     failing: dict[str, tuple[float, Interval | None]] = {}
@@ -223,7 +223,7 @@ def _judge_places(
             found_intervals[name] = [rounded(end) for end in measured.interval]
         behind[name] = measured.interval, measured.behind
         told[measured.found].append(measured.text)
-        if measured.found == "outside":
+        if measured.found == Status.FAIL:
             failing[name] = _decisive(check, measured)
     if found_intervals:
         figures["intervals"] = found_intervals
@@ -232,13 +232,13 @@ def _judge_places(
         spreads = {f"{row.name} {column}": row.spread(column, check.figure) for row, column in places}
         figures["medians"] = {name: rounded(spreads[name].median or 0) for name in behind}
         figures["median_intervals"] = {name: list(spreads[name].interval or ()) for name in found_intervals}
-    status: Status = "pass"
-    if told["outside"]:
-        status = "fail"
-    elif told["straddles"]:
-        status = "undecided"
-    elif open_ or not told["inside"]:
-        status = "not-covered"
+    status: Status = Status.PASS
+    if told[Status.FAIL]:
+        status = Status.FAIL
+    elif told[Status.INCONCLUSIVE]:
+        status = Status.INCONCLUSIVE
+    elif open_ or not told[Status.PASS]:
+        status = Status.INSUFFICIENT_DATA
     said = [_told(found, "; ".join(told[found])) for found in told if told[found]]
     said += how_sure(behind)
     if absent:
@@ -256,7 +256,7 @@ def _judge_places(
         check,
         status,
         said[0].followed_by(*said[1:]),
-        measured=f"{len(told['inside'])} of {len(places)}",
+        measured=f"{len(told[Status.PASS])} of {len(places)}",
         expected=f"{len(places)} of {len(places)}",
         figures=figures,
     ).failing_at(failing)
@@ -270,11 +270,11 @@ def _decisive(check: TableCheck, measured: Measured) -> tuple[float, Interval | 
     return rounded(measured.value), measured.interval
 
 
-def _told(found: Found, places: str) -> Message:
-    if found == "outside":
+def _told(found: Status, places: str) -> Message:
+    if found == Status.FAIL:
         return Message("cells.outside", "Not: {places}.", places=places)
-    if found == "straddles":
-        return Message("cells.undecided", "Undecided: {places}.", places=places)
+    if found == Status.INCONCLUSIVE:
+        return Message("cells.undecided", "Inconclusive: {places}.", places=places)
     return Message("cells.inside", "Holds: {places}.", places=places)
 
 
@@ -350,8 +350,8 @@ def _known(check: KnownCheck, place: Place) -> Measured | None:
             spread,
         )
     # Near any of them is near enough.
-    best: Found = min((measured.found for measured in off.values()), key=["inside", "straddles", "outside"].index)
-    if best == "inside":
+    best = min((measured.found for measured in off.values()), key=BEST_FIRST.index)
+    if best == Status.PASS:
         where = f"of {' and '.join(by for by, measured in off.items() if measured.found == best)}"
     else:
         where = ", ".join(f"{measured.text} of {by}" for by, measured in off.items())
@@ -406,8 +406,8 @@ def judge_runs(
     holds: str = "hold their own checks",
 ) -> CheckResult:
     """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
-    asked = [o for o in outcomes if o.verdict != "unsupported"]
-    apart = [o for o in asked if o.standing != "pass"]
+    asked = [o for o in outcomes if o.verdict != Status.UNSUPPORTED]
+    apart = [o for o in asked if o.standing != Status.PASS]
     said = Message(
         "runs.hold-their-checks",
         "{held} of {runs} runs {holds}.",
@@ -432,5 +432,5 @@ def judge_runs(
             else []
         ),
     )
-    status: Status = worst(o.standing for o in asked) if asked else "unsupported"
+    status: Status = worst(o.standing for o in asked) if asked else Status.UNSUPPORTED
     return CheckResult.of(Named(name, judge), status, said, measured=len(asked) - len(apart), expected=len(asked))

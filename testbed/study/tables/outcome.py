@@ -10,17 +10,16 @@ from typing import Any, Literal
 
 from testbed.documents import read_json
 from testbed.judge import intervals
-from testbed.judge.algebra import Standing
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.verify import read_verdict
 from testbed.judge.intervals import Interval
+from testbed.judge.status import Status, current
 from testbed.plan.engines import is_exact
 from testbed.study import kept
 
-Word = Literal["pass", "fail", "untrusted", "unsupported", "missing"]
-"""A run's verdict, or why it has none."""
-
+SCHEMA: Literal[3] = 3
+"""Of ``table.json``: since 3 its statuses are those of :class:`Status`."""
 OF_A_CHECK = {"judge", "status", "measured", "expected", "tolerance"}
 """What a table keeps of each of its runs' own checks."""
 
@@ -32,7 +31,8 @@ class Outcome:
     row: str
     column: str
     repetition: int
-    verdict: Word
+    verdict: Status
+    """That of the run; ``unsupported`` or ``missing`` where there is none."""
     figures: Mapping[str, float]
     seconds: float | None
     why: str
@@ -46,19 +46,29 @@ class Outcome:
     """Of a cluster's, the one that made it in real time: its own speed and load may show in the figures."""
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> Status:
         """What the run is worth to whatever it is a part of; one that broke down is an ``error``."""
-        broken = bool(self.checks) and all(check["status"] == "error" for check in self.checks.values())
-        return "error" if self.verdict == "fail" and broken else self.verdict
+        broken = bool(self.checks) and all(check["status"] == Status.ERROR for check in self.checks.values())
+        return Status.ERROR if self.verdict == Status.FAIL and broken else self.verdict
 
     @property
     def counts(self) -> bool:
         """Whether its values may be relied on."""
-        return self.verdict == "pass"
+        return self.verdict == Status.PASS
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Outcome:
+        """Reads the cell's entry."""
+        return cls(**{**document, "verdict": Status(document["verdict"])})
 
     def as_json(self) -> dict[str, Any]:
         """The cell's entry in ``table.json``."""
         return {key: value for key, value in asdict(self).items() if key != "host" or value}
+
+
+def read_table(folder: Path) -> dict[str, Any]:
+    """A table's ``table.json``; BadInput where it can't be read."""
+    return current(read_json(folder / "table.json"), SCHEMA)
 
 
 def observations(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -158,7 +168,7 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
         verdict.verdict,
         {} if verdict.broken else verdict.figures or figures_of(results),
         round(seconds, 6) if seconds else None,
-        "" if verdict.verdict == "pass" else "; ".join(verdict.trust.reasons) or verdict.summary,
+        "" if verdict.verdict == Status.PASS else "; ".join(verdict.trust.reasons) or verdict.summary,
         run.name,
         attempts,
         {check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
@@ -169,12 +179,12 @@ def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: in
 
 def unsupported(row: str, column: str, repetition: int, why: str, run: str = "", attempts: int = 0) -> Outcome:
     """A cell that this machine can't run; ``run`` is the one that found out."""
-    return Outcome(row, column, repetition, "unsupported", {}, None, why, run, attempts)
+    return Outcome(row, column, repetition, Status.UNSUPPORTED, {}, None, why, run, attempts)
 
 
 def missing(row: str, column: str, repetition: int) -> Outcome:
     """A cell that was asked for and has no finished run."""
-    return Outcome(row, column, repetition, "missing", {}, None, "It was not run.", "", 0)
+    return Outcome(row, column, repetition, Status.MISSING, {}, None, "It was not run.", "", 0)
 
 
 def read_standing(row: str, column: str, repetition: int, folder: Path) -> Outcome | None:

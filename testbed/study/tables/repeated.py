@@ -8,12 +8,13 @@ from pathlib import Path
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from testbed import confine
-from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.judge.status import Status
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import validated
 from testbed.study.tables.load import Cell, LoadedTable
 from testbed.study.tables.model import Table
+from testbed.study.tables.outcome import read_table
 
 ROW, COLUMN = "repeated", "runs"
 
@@ -48,12 +49,12 @@ def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int,
 
 def first_run(folder: Path) -> Path | None:
     """The first trusted run of a repeated scenario's result folder; None for any other table, or without one."""
-    table = read_json(folder / "table.json")
+    table = read_table(folder)
     if table["columns"] != [COLUMN]:
         return None
     runs = [
         confine.inside(folder, Cell(found["row"], found["column"], found["repetition"]).folder, found["run"])
         for found in table["outcomes"]
-        if found["verdict"] in ("pass", "fail")
+        if found["verdict"] in (Status.PASS, Status.FAIL)
     ]
     return runs[0] if runs else None

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.documents import read_json
 from testbed.judge import intervals
 from testbed.judge.checks.result import Verdict
 from testbed.judge.checks.verify import read_verdict
 from testbed.judge.figures import with_unit
+from testbed.judge.status import Status
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plots import Plot
 from testbed.study.cluster import hosts_file
 from testbed.study.tables import gains, hosts, lines, picture
-from testbed.study.tables.outcome import Spread
+from testbed.study.tables.outcome import Spread, read_table
 from testbed.study.tables.summary import KnownValue, RowSummary
 
 _HERE = Path(__file__).parent / "templates"
@@ -24,7 +24,7 @@ _HERE = Path(__file__).parent / "templates"
 
 def write_report(folder: Path) -> Path:
     """The page's path. The same folder gives the same bytes; BadInput where a file is missing or broken."""
-    document, verdict = read_json(folder / "table.json"), read_verdict(folder)
+    document, verdict = read_table(folder), read_verdict(folder)
     summaries = summaries_of(document)
     columns: list[str] = document["columns"]
     return write_html(
@@ -69,7 +69,8 @@ def _row(document: Mapping[str, Any]) -> RowSummary:
         for figure, by_column in document["cells"].items()
     }
     known = [KnownValue(**value) for value in document["known"]]
-    return RowSummary(**{**document, "cells": cells, "known": known})
+    states = {column: Status(word) for column, word in document["states"].items()}
+    return RowSummary(**{**document, "cells": cells, "known": known, "states": states})
 
 
 def _shown(summary: RowSummary, columns: Sequence[str], ratios: Sequence[Sequence[str]], figure: str) -> dict[str, Any]:

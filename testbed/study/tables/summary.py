@@ -11,6 +11,7 @@ from typing import Any
 from testbed import confine, paths
 from testbed.documents import read_csv
 from testbed.errors import BadInput
+from testbed.judge.status import Status
 from testbed.study.tables.model import Known, Row, Table
 from testbed.study.tables.outcome import Outcome, Spread, observations
 
@@ -36,8 +37,9 @@ class RowSummary:
     """By figure, of those that have one."""
     cells: Mapping[str, Mapping[str, Spread]]
     """By figure, the table's first one first, and column."""
-    states: Mapping[str, str]
-    """By column: ``ok``, or what keeps cells from counting (``untrusted``, ``fail``, ``unsupported``, ``missing``)."""
+    states: Mapping[str, Status]
+    """By column: ``pass``, or what keeps cells from counting (``untrusted``, ``fail``, ``unsupported``,
+    ``missing``)."""
     known: Sequence[KnownValue]
 
     def spread(self, column: str, figure: str | None = None) -> Spread:
@@ -85,11 +87,11 @@ def _spread(outcomes: Sequence[Outcome], figure: str) -> Spread:
     return Spread.of([o.figures[figure] for o in observations(counted)], len(counted))
 
 
-def _state(outcomes: Sequence[Outcome]) -> str:
-    for word in ("fail", "untrusted", "unsupported"):
+def _state(outcomes: Sequence[Outcome]) -> Status:
+    for word in (Status.FAIL, Status.UNTRUSTED, Status.UNSUPPORTED):
         if any(o.verdict == word for o in outcomes):
             return word
-    return "ok" if any(o.counts for o in outcomes) else "missing"
+    return Status.PASS if any(o.counts for o in outcomes) else Status.MISSING
 
 
 def read_known(source: Known) -> dict[str, dict[str, str]]:

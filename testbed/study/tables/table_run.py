@@ -18,6 +18,7 @@ from testbed.judge.checks import asked as plans
 from testbed.judge.checks.result import Verdict
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import GOODPUT
+from testbed.judge.status import Status
 from testbed.machine import Need
 from testbed.plan.engines import DEFAULT
 from testbed.plan.lasts import expected_transfer_s
@@ -34,7 +35,7 @@ from testbed.study.tables.execute import TableCells
 from testbed.study.tables.judging import judge_table
 from testbed.study.tables.load import Cell, LoadedTable, Selection
 from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck
-from testbed.study.tables.outcome import Outcome, missing
+from testbed.study.tables.outcome import SCHEMA, Outcome, missing
 from testbed.study.tables.report import write_report
 from testbed.study.tables.summary import RowSummary, summarise, write_csv
 from testbed.study.whole import Whole
@@ -46,7 +47,7 @@ GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "thro
 class Document(TypedDict):
     """``table.json``."""
 
-    schema: Literal[2]
+    schema: Literal[3]
     name: str
     run: str
     title: str
@@ -142,7 +143,7 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     whole = Whole(loaded.table.name, folder, engine.name, sum(map(matrix.transfer_s, cells)), how, go_on)
     found = whole.run(matrix, cells, progress, keep)
     verdict = keep(found)
-    if untrusted := sum(outcome.verdict == "untrusted" for outcome in found.values()):
+    if untrusted := sum(outcome.verdict == Status.UNTRUSTED for outcome in found.values()):
         progress.say(f"{untrusted} of {len(found)} runs can't be trusted. To repeat them, {go_on}")
     if endpoint := engine.database():
         points.store(endpoint, read_json(folder / "table.json"), time.time_ns())
@@ -203,7 +204,7 @@ def write(
     outcomes = [made.get(cell.place) or missing(*cell.place) for cell in selection.cells()]
     summaries = summarise(table, list(selection.rows), columns, bounds, outcomes)
     document: Document = {
-        "schema": 2,
+        "schema": SCHEMA,
         "name": table.name,
         "run": run_id,
         "title": table.title,

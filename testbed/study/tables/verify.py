@@ -10,6 +10,7 @@ from typing import Any
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.checks.verify import Difference, differences, read_verdict, text_differences, unlisted
+from testbed.judge.status import Status, current_table
 from testbed.message import Message
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
@@ -19,7 +20,7 @@ from testbed.study.cluster import hosts_file
 from testbed.study.tables import load as table_file
 from testbed.study.tables import outcome, table_run
 from testbed.study.tables.load import KEPT_AS, LoadedTable, Selection, scenario_of
-from testbed.study.tables.outcome import Outcome
+from testbed.study.tables.outcome import Outcome, read_table
 from testbed.study.tables.repeated import COLUMN, ROW, repeated
 
 MADE = ("table.csv",)
@@ -33,7 +34,7 @@ def verify(of: Asked) -> Again:
     BadInput where a file is missing or broken.
     """
     folder = of.folder
-    recorded, document = read_verdict(folder), read_json(folder / "table.json")
+    recorded, document = read_verdict(folder), read_table(folder)
     loaded, asked, selection = _asked(folder, document)
     found: list[Message] = list(_cells(folder, loaded, selection))
     outcomes = list(_outcomes(folder, document, selection))
@@ -44,7 +45,9 @@ def verify(of: Asked) -> Again:
         found += differences("table.json", document, read_json(Path(made) / "table.json"))
         for name in MADE:
             if (folder / name).is_file():
-                found += text_differences(name, read(folder / name), read(Path(made) / name))
+                found += text_differences(
+                    name, current_table(read(folder / name)), current_table(read(Path(made) / name))
+                )
             else:
                 found.append(Message("file.not-there", "{file}: is not there", file=name))
     found += differences("", recorded.to_json(), again.to_json())
@@ -61,7 +64,7 @@ def verify(of: Asked) -> Again:
             why=o.why,
         )
         for o in outcomes
-        if o.verdict == "unsupported" and not o.run
+        if o.verdict == Status.UNSUPPORTED and not o.run
     ]
     if of.of_this_code:
         found += other
@@ -98,7 +101,7 @@ def _assignments(file: str, document: Mapping[str, Any], *, is_repetition: bool)
 def asked_by(folder: Path, file: Path) -> list[Difference]:
     """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
     that are recorded."""
-    document, matrix = read_json(folder / "table.json"), read_json(folder / "matrix.json")
+    document, matrix = read_table(folder), read_json(folder / "matrix.json")
     kept, quick, is_repetition = folder / KEPT_AS, bool(document["quick"]), is_repeated(folder)
     assignments = _assignments(str(file), document, is_repetition=is_repetition)
     if is_repetition:
@@ -166,5 +169,5 @@ def _outcomes(folder: Path, document: dict[str, Any], selection: Selection) -> I
         found = outcome.read_standing(*cell.place, folder / cell.folder)
         if found:
             yield found
-        elif recorded and recorded["verdict"] == "unsupported":
-            yield Outcome(**recorded)
+        elif recorded and recorded["verdict"] == Status.UNSUPPORTED:
+            yield Outcome.from_json(recorded)

@@ -1,4 +1,4 @@
-"""The rules of the algebra, for any tree of results."""
+"""The rules of statuses, for any tree of results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.judge.algebra import BEST_FIRST, OPEN, Part, Standing, each_of, summary_of, verdict_of, worst
+from testbed.judge.status import BEST_FIRST, OPEN, Status, each_of, summary_of, verdict_of, worst
 
 standings = st.sampled_from(BEST_FIRST)
-parts = st.sampled_from((*BEST_FIRST, "not-asked"))
+parts = st.sampled_from(Status)
 WORDS_BEST_FIRST = ("pass", "fail", "untrusted")
 
 
@@ -19,14 +19,14 @@ WORDS_BEST_FIRST = ("pass", "fail", "untrusted")
 class Node:
     """A result: a leaf with its standing, or a whole made of named parts."""
 
-    standing: Part = "pass"
+    standing: Status = Status.PASS
     parts: tuple[Node, ...] = ()
 
-    def worth(self) -> Part:
+    def worth(self) -> Status:
         return worst(part.worth() for part in self.parts) if self.parts else self.standing
 
 
-def leaves(node: Node) -> list[Part]:
+def leaves(node: Node) -> list[Status]:
     return [leaf for part in node.parts for leaf in leaves(part)] if node.parts else [node.standing]
 
 
@@ -37,7 +37,7 @@ trees = st.recursive(
 )
 
 
-def with_leaf(node: Node, number: int, standing: Part) -> Node:
+def with_leaf(node: Node, number: int, standing: Status) -> Node:
     """The tree with its leaf of that number (depth first) replaced."""
     if not node.parts:
         return replace(node, standing=standing) if number == 0 else node
@@ -48,7 +48,7 @@ def with_leaf(node: Node, number: int, standing: Part) -> Node:
     return replace(node, parts=tuple(found))
 
 
-def rank(standing: Part) -> int:
+def rank(standing: Status) -> int:
     return BEST_FIRST.index(standing)
 
 
@@ -70,7 +70,7 @@ def test_a_worse_part_never_improves_the_whole(tree: Node, data: st.DataObject, 
 
 
 @given(st.dictionaries(st.integers(0, 9), parts, min_size=1), st.data(), st.booleans())
-def test_dropping_a_part_never_makes_a_pass(found: dict[int, Part], data: st.DataObject, short: bool) -> None:
+def test_dropping_a_part_never_makes_a_pass(found: dict[int, Status], data: st.DataObject, short: bool) -> None:
     asked = list(found)
     dropped = data.draw(st.sampled_from(asked))
     rest = {key: part for key, part in found.items() if key != dropped}
@@ -80,20 +80,20 @@ def test_dropping_a_part_never_makes_a_pass(found: dict[int, Part], data: st.Dat
     assert before == "pass" or after == before or {before, after} == {"fail", "untrusted"}
 
 
-@given(st.lists(st.just("not-asked"), max_size=3), st.booleans())
-def test_where_nothing_was_asked_nothing_passes(found: list[Part], short: bool) -> None:
+@given(st.lists(st.just(Status.SKIPPED), max_size=3), st.booleans())
+def test_where_nothing_was_asked_nothing_passes(found: list[Status], short: bool) -> None:
     assert verdict_of(found, may_stay_open=short) == "fail"
     assert worst(found) == "missing"
 
 
 @given(st.lists(parts), st.booleans())
-def test_what_was_not_asked_changes_nothing(found: list[Part], short: bool) -> None:
-    asked = [part for part in found if part != "not-asked"]
+def test_what_was_not_asked_changes_nothing(found: list[Status], short: bool) -> None:
+    asked = [part for part in found if part != "skipped"]
     assert verdict_of(found, may_stay_open=short) == verdict_of(asked, may_stay_open=short)
 
 
 @given(st.lists(standings, min_size=1))
-def test_only_a_short_form_may_stay_open_and_something_has_to_pass(found: list[Standing]) -> None:
+def test_only_a_short_form_may_stay_open_and_something_has_to_pass(found: list[Status]) -> None:
     assert (verdict_of(found) == "pass") == (set(found) == {"pass"})
     short = verdict_of(found, may_stay_open=True)
     assert (short == "pass") == ("pass" in found and set(found) <= {"pass", *OPEN})
@@ -105,34 +105,34 @@ def test_only_a_short_form_may_stay_open_and_something_has_to_pass(found: list[S
         (["pass", "fail"], "fail"),
         (["pass", "error"], "fail"),
         (["pass", "missing"], "fail"),
-        (["pass", "undecided"], "fail"),
+        (["pass", "inconclusive"], "fail"),
         (["fail", "untrusted"], "untrusted"),
         (["missing", "untrusted"], "untrusted"),
-        (["pass", "not-asked"], "pass"),
+        (["pass", "skipped"], "pass"),
     ],
 )
-def test_words_of_a_full_form(found: list[Part], word: str) -> None:
+def test_words_of_a_full_form(found: list[Status], word: str) -> None:
     assert verdict_of(found) == word
 
 
 def test_the_summary_names_each_part_that_does_not_hold() -> None:
-    found: dict[str, Part] = {
-        "bytes": "pass",
-        "law": "fail",
-        "rate": "not-covered",
-        "other": "not-asked",
-        "ratio": "untrusted",
-        "late": "missing",
-        "torn": "error",
-        "wide": "undecided",
-        "mptcp": "unsupported",
+    found: dict[str, Status] = {
+        "bytes": Status.PASS,
+        "law": Status.FAIL,
+        "rate": Status.INSUFFICIENT_DATA,
+        "other": Status.SKIPPED,
+        "ratio": Status.UNTRUSTED,
+        "late": Status.MISSING,
+        "torn": Status.ERROR,
+        "wide": Status.INCONCLUSIVE,
+        "mptcp": Status.UNSUPPORTED,
     }
     assert summary_of(found.items()) == (
         "1 of 8 checks hold; “law” fails; “torn” can't be judged; “late” is missing; “ratio” is not to be trusted; "
-        "“wide” is undecided; “rate” is not covered; “mptcp” can't be made here."
+        "“wide” is inconclusive; “rate” has too little data; “mptcp” can't be made here."
     )
 
 
 def test_each_that_was_asked_for_is_a_part() -> None:
-    found: dict[str, Part] = {"a": "pass", "b": "fail", "more": "pass"}
+    found: dict[str, Status] = {"a": Status.PASS, "b": Status.FAIL, "more": Status.PASS}
     assert each_of(["b", "a", "c"], found) == ["fail", "pass", "missing"]

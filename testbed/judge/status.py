@@ -1,0 +1,197 @@
+"""The status of a result, at every level, and how those of parts combine to that of a whole.
+
+Checks combine to a run, runs to a repetition or a table's cell, cells to a table, runs to claims, claims to ``all``,
+engines to ``cross-check``, files to ``verify``. All of them ask here. The rules, which docs/verdicts.md shows as a
+table and tests/judge holds for any tree of results:
+
+- The whole is the worst of the parts that were asked for.
+- What was asked for and is not there is ``missing``: dropping a part never improves the whole.
+- Where nothing was asked, nothing passes.
+
+``untrusted`` is the worst status: nothing is proven by what can't be trusted, not even a failure.
+
+Results of earlier versions have other words for it. Only this module knows them: :class:`Status` reads each.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, Literal, TypeVar
+
+from testbed.errors import Exit
+
+
+class Status(str, Enum):
+    """What became of a check, a run, a cell, a table, a claim, a pairing or a difference; best first.
+
+    A value that is none, and no word of an earlier version, is a ValueError.
+    """
+
+    PASS = "pass"
+    INCONCLUSIVE = "inconclusive"
+    """An interval lies only partly inside what is asked."""
+    INSUFFICIENT_DATA = "insufficient-data"
+    """There is too little data to decide."""
+    UNSUPPORTED = "unsupported"
+    """This machine can't do it."""
+    MISSING = "missing"
+    """It was asked for and is not there."""
+    ERROR = "error"
+    """It broke down, or what it needs is missing or broken."""
+    FAIL = "fail"
+    UNTRUSTED = "untrusted"
+    """Links or machine were not good enough."""
+    SKIPPED = "skipped"
+    """It was not asked for: of another policy, or what the engine can't carry on any machine. It never counts."""
+
+    __str__ = str.__str__
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        return EARLIER.get(value) if isinstance(value, str) else None
+
+
+EARLIER: Mapping[str, Status] = {
+    # of checks and runs
+    "undecided": Status.INCONCLUSIVE,
+    "not-covered": Status.INSUFFICIENT_DATA,
+    "not-asked": Status.SKIPPED,
+    # of a run in the database's list
+    "broke down": Status.ERROR,
+    # of a table's row and column
+    "ok": Status.PASS,
+    # of a pairing of the interop matrix
+    "unjudged": Status.UNTRUSTED,
+    # of a claim
+    "holds": Status.PASS,
+    "fails": Status.FAIL,
+    "broken": Status.ERROR,
+    # of a run that claims need
+    "not carried": Status.SKIPPED,
+    "left out": Status.SKIPPED,
+}
+"""What earlier versions wrote, in files and in the database."""
+_OF_ONE = ("status", "verdict", "standing", "state")
+"""Keys of a status in a result's documents."""
+_OF_SEVERAL = ("states", "runs_own")
+"""Keys of statuses by name."""
+
+BEST_FIRST: tuple[Status, ...] = tuple(status for status in Status if status is not Status.SKIPPED)
+OPEN = frozenset({Status.INCONCLUSIVE, Status.INSUFFICIENT_DATA, Status.UNSUPPORTED})
+"""Neither holds nor fails. A short or partial form may leave some parts so; a full form has to decide each."""
+
+_OF_EXIT_CODE: Mapping[int, Status] = {Exit.PASS: Status.PASS, Exit.FAIL: Status.FAIL, Exit.UNTRUSTED: Status.UNTRUSTED}
+
+Key = TypeVar("Key")
+
+
+def worst(parts: Iterable[Status]) -> Status:
+    """The worst of the parts that were asked for; ``missing`` where none was."""
+    return max(_counted(parts), key=BEST_FIRST.index, default=Status.MISSING)
+
+
+def each_of(asked: Iterable[Key], found: Mapping[Key, Status]) -> list[Status]:
+    """One part for each that was asked for, ``missing`` where it was not found."""
+    return [found.get(key, Status.MISSING) for key in asked]
+
+
+def verdict_of(parts: Iterable[Status], *, may_stay_open: bool = False) -> Status:
+    """That of the whole: ``pass``, ``fail`` or ``untrusted``.
+
+    ``may_stay_open``: a short or partial form, of which at least one part has to pass.
+    """
+    counted = _counted(parts)
+    found = worst(counted)
+    if found == Status.UNTRUSTED:
+        return Status.UNTRUSTED
+    if found == Status.PASS or (found in OPEN and may_stay_open and Status.PASS in counted):
+        return Status.PASS
+    return Status.FAIL
+
+
+_TOLD: Mapping[str, str] = {
+    "xfail": "fails, as expected",
+    Status.FAIL: "fails",
+    "xpass": "holds, but was expected to fail",
+    Status.ERROR: "can't be judged",
+    Status.MISSING: "is missing",
+    Status.UNTRUSTED: "is not to be trusted",
+    Status.INCONCLUSIVE: "is inconclusive",
+    Status.INSUFFICIENT_DATA: "has too little data",
+    Status.UNSUPPORTED: "can't be made here",
+}
+
+
+def of_exit_code(code: int) -> Status:
+    """What a command says of what it judged; ``error`` where it judged nothing."""
+    return _OF_EXIT_CODE.get(code, Status.ERROR)
+
+
+def summary_of(parts: Iterable[tuple[str, Status | Literal["xfail", "xpass"]]], what: str = "checks") -> str:
+    """``2 of 4 checks hold; “law” fails; “goodput” has too little data.``, from names and their parts, or
+    outcomes."""
+    counted = [(name, part) for name, part in parts if part != Status.SKIPPED]
+    said = [f"{sum(part == Status.PASS for _, part in counted)} of {len(counted)} {what} hold"]
+    said += [f"“{name}” {told}" for status, told in _TOLD.items() for name, part in counted if part == status]
+    return "; ".join(said) + "."
+
+
+def current(document: Mapping[str, Any], schema: int) -> dict[str, Any]:
+    """A result's document with today's statuses; ``schema`` is the number of the first schema that has them.
+
+    One that has that number, or a higher one, stays as it is.
+    """
+    if int(document.get("schema", 1)) >= schema:
+        return dict(document)
+    return {**_with_statuses(document), "schema": schema}
+
+
+def current_table(text: str, column: str = "state") -> str:
+    """The same of a table with a head, as CSV; lines end in ``\\n``."""
+    head, *rows = csv.reader(text.splitlines())
+    statuses = [place for place, name in enumerate(head) if name == column]
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow([_read(value) if place in statuses else value for place, value in enumerate(row)])
+    return made.getvalue()
+
+
+def current_run(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A run in a sweep's table with ``state`` and ``reason``, of which earlier versions had one: ``ok``, or why not."""
+    if "reason" in row:
+        return dict(row)
+    state, reason = (Status.PASS, "") if row["state"] == "ok" else (Status.ERROR, row["state"])
+    return {**row, "state": state.value, "reason": reason}
+
+
+def _with_statuses(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_with_statuses(one) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    found: dict[str, Any] = {}
+    for key, value in part.items():
+        if key in _OF_ONE and isinstance(value, str):
+            found[key] = _read(value)
+            if value == "judged":  # of a run that claims need: its own verdict
+                found[key] = of_exit_code(part["exit_code"]).value
+            elif part.get("asked") is False:  # of a claim
+                found[key] = Status.SKIPPED.value
+        elif key in _OF_SEVERAL and isinstance(value, Mapping):
+            found[key] = {name: _read(word) for name, word in value.items()}
+        else:
+            found[key] = _with_statuses(value)
+    return found
+
+
+def _read(word: str) -> str:
+    return str(EARLIER.get(word, word))
+
+
+def _counted(parts: Iterable[Status]) -> list[Status]:
+    return [part for part in parts if part != Status.SKIPPED]
