@@ -17,7 +17,8 @@ from testbed.archive.kinds import Kind, kind_of, runs_in
 from testbed.archive.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.status import verdict_of
+from testbed.judge.status import current_comparison, verdict_of
+from testbed.study.compare import comparison
 from testbed.study.compare.same_bytes import verdict_over
 
 SCHEMA: Literal[1] = 1
@@ -140,7 +141,8 @@ def entry(folder: Path) -> Entry:
 def _what(folder: Path, kind: str) -> tuple[str, str]:
     """The scenario's name, and the verdict."""
     if kind == "comparison":
-        return "compare", ", ".join(read_json(folder / "compare.json")["words"].values())
+        document = current_comparison(read_json(folder / "compare.json"), comparison.SCHEMA)
+        return "compare", ", ".join(comparison.words_of(document["statuses"], document["directions"]).values())
     if kind == "cross-check":
         scenarios = read_json(folder / "cross-check.json")["scenarios"]
         return kind, verdict_of([entry["verdict"] for entry in scenarios])

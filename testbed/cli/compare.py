@@ -21,6 +21,7 @@ from testbed.cli.outcome import EXIT_OF_VERDICT, shown
 from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, Exit
+from testbed.judge.status import Status
 from testbed.plan.engines import ENGINES
 from testbed.planning.resolve import new_run_id
 from testbed.results.folder import make_latest
@@ -125,8 +126,8 @@ def _compare(
     print(f"  report      {shown(page)}")
     for line in result.lines(comparison):
         print(line)
-    words = set(comparison.words.values())
-    return Exit.FAIL if words & {"failed", "worse", "mixed"} else Exit.UNTRUSTED if "untrusted" in words else Exit.PASS
+    statuses = comparison.statuses.values()
+    return next((EXIT_OF_VERDICT[one] for one in (Status.FAIL, Status.UNTRUSTED) if one in statuses), Exit.PASS)
 
 
 def _sides(

@@ -130,6 +130,11 @@ def of_exit_code(code: int) -> Status:
     return _OF_EXIT_CODE.get(code, Status.ERROR)
 
 
+def of_direction(direction: str) -> Status:
+    """What a difference is worth: ``fail`` of one for the worse, ``skipped`` where neither way is better."""
+    return {"worse": Status.FAIL, "mixed": Status.FAIL, "differs": Status.SKIPPED}.get(direction, Status.PASS)
+
+
 def summary_of(parts: Iterable[tuple[str, Status | Literal["xfail", "xpass"]]], what: str = "checks") -> str:
     """``2 of 4 checks hold; “law” fails; “goodput” has too little data.``, from names and their parts, or
     outcomes."""
@@ -167,6 +172,26 @@ def current_run(row: Mapping[str, Any]) -> dict[str, Any]:
         return dict(row)
     state, reason = (Status.PASS, "") if row["state"] == "ok" else (Status.ERROR, row["state"])
     return {**row, "state": state.value, "reason": reason}
+
+
+def current_comparison(document: Mapping[str, Any], schema: int) -> dict[str, Any]:
+    """A ``compare.json`` with directions and statuses; earlier versions had one word for both."""
+    if int(document.get("schema", 1)) >= schema:
+        return dict(document)
+    words: Mapping[str, str] = document["words"]
+    differences = []
+    for entry in document["differences"]:
+        direction = entry["word"]
+        rest = {key: value for key, value in entry.items() if key != "word"}
+        differences.append({**rest, "direction": direction, "status": of_direction(direction).value})
+    of_runs = {"failed": Status.FAIL, "untrusted": Status.UNTRUSTED}
+    return {
+        **{key: value for key, value in document.items() if key != "words"},
+        "schema": schema,
+        "statuses": {group: of_runs.get(word, of_direction(word)).value for group, word in words.items()},
+        "directions": {group: "" if word in of_runs else word for group, word in words.items()},
+        "differences": differences,
+    }
 
 
 def _with_statuses(part: Any) -> Any:

@@ -73,7 +73,7 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
         assert conclusion(same) == "no difference shown", same
         worse = differences(base, [Group("wrong", regressed.runs[of])], 0.95)
         assert conclusion(worse) == "worse", worse
-        assert "law_error" in [d.figure for d in worse if d.word == "worse"]
+        assert "law_error" in [d.figure for d in worse if d.direction == "worse"]
 
 
 def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
@@ -86,7 +86,7 @@ def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
     folder = own_place / "results" / "compare" / "latest"
     document = json.loads((folder / "compare.json").read_text())
     assert [group["name"] for group in document["groups"]] == ["old", "new"]
-    words = {d["figure"]: d["word"] for d in document["differences"]}
+    words = {d["figure"]: d["direction"] for d in document["differences"]}
     assert words["settled_s"] == words["goodput_mib_s"] == "better"
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 5

@@ -61,7 +61,7 @@ def test_a_check_that_measures_otherwise_and_still_holds_is_seen(
     assert compare(str(honest / "base"), str(sabotaged(honest, tmp_path, check, value))) == code
     out = capsys.readouterr().out
     document = json.loads((tmp_path / "results" / "compare" / "latest" / "compare.json").read_text())
-    words = {d["figure"]: d["word"] for d in document["differences"] if d["word"] != "no difference shown"}
+    words = {d["figure"]: d["direction"] for d in document["differences"] if d["direction"] != "no difference shown"}
     assert {name.partition(": ")[2]: said for name, said in words.items()} == {check: word}
     (line,) = (line for line in out.splitlines() if check in line and "│" not in line and "against" not in line)
     assert line.rstrip().endswith(word)

@@ -22,7 +22,7 @@ def group(name, values, figure="goodput_mib_s", seeds=None, **options) -> Group:
 
 
 def words(base: Group, new: Group, confidence: float = 0.95) -> list[str]:
-    return [d.word for d in differences(base, [new], confidence)]
+    return [d.direction for d in differences(base, [new], confidence)]
 
 
 def test_direction_is_the_figures_own() -> None:
@@ -36,14 +36,14 @@ def test_direction_is_the_figures_own() -> None:
 def test_runs_that_are_all_alike_are_told_as_one_observation() -> None:
     (alike,) = differences(group("a", [1.0] * 3), [group("b", [2.0] * 3)], 0.95)
     (apart,) = differences(group("a", [1.0, 1.01, 1.02]), [group("b", [2.0, 2.02, 2.05])], 0.95)
-    assert (alike.word, apart.word) == ("better", "better")
+    assert (alike.direction, apart.direction) == ("better", "better")
     assert "one observation" in alike.why
     assert not apart.why
 
 
 def test_few_runs_show_nothing() -> None:
     (found,) = differences(group("a", [1.0, 1.0]), [group("b", [2.0, 2.0])], 0.95)
-    assert (found.word, found.low) == ("no difference shown", None)
+    assert (found.direction, found.low) == ("no difference shown", None)
     assert f"at least {LEAST_N}" in found.why
 
 
@@ -59,8 +59,8 @@ def test_runs_of_one_seed_are_compared_with_each_other() -> None:
     changed = spread + np.array([0.1, 0.11, 0.09, 0.1, 0.1])
     (paired,) = differences(group("a", spread), [group("b", changed)], 0.95)
     (apart,) = differences(group("a", spread), [group("b", changed, seeds=[9, 8, 7, 6, 5])], 0.95)
-    assert (paired.paired, paired.word) == (True, "better")
-    assert (apart.paired, apart.word) == (False, "no difference shown")
+    assert (paired.paired, paired.direction) == (True, "better")
+    assert (apart.paired, apart.direction) == (False, "no difference shown")
     # Several runs of one seed, as on real packets, have no partner.
     (many,) = differences(group("a", spread, seeds=[1] * 5), [group("b", changed, seeds=[1] * 5)], 0.95)
     assert not many.paired

@@ -11,7 +11,7 @@ import pytest
 
 from testbed import paths
 from testbed.judge import status
-from testbed.judge.status import BEST_FIRST, EARLIER, Status, current
+from testbed.judge.status import BEST_FIRST, EARLIER, Status, current, current_comparison
 from tests.bundle.old_bundles import files, opened
 
 MAP = json.loads(Path(__file__).with_name("status-words.json").read_text(encoding="utf-8"))
@@ -19,8 +19,10 @@ MAP = json.loads(Path(__file__).with_name("status-words.json").read_text(encodin
 VOCABULARIES: dict[str, dict[str, Any]] = MAP["vocabularies"]
 READ = ("part", "whole", "cell", "column", "claim", "claims' run", "pairing")
 """Vocabularies of files; of the others nothing is read."""
-KEYS = {key for keys in MAP["documents"].values() for key in keys} - {"word", "words"}
+KEYS = {key for keys in MAP["documents"].values() for key in keys} - {"word", "words"} | {"statuses"}
 """Keys of statuses; those of a comparison are directions."""
+BY_NAME = ("states", "runs_own", "statuses")
+"""Keys below which there are statuses by name."""
 MARKS = {"pass", "fail", "holds", "fails", "broken", "inside", "outside", "ok"}
 """A type with one of these is one of statuses."""
 HOME = "testbed/judge/status.py"
@@ -51,7 +53,9 @@ def statuses(document: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Each text below one of :data:`KEYS`, with the key."""
     if isinstance(document, dict):
         for name, value in document.items():
-            yield from statuses(value, name if name in KEYS else key if key in ("states", "runs_own") else "")
+            yield from statuses(
+                value, name if name in KEYS else key if key in ("states", "runs_own", "statuses") else ""
+            )
     elif isinstance(document, list):
         for value in document:
             yield from statuses(value, "")
@@ -68,10 +72,11 @@ def documents(folder: Path) -> Iterator[tuple[str, Any]]:
 
 def not_read(name: str, document: Any) -> list[str]:
     """Statuses of a document that stay something else when it is read."""
+    reader = current_comparison if name == "compare.json" else current
     values = {*(one.value for one in Status), *MAP["states of an agent"]}
     return [
         f"{name}: {key}: {word}"
-        for key, word in statuses(current(document, 1_000))
+        for key, word in statuses(reader(document, 1_000))
         if word not in values
         and word not in MAP["states of an agent"]
         and not (key == "verdict" and "no difference shown" in word)
@@ -171,6 +176,18 @@ def test_a_run_that_was_judged_has_its_own_verdict_and_what_was_not_asked_is_ski
     assert [claim["verdict"] for claim in read["claims"]] == ["skipped", "insufficient-data"]
     assert (read["schema"], read["verdict"]) == (2, "fail")
     assert current(read, 2) == read
+
+
+def test_a_comparison_has_a_direction_beside_each_status() -> None:
+    words = VOCABULARIES["comparison"]["words"]
+    entries = [{"figure": "f", "word": word} for word in VOCABULARIES["difference"]["words"]]
+    read = current_comparison({"schema": 1, "words": {word: word for word in words}, "differences": entries}, 2)
+    assert read["statuses"] == words
+    assert {word for word, direction in read["directions"].items() if not direction} == {"failed", "untrusted"}
+    assert all(direction in ("", word) for word, direction in read["directions"].items())
+    for entry, (word, meant) in zip(read["differences"], VOCABULARIES["difference"]["words"].items(), strict=True):
+        assert (entry["direction"], entry["status"]) == (word, meant or "skipped")
+    assert current_comparison(read, 2) == read
 
 
 def sources() -> list[Path]:

@@ -13,16 +13,18 @@ from rich.table import Table
 from typing_extensions import TypedDict
 
 from testbed.documents import entry_of
-from testbed.judge.status import Status, verdict_of
+from testbed.judge.status import Status, of_direction, verdict_of
 from testbed.results.report.plot import Plot
 from testbed.study.compare import plots, result
-from testbed.study.compare.difference import Difference, Sample, alone, by_group, conclusion
+from testbed.study.compare.difference import NOT_SHOWN, Difference, Sample, alone, by_group, conclusion
 from testbed.study.compare.facts import changed_checks, differing, facts_of
 from testbed.study.compare.figures import figure_of, is_of_check
 from testbed.study.compare.groups import Group
 
-_WORD_OF: Mapping[str, str] = {"pass": "", "fail": "failed", "untrusted": Status.UNTRUSTED}
-"""Of the groups' runs; empty where the figures have the word."""
+SCHEMA: Literal[2] = 2
+"""Of ``compare.json``: since 2 a direction and a status stand where one word stood for both."""
+_IN_WORDS: Mapping[Status, str] = {Status.FAIL: "failed", Status.UNTRUSTED: "untrusted"}
+"""A group without a direction."""
 MANY_CASES = 3
 """From so many settings on only the first figure is shown of each, and others where something was shown of them."""
 
@@ -52,13 +54,15 @@ class GroupEntry(TypedDict):
 class Document(TypedDict):
     """``compare.json``."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     name: str
     command: str
     confidence: float
-    words: dict[str, str]
+    statuses: dict[str, Status]
+    directions: dict[str, str]
+    """By group; empty where the runs of one prove nothing, or failed."""
     groups: list[GroupEntry]
-    differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None)]]
+    differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None, status=Status)]]
 
 
 @dataclass(frozen=True)
@@ -72,24 +76,47 @@ class Comparison:
     command: str
 
     @property
-    def words(self) -> dict[str, str]:
-        """By group: ``better``, ``worse``, ``mixed`` or ``no difference shown``; ``failed`` where a run of it or of the
-        first group broke down, is missing or failed a fact, ``untrusted`` where one can't be trusted."""
+    def of_runs(self) -> dict[str, Status]:
+        """By group: ``fail`` where a run of it or of the first group broke down, is missing or failed a fact,
+        ``untrusted`` where one can't be trusted."""
+        return {group.name: verdict_of([self.groups[0].standing, group.standing]) for group in self.groups[1:]}
+
+    @property
+    def directions(self) -> dict[str, str]:
+        """By group: ``better``, ``worse``, ``mixed`` or ``no difference shown``; empty where its runs do not pass."""
         found = by_group(self.differences)
         return {
-            group.name: _WORD_OF[verdict_of([self.groups[0].standing, group.standing])]
-            or conclusion(found.get(group.name, []))
-            for group in self.groups[1:]
+            name: conclusion(found.get(name, [])) if status == Status.PASS else ""
+            for name, status in self.of_runs.items()
         }
+
+    @property
+    def statuses(self) -> dict[str, Status]:
+        """By group: that of its runs, else what the direction is worth."""
+        directions = self.directions
+        return {
+            name: of_direction(directions[name]) if directions[name] else status
+            for name, status in self.of_runs.items()
+        }
+
+    @property
+    def words(self) -> dict[str, str]:
+        """By group: the direction, or ``failed`` or ``untrusted``."""
+        return words_of(self.statuses, self.directions)
 
     def shown(self, group: str) -> list[Difference]:
         """A group's differences that fit on one screen: of what checks measured, those where something was shown."""
         found = by_group(self.differences).get(group, [])
-        mine = [d for d in found if d.word != "no difference shown" or not is_of_check(d.figure)]
+        mine = [d for d in found if d.direction != NOT_SHOWN or not is_of_check(d.figure)]
         if len({d.case for d in mine}) < MANY_CASES:
             return mine
         first = {d.case: d for d in reversed(mine)}
-        return [d for d in mine if d.word != "no difference shown" or d is first[d.case]]
+        return [d for d in mine if d.direction != NOT_SHOWN or d is first[d.case]]
+
+
+def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict[str, str]:
+    """By group: the direction, or ``failed`` or ``untrusted``."""
+    return {name: direction or _IN_WORDS[Status(statuses[name])] for name, direction in directions.items()}
 
 
 def lines(comparison: Comparison) -> list[str]:
@@ -97,10 +124,10 @@ def lines(comparison: Comparison) -> list[str]:
     base, found = comparison.groups[0].name, by_group(comparison.differences)
     told = []
     for group, word in comparison.words.items():
-        moved = [d for d in found.get(group, []) if d.word in ("better", "worse")]
+        moved = [d for d in found.get(group, []) if d.direction in ("better", "worse")]
         parts = [
-            f"{d.figure}{f' of {d.case}' if d.case else ''} {change(d)}{f' {d.word}' if word == 'mixed' else ''}"
-            for d in sorted(moved, key=lambda d: d.word != "worse")
+            f"{d.figure}{f' of {d.case}' if d.case else ''} {change(d)}{f' {d.direction}' if word == 'mixed' else ''}"
+            for d in sorted(moved, key=lambda d: d.direction != "worse")
         ]
         rest = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
         told.append(f"{word.upper()} {group} against {base}" + (f": {', '.join(parts[:4])}{rest}" if parts else ""))
@@ -124,13 +151,13 @@ def print_screen(comparison: Comparison, console: Console) -> None:
         for head in (_head(base), _head(group), "difference", "verdict"):
             table.add_column(head, justify="left" if head == "verdict" else "right", overflow="fold")
         for d in comparison.shown(group.name):
-            colour = {"better": "green", "worse": "red"}.get(d.word, "")
+            colour = {"better": "green", "worse": "red"}.get(d.direction, "")
             table.add_row(
                 f"{d.case + ' ' if d.case else ''}{d.figure}",
                 mean(d.base),
                 mean(d.new),
                 with_interval(d),
-                f"[{colour}]{d.word}[/]" if colour else d.word,
+                f"[{colour}]{d.direction}[/]" if colour else d.direction,
             )
         console.print(table)
         if not_in_both := alone(base, group):
@@ -172,11 +199,12 @@ def write(folder: Path, comparison: Comparison, home: Path | None = None) -> Pat
     """``compare.json``, ``plots/`` and ``report.html``; returns the page's path. ``home`` is the folder that the runs'
     places are told from, if it is another one."""
     document: Document = {
-        "schema": 1,
+        "schema": SCHEMA,
         "name": comparison.name,
         "command": comparison.command,
         "confidence": comparison.confidence,
-        "words": comparison.words,
+        "statuses": comparison.statuses,
+        "directions": comparison.directions,
         "groups": [_group_json(group, home or folder) for group in comparison.groups],
         "differences": [difference.as_json() for difference in comparison.differences],
     }
@@ -242,9 +270,9 @@ def _banner(comparison: Comparison) -> tuple[str, str]:
         ("failed", Status.FAIL),
         ("worse", Status.FAIL),
         ("mixed", Status.UNTRUSTED),
-        (Status.UNTRUSTED, Status.UNTRUSTED),
+        ("untrusted", Status.UNTRUSTED),
         ("better", Status.PASS),
     ):
         if word in words:
             return word, colour
-    return "no difference shown", "neutral"
+    return NOT_SHOWN, "neutral"

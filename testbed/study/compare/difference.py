@@ -14,10 +14,13 @@ from scipy import stats
 
 from testbed.judge.checks.result import rounded
 from testbed.judge.intervals import LEAST_N, Interval
+from testbed.judge.status import Status, of_direction
 from testbed.study.compare.figures import FIGURES, figure_of
 from testbed.study.compare.groups import Group, RunOf
 
-Word = Literal["better", "worse", "differs", "no difference shown"]
+Direction = Literal["better", "worse", "differs", "no difference shown"]
+"""Which way a figure went; ``differs`` where neither way is better."""
+NOT_SHOWN: Direction = "no difference shown"
 
 
 RESAMPLES = 9999
@@ -52,8 +55,13 @@ class Difference:
     low: float | None
     high: float | None
     paired: bool
-    word: Word
+    direction: Direction
     why: str
+
+    @property
+    def status(self) -> Status:
+        """What it is worth."""
+        return of_direction(self.direction)
 
     @property
     def relative(self) -> float | None:
@@ -62,7 +70,8 @@ class Difference:
 
     def as_json(self) -> dict[str, Any]:
         """For ``compare.json``."""
-        return asdict(self) | {"relative": None if self.relative is None else rounded(self.relative)}
+        relative = None if self.relative is None else rounded(self.relative)
+        return asdict(self) | {"relative": relative, "status": self.status}
 
 
 def differences(base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> list[Difference]:
@@ -110,7 +119,7 @@ def _difference(name: str, case: str, base: Group, other: Group, level: float) -
     b = _values(runs_of(other, case), name) if pairs is None else pairs[1]
     difference = float(b.mean() - a.mean())
     bounds = interval(a, b, paired=pairs is not None, level=level)
-    word, why = _word(name, a, difference, bounds, min(a.size, b.size))
+    direction, why = _direction(name, a, difference, bounds, min(a.size, b.size))
     low, high = bounds[:2] if bounds else (None, None)
     return Difference(
         case,
@@ -122,7 +131,7 @@ def _difference(name: str, case: str, base: Group, other: Group, level: float) -
         None if low is None else rounded(low),
         None if high is None else rounded(high),
         pairs is not None,
-        word,
+        direction,
         why,
     )
 
@@ -176,16 +185,18 @@ def _mean_difference(b: NDArray[np.float64], a: NDArray[np.float64], axis: int =
     return np.mean(b, axis=axis) - np.mean(a, axis=axis)
 
 
-def _word(name: str, a: NDArray[np.float64], difference: float, bounds: Interval | None, runs: int) -> tuple[Word, str]:
+def _direction(
+    name: str, a: NDArray[np.float64], difference: float, bounds: Interval | None, runs: int
+) -> tuple[Direction, str]:
     if bounds is None:
-        return ("no difference shown", f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed")
+        return (NOT_SHOWN, f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed")
     low, high = bounds.low, bounds.high
     if low <= 0 <= high:
-        return "no difference shown", "the interval has 0 in it" if low != high else "the same in all runs"
+        return NOT_SHOWN, "the interval has 0 in it" if low != high else "the same in all runs"
     figure = figure_of(name)
     least = max(figure.least_absolute, figure.least_relative * abs(float(a.mean())))
     if abs(difference) < least and not math.isclose(abs(difference), least):
-        return ("no difference shown", f"less than {least:.3g} {figure.unit}".strip() + ", which does not matter")
+        return (NOT_SHOWN, f"less than {least:.3g} {figure.unit}".strip() + ", which does not matter")
     if figure.better is None:
         return "differs", "no direction is known for it"
     why = "the same difference in every run: one observation" if low == high else ""
@@ -200,10 +211,10 @@ def _sample(runs: Sequence[RunOf], name: str) -> Sample:
 
 def conclusion(found: Sequence[Difference]) -> str:
     """``better``, ``worse``, ``mixed`` or ``no difference shown``, over a group's figures."""
-    words = {difference.word for difference in found}
+    words = {difference.direction for difference in found}
     if {"better", "worse"} <= words:
         return "mixed"
-    return next((word for word in ("worse", "better") if word in words), "no difference shown")
+    return next((word for word in ("worse", "better") if word in words), NOT_SHOWN)
 
 
 def by_group(found: Sequence[Difference]) -> Mapping[str, list[Difference]]:

@@ -71,11 +71,11 @@ def intervals(found: Sequence[Difference], confidence: float) -> Plot | None:
         for place, d in enumerate(reversed(shown)):
             scale = 100 / abs(d.base.mean)
             low, high = (float(x) * scale for x in (d.low or 0.0, d.high or 0.0))
-            colour = {"better": "#009e73", "worse": "#d55e00"}.get(d.word, style.MUTED)
+            colour = {"better": "#009e73", "worse": "#d55e00"}.get(d.direction, style.MUTED)
             ends: Any = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
             axes.plot([low, high], [place, place], **ends)
-            marker = {"better": "^", "worse": "v"}.get(d.word, "o")
-            axes.plot([d.difference * scale], [place], marker, color=colour, markersize=6, label=f"_{d.word}")
+            marker = {"better": "^", "worse": "v"}.get(d.direction, "o")
+            axes.plot([d.difference * scale], [place], marker, color=colour, markersize=6, label=f"_{d.direction}")
         axes.set_yticks(range(len(shown)), [_label(d) for d in reversed(shown)], fontsize=8)
         axes.set_xscale("symlog", linthresh=5)
         left, right = axes.get_xlim()

@@ -11,7 +11,7 @@ from testbed import confine, paths
 from testbed.documents import read_json
 from testbed.judge.checks.verify import Difference
 from testbed.judge.checks.verify import differences as document_differences
-from testbed.judge.status import Status, verdict_of
+from testbed.judge.status import Status, current_comparison, verdict_of
 from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked
@@ -39,7 +39,7 @@ def verify(of: Asked) -> Again:
 
 def _groups(of: Asked) -> Again:
     folder, place = of.folder, of.place
-    document = read_json(folder / "compare.json")
+    document = current_comparison(read_json(folder / "compare.json"), comparison.SCHEMA)
     notes: list[Message] = []
     groups = [_group(folder, entry, notes) for entry in document["groups"]]
     only = list(dict.fromkeys(entry["figure"] for entry in document["differences"]))
