@@ -113,7 +113,7 @@ def checkout(tmp_path: Path) -> Path:
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(f'#!/bin/sh\necho "$(basename "$0") $* ($NCP_TESTBED_OCCASION)" >> {said}\n{more}\n')
         program.chmod(0o755)
-    claim = {"id": "a-claim", "verdict": "holds", "as_known": True, "measured": "8.0", "n": 3}
+    claim = {"id": "a-claim", "verdict": "pass", "as_known": True, "measured": "8.0", "n": 3}
     document = {"run": "one", "verdict": "pass", "claims": [claim], "runs": {"a-run": {"state": "pass"}}}
     (tmp_path / "claims.json").write_text(json.dumps(document))
     return tmp_path
@@ -164,7 +164,7 @@ def test_a_night(checkout: Path, how: str, asked: str) -> None:
     with (checkout / "results" / "nightly" / "history.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["how"], row["claim"], row["verdict"]) for row in rows] == [
-        (how, "a-claim", "holds"),
+        (how, "a-claim", "pass"),
         (how, "all", "pass"),
     ]
 
@@ -205,8 +205,8 @@ def test_a_night_that_is_run_again_by_hand_counts_once(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"verdict": "fails", "as_known": False}, "otherwise than known: a-claim"),
-        ({"verdict": "holds", "as_known": False}, "otherwise than known: a-claim"),
+        ({"verdict": "fail", "as_known": False}, "otherwise than known: a-claim"),
+        ({"verdict": "pass", "as_known": False}, "otherwise than known: a-claim"),
         ({"verdict": "error"}, "otherwise than known: a-claim"),
         ({"verdict": "a new word"}, "otherwise than known: a-claim"),
         ({"state": "error"}, "broken down: a-run"),

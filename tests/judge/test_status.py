@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -136,3 +137,12 @@ def test_the_summary_names_each_part_that_does_not_hold() -> None:
 def test_each_that_was_asked_for_is_a_part() -> None:
     found: dict[str, Status] = {"a": Status.PASS, "b": Status.FAIL, "more": Status.PASS}
     assert each_of(["b", "a", "c"], found) == ["fail", "pass", "missing"]
+
+
+@pytest.mark.parametrize("word", ["not-asked", "undecided", "passed", ""])
+def test_a_text_that_is_no_status_is_refused(word: str) -> None:
+    parts: list[Any] = [Status.PASS, word]
+    with pytest.raises(ValueError, match="not in tuple"):
+        worst(parts)
+    with pytest.raises(ValueError, match="not in tuple"):
+        verdict_of(parts, may_stay_open=True)

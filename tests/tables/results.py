@@ -228,10 +228,10 @@ CASES: dict[str, Case] = {
         [cell("near", "a", checks=checks("pass")), missing("near", "b", 1)],
     ),
     "the runs' own check, asked of another policy": (
-        "not-asked",
+        "skipped",
         {"judge": "each_run", "check": "own"},
         one(),
-        [cell("near", "a", checks=checks("not-asked", measured=None))],
+        [cell("near", "a", checks=checks("skipped", measured=None))],
     ),
     "the runs' own check, of some rows": (
         FAILS,
