@@ -27,13 +27,15 @@ from testbed.judge.checks.verify import read_verdict
 from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Limits, Listed
 from testbed.judge.status import Status
 from testbed.plan.engines import ENGINES, engine_of
+from testbed.study.claims.judged import read_claims
 from testbed.study.claims.load import load
 from testbed.study.claims.model import Claim, Claims
 from testbed.study.claims.reference import FOLDER
 from testbed.study.tables import load as table_file
 from testbed.study.tables import report
 from testbed.study.tables.judging import judge_one
-from testbed.study.claims.judged import read_claims
+from testbed.study.tables.outcome import Outcome, read_table
+from testbed.study.tables.verify import variant
 
 ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."
 LAST_PLACE = 1e-6
@@ -174,8 +176,9 @@ def _of_run(name: str, check: str, run: Path) -> Iterator[Reference]:
 
 
 def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Reference]:
-from testbed.study.tables.outcome import Outcome, read_table
-from testbed.study.tables.verify import variant
+    table = read_table(run)
+    if (form := variant(run, table["name"])) == "changed":
+        return
     runs = int(table["repeat"])
     if (result := next((one for one in read_verdict(run).checks if one.name == check), None)) and (
         result.judge == "each_run"
