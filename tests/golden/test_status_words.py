@@ -125,10 +125,8 @@ def test_each_word_is_read_as_what_it_meant() -> None:
     assert not {one.value for one in Status} & EARLIER.keys()
 
 
-@pytest.mark.parametrize("word", EARLIER)
+@pytest.mark.parametrize("word", sorted({one for name in READ for one in VOCABULARIES[name]["words"]} & EARLIER.keys()))
 def test_a_word_that_is_read_as_another_status_is_seen(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if word not in {one for name in READ for one in VOCABULARIES[name]["words"]}:
-        pytest.skip("of the database's list")
     for other in Status:
         if other != Status(word):
             monkeypatch.setattr(status, "EARLIER", {**EARLIER, word: other})

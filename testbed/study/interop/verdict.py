@@ -51,7 +51,7 @@ class Outcome:
         only if every cell was run and passes."""
         by_status = {status: [r for r in results if r.judgement.status == status] for status in MARKS}
         untold = [
-            Message("interop.unjudged", "{cell}: {reasons}", cell=r.cell.title, reasons=" ".join(r.judgement.reasons))
+            Message("interop.untrusted", "{cell}: {reasons}", cell=r.cell.title, reasons=" ".join(r.judgement.reasons))
             for r in by_status[Status.UNTRUSTED]
         ]
         trust = Trust.of([*trust.said, *untold])

@@ -274,7 +274,7 @@ def _told(found: Status, places: str) -> Message:
     if found == Status.FAIL:
         return Message("cells.outside", "Not: {places}.", places=places)
     if found == Status.INCONCLUSIVE:
-        return Message("cells.undecided", "Inconclusive: {places}.", places=places)
+        return Message("cells.inconclusive", "Inconclusive: {places}.", places=places)
     return Message("cells.inside", "Holds: {places}.", places=places)
 
 
