@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -61,12 +60,12 @@ func run(arguments []string) int {
 
 // runServe answers the runner until it is told to end; its folder is empty then.
 func runServe(ctx context.Context, arguments []string) int {
-	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	flags := cli.NewFlags(usage)
 	folder := flags.String("dir", "", "")
 	listen := flags.String("listen", "", "")
 	key := flags.Uint64("key", 0, "")
-	if err := flags.Parse(arguments); err != nil || *folder == "" || *listen == "" || flags.NArg() > 0 {
-		return cli.BadInput(usage)
+	if code, ok := flags.Parse(arguments, "dir", "listen"); !ok {
+		return code
 	}
 	server, err := controlsocket.ServeBodies(filepath.Join(*folder, "far.sock"), remote.New(*folder, collector).Handler(), maxRequestBytes)
 	if err != nil {
@@ -95,7 +94,7 @@ func collector(text []byte) (func(context.Context, string) (any, error), error) 
 
 // runMeasure prints a line for each packet.
 func runMeasure(ctx context.Context, arguments []string) int {
-	flags := flag.NewFlagSet("measure", flag.ContinueOnError)
+	flags := cli.NewFlags(usage)
 	to := flags.String("to", "", "")
 	o := clocksync.Options{}
 	flags.Uint64Var(&o.Key, "key", 0, "")
@@ -103,8 +102,11 @@ func runMeasure(ctx context.Context, arguments []string) int {
 	flags.DurationVar(&o.Interval, "interval", 100*time.Millisecond, "")
 	flags.DurationVar(&o.Timeout, "timeout", time.Second, "")
 	flags.IntVar(&o.MTU, "mtu", 0, "")
-	if err := flags.Parse(arguments); err != nil || flags.NArg() > 0 || o.Interval <= 0 || o.Timeout <= 0 {
-		return cli.BadInput(usage)
+	if code, ok := flags.Parse(arguments, "to"); !ok {
+		return code
+	}
+	if o.Interval <= 0 || o.Timeout <= 0 {
+		return cli.BadInput(fmt.Sprintf("--interval %v, --timeout %v: want more than 0", o.Interval, o.Timeout))
 	}
 	address, err := netip.ParseAddrPort(*to)
 	if err != nil {

@@ -3,14 +3,10 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 
 	"ncp-testbed/internal/cli"
-	"ncp-testbed/internal/plan"
 )
 
 const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [--credentials FILE] [--wait T] [--until-told]
@@ -21,71 +17,37 @@ const usage = `usage: ncp-link relay --plan FILE --dir DIR [--control SOCKET] [-
                        [--wait T] [--window T] [--send-buffer BYTES]
        ncp-link load --plan FILE --netns HOST=PATH ... [--pps R] [--for T]`
 
-func main() {
-	if len(os.Args) < 2 {
-		os.Exit(cli.BadInput(usage))
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(arguments []string) int {
+	if len(arguments) == 0 {
+		return cli.BadInput(usage)
 	}
-	var err error
-	switch os.Args[1] {
+	verb, arguments := arguments[0], arguments[1:]
+	switch verb {
 	case "relay":
-		err = runRelay(os.Args[2:])
+		return runRelay(arguments)
 	case "bare":
-		err = runBare(os.Args[2:])
+		return runBare(arguments)
 	case "probe":
-		err = runProbe(os.Args[2:])
+		return runProbe(arguments)
 	case "echo":
-		err = runEcho(os.Args[2:])
+		return runEcho(arguments)
 	case "stream":
-		err = runStream(os.Args[2:])
+		return runStream(arguments)
 	case "load":
-		err = runLoad(os.Args[2:])
+		return runLoad(arguments)
 	case "-h", "--help", "help":
 		fmt.Println(usage)
-	default:
-		err = badInput{fmt.Errorf("%q: want relay, bare, probe, echo, stream or load", os.Args[1])}
+		return cli.ExitDone
 	}
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Println(usage)
-		return
-	}
-	if errors.As(err, &badInput{}) {
-		os.Exit(cli.BadInput(err))
-	}
-	if err != nil {
-		os.Exit(cli.Failed(err))
-	}
+	return cli.BadInput(fmt.Errorf("%q: want relay, bare, probe, echo, stream or load", verb))
 }
 
-// badInput is an error of what the caller gave.
-type badInput struct{ error }
-
-func (b badInput) Unwrap() error { return b.error }
-
-// parse reads flags, all of which must be flags, and those named must be given.
-func parse(flags *flag.FlagSet, arguments []string, required ...string) error {
-	flags.Usage = func() {} // main says what there is to say
-	flags.SetOutput(io.Discard)
-	if err := flags.Parse(arguments); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return badInput{err}
-	}
-	if flags.NArg() > 0 {
-		return badInput{fmt.Errorf("%q: want options only", flags.Arg(0))}
-	}
-	for _, name := range required {
-		if flags.Lookup(name).Value.String() == "" {
-			return badInput{fmt.Errorf("--%s: not given", name)}
-		}
-	}
-	return nil
-}
-
-func readPlan(path string) (*plan.Plan, error) {
-	p, err := plan.Read(path)
+// finished returns the exit code of what has run to its end.
+func finished(err error) int {
 	if err != nil {
-		return nil, badInput{err}
+		return cli.Failed(err)
 	}
-	return p, nil
+	return cli.ExitDone
 }

@@ -2,14 +2,15 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/netip"
 	"os"
 	"strings"
 	"time"
 
+	"ncp-testbed/internal/cli"
 	"ncp-testbed/internal/linkbench"
+	"ncp-testbed/internal/plan"
 )
 
 // end is a flag that is given as NAMESPACE=ADDRESS.
@@ -28,23 +29,23 @@ func (e *end) Set(text string) error {
 }
 
 // runEcho measures round-trip times between two namespaces.
-func runEcho(arguments []string) error {
-	flags := flag.NewFlagSet("echo", flag.ContinueOnError)
+func runEcho(arguments []string) int {
+	flags := cli.NewFlags(usage)
 	var from end
 	flags.Var(&from, "from", "")
 	to := flags.String("to", "", "")
 	count := flags.Int("count", 100, "")
 	spacing := flags.Duration("spacing", 5*time.Millisecond, "")
 	wait := flags.Duration("wait", time.Second, "")
-	if err := parse(flags, arguments, "from", "to"); err != nil {
-		return err
+	if code, ok := flags.Parse(arguments, "from", "to"); !ok {
+		return code
 	}
 	address, err := netip.ParseAddr(*to)
 	if err != nil || !address.Is4() {
-		return badInput{fmt.Errorf("--to: %q, want an IPv4 address", *to)}
+		return cli.BadInput(fmt.Errorf("--to: %q, want an IPv4 address", *to))
 	}
 	if *count < 1 || *count > 1<<16 {
-		return badInput{fmt.Errorf("--count: %d, want 1 to 65536", *count)}
+		return cli.BadInput(fmt.Errorf("--count: %d, want 1 to 65536", *count))
 	}
 	found, err := linkbench.Echo(linkbench.EchoOptions{
 		From: linkbench.End(from), To: address, Count: *count, Spacing: *spacing, Wait: *wait,
@@ -53,8 +54,8 @@ func runEcho(arguments []string) error {
 }
 
 // runStream measures what becomes of UDP packets between two namespaces.
-func runStream(arguments []string) error {
-	flags := flag.NewFlagSet("stream", flag.ContinueOnError)
+func runStream(arguments []string) int {
+	flags := cli.NewFlags(usage)
 	var from, to end
 	flags.Var(&from, "from", "")
 	flags.Var(&to, "to", "")
@@ -66,11 +67,11 @@ func runStream(arguments []string) error {
 	flags.DurationVar(&o.Wait, "wait", time.Second, "")
 	flags.DurationVar(&o.Window, "window", time.Second, "")
 	flags.IntVar(&o.SendBufferBytes, "send-buffer", 0, "")
-	if err := parse(flags, arguments, "from", "to"); err != nil {
-		return err
+	if code, ok := flags.Parse(arguments, "from", "to"); !ok {
+		return code
 	}
 	if o.IPBytes < 28 || o.IPBytes > 65535 {
-		return badInput{fmt.Errorf("--ip-bytes: %d, want 28 to 65535", o.IPBytes)}
+		return cli.BadInput(fmt.Errorf("--ip-bytes: %d, want 28 to 65535", o.IPBytes))
 	}
 	o.From, o.To = linkbench.End(from), linkbench.End(to)
 	found, err := linkbench.Send(o)
@@ -78,29 +79,29 @@ func runStream(arguments []string) error {
 }
 
 // runLoad offers packets on all links of a plan at once.
-func runLoad(arguments []string) error {
-	flags := flag.NewFlagSet("load", flag.ContinueOnError)
+func runLoad(arguments []string) int {
+	flags := cli.NewFlags(usage)
 	planPath := flags.String("plan", "", "")
 	namespaces := pairs{}
 	flags.Var(namespaces, "netns", "")
 	o := linkbench.LoadOptions{}
 	flags.Float64Var(&o.PPS, "pps", 1024, "")
 	flags.DurationVar(&o.Duration, "for", 2*time.Second, "")
-	if err := parse(flags, arguments, "plan"); err != nil {
-		return err
+	if code, ok := flags.Parse(arguments, "plan"); !ok {
+		return code
 	}
-	p, err := readPlan(*planPath)
+	p, err := plan.Read(*planPath)
 	if err != nil {
-		return err
+		return cli.BadInput(err)
 	}
 	o.Namespaces = namespaces
 	found, err := linkbench.Load(p.Links, o)
 	return printed(found, err)
 }
 
-func printed(found any, err error) error {
+func printed(found any, err error) int {
 	if err != nil {
-		return err
+		return cli.Failed(err)
 	}
-	return json.NewEncoder(os.Stdout).Encode(found)
+	return finished(json.NewEncoder(os.Stdout).Encode(found))
 }

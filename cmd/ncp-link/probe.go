@@ -2,33 +2,33 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
 	"ncp-testbed/internal/cli"
+	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/probe"
 )
 
-func runProbe(arguments []string) error {
-	flags := flag.NewFlagSet("probe", flag.ContinueOnError)
+func runProbe(arguments []string) int {
+	flags := cli.NewFlags(usage)
 	planPath := flags.String("plan", "", "")
 	namespaces := pairs{}
 	flags.Var(namespaces, "netns", "")
 	far := machines{}
 	flags.Var(far, "far", "")
 	seconds := flags.Float64("seconds", 1, "")
-	if err := parse(flags, arguments, "plan"); err != nil {
-		return err
+	if code, ok := flags.Parse(arguments, "plan"); !ok {
+		return code
 	}
 	if !(*seconds > 0 && *seconds <= 3600) {
-		return badInput{fmt.Errorf("--seconds: %v, want more than 0", *seconds)}
+		return cli.BadInput(fmt.Errorf("--seconds: %v, want more than 0", *seconds))
 	}
-	p, err := readPlan(*planPath)
+	p, err := plan.Read(*planPath)
 	if err != nil {
-		return err
+		return cli.BadInput(err)
 	}
 	for i, link := range p.Links {
 		for end, host := range map[string]string{"a": link.A.Host, "b": link.B.Host} {
@@ -36,7 +36,7 @@ func runProbe(arguments []string) error {
 				continue
 			}
 			if _, ok := namespaces[host]; !ok {
-				return badInput{fmt.Errorf("--netns: none for links[%d].%s.host %q, want %s=PATH", i, end, host, host)}
+				return cli.BadInput(fmt.Errorf("--netns: none for links[%d].%s.host %q, want %s=PATH", i, end, host, host))
 			}
 		}
 	}
@@ -44,11 +44,11 @@ func runProbe(arguments []string) error {
 	defer stop()
 	found, err := probe.Run(ctx, p, probe.Options{Namespaces: namespaces, Far: far, Seconds: *seconds})
 	if err != nil {
-		return err
+		return cli.Failed(err)
 	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", " ")
-	return out.Encode(map[string]any{"links": found})
+	return finished(out.Encode(map[string]any{"links": found}))
 }
 
 // machines is a flag that is given as HOST=SOCKET,OFFSET_NS, any number of times.

@@ -2,50 +2,49 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"ncp-testbed/internal/atomicfile"
 	"ncp-testbed/internal/cli"
 	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/relay"
+	"ncp-testbed/internal/rusage"
 	"ncp-testbed/internal/telemetry"
 	"ncp-testbed/internal/telemetry/push"
 )
 
-func runRelay(arguments []string) error {
-	flags := flag.NewFlagSet("relay", flag.ContinueOnError)
+func runRelay(arguments []string) int {
+	flags := cli.NewFlags(usage)
 	planPath := flags.String("plan", "", "")
 	directory := flags.String("dir", "", "")
 	control := flags.String("control", "", "")
 	wait := flags.Duration("wait", 0, "")
 	credentials := flags.String("credentials", "", "")
 	untilTold := flags.Bool("until-told", false, "")
-	if err := parse(flags, arguments, "plan", "dir"); err != nil {
-		return err
+	if code, ok := flags.Parse(arguments, "plan", "dir"); !ok {
+		return code
 	}
-	p, err := readPlan(*planPath)
+	p, err := plan.Read(*planPath)
 	if err != nil {
-		return err
+		return cli.BadInput(err)
 	}
 	login, err := telemetry.OptionalCredentials(*credentials)
 	if err == nil && login != nil {
 		err = p.Telemetry.Validate(p.Path)
 	}
 	if err != nil {
-		return badInput{err}
+		return cli.BadInput(err)
 	}
 	var prepared relay.Prepared
 	if *untilTold {
 		// Whoever makes the links has this process start meanwhile, and closes its standard input when they are there.
 		if prepared, err = relay.Prepare(); err != nil {
-			return err
+			return cli.Failed(err)
 		}
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	}
@@ -53,21 +52,21 @@ func runRelay(arguments []string) error {
 }
 
 // runBare passes frames on, as they come, until SIGTERM or SIGINT: what a benchmark holds the relay against.
-func runBare(arguments []string) error {
-	flags := flag.NewFlagSet("bare", flag.ContinueOnError)
+func runBare(arguments []string) int {
+	flags := cli.NewFlags(usage)
 	planPath := flags.String("plan", "", "")
-	if err := parse(flags, arguments, "plan"); err != nil {
-		return err
+	if code, ok := flags.Parse(arguments, "plan"); !ok {
+		return code
 	}
-	p, err := readPlan(*planPath)
+	p, err := plan.Read(*planPath)
 	if err != nil {
-		return err
+		return cli.BadInput(err)
 	}
 	ended, stop := cli.UntilSignal()
 	defer stop()
 	b, err := relay.OpenBare(p.Links)
 	if err != nil {
-		return err
+		return cli.Failed(err)
 	}
 	defer b.Close()
 	passed := make(chan error, 1)
@@ -75,9 +74,9 @@ func runBare(arguments []string) error {
 	select {
 	case <-ended.Done():
 		b.Stop()
-		return <-passed
+		return finished(<-passed)
 	case err = <-passed:
-		return err
+		return finished(err)
 	}
 }
 
@@ -87,35 +86,35 @@ const drainTime = 5 * time.Second
 // forward relays frames until SIGTERM or SIGINT, from when the interfaces are there, for which it waits.
 func forward(
 	p *plan.Plan, prepared relay.Prepared, directory, control string, login *telemetry.Credentials, wait time.Duration,
-) error {
+) int {
 	ended, stop := cli.UntilSignal()
 	defer stop()
 
 	spoolPath := filepath.Join(directory, "telemetry.lp")
 	spool, err := telemetry.OpenSpool(spoolPath)
 	if err != nil {
-		return badInput{fmt.Errorf("--dir: %w", err)}
+		return cli.BadInput(fmt.Errorf("--dir: %w", err))
 	}
 	if err := relay.Await(ended, p.Links, wait); err != nil {
-		return err
+		return cli.Failed(err)
 	}
 	r, err := relay.Open(p.Links, prepared, warn)
 	if err != nil {
-		return err
+		return cli.Failed(err)
 	}
 	defer r.Close()
 	meter := relay.NewMeter(r, p.Run, p.Scenario, spool)
 	metered := make(chan error, 1)
-	var pusher *push.Pusher
-	if login != nil {
-		pusher = push.Start(p.Telemetry, *login, os.Stderr, spoolPath)
-	}
 	if control != "" {
 		server, err := controlsocket.ServeBodies(control, relay.Control(r, meter, filepath.Dir(p.Path)), relay.MaxRequestBytes)
 		if err != nil {
-			return badInput{fmt.Errorf("--control: %w", err)}
+			return cli.BadInput(fmt.Errorf("--control: %w", err))
 		}
 		defer server.Close()
+	}
+	var pusher *push.Pusher
+	if login != nil {
+		pusher = push.Start(p.Telemetry, *login, os.Stderr, spoolPath)
 	}
 	forwarded := make(chan error, 1)
 	begun := time.Now()
@@ -129,23 +128,14 @@ func forward(
 	}
 	err = errors.Join(err, <-metered, spool.Close())
 	result := relay.Result{
-		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), CPUSeconds: cpuSeconds(), Granted: r.Granted(),
+		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), CPUSeconds: rusage.CPU().Seconds(), Granted: r.Granted(),
 		RingDrops: r.RingDrops(), Links: meter.Results(), Changes: r.Changes(),
 	}
 	if pusher != nil {
 		counts := pusher.Close(drainTime)
 		result.Telemetry = &counts
 	}
-	return errors.Join(err, result.Write(directory))
-}
-
-// cpuSeconds is what this process has taken of the machine's CPU time.
-func cpuSeconds() float64 {
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		return 0
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+	return finished(errors.Join(err, atomicfile.Write(filepath.Join(directory, "result.json"), result)))
 }
 
 func warn(format string, arguments ...any) {

@@ -6,8 +6,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
-	"fmt"
 	"os"
 	"time"
 
@@ -16,30 +14,20 @@ import (
 	"ncp-testbed/internal/telemetry/push"
 )
 
-// paths is a flag that may be given more than once.
-type paths []string
-
-func (p *paths) String() string { return fmt.Sprint(*p) }
-
-func (p *paths) Set(path string) error {
-	*p = append(*p, path)
-	return nil
-}
-
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	var spools paths
-	flags := flag.NewFlagSet("ncp-push", flag.ContinueOnError)
+	var spools []string
+	flags := cli.NewFlags("usage: ncp-push --plan FILE --spool FILE … --credentials FILE [--drain T]")
 	plan := flags.String("plan", "", "plan of the run (plan.json)")
 	credentials := flags.String("credentials", "", `JSON file {"username": "", "password": ""}`)
 	drain := flags.Duration("drain", 8*time.Second, "longest time to push the rest at the end")
-	flags.Var(&spools, "spool", "line protocol file to tail; may be given more than once, and appear later")
-	if err := flags.Parse(args); err != nil {
-		return cli.ExitBadInput
-	}
-	if *plan == "" || *credentials == "" || len(spools) == 0 || flags.NArg() > 0 {
-		return cli.BadInput("usage: ncp-push --plan FILE --spool FILE … --credentials FILE")
+	flags.Func("spool", "line protocol `file` to tail; may be given more than once, and appear later", func(path string) error {
+		spools = append(spools, path)
+		return nil
+	})
+	if code, ok := flags.Parse(args, "plan", "spool", "credentials"); !ok {
+		return code
 	}
 	cfg, err := telemetry.ReadPlan(*plan)
 	if err != nil {

@@ -196,8 +196,8 @@ func TestBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "usage:"},
-		{[]string{"--plan", plan, "--credentials", credentials}, "usage:"},
+		{nil, "--plan: not given"},
+		{[]string{"--plan", plan, "--credentials", credentials}, "--spool: not given"},
 		{[]string{"--plan", "/nowhere", "--credentials", credentials, "--spool", "x"}, "/nowhere"},
 		{[]string{"--plan", empty, "--credentials", credentials, "--spool", "x"}, "empty.json: telemetry.interval_ms: 0, want 1"},
 		{[]string{"--plan", plan, "--credentials", empty, "--spool", "x"}, "empty.json: username: empty, want"},

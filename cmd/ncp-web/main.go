@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"net/http"
 	"os"
 	"time"
@@ -20,15 +19,12 @@ const shutdown = time.Second
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	flags := flag.NewFlagSet("ncp-web", flag.ContinueOnError)
+	flags := cli.NewFlags("usage: ncp-web --listen ADDRESS:PORT [--header-apart] [--congestion-control NAME]")
 	listen := flags.String("listen", "", "address and port")
 	algorithm := flags.String("congestion-control", "", "the kernel's name of it; empty for the default")
 	apart := flags.Bool("header-apart", false, "send the header in a segment of its own")
-	if err := flags.Parse(args); err != nil {
-		return cli.ExitBadInput
-	}
-	if *listen == "" || flags.NArg() > 0 {
-		return cli.BadInput("usage: ncp-web --listen ADDRESS:PORT [--header-apart] [--congestion-control NAME]")
+	if code, ok := flags.Parse(args, "listen"); !ok {
+		return code
 	}
 	listener, err := objects.Listen(*listen, *algorithm, *apart, os.Stdout)
 	if err != nil {

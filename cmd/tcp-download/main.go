@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
@@ -47,12 +45,12 @@ func run(args []string) int {
 
 func serve(ctx context.Context, args []string) int {
 	var s download.Server
-	flags := newFlags("serve")
+	flags := cli.NewFlags(usage)
 	flags.StringVar(&s.Listen, "listen", "", "")
 	flags.Uint64Var(&s.Seed, "seed", 1, "")
 	common(flags, &s.Bytes, &s.CongestionControl, &s.Timeout)
-	if err := parse(flags, args, "listen"); err != nil {
-		return cli.BadInput(err)
+	if code, ok := flags.Parse(args, "listen"); !ok {
+		return code
 	}
 	if err := inRange(s.Bytes); err != nil {
 		return cli.BadInput(err)
@@ -66,13 +64,13 @@ func serve(ctx context.Context, args []string) int {
 
 func get(ctx context.Context, args []string) int {
 	var g download.Client
-	flags := newFlags("get")
+	flags := cli.NewFlags(usage)
 	flags.StringVar(&g.Server, "server", "", "")
 	flags.StringVar(&g.From, "from", "", "")
 	flags.IntVar(&g.ReceiveBufferBytes, "receive-buffer", 0, "")
 	common(flags, &g.Bytes, &g.CongestionControl, &g.Timeout)
-	if err := parse(flags, args, "server"); err != nil {
-		return cli.BadInput(err)
+	if code, ok := flags.Parse(args, "server"); !ok {
+		return code
 	}
 	if err := inRange(g.Bytes); err != nil {
 		return cli.BadInput(err)
@@ -91,10 +89,10 @@ func get(ctx context.Context, args []string) int {
 }
 
 func window(ctx context.Context, args []string) int {
-	flags := newFlags("window")
+	flags := cli.NewFlags(usage)
 	buffer := flags.Int("receive-buffer", download.ProbeBufferBytes, "")
-	if err := parse(flags, args); err != nil {
-		return cli.BadInput(err)
+	if code, ok := flags.Parse(args); !ok {
+		return code
 	}
 	if *buffer < download.ProbeBufferBytes {
 		return cli.BadInput(fmt.Sprintf("--receive-buffer: %d is too little to tell; %d or more", *buffer, download.ProbeBufferBytes))
@@ -109,32 +107,11 @@ func window(ctx context.Context, args []string) int {
 	return cli.ExitDone
 }
 
-func newFlags(verb string) *flag.FlagSet {
-	flags := flag.NewFlagSet("tcp-download "+verb, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	return flags
-}
-
 // common defines the options of both ends.
-func common(flags *flag.FlagSet, bytes *int, congestionControl *string, timeout *time.Duration) {
+func common(flags *cli.Flags, bytes *int, congestionControl *string, timeout *time.Duration) {
 	flags.IntVar(bytes, "bytes", 0, "")
 	flags.StringVar(congestionControl, "congestion", "", "")
 	flags.DurationVar(timeout, "timeout", time.Minute, "")
-}
-
-func parse(flags *flag.FlagSet, args []string, required ...string) error {
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w\n%s", err, usage)
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q: want options only", flags.Arg(0))
-	}
-	for _, name := range required {
-		if flags.Lookup(name).Value.String() == "" {
-			return fmt.Errorf("--%s: not given", name)
-		}
-	}
-	return nil
 }
 
 func inRange(bytes int) error {

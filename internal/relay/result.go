@@ -1,12 +1,6 @@
 package relay
 
-import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-
-	"ncp-testbed/internal/telemetry"
-)
+import "ncp-testbed/internal/telemetry"
 
 // Result is DIR/result.json of the relay.
 type Result struct {
@@ -23,17 +17,4 @@ type Result struct {
 	Changes   []Change     `json:"changes"`
 	// Telemetry tells what became of the points, if they were pushed.
 	Telemetry *telemetry.Counts `json:"telemetry,omitempty"`
-}
-
-// Write replaces the file in one step.
-func (r *Result) Write(directory string) error {
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return err
-	}
-	temporary := filepath.Join(directory, "result.json.new")
-	if err := os.WriteFile(temporary, append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(temporary, filepath.Join(directory, "result.json"))
 }

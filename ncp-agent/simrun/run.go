@@ -6,7 +6,6 @@ package simrun
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -14,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ncp-testbed/internal/atomicfile"
 	"ncp-testbed/internal/payload"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/rusage"
@@ -88,7 +88,7 @@ func run(file, dir string, payload bool) (*Facts, error) {
 		return nil, err
 	}
 	facts.Points = r.count
-	if err := writeJSON(filepath.Join(dir, "sim.json"), facts); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, "sim.json"), facts); err != nil {
 		return nil, err
 	}
 	return facts, unfinished
@@ -175,12 +175,4 @@ func fill(e *metrics.Result, p *config.Plan, started, finished time.Duration, by
 	e.Finish(epoch.Add(started), epoch.Add(finished), bytes, e.SHA256)
 	e.MaxReorderBytes = r.MaxReorderBytes
 	e.Connections = metrics.ConnectionResults(stats, links)
-}
-
-func writeJSON(file string, v any) error {
-	text, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
 }

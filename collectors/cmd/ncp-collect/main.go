@@ -5,7 +5,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 
 	"ncp-testbed/collectors/collect"
@@ -13,21 +12,20 @@ import (
 	"ncp-testbed/internal/cli"
 )
 
+const usage = `usage: ncp-collect --watch FILE --dir DIR
+       ncp-collect --list    the collectors' names, as JSON`
+
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	flags := flag.NewFlagSet("ncp-collect", flag.ContinueOnError)
+	flags := cli.NewFlags(usage)
 	file := flags.String("watch", "", "what to sample (JSON)")
 	directory := flags.String("dir", "", "folder of the spools")
-	names := flags.Bool("list", false, "print the collectors' names (JSON), and do nothing")
-	if err := flags.Parse(args); err != nil {
-		return cli.ExitBadInput
-	}
-	if *names {
+	if len(args) == 1 && args[0] == "--list" {
 		return printed(collect.Names())
 	}
-	if *file == "" || *directory == "" || flags.NArg() > 0 {
-		return cli.BadInput("usage: ncp-collect --watch FILE --dir DIR")
+	if code, ok := flags.Parse(args, "watch", "dir"); !ok {
+		return code
 	}
 	list, err := watch.Read(*file)
 	if err != nil {

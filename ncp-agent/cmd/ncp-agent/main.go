@@ -3,7 +3,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"runtime"
@@ -58,17 +57,14 @@ func version() string {
 
 // transfer is one end of a session, until its end or SIGTERM.
 func transfer(role string, args []string) int {
-	flags := flag.NewFlagSet("ncp-agent "+role, flag.ContinueOnError)
+	flags := cli.NewFlags(usage)
 	file := flags.String("plan", "", "plan of the run (plan.json)")
 	name := flags.String("session", "", "name of the session in the plan")
 	dir := flags.String("dir", "", "folder for telemetry.lp and result.json")
 	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
 	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
-	if err := flags.Parse(args); err != nil {
-		return cli.ExitBadInput
-	}
-	if *file == "" || *name == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
-		return cli.BadInput(usage)
+	if code, ok := flags.Parse(args, "plan", "session", "dir", "control"); !ok {
+		return code
 	}
 	o := agent.Options{Role: role, Dir: *dir, Control: *control, Log: os.Stderr}
 	var err error

@@ -252,7 +252,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{nil, "usage:"},
 		{[]string{"relay"}, `unknown verb "relay"`},
-		{[]string{"sender"}, "usage:"},
+		{[]string{"sender"}, "--plan: not given"},
 		{[]string{"sender", "--plan", plan, "--session", "s1", "--dir", "/", "--control", "/x"}, "sessions[0].transfer_bytes: 0, want 1"},
 		{[]string{"receiver", "--plan", "/nowhere", "--session", "s1", "--dir", "/", "--control", "/x"}, "/nowhere"},
 	} {

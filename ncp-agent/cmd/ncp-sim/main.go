@@ -1,17 +1,9 @@
-// Command ncp-sim runs a plan in virtual time:
-//
-//	ncp-sim --plan plan.json --dir FOLDER
-//	ncp-sim policies        the window policies, as JSON
-//	ncp-sim overlay --sessions N --seed S --dir FOLDER
-//	                        an overlay network out of a seed, to overlay.json
-//
-// It leaves telemetry.lp, events.csv, sim.json and agents/ in the folder. It
+// Command ncp-sim runs a plan in virtual time. It leaves telemetry.lp, events.csv, sim.json and agents/ in the folder. It
 // ends with 1 if a transfer did not come to its end, with 2 for a plan that
 // makes no sense.
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 
@@ -20,35 +12,40 @@ import (
 	"ncp-testbed/ncp-agent/simrun"
 )
 
-func main() {
-	if len(os.Args) == 2 && os.Args[1] == "policies" {
+const usage = `usage: ncp-sim --plan FILE [--dir DIR] [--zeros]
+       ncp-sim overlay [--sessions N] [--seed S] [--policy NAME] [--dir DIR]    an overlay network, to overlay.json
+       ncp-sim policies    the window policies, as JSON`
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(arguments []string) int {
+	if len(arguments) == 1 && arguments[0] == "policies" {
 		policy.Print(os.Stdout)
-		return
+		return cli.ExitDone
 	}
-	if len(os.Args) > 1 && os.Args[1] == "overlay" {
-		os.Exit(runOverlay(os.Args[2:]))
+	if len(arguments) > 0 && arguments[0] == "overlay" {
+		return runOverlay(arguments[1:])
 	}
-	plan := flag.String("plan", "", "the run's plan.json")
-	dir := flag.String("dir", ".", "the folder that takes the results")
-	zeros := flag.Bool("zeros", false, "send zeros, and hash nothing: to measure what the simulation alone costs")
-	flag.Parse()
-	if *plan == "" || flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(cli.ExitBadInput)
+	flags := cli.NewFlags(usage)
+	plan := flags.String("plan", "", "plan of the run (plan.json)")
+	dir := flags.String("dir", ".", "folder for the results")
+	zeros := flags.Bool("zeros", false, "send zeros, and hash nothing: to measure what the simulation alone costs")
+	if code, ok := flags.Parse(arguments, "plan"); !ok {
+		return code
 	}
-	run := simrun.Run
+	simulate := simrun.Run
 	if *zeros {
-		run = simrun.RunZeros
+		simulate = simrun.RunZeros
 	}
-	facts, err := run(*plan, *dir)
+	facts, err := simulate(*plan, *dir)
 	switch {
 	case err == nil:
 		fmt.Printf("%.3f virtual s, %d packets, %d points\n", facts.VirtualS, facts.Packets, facts.Points)
+		return cli.ExitDone
 	case cli.OfTheMachine(err):
-		os.Exit(cli.Unsupported(err))
+		return cli.Unsupported(err)
 	case facts != nil:
-		os.Exit(cli.Failed(err))
-	default:
-		os.Exit(cli.BadInput(err))
+		return cli.Failed(err)
 	}
+	return cli.BadInput(err)
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 
@@ -28,18 +27,15 @@ type answer struct {
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	flags := flag.NewFlagSet("ncp-trace", flag.ContinueOnError)
+	flags := cli.NewFlags(usage)
 	name := flags.String("session", "", "name of the session in the plans")
 	plans, captures := [2]string{}, [2]string{}
 	for i, end := range []string{"sender", "receiver"} {
 		flags.StringVar(&plans[i], end+"-plan", "", "plan of the "+end)
 		flags.StringVar(&captures[i], end+"-capture", "", "capture (pcap) in the namespace of the "+end)
 	}
-	if err := flags.Parse(args); err != nil {
-		return cli.ExitBadInput
-	}
-	if *name == "" || plans[0] == "" || plans[1] == "" || captures[0] == "" || captures[1] == "" || flags.NArg() > 0 {
-		return cli.BadInput(usage)
+	if code, ok := flags.Parse(args, "session", "sender-plan", "receiver-plan", "sender-capture", "receiver-capture"); !ok {
+		return code
 	}
 	var sessions [2]config.Session
 	for i, file := range plans {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -29,19 +28,18 @@ var verbs = map[string]func(args []string) int{"forward": forward, "get": get, "
 
 // flagSet is the flags of a verb that runs a node on its own.
 type flagSet struct {
-	*flag.FlagSet
+	*cli.Flags
 	alone agent.Alone
 }
 
-func newFlags(verb, arguments string) *flagSet {
-	f := &flagSet{FlagSet: flag.NewFlagSet("ndn-agent "+verb, flag.ContinueOnError)}
+func newFlags(verb, argument string) *flagSet {
+	f := &flagSet{Flags: cli.NewFlags(fmt.Sprintf("usage: ndn-agent %s [flags] %s", verb, argument))}
+	if argument != "" {
+		f.Operands = 1
+	}
 	f.alone.Out = os.Stdout
 	f.IntVar(&f.alone.MTU, "mtu", faces.DefaultMTU, "largest link packet over UDP, in `bytes`; larger ones are fragmented")
 	f.StringVar(&f.alone.Report, "report", "", "`file` for the result, as JSON")
-	f.Usage = func() {
-		fmt.Fprintf(f.Output(), "usage: ndn-agent %s [flags] %s\n", verb, arguments)
-		f.PrintDefaults()
-	}
 	return f
 }
 
@@ -79,29 +77,18 @@ func (f *flagSet) face(named bool) {
 	})
 }
 
-// parse reads the arguments; names is how many follow the flags.
-func (f *flagSet) parse(args []string, names int) error {
-	if err := f.Parse(args); err != nil {
-		return err
+// parse reads the arguments, as [cli.Flags.Parse] does.
+func (f *flagSet) parse(args []string) (code int, ok bool) {
+	if code, ok := f.Parse(args); !ok {
+		return code, false
 	}
 	switch {
-	case f.NArg() != names:
-		f.Usage()
-		return fmt.Errorf("%d arguments after the flags, want %d", f.NArg(), names)
 	case len(f.alone.Listen)+len(f.alone.Faces) == 0:
-		return errors.New("no face: nobody can be reached")
+		return cli.BadInput("no face: nobody can be reached"), false
 	case f.alone.MTU < lp.MinMTU || f.alone.MTU > faces.MaxMTU:
-		return fmt.Errorf("--mtu %d, want %d to %d", f.alone.MTU, lp.MinMTU, faces.MaxMTU)
+		return cli.BadInput(fmt.Sprintf("--mtu %d, want %d to %d", f.alone.MTU, lp.MinMTU, faces.MaxMTU)), false
 	}
-	return nil
-}
-
-// exit is the code for what parse gave.
-func exit(err error) int {
-	if errors.Is(err, flag.ErrHelp) {
-		return cli.ExitDone
-	}
-	return cli.BadInput(err)
+	return cli.ExitDone, true
 }
 
 func forward(args []string) int {
@@ -124,8 +111,8 @@ func forward(args []string) int {
 	mode := f.String("marking", marking.Off, "`mode` of congestion marks: off, hackathon or nfd")
 	threshold := f.Int("threshold-bytes", 0, "backlog from which on packets are marked; 0: the mode's")
 	interval := f.Float64("interval-ms", 0, "of the mode nfd; 0: the mode's")
-	if err := f.parse(args, 0); err != nil {
-		return exit(err)
+	if code, ok := f.parse(args); !ok {
+		return code
 	}
 	m, err := marking.Default(*mode)
 	if err != nil {
@@ -164,8 +151,8 @@ func put(args []string) int {
 	seed := f.Uint64("seed", 1, "of these")
 	segment := f.Int("segment-bytes", produce.DefaultSegmentBytes, "of content in a segment")
 	freshness := f.Float64("freshness-ms", float64(config.DefaultFreshness/time.Millisecond), "for how long caches may answer")
-	if err := f.parse(args, 1); err != nil {
-		return exit(err)
+	if code, ok := f.parse(args); !ok {
+		return code
 	}
 	name, err := packet.ParseName(f.Arg(0))
 	if err != nil {
@@ -216,8 +203,8 @@ func get(args []string) int {
 	rto := f.Float64("rto-min-ms", float64(c.RTOMin/time.Millisecond), "least time until a segment is taken as lost")
 	as := f.Bool("no-discovery", false, "segments are NAME/seg=0 and so on; do not ask for a version first")
 	into := f.String("out", "", "`file` for the object")
-	if err := f.parse(args, 1); err != nil {
-		return exit(err)
+	if code, ok := f.parse(args); !ok {
+		return code
 	}
 	var err error
 	if c.Name, err = packet.ParseName(f.Arg(0)); err != nil {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"runtime"
@@ -47,17 +46,14 @@ func run(args []string) int {
 
 // node is one node of a plan, until its end or SIGTERM.
 func node(args []string) int {
-	flags := flag.NewFlagSet("ndn-agent run", flag.ContinueOnError)
+	flags := cli.NewFlags(usage)
 	file := flags.String("plan", "", "plan of the run (plan.json)")
 	host := flags.String("node", "", "host of the node in the plan")
 	dir := flags.String("dir", "", "folder for telemetry.lp, result.json and, of a consumer, segments.csv")
 	control := flags.String("control", "", "Unix socket for GET /state and POST /start")
 	credentials := flags.String("credentials", "", "JSON file with InfluxDB's username and password; without it nothing is pushed")
-	if err := flags.Parse(args); err != nil {
-		return cli.ExitBadInput
-	}
-	if *file == "" || *host == "" || *dir == "" || *control == "" || flags.NArg() > 0 {
-		return cli.BadInput(usage)
+	if code, ok := flags.Parse(args, "plan", "node", "dir", "control"); !ok {
+		return code
 	}
 	o := agent.Options{Dir: *dir, Control: *control, Log: os.Stderr}
 	var err error

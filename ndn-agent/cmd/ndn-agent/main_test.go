@@ -227,7 +227,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{nil, "usage:"},
 		{[]string{"relay"}, `unknown verb "relay"`},
-		{[]string{"run"}, "usage:"},
+		{[]string{"run"}, "--plan: not given"},
 		{inPlan("/nowhere", "h1"), "/nowhere"},
 		{inPlan(change(func([]object) {}), "h9"), `none is on host "h9", there are: h1, h2, h3`},
 		{inPlan(change(func(n []object) { n[0]["role"] = "router" }), "h1"), `ndn.nodes[0].role: "router", want consumer`},
@@ -238,7 +238,7 @@ func TestBadInput(t *testing.T) {
 		{inPlan(change(func(n []object) { n[2]["faces"].([]object)[0]["remote"] = "[::1]:1" }), "h3"), "ndn.nodes[2].faces[0].remote"},
 		{inPlan(writePlan(t, "udp", 0, nil), "h3"), "ndn.object_bytes: 0, want 1"},
 		{[]string{"get", "/a"}, "no face"},
-		{[]string{"get", "--face", "udp://127.0.0.1:1"}, "0 arguments after the flags, want 1"},
+		{[]string{"get", "--face", "udp://127.0.0.1:1"}, "0 arguments after the options, want 1"},
 		{[]string{"get", "--face", "ftp://127.0.0.1:1", "/a"}, `transport "ftp", want udp or tcp`},
 		{[]string{"get", "--face", "udp://127.0.0.1:1", "a"}, `"a" is no name`},
 		{[]string{"get", "--face", "udp://127.0.0.1:1", "--algorithm", "bic", "/a"}, `algorithm: "bic", want aimd or cubic`},
