@@ -25,6 +25,7 @@ SOURCES = (
     "internal/linkmodel",
     "internal/payload",
     "internal/plan",
+    "internal/rtt",
     "internal/rusage",
     "internal/telemetry",
     "ncp-agent/cmd/ncp-sim",
