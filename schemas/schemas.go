@@ -99,14 +99,14 @@ func (c *comparison) options(s *schema) []*schema {
 
 var (
 	text = reflect.TypeFor[encoding.TextUnmarshaler]()
-	raw  = reflect.TypeFor[json.RawMessage]()
+	own  = reflect.TypeFor[json.Unmarshaler]()
 )
 
 func (c *comparison) compare(path string, s *schema, read reflect.Type) {
 	for read.Kind() == reflect.Pointer {
 		read = read.Elem()
 	}
-	if read == raw {
+	if reflect.PointerTo(read).Implements(own) { // which knows of its own what it reads
 		return
 	}
 	options := c.options(s)

@@ -43,7 +43,7 @@ func TestBadInputEndsWithTwoAndOneLine(t *testing.T) {
 	end := func(host string) string {
 		return `{"host": "` + host + `", "interface": "i", "address": "198.18.1.1", "middle_interface": "nonesuch"}`
 	}
-	good := file("good.json", `{"schema": 1, "run": "r", "links": [{"name": "k", "a": `+end("h1")+`, "b": `+end("h2")+`}],
+	good := file("good.json", `{"schema": 1, "run": "r", "scenario": "s", "links": [{"name": "k", "a": `+end("h1")+`, "b": `+end("h2")+`}],
 		"telemetry": {"interval_ms": 100}}`)
 	for _, c := range []struct {
 		arguments string

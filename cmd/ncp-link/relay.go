@@ -33,10 +33,7 @@ func runRelay(arguments []string) int {
 	if err != nil {
 		return cli.BadInput(err)
 	}
-	login, err := telemetry.OptionalCredentials(*credentials)
-	if err == nil && login != nil {
-		err = p.Telemetry.Validate(p.Path)
-	}
+	login, err := p.Credentials(*credentials)
 	if err != nil {
 		return cli.BadInput(err)
 	}

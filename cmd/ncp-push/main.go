@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/cli"
-	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/telemetry/push"
 )
 
@@ -19,7 +19,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	var spools []string
 	flags := cli.NewFlags("usage: ncp-push --plan FILE --spool FILE … --credentials FILE [--drain T]")
-	plan := flags.String("plan", "", "plan of the run (plan.json)")
+	planPath := flags.String("plan", "", "plan of the run (plan.json)")
 	credentials := flags.String("credentials", "", `JSON file {"username": "", "password": ""}`)
 	drain := flags.Duration("drain", 8*time.Second, "longest time to push the rest at the end")
 	flags.Func("spool", "line protocol `file` to tail; may be given more than once, and appear later", func(path string) error {
@@ -29,18 +29,18 @@ func run(args []string) int {
 	if code, ok := flags.Parse(args, "plan", "spool", "credentials"); !ok {
 		return code
 	}
-	cfg, err := telemetry.ReadPlan(*plan)
+	p, err := plan.ReadTraffic(*planPath)
 	if err != nil {
 		return cli.BadInput(err)
 	}
-	login, err := telemetry.ReadCredentials(*credentials)
+	login, err := p.Credentials(*credentials)
 	if err != nil {
 		return cli.BadInput(err)
 	}
 
 	ended, stop := cli.UntilSignal()
 	defer stop()
-	pusher := push.Start(cfg, login, os.Stderr, spools...)
+	pusher := push.Start(p.Telemetry, *login, os.Stderr, spools...)
 	<-ended.Done()
 	counts := pusher.Close(*drain)
 	json.NewEncoder(os.Stdout).Encode(counts)

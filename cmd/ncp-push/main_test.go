@@ -67,7 +67,7 @@ func files(t *testing.T, url string) (plan, credentials string) {
 	t.Helper()
 	dir := t.TempDir()
 	plan, credentials = filepath.Join(dir, "plan.json"), filepath.Join(dir, "credentials.json")
-	write(t, plan, fmt.Sprintf(`{"telemetry": {"interval_ms": 100, "url": %q, "database": "d"}}`, url))
+	write(t, plan, fmt.Sprintf(`{"schema": 1, "run": "r", "scenario": "s", "telemetry": {"interval_ms": 100, "url": %q, "database": "d"}}`, url))
 	write(t, credentials, `{"username": "u", "password": "p"}`)
 	return plan, credentials
 }
@@ -199,7 +199,7 @@ func TestBadInput(t *testing.T) {
 		{nil, "--plan: not given"},
 		{[]string{"--plan", plan, "--credentials", credentials}, "--spool: not given"},
 		{[]string{"--plan", "/nowhere", "--credentials", credentials, "--spool", "x"}, "/nowhere"},
-		{[]string{"--plan", empty, "--credentials", credentials, "--spool", "x"}, "empty.json: telemetry.interval_ms: 0, want 1"},
+		{[]string{"--plan", empty, "--credentials", credentials, "--spool", "x"}, "empty.json: schema: 0, want 1"},
 		{[]string{"--plan", plan, "--credentials", empty, "--spool", "x"}, "empty.json: username: empty, want"},
 		{[]string{"--plan", plan, "--credentials", credentials, "--spool", "x", "--drain", "soon"}, "invalid value"},
 	} {

@@ -113,7 +113,7 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	seconds := time.Since(begun).Seconds()
 	longest := 0.0
 	for i := range links {
-		longest = max(longest, links[i].Middle[0].DelayMS, links[i].Middle[1].DelayMS)
+		longest = max(longest, links[i].Emulated[0].DelayMS, links[i].Emulated[1].DelayMS)
 	}
 	time.Sleep(time.Duration(longest*1e6) + 200*time.Millisecond)
 	close(done)
@@ -254,7 +254,7 @@ func newSampler(links []plan.Link, end int) (*sampler, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.delays[address.As4()] = int64(links[i].Middle[end].DelayMS * 1e6)
+		s.delays[address.As4()] = int64(links[i].Emulated[end].DelayMS * 1e6)
 	}
 	var err error
 	if s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {

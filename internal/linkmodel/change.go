@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -18,34 +17,91 @@ type Change struct {
 	to  Properties
 }
 
-// ParseChange reads a change from a JSON object, refusing properties that it does not know and values that
-// mean nothing. The error names the property.
-func ParseChange(text []byte) (Change, error) {
+// UnmarshalJSON reads an object of properties, refusing those that it does not know and values that mean nothing. The
+// error names the property.
+func (c *Change) UnmarshalJSON(text []byte) error {
+	if err := c.Decode(text, nil); err != nil {
+		return err
+	}
+	return c.Validate()
+}
+
+// Decode reads an object of properties without checking their values. Of others, further keys that the object may have,
+// each is decoded into what it points to. The error names the key.
+func (c *Change) Decode(text []byte, others map[string]any) error {
+	*c = Change{}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	var keys map[string]json.RawMessage
-	if err := decoder.Decode(&keys); err != nil {
-		return Change{}, err
+	decoder.DisallowUnknownFields()
+	opening, err := decoder.Token()
+	switch {
+	case err != nil || opening == nil: // nil is JSON's null, which changes nothing
+		return err
+	case opening != json.Delim('{'):
+		return fmt.Errorf("%.20s: want an object of properties", text)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Change{}, errors.New("more than one JSON value")
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !slices.Contains(Keys(), key) {
-			return Change{}, fmt.Errorf("%q: no such property, want some of %s", key, strings.Join(Keys(), ", "))
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		key := token.(string) // as every key of an object is
+		if into, ok := others[key]; ok {
+			err = decoder.Decode(into)
+		} else {
+			err = c.decodeProperty(key, decoder)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	c := Change{}
-	decoder = json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c.to); err != nil {
-		return Change{}, err
+	_, err = decoder.Token()
+	return err
+}
+
+// decodeProperty reads a property's value; null leaves the property as it is.
+func (c *Change) decodeProperty(key string, decoder *json.Decoder) error {
+	at := slices.IndexFunc(properties, func(p property) bool { return p.key == key })
+	if at < 0 {
+		return fmt.Errorf("%q: no such property, want some of %s", key, strings.Join(Keys(), ", "))
 	}
+	field := properties[at].of(&c.to)
+	value := reflect.New(reflect.PointerTo(field.Type()))
+	if err := decoder.Decode(value.Interface()); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return fmt.Errorf("%s: %s, want %s", strings.TrimSuffix(key+"."+wrong.Field, "."), wrong.Value, wrong.Type)
+		}
+		if fault, ok := strings.CutPrefix(err.Error(), "json: "); ok {
+			return fmt.Errorf("%s: %s", key, fault)
+		}
+		return err
+	}
+	if value = value.Elem(); !value.IsNil() {
+		field.Set(value.Elem())
+		c.add(key)
+	}
+	return nil
+}
+
+// add puts a key among those that are set.
+func (c *Change) add(key string) {
+	set := c.set
+	c.set = nil
 	for _, p := range properties {
-		if value, ok := keys[p.key]; ok && string(value) != "null" {
+		if p.key == key || slices.Contains(set, p.key) {
 			c.set = append(c.set, p.key)
 		}
 	}
-	return c, c.validate()
+}
+
+// With returns the change with those of the properties that are not zero.
+func (c Change) With(p Properties) Change {
+	for _, one := range properties {
+		if value := one.of(&p); !value.IsZero() {
+			one.of(&c.to).Set(value)
+			c.add(one.key)
+		}
+	}
+	return c
 }
 
 // MarshalJSON writes what is set.
@@ -84,25 +140,35 @@ func (c *Change) properties() []property {
 	return set
 }
 
-// validate tells whether every value of the change means something; the error names the property.
-func (c *Change) validate() error {
+// Validate returns what is wrong with a value of the change; the error names the property.
+func (c *Change) Validate() error { return c.to.validate(c.properties()) }
+
+// Validate returns what is wrong with a property; the error names it.
+func (p *Properties) Validate() error {
+	var set []property
+	for _, one := range properties {
+		if !one.of(p).IsZero() {
+			set = append(set, one)
+		}
+	}
+	return p.validate(set)
+}
+
+func (p *Properties) validate(these []property) error {
 	groups := map[string]int{}
-	for _, p := range c.properties() {
-		value := p.of(&c.to)
-		if err := p.check(p.key, value); err != nil {
+	for _, one := range these {
+		value := one.of(p)
+		if err := one.check(one.key, value); err != nil {
 			return err
 		}
-		if p.group != "" && !value.IsZero() {
-			groups[p.group]++
+		if one.group != "" && !value.IsZero() {
+			groups[one.group]++
 		}
-		if groups[p.group] > 1 {
-			return fmt.Errorf("%s: want one of them", strings.Join(keysOf(p.group), ", "))
+		if groups[one.group] > 1 {
+			return fmt.Errorf("%s: want one of them", strings.Join(keysOf(one.group), ", "))
 		}
 	}
-	if slices.Contains(c.set, "queue") {
-		return c.to.Queue.validate()
-	}
-	return nil
+	return p.Queue.validate()
 }
 
 func keysOf(group string) []string {

@@ -4,7 +4,53 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+
+	"ncp-testbed/internal/linkmodel"
 )
+
+// Files are the keys of a link or a change that name files: of delivery opportunities, in mahimahi's format, and of
+// jitter in milliseconds, one per line.
+type Files struct {
+	TraceFile  string `json:"trace_file"`
+	JitterFile string `json:"jitter_file"`
+}
+
+// read sets the properties that are in the files, whose names are relative to the directory. The error begins with the
+// key that names the file.
+func (f *Files) read(directory string, p *linkmodel.Properties) (err error) {
+	err = readFile("trace_file", f.TraceFile, directory, func(text []byte) (err error) {
+		p.Trace, err = linkmodel.ParseTrace(text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return readFile("jitter_file", f.JitterFile, directory, func(text []byte) (err error) {
+		p.JitterKind = linkmodel.JitterSamples
+		p.JitterSamplesMS, err = linkmodel.ParseSamples(text)
+		return err
+	})
+}
+
+// readFile has a file parsed, unless it has no name.
+func readFile(key, name, directory string, parse func([]byte) error) error {
+	if name == "" {
+		return nil
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(directory, name)
+	}
+	text, err := readNumbers(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	if err := parse(text); err != nil {
+		return fmt.Errorf("%s: %s: %w", key, name, err)
+	}
+	return nil
+}
 
 // largestFileBytes bounds a file of delivery opportunities or of jitter, as topologies/link_files.py does.
 const largestFileBytes = 8 << 20

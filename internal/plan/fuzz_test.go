@@ -29,7 +29,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for i := range p.Links {
 			for d, name := range Directions {
-				direction := linkmodel.NewDirection(p.Links[i].Whole(d), p.Links[i].Seed, p.Links[i].Name, name, 0, linkmodel.Hooks[int]{
+				direction := linkmodel.NewDirection(p.Links[i].EndToEnd(d), p.Links[i].Seed, p.Links[i].Name, name, 0, linkmodel.Hooks[int]{
 					Drop: func(int, linkmodel.Cause) {}, Copy: func(frame int) (int, bool) { return frame, true },
 				})
 				for frame := range 5 {

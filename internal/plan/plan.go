@@ -1,58 +1,91 @@
-// Package plan reads of a run's plan (docs/contracts.md) what concerns its links.
+// Package plan reads a run's plan (docs/contracts.md): the one decoder of plan.json, for all programs.
 package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
+	"slices"
+	"strings"
 
-	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/telemetry"
 )
 
-// Plan is one run.
+// Schema is the version of the plan that this package reads.
+const Schema = 1
+
+// Plan is one run. Keys that are not here are not read by any of the programs in Go.
 type Plan struct {
 	Path      string           `json:"-"`
 	Schema    int              `json:"schema"`
 	Run       string           `json:"run"`
 	Scenario  string           `json:"scenario"`
+	Seed      uint64           `json:"seed"`
 	Links     []Link           `json:"links"`
+	Timeline  []Action         `json:"timeline"`
+	Sessions  []Session        `json:"sessions"`
+	NDN       *NDN             `json:"ndn"`
 	Telemetry telemetry.Config `json:"telemetry"`
+	Traces    Traces           `json:"traces"`
+	Limits    Limits           `json:"limits"`
 }
 
-// Link is one emulated link. Its middle is described by the keys of [linkmodel.Change] beside those listed here,
-// for one direction by the same keys in an object ab or ba.
-type Link struct {
-	Name       string          `json:"name"`
-	Index      int             `json:"index"`
-	A          End             `json:"a"`
-	B          End             `json:"b"`
-	RateBPS    float64         `json:"rate_bps"`
-	FrameBytes int             `json:"frame_bytes"`
-	BurstBytes int             `json:"burst_bytes"`
-	Queue      linkmodel.Queue `json:"queue"`
-	Seed       uint64          `json:"seed"`
-	// WholeSegments lets TCP's segments cross the link before they are cut into frames.
-	WholeSegments bool `json:"whole_segments"`
-
-	// Middle are the properties of the link's middle: those of ab first, then of ba.
-	Middle [2]linkmodel.Properties `json:"-"`
+// Action is one entry of the timeline.
+type Action struct {
+	AtS        float64 `json:"at_s"`
+	Kind       string  `json:"kind"` // set, carrier or pause_read
+	Text       string  `json:"text"`
+	Link       string  `json:"link"`
+	Direction  string  `json:"direction"`
+	Properties Change  `json:"properties"`
+	Up         bool    `json:"up"`
+	Connection int     `json:"connection"` // from 1
+	ForS       float64 `json:"for_s"`
 }
 
-// End is one end of a link: a is where the forward direction, ab, begins.
-type End struct {
-	Host            string `json:"host"`
-	Interface       string `json:"interface"`
-	Address         string `json:"address"`
-	MiddleInterface string `json:"middle_interface"`
+// Traces are what is kept of a run packet by packet.
+type Traces struct {
+	QLog bool     `json:"qlog"` // of both ends of each session
+	Pcap []string `json:"pcap"` // the links that are captured
 }
 
-// Directions are the names of a link's directions, in the order of [Link.Middle].
-var Directions = [2]string{"ab", "ba"}
+// Limits bound the run.
+type Limits struct {
+	TransferS float64 `json:"transfer_s"`
+}
 
-// Read reads a plan. Errors name the file and the field.
+// Session is one session; of traffic other than NCP's it has a name and no more that is read here.
+type Session struct {
+	Name            string       `json:"name"`
+	StartS          float64      `json:"start_s"` // after the run's first
+	Policy          string       `json:"policy"`
+	Transport       string       `json:"transport"`
+	TransferBytes   int64        `json:"transfer_bytes"`
+	SendWindowBytes uint32       `json:"send_window_bytes"`
+	MTUBytes        uint32       `json:"mtu_bytes"`
+	InitialWindows  []float64    `json:"initial_windows"` // packets; null: the policy's own
+	AckIntervalMS   float64      `json:"ack_interval_ms"`
+	MaxAckRanges    int          `json:"max_ack_ranges"`
+	AckRepeats      int          `json:"ack_repeats"`
+	TimeoutCheckMS  float64      `json:"timeout_check_ms"`
+	LingerMS        float64      `json:"linger_ms"`
+	Connections     []Connection `json:"connections"`
+}
+
+// Connection is one path of a session: a socket at each end of a link.
+type Connection struct {
+	Index             int            `json:"index"` // from 1
+	Link              string         `json:"link"`
+	Path              []string       `json:"path"` // the links that it crosses, from sender to receiver
+	SendBufferPackets int            `json:"send_buffer_packets"`
+	Sender            netip.AddrPort `json:"sender"`
+	Receiver          netip.AddrPort `json:"receiver"`
+}
+
+// Read reads a plan, checks its links and works out what they emulate. Errors name the file, the field, its value and
+// what would be right.
 func Read(path string) (*Plan, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -62,118 +95,70 @@ func Read(path string) (*Plan, error) {
 }
 
 func parse(text []byte, path string) (*Plan, error) {
-	p := &Plan{Path: path}
-	if err := json.Unmarshal(text, p); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var raw struct {
-		Links []json.RawMessage `json:"links"`
-	}
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if p.Schema != 1 {
-		return nil, fmt.Errorf("%s: schema: %d, want 1", path, p.Schema)
-	}
-	if len(p.Links) == 0 {
-		return nil, fmt.Errorf("%s: links: none, want at least one", path)
-	}
-	if err := p.Telemetry.ValidateInterval(path); err != nil {
+	p, err := decode(text, path)
+	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
-	for i := range p.Links {
-		l := &p.Links[i]
-		if err := l.resolve(raw.Links[i], filepath.Dir(path)); err != nil {
-			return nil, fmt.Errorf("%s: links[%d].%w", path, i, err)
-		}
-		if names[l.Name] {
-			return nil, fmt.Errorf("%s: links[%d].name: %q is taken", path, i, l.Name)
-		}
-		names[l.Name] = true
+	return p, p.resolveLinks()
+}
+
+// ReadTraffic is [Read] without the links, of which agents know neither the interfaces nor the files.
+func ReadTraffic(path string) (*Plan, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
+	return ParseTraffic(text, path)
+}
+
+// ParseTraffic is [ReadTraffic] for a text that is read already; path is where from.
+func ParseTraffic(text []byte, path string) (*Plan, error) {
+	p, err := decode(text, path)
+	if err != nil {
+		return nil, err
+	}
+	p.Links = nil
 	return p, nil
 }
 
-// ShapedAtHosts tells whether rate and queue are at the hosts' own egress, hence not in the middle.
-func (l *Link) ShapedAtHosts() bool {
-	return l.Queue.Mode == "" || l.Queue.Mode == linkmodel.QueueBackPressure
+func decode(text []byte, path string) (*Plan, error) {
+	p := &Plan{Path: path}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, fmt.Errorf("%s: %s", path, jsonFault(err, text))
+	}
+	if p.Schema != Schema {
+		return nil, fmt.Errorf("%s: schema: %d, want %d", path, p.Schema, Schema)
+	}
+	if p.Run == "" || p.Scenario == "" {
+		return nil, fmt.Errorf("%s: run: %q, scenario: %q, want both named", path, p.Run, p.Scenario)
+	}
+	return p, p.Telemetry.Validate(path)
 }
 
-// Whole are a direction's properties where one model stands for all of the link: what the hosts shape as well
-// as what the middle does. direction is 0 for ab, 1 for ba.
-func (l *Link) Whole(direction int) linkmodel.Properties {
-	p := l.Middle[direction]
-	if l.ShapedAtHosts() {
-		p.RateBPS, p.BurstBytes, p.Queue = l.RateBPS, l.BurstBytes, l.Queue
-		p.Queue.Mode = linkmodel.QueueBackPressure
+// Credentials returns those of a file, or nil without its name: then nothing is pushed. With them the plan has to say
+// where to push to.
+func (p *Plan) Credentials(file string) (*telemetry.Credentials, error) {
+	if file == "" {
+		return nil, nil
 	}
-	return p
-}
-
-func (l *Link) resolve(raw json.RawMessage, directory string) error {
-	if l.Name == "" {
-		return fmt.Errorf("name: empty, want the link's name")
-	}
-	for _, end := range []struct {
-		key string
-		end *End
-	}{{"a", &l.A}, {"b", &l.B}} {
-		if end.end.MiddleInterface == "" {
-			return fmt.Errorf("%s.middle_interface: empty, want an interface", end.key)
-		}
-		if _, err := netip.ParseAddr(end.end.Address); err != nil {
-			return fmt.Errorf("%s.address: %q, want an IP address", end.key, end.end.Address)
-		}
-	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keys); err != nil {
-		return err
-	}
-	both, err := l.middle(keys, directory)
+	c, err := telemetry.ReadCredentials(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, direction := range Directions {
-		l.Middle[i] = linkmodel.Properties{}.Apply(&both)
-		text, ok := keys[direction]
-		if !ok {
-			continue
-		}
-		own, err := ParseChange(text, directory)
-		if err != nil {
-			return fmt.Errorf("%s.%w", direction, err)
-		}
-		l.Middle[i] = l.Middle[i].Apply(&own)
-	}
-	return nil
+	return &c, p.Telemetry.ValidateDatabase(p.Path)
 }
 
-// middle is what a link's keys ask of its middle, both ways.
-func (l *Link) middle(keys map[string]json.RawMessage, directory string) (linkmodel.Change, error) {
-	asked := map[string]json.RawMessage{}
-	for _, key := range append(linkmodel.Keys(), "trace_file", "jitter_file") {
-		if value, ok := keys[key]; ok {
-			asked[key] = value
-		}
+// jsonFault says where the JSON is wrong.
+func jsonFault(err error, text []byte) string {
+	line := func(offset int64) int { return 1 + strings.Count(string(text[:offset]), "\n") }
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		keys := slices.DeleteFunc(strings.Split(e.Field, "."), func(key string) bool {
+			return key == "Properties" || key == "Files" // embedded structs, of which encoding/json tells
+		})
+		return fmt.Sprintf("line %d: %s: %s, want %s", line(e.Offset), strings.Join(keys, "."), e.Value, e.Type)
 	}
-	if err := withFiles(asked, directory); err != nil {
-		return linkmodel.Change{}, err
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("line %d: not JSON: %v", line(e.Offset), e)
 	}
-	if _, paced := asked["trace_ms"]; paced {
-		if l.ShapedAtHosts() {
-			return linkmodel.Change{}, fmt.Errorf("queue.mode: %q, want a queue in the middle, where the trace paces frames", l.Queue.Mode)
-		}
-		delete(asked, "rate_bps") // for the probe and the reader: about what the trace gives
-	}
-	if l.ShapedAtHosts() {
-		delete(asked, "rate_bps")
-		delete(asked, "burst_bytes")
-		delete(asked, "queue")
-	}
-	text, err := json.Marshal(asked)
-	if err != nil {
-		return linkmodel.Change{}, err
-	}
-	return linkmodel.ParseChange(text)
+	return err.Error()
 }

@@ -1,8 +1,12 @@
 package plan
 
 import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +39,7 @@ func TestLinkShapedAtTheHostsHasNoRateInTheMiddle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range p.Links[0].Middle {
+	for _, m := range p.Links[0].Emulated {
 		if m.Limited() || m.DelayMS != 50 || m.Loss != 0.01 {
 			t.Errorf("middle %+v, want delay 50 ms, loss 0.01 and no rate", m)
 		}
@@ -50,7 +54,7 @@ func TestLinkShapedInTheMiddle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forward, reverse := p.Links[0].Middle[0], p.Links[0].Middle[1]
+	forward, reverse := p.Links[0].Emulated[0], p.Links[0].Emulated[1]
 	if forward.RateBPS != 8790016 || forward.Queue != (linkmodel.Queue{Mode: "codel", Packets: 103}) || forward.DelayMS != 50 {
 		t.Errorf("forward %+v", forward)
 	}
@@ -64,12 +68,21 @@ func TestTraceReplacesTheRate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := p.Links[0].Middle[0]; m.RateBPS != 0 || m.Trace.IsZero() || m.Queue.Packets != 9 {
+	if m := p.Links[0].Emulated[0]; m.RateBPS != 0 || m.Trace.IsZero() || m.Queue.Packets != 9 {
 		t.Errorf("%+v", m)
 	}
 	if _, err := read(t, link(`, "trace_ms": [1, 4]`)); err == nil || !strings.Contains(err.Error(), "queue.mode") {
 		t.Errorf("a trace without a queue in the middle: %v", err)
 	}
+}
+
+// resolved is a change as JSON with what its files have.
+func resolved(text, directory string) (linkmodel.Change, error) {
+	var c Change
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return linkmodel.Change{}, err
+	}
+	return c.Resolve(directory)
 }
 
 func TestFilesBesideThePlan(t *testing.T) {
@@ -79,7 +92,7 @@ func TestFilesBesideThePlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := ParseChange([]byte(`{"trace_file": "up.trace", "jitter_file": "jitter.ms"}`), directory)
+	c, err := resolved(`{"trace_file": "up.trace", "jitter_file": "jitter.ms"}`, directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +100,7 @@ func TestFilesBesideThePlan(t *testing.T) {
 	if trace, err := p.Trace.MarshalJSON(); err != nil || string(trace) != "[1,2]" || p.JitterKind != linkmodel.JitterSamples || len(p.JitterSamplesMS) != 2 {
 		t.Errorf("%+v", p)
 	}
-	if _, err := ParseChange([]byte(`{"trace_file": "bad.trace"}`), directory); err == nil ||
+	if _, err := resolved(`{"trace_file": "bad.trace"}`, directory); err == nil ||
 		!strings.Contains(err.Error(), `bad.trace: line 2: "x"`) {
 		t.Errorf("error %v, want one that names file, line and value", err)
 	}
@@ -111,7 +124,7 @@ func TestUnfitFilesAreNotRead(t *testing.T) {
 		huge: "8388609 bytes; want", empty: "0 bytes; want", "/proc/kmsg": "0 bytes; want",
 	} {
 		for _, key := range []string{"trace_file", "jitter_file"} {
-			_, err := ParseChange(fmt.Appendf(nil, `{%q: %q}`, key, path), directory)
+			_, err := resolved(fmt.Sprintf(`{%q: %q}`, key, path), directory)
 			if err == nil || !strings.Contains(err.Error(), key+": "+path+": ") || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %s: error %v, want one that says %q", key, path, err, want)
 			}
@@ -127,27 +140,129 @@ func TestBadPlansAreNamed(t *testing.T) {
 	for links, want := range map[string]string{
 		``:                                       "links: none",
 		link(`, "delay_ms": -5`):                 "links[0].delay_ms: -5",
+		link(`, "rate_bps": -5`):                 "links[0].rate_bps: -5",
+		link(`, "delay_ms": "5"`):                "line 4: links.delay_ms: string, want float64",
+		link(`, "queue": {"packets": 1.5}`):      "line 4: links.queue.packets: number 1.5, want int",
 		link(`, "ba": {"los": 1}`):               `links[0].ba."los": no such property, want some of rate_bps`,
+		link(`, "ba": {"loss": "1"}`):            `links[0].ba.loss: string, want float64`,
+		link(`, "ba": {"loss": 2}`):              `links[0].ba.loss: 2, want a number from 0 to 1`,
+		link(`, "ba": {"queue": {"bytes": 2}}`):  `links[0].ba.queue: unknown field "bytes"`,
+		link(`, "ba": 7`):                        `links[0].ba.7: want an object of properties`,
 		link(``) + "," + link(``):                `links[1].name: "fast" is taken`,
 		strings.Replace(link(``), "l1b", "", 1):  "links[0].b.middle_interface",
 		strings.Replace(link(``), "198.", "", 1): `links[0].a.address: "18.1.1"`,
 	} {
 		if _, err := read(t, links); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "plan.json") {
+			!strings.Contains(err.Error(), "plan.json: ") {
 			t.Errorf("error %v, want one that says %q", err, want)
-		}
-	}
-	for _, interval := range []string{"0", "0.5", "-1", "3600001", "1e300"} {
-		path := filepath.Join(t.TempDir(), "plan.json")
-		text := `{"schema": 1, "links": [` + link(``) + `], "telemetry": {"interval_ms": ` + interval + `}}`
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "telemetry.interval_ms: ") {
-			t.Errorf("interval_ms %s: error %v", interval, err)
 		}
 	}
 	if _, err := Read("/nonexistent/plan.json"); err == nil {
 		t.Error("a plan that is not there was read")
+	}
+}
+
+func TestHeadersOfBadPlansAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		`{`:                                "plan.json: line 1: not JSON",
+		"{\n\"sessions\": 1e999}":          "plan.json: line 2: sessions: number, want []plan.Session",
+		`{"schema": 7}`:                    "schema: 7, want 1",
+		`{"schema": 1, "run": "r"}`:        `run: "r", scenario: "", want both named`,
+		header(`{"interval_ms": 0}`):       "telemetry.interval_ms: 0, want 1 to 3600000 milliseconds",
+		header(`{"interval_ms": 0.5}`):     "telemetry.interval_ms: 0.5, want",
+		header(`{"interval_ms": -1}`):      "telemetry.interval_ms: -1, want",
+		header(`{"interval_ms": 3600001}`): "telemetry.interval_ms: 3.600001e+06, want",
+		header(`{"interval_ms": 1e300}`):   "telemetry.interval_ms: 1e+300, want",
+	} {
+		if _, err := ParseTraffic([]byte(text), "plan.json"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that says %q", text, err, want)
+		}
+	}
+}
+
+func header(telemetry string) string {
+	return `{"schema": 1, "run": "r", "scenario": "s", "telemetry": ` + telemetry + `}`
+}
+
+// Where nothing is pushed, a plan need not say where to.
+func TestTheDatabaseIsForCredentialsOnly(t *testing.T) {
+	credentials := filepath.Join(t.TempDir(), "credentials.json")
+	if err := os.WriteFile(credentials, []byte(`{"username": "u", "password": "p"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for telemetry, want := range map[string]string{
+		`{"interval_ms": 1}`: `plan.json: telemetry.url: "", want one like`,
+		`{"interval_ms": 1, "url": "x:1", "database": "d"}`:      `plan.json: telemetry.url: "x:1", want one like`,
+		`{"interval_ms": 1, "url": "http://x"}`:                  "plan.json: telemetry.database: empty, want",
+		`{"interval_ms": 1, "url": "http://x", "database": "d"}`: "",
+	} {
+		p, err := ParseTraffic([]byte(header(telemetry)), "plan.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := p.Credentials(""); c != nil || err != nil {
+			t.Errorf("%s without credentials: %v, %v", telemetry, c, err)
+		}
+		c, err := p.Credentials(credentials)
+		if want == "" && (err != nil || c.Username != "u") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, %v, want an error that says %q", telemetry, c, err, want)
+		}
+	}
+}
+
+// Plans of all scenarios, and of results that earlier versions left, are read.
+func TestPlansOfTodayAndOfEarlierResults(t *testing.T) {
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	check := func(path string, text []byte) {
+		if _, err := parse(text, path); err != nil {
+			t.Error(err)
+		}
+		read++
+	}
+	for _, folder := range []string{"../../tests/golden/files/plans/scenarios", "../../data/reference"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			name := filepath.Base(path)
+			if err != nil || filepath.Ext(name) != ".json" || name != "plan.json" && !strings.Contains(path, "golden") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if name != "plan.json" {
+				var forms struct{ Full json.RawMessage }
+				err = errors.Join(err, json.Unmarshal(text, &forms))
+				text = bytes.ReplaceAll(forms.Full, []byte("CHECKOUT"), []byte(checkout))
+			}
+			check(path, text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bundles, err := filepath.Glob("../../tests/bundle/old/*.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range bundles {
+		bundle, err := zip.OpenReader(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer bundle.Close()
+		for _, file := range bundle.File {
+			if filepath.Base(file.Name) == "plan.json" {
+				text, err := fs.ReadFile(bundle, file.Name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(path+"/"+file.Name, text)
+			}
+		}
+	}
+	if read < 80 {
+		t.Errorf("%d plans, want those of all scenarios and results", read)
 	}
 }

@@ -119,7 +119,7 @@ func open(p *plan.Plan, o Options) (all []*direction, closeAll func(), err error
 				return nil, closeAll, err
 			}
 			all = append(all, &direction{
-				link: link, name: name, middle: &link.Middle[e], from: pair[e], to: pair[1-e],
+				link: link, name: name, middle: &link.Emulated[e], from: pair[e], to: pair[1-e],
 				destination: netip.AddrPortFrom(address, port),
 				frameBytes:  max(link.FrameBytes, headerBytes+packetBytes),
 			})

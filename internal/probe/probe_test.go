@@ -53,7 +53,7 @@ func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 			middle.Loss = 0.1
 		}
 		d := &direction{
-			link:       &plan.Link{RateBPS: 1024 * 1073 * 8, BurstBytes: 3 * 1073},
+			link:       &plan.Link{Properties: linkmodel.Properties{RateBPS: 1024 * 1073 * 8, BurstBytes: 3 * 1073}},
 			middle:     middle,
 			frameBytes: 1073,
 			to:         arrived(stepRate, shapedArrivals(1000, lossy)),
@@ -72,7 +72,7 @@ func TestRateIsNotThatOfAnIdleLink(t *testing.T) {
 		all[i].atNS += 5e8
 	}
 	d := &direction{
-		link: &plan.Link{RateBPS: 1024 * 1073 * 8}, middle: &linkmodel.Properties{}, frameBytes: 1073,
+		link: &plan.Link{Properties: linkmodel.Properties{RateBPS: 1024 * 1073 * 8}}, middle: &linkmodel.Properties{}, frameBytes: 1073,
 		to: arrived(stepRate, all),
 	}
 	if rate, _ := d.rateBPS(); rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS {
@@ -81,7 +81,7 @@ func TestRateIsNotThatOfAnIdleLink(t *testing.T) {
 }
 
 func TestRateOfTooFewFramesIsNone(t *testing.T) {
-	d := &direction{link: &plan.Link{RateBPS: 1e6}, middle: &linkmodel.Properties{}, frameBytes: 1073}
+	d := &direction{link: &plan.Link{Properties: linkmodel.Properties{RateBPS: 1e6}}, middle: &linkmodel.Properties{}, frameBytes: 1073}
 	for frames := range 2 {
 		d.to = arrived(stepRate, shapedArrivals(frames, false))
 		if rate, _ := d.rateBPS(); rate != nil {

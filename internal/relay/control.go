@@ -16,7 +16,7 @@ const MaxRequestBytes = 16 << 20
 // Control serves the relay's state and changes of its links:
 //
 //	GET  /state                                             what each direction has and did
-//	POST /set?link=NAME&direction=ab|ba|both[&at_unix_ns=N] properties (model.Change) to change, now or then;
+//	POST /set?link=NAME&direction=ab|ba|both[&at_unix_ns=N] properties (plan.Change) to change, now or then;
 //	                                                        answered when it is done
 //
 // Files named in a change are relative to the directory.
@@ -31,7 +31,12 @@ func Control(r *Relay, m *Meter, directory string) http.Handler {
 			refuse(w, err)
 			return
 		}
-		change, err := plan.ParseChange(text, directory)
+		var body plan.Change
+		if err := json.Unmarshal(text, &body); err != nil {
+			refuse(w, err)
+			return
+		}
+		change, err := body.Resolve(directory)
 		if err != nil {
 			refuse(w, err)
 			return

@@ -100,7 +100,7 @@ func Open(links []plan.Link, prepared Prepared, warn func(format string, argumen
 			if link.WholeSegments {
 				d.pool, d.sender = l.segments.pool, l.segmentSender
 			}
-			d.model = linkmodel.NewDirection(link.Middle[e], link.Seed, link.Name, name, l.clock.now(), linkmodel.Hooks[int32]{
+			d.model = linkmodel.NewDirection(link.Emulated[e], link.Seed, link.Name, name, l.clock.now(), linkmodel.Hooks[int32]{
 				Drop: func(buffer int32, _ linkmodel.Cause) { d.pool.give(buffer) },
 				Copy: func(buffer int32) (int32, bool) { return d.pool.clone(buffer) },
 			})

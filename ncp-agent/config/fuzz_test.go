@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"ncp-testbed/internal/plan"
 )
 
 // Whatever a plan says, it is refused with the file's name, or gives a configuration that a session takes.
-func FuzzParse(f *testing.F) {
+func FuzzSessions(f *testing.F) {
 	text, err := json.Marshal(good())
 	if err != nil {
 		f.Fatal(err)
@@ -17,9 +19,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("{\n\"sessions\": 1e999}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var plans []*Plan
-		d, err := parse("plan.json", text)
+		p, err := plan.ParseTraffic(text, "plan.json")
 		if err == nil {
-			plans, err = d.all("plan.json")
+			plans, err = Sessions(p)
 		}
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "plan.json: ") {

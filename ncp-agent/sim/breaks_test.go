@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -16,11 +17,11 @@ func TestBreaks(t *testing.T) {
 	t.Parallel()
 	up, down := true, false
 	loses := func(share string) *linkmodel.Change {
-		c, err := linkmodel.ParseChange([]byte(`{"loss": ` + share + `}`))
-		if err != nil {
+		c := &linkmodel.Change{}
+		if err := json.Unmarshal([]byte(`{"loss": `+share+`}`), c); err != nil {
 			t.Fatal(err)
 		}
-		return &c
+		return c
 	}
 	const at, lasts = 5 * time.Second, time.Second
 	breaks := map[string][]Event{

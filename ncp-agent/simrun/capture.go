@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ncp-testbed/internal/plan"
-	"ncp-testbed/ncp-agent/config"
 	"ncp-testbed/ncp-agent/sim"
 
 	"github.com/gopacket/gopacket"
@@ -21,7 +20,7 @@ import (
 // captures are links' packets as an interface at each of their ends would show
 // them, in the frames that the links count them with (headerBytes).
 type captures struct {
-	plans  []*config.Plan
+	plan   *plan.Plan
 	links  []*capturedLink // nil: not asked for
 	buffer gopacket.SerializeBuffer
 	err    error // the first
@@ -38,11 +37,11 @@ type capturedLink struct {
 }
 
 // capture begins the files LINK-HOST.pcap of the links that the plan names.
-func capture(plans []*config.Plan, p *plan.Plan, dir string) (*captures, error) {
-	c := &captures{plans: plans, links: make([]*capturedLink, len(p.Links)), buffer: gopacket.NewSerializeBuffer()}
+func capture(p *plan.Plan, dir string) (*captures, error) {
+	c := &captures{plan: p, links: make([]*capturedLink, len(p.Links)), buffer: gopacket.NewSerializeBuffer()}
 	for i := range p.Links {
 		l := &p.Links[i]
-		if !slices.Contains(plans[0].Traces.Pcap, l.Name) {
+		if !slices.Contains(p.Traces.Pcap, l.Name) {
 			continue
 		}
 		k := &capturedLink{}
@@ -88,7 +87,7 @@ func (c *captures) frame(now time.Duration, f *sim.Frame) {
 
 // ethernet gives the frame of a packet; it is good until the next.
 func (c *captures) ethernet(f *sim.Frame, from, to net.HardwareAddr) ([]byte, error) {
-	connection := &c.plans[f.Transfer].Session.Connections[f.Connection]
+	connection := &c.plan.Sessions[f.Transfer].Connections[f.Connection]
 	source, destination := connection.Sender, connection.Receiver
 	if f.From == 1 {
 		source, destination = destination, source

@@ -1,9 +1,7 @@
 package simrun
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -21,19 +19,6 @@ const headerBytes = 14 + 20 + 8
 // four bytes, and a part of the 66 bytes of headers with timestamps in front of
 // each full segment of 1448.
 const tcpHeaderBytes = 4 + 47
-
-// action is one entry of the plan's timeline.
-type action struct {
-	AtS        float64         `json:"at_s"`
-	Kind       string          `json:"kind"`
-	Text       string          `json:"text"`
-	Link       string          `json:"link"`
-	Direction  string          `json:"direction"`
-	Properties json.RawMessage `json:"properties"`
-	Up         bool            `json:"up"`
-	Connection int             `json:"connection"` // from 1
-	ForS       float64         `json:"for_s"`
-}
 
 // links gives the plan's links as a simulation takes them: what the hosts shape
 // and what the middle does are one model here. A queue pushes back on a host
@@ -53,7 +38,7 @@ func links(p *plan.Plan, all []sim.Transfer) []sim.Link {
 	var list []sim.Link
 	for i := range p.Links {
 		l := &p.Links[i]
-		both := [2]linkmodel.Properties{l.Whole(0), l.Whole(1)}
+		both := [2]linkmodel.Properties{l.EndToEnd(0), l.EndToEnd(1)}
 		for direction := range both {
 			if q := &both[direction].Queue; q.Mode == linkmodel.QueueBackPressure && beyond[l.Name][direction] {
 				q.Mode = linkmodel.QueueDropTail
@@ -90,46 +75,26 @@ func transfers(all []*config.Plan) []sim.Transfer {
 // for 4 MiB, of which a small datagram takes about 2304 bytes of kernel memory.
 const receiveBufferPackets = 4 << 20 / 2304
 
-// document is what a plan says of the time that a run takes.
-type document struct {
-	Timeline []action `json:"timeline"`
-	Limits   struct {
-		TransferS float64 `json:"transfer_s"`
-	} `json:"limits"`
-}
-
-// readTimeline reads the plan's timeline, and how long the transfers may take.
-func readTimeline(file string) ([]action, time.Duration, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, 0, err
-	}
-	var p document
-	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, 0, fmt.Errorf("%s: timeline or limits: %w", file, err)
-	}
-	return p.Timeline, seconds(p.Limits.TransferS), nil
-}
-
-// events gives the timeline as a simulation takes it; the first session's
+// events returns the timeline as a simulation takes it; the first session's
 // connections are those that an action can name.
-func events(file string, timeline []action, first string) ([]sim.Event, error) {
+func events(p *plan.Plan) ([]sim.Event, error) {
 	var list []sim.Event
-	for i, a := range timeline {
+	for i := range p.Timeline {
+		a := &p.Timeline[i]
 		e := sim.Event{At: seconds(a.AtS), Link: a.Link, Direction: a.Direction}
 		switch a.Kind {
 		case "set":
-			c, err := plan.ParseChange(a.Properties, filepath.Dir(file))
+			c, err := a.Properties.Resolve(filepath.Dir(p.Path))
 			if err != nil {
-				return nil, fmt.Errorf("%s: timeline[%d].properties.%w", file, i, err)
+				return nil, fmt.Errorf("%s: timeline[%d].properties.%w", p.Path, i, err)
 			}
 			e.Set = &c
 		case "carrier":
 			e.Plug = &a.Up
 		case "pause_read":
-			e = sim.Event{At: e.At, Transfer: first, Connection: a.Connection - 1, PauseRead: seconds(a.ForS)}
+			e = sim.Event{At: e.At, Transfer: p.Sessions[0].Name, Connection: a.Connection - 1, PauseRead: seconds(a.ForS)}
 		default:
-			return nil, fmt.Errorf("%s: timeline[%d].kind: %q, want set, carrier or pause_read", file, i, a.Kind)
+			return nil, fmt.Errorf("%s: timeline[%d].kind: %q, want set, carrier or pause_read", p.Path, i, a.Kind)
 		}
 		list = append(list, e)
 	}

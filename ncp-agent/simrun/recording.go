@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/linkmetrics"
+	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/telemetry"
 	"ncp-testbed/ncp-agent/config"
 	"ncp-testbed/ncp-agent/metrics"
@@ -28,7 +29,7 @@ type recording struct {
 	linkTags []telemetry.Tags
 	last     []linkmetrics.State
 	lastAt   time.Duration
-	timeline []action
+	timeline []plan.Action
 	kindTags func(kind string) telemetry.Tags
 	started  time.Duration // of the first session
 	events   [][]string
@@ -36,14 +37,14 @@ type recording struct {
 	failed   error
 }
 
-func newRecording(dir string, all []*config.Plan, linkNames []string, timeline []action) (*recording, error) {
+func newRecording(dir string, all []*config.Plan, linkNames []string) (*recording, error) {
 	file, err := os.Create(filepath.Join(dir, "telemetry.lp"))
 	if err != nil {
 		return nil, err
 	}
 	first := all[0]
 	r := &recording{
-		file: file, out: bufio.NewWriterSize(file, 64<<10), timeline: timeline,
+		file: file, out: bufio.NewWriterSize(file, 64<<10), timeline: all[0].Timeline,
 		events: [][]string{{"asked_s", "at_s", "kind", "text"}},
 	}
 	for _, p := range all {
@@ -91,7 +92,7 @@ func (r *recording) links(now time.Duration, states []linkmetrics.State) {
 
 // happened records an entry of the timeline.
 func (r *recording) happened(now time.Duration, index int) {
-	a := r.timeline[index]
+	a := &r.timeline[index]
 	at := (now - r.started).Seconds()
 	r.points.Add("event", r.kindTags(a.Kind), epoch.Add(now),
 		telemetry.Float("asked_s", a.AtS), telemetry.Float("at_s", at), telemetry.Text("text", a.Text))

@@ -34,8 +34,8 @@ type Facts struct {
 
 // simulation is a plan that is being run.
 type simulation struct {
-	plans   []*config.Plan
-	links   *plan.Plan
+	plan    *plan.Plan
+	plans   []*config.Plan // for each of its sessions
 	run     sim.Run
 	streams []*payload.Stream
 	sums    []hash.Hash
@@ -50,7 +50,7 @@ func Run(file, dir string) (*Facts, error) { return run(file, dir, true) }
 func RunZeros(file, dir string) (*Facts, error) { return run(file, dir, false) }
 
 func run(file, dir string, payload bool) (*Facts, error) {
-	s, timeline, err := read(file)
+	s, err := read(file)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func run(file, dir string, payload bool) (*Facts, error) {
 	for _, l := range s.run.Links {
 		names = append(names, l.Name)
 	}
-	r, err := newRecording(dir, s.plans, names, timeline)
+	r, err := newRecording(dir, s.plans, names)
 	if err != nil {
 		return nil, err
 	}
@@ -94,34 +94,32 @@ func run(file, dir string, payload bool) (*Facts, error) {
 	return facts, unfinished
 }
 
-func read(file string) (*simulation, []action, error) {
-	plans, err := config.ReadAll(file)
+func read(file string) (*simulation, error) {
+	p, err := plan.Read(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	linkPlan, err := plan.Read(file)
-	if err != nil {
-		return nil, nil, err
+	if len(p.Sessions) == 0 {
+		return nil, fmt.Errorf("%s: sessions: none, want at least one", file)
 	}
-	s := &simulation{plans: plans, links: linkPlan}
-	s.run.Transfers = transfers(plans)
-	for i, p := range plans {
-		stream, sum := payload.New(p.Seed, p.Session.Name, p.Session.TransferBytes), sha256.New()
+	s := &simulation{plan: p}
+	if s.plans, err = config.Sessions(p); err != nil {
+		return nil, err
+	}
+	s.run.Transfers = transfers(s.plans)
+	for i := range p.Sessions {
+		stream, sum := payload.New(p.Seed, p.Sessions[i].Name, p.Sessions[i].TransferBytes), sha256.New()
 		s.streams, s.sums = append(s.streams, stream), append(s.sums, sum)
 		s.run.Transfers[i].Source = stream.Next
 		s.run.Transfers[i].Sink = func(part []byte) { sum.Write(part) }
 	}
-	s.run.Links = links(linkPlan, s.run.Transfers)
-	timeline, limit, err := readTimeline(file)
-	if err != nil {
-		return nil, nil, err
+	s.run.Links = links(p, s.run.Transfers)
+	if s.run.Events, err = events(p); err != nil {
+		return nil, err
 	}
-	if s.run.Events, err = events(file, timeline, plans[0].Session.Name); err != nil {
-		return nil, nil, err
-	}
-	s.run.Seed, s.run.FrameBytes = plans[0].Seed, overhead(plans)
-	s.run.SampleInterval, s.run.Until = plans[0].Telemetry.Interval(), limit
-	return s, timeline, nil
+	s.run.Seed, s.run.FrameBytes = p.Seed, overhead(s.plans)
+	s.run.SampleInterval, s.run.Until = p.Telemetry.Interval(), seconds(p.Limits.TransferS)
+	return s, nil
 }
 
 // tell records that a transfer has started; the timeline counts from the first.

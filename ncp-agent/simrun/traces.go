@@ -18,21 +18,21 @@ type traces struct{ files []io.Closer }
 // trace begins what the plan asks for.
 func (s *simulation) trace(dir string) (*traces, error) {
 	t := &traces{}
-	asked := s.plans[0].Traces
-	if !asked.QLog && len(asked.Pcap) == 0 {
+	wanted := &s.plan.Traces
+	if !wanted.QLog && len(wanted.Pcap) == 0 {
 		return t, nil
 	}
 	dir = filepath.Join(dir, "traces")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	if asked.QLog {
+	if wanted.QLog {
 		if err := t.sessions(s, dir); err != nil {
 			return nil, err
 		}
 	}
-	if len(asked.Pcap) > 0 {
-		c, err := capture(s.plans, s.links, dir)
+	if len(wanted.Pcap) > 0 {
+		c, err := capture(s.plan, dir)
 		if err != nil {
 			return nil, err
 		}

@@ -100,7 +100,7 @@ func makeNode(e *faces.Engine, o Options) (node, *segmentLog, error) {
 		return newConsumer(e, p.Fetch, io.Discard, log), log, nil
 	case config.Producer:
 		n := &server{}
-		content := payload.New(p.Seed, p.PrefixURI, p.ObjectBytes).Reader()
+		content := payload.New(p.Seed, p.NDN.Prefix, p.ObjectBytes).Reader()
 		var err error
 		n.producer, err = produce.New(p.Prefix, content, p.ObjectBytes, p.SegmentBytes, p.Freshness, func(out lp.Packet) { e.Send(n.face, out) })
 		return n, nil, err

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"ncp-testbed/internal/plan"
 )
 
 const good = `{"schema": 1, "run": "r", "scenario": "ndn", "seed": 1, "sessions": [{"name": "s1"}],
@@ -13,14 +15,23 @@ const good = `{"schema": 1, "run": "r", "scenario": "ndn", "seed": 1, "sessions"
 		 "consumer": {"algorithm": "cubic", "rto_min_ms": 200}, "marking": {"mode": "nfd", "interval_ms": 100},
 		 "routes": ROUTES}]}}`
 
+// node is that of a plan on host h1.
+func node(text []byte) (*Plan, error) {
+	p, err := plan.ParseTraffic(text, "plan.json")
+	if err != nil {
+		return nil, err
+	}
+	return ofNode(p, "h1")
+}
+
 // Whatever a plan says, it is refused with the file's name, or gives a node that can be run.
-func FuzzParse(f *testing.F) {
+func FuzzNode(f *testing.F) {
 	for role, routes := range map[string]string{Consumer: "[]", Producer: "[]", Forwarder: `[{"prefix": "/file", "face": "f"}]`} {
 		f.Add([]byte(strings.NewReplacer("ROLE", role, "ROUTES", routes).Replace(good)))
 	}
 	f.Add([]byte(`{"schema": 1, "ndn": {"nodes": [null]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := parse("plan.json", text, "h1")
+		p, err := node(text)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "plan.json: ") {
 				t.Errorf("%v: does not name the file", err)
@@ -38,7 +49,7 @@ func FuzzParse(f *testing.F) {
 
 func TestTheSeedsAreRead(t *testing.T) {
 	text := strings.NewReplacer("ROLE", Forwarder, "ROUTES", `[{"prefix": "/file", "face": "f"}]`).Replace(good)
-	if p, err := parse("plan.json", []byte(text), "h1"); err != nil || len(p.Routes) != 1 {
+	if p, err := node([]byte(text)); err != nil || len(p.Routes) != 1 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"ncp-testbed/internal/plan"
 	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/lp"
@@ -37,8 +38,8 @@ func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // complete checks what all nodes share.
 func (p *Plan) complete() (err error) {
-	if p.Prefix, err = packet.ParseName(p.PrefixURI); err != nil || p.Prefix == "" {
-		return fmt.Errorf("prefix: %q, want a name like /ncp-testbed/file", p.PrefixURI)
+	if p.Prefix, err = packet.ParseName(p.NDN.Prefix); err != nil || p.Prefix == "" {
+		return fmt.Errorf("prefix: %q, want a name like /ncp-testbed/file", p.NDN.Prefix)
 	}
 	return within(
 		bound{"object_bytes", float64(p.ObjectBytes), 1, maxObjectBytes},
@@ -85,7 +86,7 @@ func (p *Plan) completeNode() error {
 func (p *Plan) completeMarking() (err error) {
 	m := p.Node.Marking
 	if m == nil {
-		m = &markings{Mode: marking.Off}
+		m = &plan.Marking{Mode: marking.Off}
 	}
 	c, err := marking.Default(m.Mode)
 	if err != nil {
@@ -108,7 +109,7 @@ func (p *Plan) completeMarking() (err error) {
 	)
 }
 
-func (p *Plan) addFace(f face) error {
+func (p *Plan) addFace(f plan.Face) error {
 	switch {
 	case f.Name == "" || slices.ContainsFunc(p.Faces, func(c faces.FaceConfig) bool { return c.Name == f.Name }):
 		return fmt.Errorf("name: %q, want one that no other face of the node has", f.Name)
@@ -154,7 +155,7 @@ func (p *Plan) addRoutes() error {
 func (p *Plan) completeConsumer() error {
 	c := p.Node.Consumer
 	if c == nil {
-		c = &consumer{}
+		c = &plan.Consumer{}
 	}
 	f := fetch.Default(p.Prefix)
 	f.IgnoreMarks, f.Seed = c.IgnoreMarks, p.Seed

@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 
 	"ncp-testbed/internal/cli"
-	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/plan"
 	"ncp-testbed/ncp-agent/agent"
 	"ncp-testbed/ncp-agent/config"
 	"ncp-testbed/ncp-agent/policy"
@@ -52,7 +52,7 @@ func version() string {
 			}
 		}
 	}
-	return fmt.Sprintf("ncp-agent %s %s plan schema %d", revision, runtime.Version(), config.Schema)
+	return fmt.Sprintf("ncp-agent %s %s plan schema %d", revision, runtime.Version(), plan.Schema)
 }
 
 // transfer is one end of a session, until its end or SIGTERM.
@@ -71,7 +71,7 @@ func transfer(role string, args []string) int {
 	if o.Plan, err = config.Read(*file, *name); err != nil {
 		return cli.BadInput(err)
 	}
-	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
+	if o.Credentials, err = o.Plan.Credentials(*credentials); err != nil {
 		return cli.BadInput(err)
 	}
 	ctx, stop := cli.UntilSignal()

@@ -9,7 +9,7 @@ import (
 	"runtime"
 
 	"ncp-testbed/internal/cli"
-	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/plan"
 	"ncp-testbed/ndn-agent/agent"
 	"ncp-testbed/ndn-agent/config"
 )
@@ -34,7 +34,7 @@ func run(args []string) int {
 	case "run":
 		return node(args[1:])
 	case "version":
-		fmt.Printf("ndn-agent %s plan schema %d\n", runtime.Version(), config.Schema)
+		fmt.Printf("ndn-agent %s plan schema %d\n", runtime.Version(), plan.Schema)
 		return cli.ExitDone
 	case "help", "-h", "--help":
 		fmt.Println(usage)
@@ -60,7 +60,7 @@ func node(args []string) int {
 	if o.Plan, err = config.Read(*file, *host); err != nil {
 		return cli.BadInput(err)
 	}
-	if o.Credentials, err = telemetry.OptionalCredentials(*credentials); err != nil {
+	if o.Credentials, err = o.Plan.Credentials(*credentials); err != nil {
 		return cli.BadInput(err)
 	}
 	return until(func(ctx context.Context) error { return agent.Run(ctx, o) })

@@ -1,9 +1,0 @@
-package telemetry
-
-import (
-	"testing"
-
-	"ncp-testbed/schemas"
-)
-
-func TestTheSchemaHasWhatIsRead(t *testing.T) { schemas.CheckPlan(t, "", planned{}) }
