@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import select
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.message import Message
+from topologies import control_socket
 from topologies.commands import CommandFailed, dies_with_us, in_namespace
 from topologies.fabric import Fabric
 from topologies.link import Link
@@ -100,7 +99,8 @@ class RelayMiddle:
         """Change properties (``internal/linkmodel``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has
         passed, keeping what is queued. The relay keeps the time itself, between the frames before and after it.
 
-        Raises :class:`ValueError` for what the relay refuses, :class:`CommandFailed` if it does not answer.
+        Raises :class:`topologies.control_socket.Refused` for what the relay refuses, :class:`CommandFailed` if it does
+        not answer.
         """
         query = urllib.parse.urlencode(
             {"link": link["name"], "direction": direction} | ({"at_unix_ns": at_unix_ns} if at_unix_ns else {})
@@ -169,36 +169,16 @@ class RelayMiddle:
     def _post(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
         if self._control is None:
             raise CommandFailed("the link relay is not started")
-        connection = _UnixConnection(self._control)
         try:
-            connection.request("POST", path, json.dumps(document))
-            response = connection.getresponse()
-            answer: dict[str, Any] = json.loads(response.read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
+            answer: dict[str, Any] = json.loads(control_socket.request(self._control, "POST", path, document))
+        except OSError as error:
             raise CommandFailed(f"the link relay does not answer POST {path}: {error}") from error
-        finally:
-            connection.close()
-        if response.status != http.HTTPStatus.OK:
-            raise ValueError(answer.get("error", f"the link relay answered {response.status}"))
         return answer
 
     def _temporary_directory(self) -> Path:
         temporary = tempfile.TemporaryDirectory(prefix="ncp-relay-")
         self._temporary.append(temporary)
         return Path(temporary.name)
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=5)
-        self._path = str(path)
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 def links_only_plan(directory: Path, links: Sequence[Link]) -> Path:

@@ -3,6 +3,7 @@
 package controlsocket
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,10 +12,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 )
 
-// The states of an agent that GET /state tells.
+// The states of an agent in the answer to GET /state.
 const (
 	Waiting = "waiting" // for its addresses
 	Ready   = "ready"   // sockets are open
@@ -23,8 +25,8 @@ const (
 	Failed  = "failed"
 )
 
-// Bounds of what somebody may ask, who need not be the runner: its requests
-// come at once, and those to an agent have no body.
+// Bounds of a request, whose client need not be the runner: the runner's come
+// at once, and those to an agent have no body.
 const (
 	maxRequestBytes = 16 << 10
 	requestTimeout  = 5 * time.Second
@@ -38,7 +40,7 @@ func Serve(path string, handler http.Handler) (*http.Server, error) {
 
 // ServeBodies answers on a Unix socket that its owner alone can reach, in place of one
 // that an earlier process left, until the server is closed. A request's body has at most
-// so many bytes.
+// maxBodyBytes.
 func ServeBodies(path string, handler http.Handler, maxBodyBytes int64) (*http.Server, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -67,22 +69,57 @@ func Answered(do func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := do(r)
 		if err != nil {
-			Refuse(w, err.Error())
+			Refuse(w, err)
 			return
 		}
 		Answer(w, answer)
 	}
 }
 
-// Answer writes what was asked for.
-func Answer(w http.ResponseWriter, v any) {
+// Answer writes the answer to a request.
+func Answer(w http.ResponseWriter, v any) { write(w, http.StatusOK, v) }
+
+func write(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client has gone
 }
 
-// Refuse answers 409 and why.
-func Refuse(w http.ResponseWriter, why string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusConflict)
-	json.NewEncoder(w).Encode(map[string]string{"error": why})
+// Decode reads a request's body.
+func Decode(r *http.Request, v any) error {
+	if err := json.NewDecoder(r.Body).Decode(v); err != nil {
+		return Refused(CodeInvalid, "%w", err)
+	}
+	return nil
+}
+
+// maxAhead is the most that something may be requested before its time.
+const maxAhead = 2 * time.Second
+
+// At returns the time that a request gives, or the zero time without one.
+func At(r *http.Request) (time.Time, error) {
+	text := r.URL.Query().Get("at_unix_ns")
+	if text == "" {
+		return time.Time{}, nil
+	}
+	ns, err := strconv.ParseInt(text, 10, 64)
+	at := time.Unix(0, ns)
+	if err != nil || time.Until(at) > maxAhead {
+		return at, Refused(CodeInvalid, "at_unix_ns=%s, want a time that is not more than %v ahead", text, maxAhead)
+	}
+	return at, nil
+}
+
+// SleepUntil returns at a time, or with a refusal if the client has gone before.
+func SleepUntil(ctx context.Context, at time.Time) error {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return Refused(CodeConflict, "the client has gone: %w", ctx.Err())
+	case <-time.After(wait):
+		return nil
+	}
 }

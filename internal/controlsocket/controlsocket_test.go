@@ -90,7 +90,7 @@ func TestBodiesHaveABound(t *testing.T) {
 	server, err := ServeBodies(socket, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
-			Refuse(w, err.Error())
+			Refuse(w, err)
 			return
 		}
 		Answer(w, len(text))
@@ -102,7 +102,7 @@ func TestBodiesHaveABound(t *testing.T) {
 	if found, err := os.Stat(socket); err != nil || found.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v: others may reach it", found.Mode(), err)
 	}
-	for size, want := range map[int]int{1 << 20: http.StatusOK, 1<<20 + 1: http.StatusConflict} {
+	for size, want := range map[int]int{1 << 20: http.StatusOK, 1<<20 + 1: http.StatusInternalServerError} {
 		conn := dial(t, socket)
 		go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: relay\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size))
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)

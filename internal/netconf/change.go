@@ -19,16 +19,17 @@ type Change struct {
 	Up        *bool    `json:"up"`      // whether its plug is in: its carrier, and of a middle the interface itself
 }
 
-// Make changes an end in a network namespace (by path) at a time, or now if that has passed, and tells
-// when it was done. An interface of a middle is the other end of a host's, or of a tunnel to it.
-func (c Change) Make(namespace string, middle bool, at time.Time) (done time.Time, err error) {
+// Make changes an end in a network namespace (by path) once wait has returned, and returns when it was done. An interface of a middle is the other end of a host's, or of a tunnel to it.
+func (c Change) Make(namespace string, middle bool, wait func() error) (done time.Time, err error) {
 	err = netns.Within(namespace, func() error {
 		return dialled(func(conn *netlink.Conn) error {
 			found, err := net.InterfaceByName(c.Interface)
 			if err != nil {
 				return fmt.Errorf("interface %s: %w", c.Interface, err)
 			}
-			time.Sleep(time.Until(at))
+			if err := wait(); err != nil {
+				return err
+			}
 			if c.Shaping != nil {
 				if err := c.Shaping.class(conn, found.Index, 0); err != nil {
 					return fmt.Errorf("rate of %s: %w", c.Interface, err)

@@ -2,9 +2,9 @@ package relay
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
+	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/linkmodel"
 )
 
@@ -25,7 +25,7 @@ type Change struct {
 // targets are the directions that a change means.
 func (r *Relay) targets(link, name string) ([]*direction, error) {
 	if name != "ab" && name != "ba" && name != "both" {
-		return nil, fmt.Errorf("direction: %q, want ab, ba or both", name)
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "direction: %q, want ab, ba or both", name)
 	}
 	var found []*direction
 	known := []string{}
@@ -38,7 +38,7 @@ func (r *Relay) targets(link, name string) ([]*direction, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("link: %q, want one of %q", link, known)
+		return nil, controlsocket.Refused(controlsocket.CodeUnknown, "link: %q, want one of %q", link, known)
 	}
 	return found, nil
 }

@@ -96,7 +96,8 @@ func FuzzControl(f *testing.F) {
 		told := httptest.NewRecorder()
 		control.ServeHTTP(told, httptest.NewRequest(http.MethodPost, "/set?"+query.Encode(), strings.NewReader(body)))
 		var answer struct {
-			Error   string `json:"error"`
+			Code    string `json:"code"`
+			Message string `json:"message"`
 			Applied int64  `json:"applied_unix_ns"`
 		}
 		if err := json.Unmarshal(told.Body.Bytes(), &answer); err != nil {
@@ -107,9 +108,9 @@ func FuzzControl(f *testing.F) {
 			if answer.Applied <= 0 {
 				t.Fatalf("done, and answered with %s", told.Body)
 			}
-		case http.StatusBadRequest:
-			if answer.Error == "" || !reflect.DeepEqual(before, after) {
-				t.Fatalf("refused with %q, and %+v became %+v", answer.Error, before, after)
+		case http.StatusBadRequest, http.StatusNotFound:
+			if answer.Code == "" || answer.Message == "" || !reflect.DeepEqual(before, after) {
+				t.Fatalf("refused with %q, and %+v became %+v", answer.Message, before, after)
 			}
 		default:
 			t.Fatalf("%d %s", told.Code, told.Body)

@@ -43,16 +43,20 @@ func TestLiveControl(t *testing.T) {
 	if ms := delay(); ms < 9.999 || ms > 15 {
 		t.Errorf("delay %v ms after it was set to 10", ms)
 	}
-	for _, bad := range []struct{ path, body, want string }{
-		{"/set?link=k&direction=ab", `{"dely_ms": 1}`, "dely_ms"},
-		{"/set?link=x&direction=ab", `{"delay_ms": 1}`, "link:"},
-		{"/set?link=k&direction=up", `{"delay_ms": 1}`, "direction:"},
-		{"/set?link=k&direction=ab", `{"loss": 7}`, "loss: 7"},
-		{"/set?link=k&direction=ab&at_unix_ns=soon", `{"loss": 0}`, "at_unix_ns:"},
-		{"/set?link=k&direction=ab&at_unix_ns=-1", `{"loss": 0}`, "at_unix_ns:"},
+	for _, bad := range []struct {
+		path, body string
+		code       int
+		want       string
+	}{
+		{"/set?link=k&direction=ab", `{"dely_ms": 1}`, 400, "dely_ms"},
+		{"/set?link=x&direction=ab", `{"delay_ms": 1}`, 404, "link:"},
+		{"/set?link=k&direction=up", `{"delay_ms": 1}`, 400, "direction:"},
+		{"/set?link=k&direction=ab", `{"loss": 7}`, 400, "loss: 7"},
+		{"/set?link=k&direction=ab&at_unix_ns=soon", `{"loss": 0}`, 400, "at_unix_ns:"},
+		{"/set?link=k&direction=ab&at_unix_ns=-1", `{"loss": 0}`, 400, "at_unix_ns:"},
 	} {
-		if code, text := r.post(t, bad.path, bad.body); code != 400 || !strings.Contains(text, bad.want) {
-			t.Errorf("%s %s: %d %s, want 400 and %q", bad.path, bad.body, code, text, bad.want)
+		if code, text := r.post(t, bad.path, bad.body); code != bad.code || !strings.Contains(text, bad.want) {
+			t.Errorf("%s %s: %d %s, want %d and %q", bad.path, bad.body, code, text, bad.code, bad.want)
 		}
 	}
 }

@@ -2,18 +2,18 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"runtime"
 	"slices"
 	"time"
 
+	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
 )
 
-var errEnded = errors.New("the relay has ended")
+var errEnded = controlsocket.Refused(controlsocket.CodeConflict, "the relay has ended")
 
 // Relay forwards the frames of a run's links.
 type Relay struct {

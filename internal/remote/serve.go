@@ -15,7 +15,7 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -101,58 +101,69 @@ func path(held *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", held.Fd
 
 func (m *Machine) setUpMiddles(r *http.Request) (any, error) {
 	var asked netconf.Middles
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+	if err := controlsocket.Decode(r, &asked); err != nil {
 		return nil, err
 	}
 	if err := netconf.SetUpMiddles(asked); err != nil {
 		return nil, err
 	}
-	return map[string]any{}, m.hold(&m.middles, asked.PID)
-}
-
-// hold keeps the network namespace of a process open, in place of an earlier one.
-func (m *Machine) hold(at **os.File, pid int) error {
-	held, err := os.Open(netconf.Namespace(pid))
-	if err != nil {
-		return err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if *at != nil {
-		(*at).Close()
+	var err error
+	m.middles, err = hold(m.middles, asked.PID)
+	return map[string]any{}, err
+}
+
+// hold returns the network namespace of a process, open: the one that is held already if it is the same, which may be
+// in use, else in its place.
+func hold(held *os.File, pid int) (*os.File, error) {
+	found, err := os.Open(netconf.Namespace(pid))
+	if err != nil || held == nil {
+		return found, err
 	}
-	*at = held
-	return nil
+	before, err := held.Stat()
+	if err != nil {
+		return held, errors.Join(err, found.Close())
+	}
+	now, err := found.Stat()
+	if err != nil || os.SameFile(before, now) {
+		return held, errors.Join(err, found.Close())
+	}
+	return found, held.Close()
 }
 
 func (m *Machine) setUp(r *http.Request) (any, error) {
 	asked := map[string]netconf.Host{}
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+	if err := controlsocket.Decode(r, &asked); err != nil {
 		return nil, err
 	}
 	for name, h := range asked {
 		if err := netconf.SetUp(h); err != nil {
 			return nil, fmt.Errorf("host %s: %w", name, err)
 		}
-		m.mu.Lock()
-		held := m.namespaces[name]
-		m.mu.Unlock()
-		if err := m.hold(&held, h.PID); err != nil {
+		if err := m.holdHost(name, h.PID); err != nil {
 			return nil, fmt.Errorf("host %s: %w", name, err)
 		}
-		m.mu.Lock()
-		m.namespaces[name] = held
-		m.mu.Unlock()
 	}
 	return map[string]any{}, nil
 }
 
+func (m *Machine) holdHost(name string, pid int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	held, err := hold(m.namespaces[name], pid)
+	if err == nil {
+		m.namespaces[name] = held
+	}
+	return err
+}
+
 func (m *Machine) change(r *http.Request) (any, error) {
 	var asked netconf.Change
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+	if err := controlsocket.Decode(r, &asked); err != nil {
 		return nil, err
 	}
-	at, err := programs.At(r)
+	at, err := controlsocket.At(r)
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +177,9 @@ func (m *Machine) change(r *http.Request) (any, error) {
 		m.mu.Unlock()
 	}
 	if !ok {
-		return nil, fmt.Errorf("host %q is not on this machine", host)
+		return nil, controlsocket.Refused(controlsocket.CodeUnknown, "host %q is not on this machine", host)
 	}
-	done, err := asked.Make(namespace, host == "", at)
+	done, err := asked.Make(namespace, host == "", func() error { return controlsocket.SleepUntil(r.Context(), at) })
 	if err != nil {
 		return nil, err
 	}
@@ -244,12 +255,12 @@ func (m *Machine) collect(r *http.Request) (any, error) {
 	}
 	collect, err := m.collector(text)
 	if err != nil {
-		return nil, err
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "%w", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.collected != nil {
-		return nil, fmt.Errorf("samples are being taken already")
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "samples are being taken already")
 	}
 	directory := m.folder + "/collected"
 	if err := os.MkdirAll(directory, 0o755); err != nil {
@@ -266,13 +277,17 @@ func (m *Machine) collect(r *http.Request) (any, error) {
 
 func (m *Machine) endCollecting(*http.Request) (any, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.collected == nil {
-		return nil, fmt.Errorf("no samples are being taken")
+	stop, collected := m.stopCollecting, m.collected
+	m.stopCollecting = nil
+	m.mu.Unlock()
+	if stop == nil {
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "no samples are being taken")
 	}
-	m.stopCollecting()
-	done := <-m.collected
+	stop()
+	done := <-collected // others are answered meanwhile
+	m.mu.Lock()
 	m.collected = nil
+	m.mu.Unlock()
 	return map[string]any{"collectors": done.results}, done.err
 }
 
@@ -280,12 +295,12 @@ func (m *Machine) endCollecting(*http.Request) (any, error) {
 func (m *Machine) read(w http.ResponseWriter, r *http.Request) {
 	from, err := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
 	if err != nil || from < 0 {
-		controlsocket.Refuse(w, "from: want a number of bytes")
+		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeInvalid, "from: want a number of bytes"))
 		return
 	}
 	root, err := os.OpenRoot(m.folder)
 	if err != nil {
-		controlsocket.Refuse(w, err.Error())
+		controlsocket.Refuse(w, err)
 		return
 	}
 	defer root.Close()
@@ -294,7 +309,7 @@ func (m *Machine) read(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		controlsocket.Refuse(w, err.Error())
+		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeInvalid, "file: %w", err))
 		return
 	}
 	defer file.Close()

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"os"
 	"time"
 
 	"ncp-testbed/internal/clocksync"
+	"ncp-testbed/internal/controlsocket"
 )
 
 // measurement is asked of the way from this machine to another one with hosts of the run.
@@ -37,11 +37,11 @@ type watched struct {
 
 func asked(r *http.Request) (measurement, clocksync.Options, error) {
 	var a measurement
-	if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+	if err := controlsocket.Decode(r, &a); err != nil {
 		return a, clocksync.Options{}, err
 	}
 	if a.IntervalMS < 1 || a.IntervalMS > 10_000 {
-		return a, clocksync.Options{}, fmt.Errorf("interval_ms: %d, want 1 to 10000", a.IntervalMS)
+		return a, clocksync.Options{}, controlsocket.Refused(controlsocket.CodeInvalid, "interval_ms: %d, want 1 to 10000", a.IntervalMS)
 	}
 	return a, clocksync.Options{
 		To: a.To, Key: a.Key, Packets: a.Packets, MTU: a.MTU,
@@ -56,7 +56,7 @@ func (m *Machine) measure(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if a.Packets < 1 || a.Packets > mostPackets {
-		return nil, fmt.Errorf("packets: %d, want 1 to %d", a.Packets, mostPackets)
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "packets: %d, want 1 to %d", a.Packets, mostPackets)
 	}
 	all := []clocksync.Sample{}
 	err = clocksync.Measure(r.Context(), options, func(s clocksync.Sample) { all = append(all, s) })
@@ -79,7 +79,7 @@ func (m *Machine) watch(r *http.Request) (any, error) {
 	defer root.Close()
 	file, err := root.Create(a.File)
 	if err != nil {
-		return nil, err
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "file: %w", err)
 	}
 	options.Packets = 0
 	ctx, stop := context.WithCancel(context.Background())
@@ -99,12 +99,13 @@ func (m *Machine) watch(r *http.Request) (any, error) {
 // endWatches returns when all samples are written.
 func (m *Machine) endWatches(*http.Request) (any, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	watches := m.watches
+	m.watches = nil
+	m.mu.Unlock()
 	var failed error
-	for _, w := range m.watches {
+	for _, w := range watches {
 		w.stop()
 		failed = errors.Join(failed, <-w.ended)
 	}
-	m.watches = nil
 	return map[string]any{}, failed
 }

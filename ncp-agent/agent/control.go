@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -15,9 +14,6 @@ import (
 
 // maxPauseMS is far above what an experiment pauses for.
 const maxPauseMS = 600_000
-
-// maxPauseAhead is how long before its time a pause may be asked for.
-const maxPauseAhead = 2 * time.Second
 
 // Status is the answer to GET /state.
 type Status struct {
@@ -53,7 +49,7 @@ func serveControl(path, role, name string, links []string) (*control, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", c.handleState)
 	mux.HandleFunc("POST /start", c.handleStart)
-	mux.HandleFunc("POST /pause-read", c.handlePause)
+	mux.HandleFunc("POST /pause-read", controlsocket.Answered(c.pauseRead))
 	var err error
 	c.server, err = controlsocket.Serve(path, mux)
 	return c, err
@@ -97,52 +93,46 @@ func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status.Role != Sender {
-		controlsocket.Refuse(w, "a receiver starts by itself")
+		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "a receiver starts by itself"))
 		return
 	}
 	if c.status.State != controlsocket.Ready {
-		controlsocket.Refuse(w, fmt.Sprintf("the agent is %s, not %s", c.status.State, controlsocket.Ready))
+		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "the agent is %s, not %s", c.status.State, controlsocket.Ready))
 		return
 	}
 	c.status.State = controlsocket.Running
 	close(c.start)
-	fmt.Fprintln(w, "{}")
+	controlsocket.Answer(w, struct{}{})
 }
 
-// handlePause answers POST /pause-read?connection=2&ms=1000, at once or at at_unix_ns=N, when it is done. Reading
+// pauseRead answers POST /pause-read?connection=2&ms=1000, at once or at at_unix_ns=N, when it is done. Reading
 // resumes by itself.
-func (c *control) handlePause(w http.ResponseWriter, r *http.Request) {
+func (c *control) pauseRead(r *http.Request) (any, error) {
 	text := r.URL.Query().Get("ms")
 	ms, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(ms >= 1 && ms <= maxPauseMS) {
-		controlsocket.Refuse(w, fmt.Sprintf("ms=%s, want 1 to %d milliseconds", text, maxPauseMS))
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "ms=%s, want 1 to %d milliseconds", text, maxPauseMS)
 	}
 	text = r.URL.Query().Get("connection")
 	index, err := strconv.Atoi(text)
 	if err != nil {
-		controlsocket.Refuse(w, fmt.Sprintf("connection=%s, want 1 or more", text))
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "connection=%s, want 1 or more", text)
 	}
 	c.mu.Lock()
 	d := c.driver
 	c.mu.Unlock()
 	if d == nil {
-		controlsocket.Refuse(w, "the sockets are not open yet")
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "the sockets are not open yet")
 	}
-	if text = r.URL.Query().Get("at_unix_ns"); text != "" {
-		at, err := strconv.ParseInt(text, 10, 64)
-		wait := time.Until(time.Unix(0, at))
-		if err != nil || wait > maxPauseAhead {
-			controlsocket.Refuse(w, fmt.Sprintf("at_unix_ns=%s, want a time that is not more than %v ahead", text, maxPauseAhead))
-			return
-		}
-		time.Sleep(wait)
+	at, err := controlsocket.At(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := controlsocket.SleepUntil(r.Context(), at); err != nil {
+		return nil, err
 	}
 	if err := d.PauseReading(index-1, time.Duration(ms*float64(time.Millisecond))); err != nil {
-		controlsocket.Refuse(w, err.Error())
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeUnknown, "%w", err)
 	}
-	controlsocket.Answer(w, map[string]int64{"applied_unix_ns": time.Now().UnixNano()})
+	return map[string]int64{"applied_unix_ns": time.Now().UnixNano()}, nil
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -78,11 +77,11 @@ func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status.Role != config.Consumer {
-		controlsocket.Refuse(w, fmt.Sprintf("a %s starts by itself", c.status.Role))
+		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "a %s starts by itself", c.status.Role))
 		return
 	}
 	if c.status.State != controlsocket.Ready {
-		controlsocket.Refuse(w, fmt.Sprintf("the agent is %s, not %s", c.status.State, controlsocket.Ready))
+		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "the agent is %s, not %s", c.status.State, controlsocket.Ready))
 		return
 	}
 	c.status.State = controlsocket.Running

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import logging
 import platform
@@ -19,6 +18,7 @@ from testbed.errors import CannotRun, Exit, RunFailed
 from testbed.machine import build
 from testbed.message import Message
 from testbed.runtime.processes import Supervised, last_words
+from topologies import control_socket
 
 log = logging.getLogger(__name__)
 
@@ -249,25 +249,20 @@ class Machine:
         return whole
 
     def _request(self, method: str, path: str, body: object, at: str) -> bytes:
-        connection = _Unix(self.own / at, ANSWER_S)
         try:
-            connection.request(method, path, None if body is None else json.dumps(body))
-            answer = connection.getresponse()
-            said = answer.read()
-        except http.client.HTTPException as error:
-            raise OSError(f"{self.name} answered badly: {error}") from error
-        finally:
-            connection.close()
-        if answer.status >= 400:
+            return control_socket.request(self.own / at, method, path, body, timeout_s=ANSWER_S)
+        except control_socket.Refused as refusal:
             raise RunFailed(
                 "host.refused",
                 "{machine} refused {method} {path}: {said}",
                 machine=self.name,
                 method=method,
                 path=path,
-                said=said.decode(errors="replace").strip(),
-            )
-        return said
+                said=refusal,
+                refusal=refusal.code,
+            ) from refusal
+        except OSError as error:
+            raise OSError(f"{self.name}: {error}") from error
 
     def failure(self) -> Message | None:
         """How the connection ended by itself, or None while it is there."""
@@ -362,14 +357,3 @@ def address_towards(other: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         any_socket.connect((other, ECHO_PORT))
         return str(any_socket.getsockname()[0])
-
-
-class _Unix(http.client.HTTPConnection):
-    def __init__(self, path: Path, timeout_s: float) -> None:
-        super().__init__("localhost", timeout=timeout_s)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))

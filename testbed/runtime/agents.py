@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import http
-import http.client
 import json
 import os
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from testbed.runtime.endings import Ending
 from testbed.runtime.ledger import RUN_LABEL
 from testbed.runtime.live import ledger_of
 from testbed.runtime.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, last_words
+from topologies import control_socket
 from topologies.fabric import namespace_of
 
 NO_ANSWER = (requests.ConnectionError, requests.Timeout)
@@ -95,39 +94,22 @@ class Agent(Answering, Ending, Protocol):
 
 def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
     """One request to the agent's control socket; raises ``OSError`` while it does not answer."""
-    connection = _UnixConnection(agent.place.control / "control.sock")
     try:
-        connection.request(method, path)
-        answer = connection.getresponse()
-        body = answer.read()
-    except http.client.HTTPException as error:
-        raise OSError(f"the control socket answered badly: {error}") from error
-    finally:
-        connection.close()
-    if answer.status >= 400:
+        body = control_socket.request(agent.place.control / "control.sock", method, path)
+    except control_socket.Refused as refusal:
         raise RunFailed(
             "agent.refused",
             "agent {agent} refused {method} {path}: {said}",
             agent=agent.place.name,
             method=method,
             path=path,
-            said=body.decode(errors="replace").strip(),
-        )
+            said=refusal,
+            refusal=refusal.code,
+        ) from refusal
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     if agent.place.ahead_ns and document.get("started_unix_ns"):
         document["started_unix_ns"] -= agent.place.ahead_ns
     return document
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=5)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
 
 
 def _arguments(place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str) -> list[str]:

@@ -5,14 +5,12 @@ package programs
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,12 +20,8 @@ import (
 	"ncp-testbed/internal/netns"
 )
 
-const (
-	// maxAhead is the most that something may be asked for before its time.
-	maxAhead = 2 * time.Second
-	// killAfter is how long a program may take to end that was told to.
-	killAfter = 5 * time.Second
-)
+// killAfter is how long a program may take to end that was told to.
+const killAfter = 5 * time.Second
 
 // Programs are those of a run, by names that are its runner's.
 type Programs struct {
@@ -76,20 +70,6 @@ func (p *Programs) Handle(mux *http.ServeMux) {
 	}))
 }
 
-// At is the time that a request asks for: the zero time where it asks for none.
-func At(r *http.Request) (time.Time, error) {
-	text := r.URL.Query().Get("at_unix_ns")
-	if text == "" {
-		return time.Time{}, nil
-	}
-	ns, err := strconv.ParseInt(text, 10, 64)
-	at := time.Unix(0, ns)
-	if err != nil || time.Until(at) > maxAhead {
-		return at, fmt.Errorf("at_unix_ns=%s, want a time that is not more than %v ahead", text, maxAhead)
-	}
-	return at, nil
-}
-
 func (p *Programs) named(r *http.Request) (*started, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,31 +77,33 @@ func (p *Programs) named(r *http.Request) (*started, error) {
 	if one := p.running[name]; one != nil {
 		return one, nil
 	}
-	return nil, fmt.Errorf("there is no program %q", name)
+	return nil, controlsocket.Refused(controlsocket.CodeUnknown, "there is no program %q", name)
 }
 
 func (p *Programs) start(r *http.Request) (any, error) {
 	name := r.URL.Query().Get("name")
 	if name == "" || strings.ContainsAny(name, "/.") {
-		return nil, fmt.Errorf("name %q: want one without slashes and points", name)
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "name %q: want one without slashes and points", name)
 	}
 	var arguments []string
 	if err := json.NewDecoder(r.Body).Decode(&arguments); err != nil || len(arguments) == 0 {
-		return nil, errors.New("want a program and its arguments as a list of texts")
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "want a program and its arguments as a list of texts")
 	}
-	at, err := At(r)
+	at, err := controlsocket.At(r)
 	if err != nil {
 		return nil, err
 	}
 	namespace, ok := p.Namespace(r.URL.Query().Get("host"))
 	if !ok {
-		return nil, fmt.Errorf("host %q is not on this machine", r.URL.Query().Get("host"))
+		return nil, controlsocket.Refused(controlsocket.CodeUnknown, "host %q is not on this machine", r.URL.Query().Get("host"))
 	}
-	time.Sleep(time.Until(at))
+	if err := controlsocket.SleepUntil(r.Context(), at); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running[name] != nil {
-		return nil, fmt.Errorf("program %s is there already", name)
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "program %s is there already", name)
 	}
 	one, err := p.run(name, namespace, arguments)
 	if err != nil {

@@ -14,7 +14,7 @@ func TestPauseRead(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			plan := writePlan(t, 1<<40, "http://127.0.0.1:1", func(session map[string]any) { session["transport"] = transport })
 			receiver := start(t, "receiver", plan)
-			if await(receiver, "ready"); receiver.Post("/pause-read?connection=1") != http.StatusConflict {
+			if await(receiver, "ready"); receiver.Post("/pause-read?connection=1") != http.StatusBadRequest {
 				t.Error("paused for no time")
 			}
 			sender := start(t, "sender", plan)
@@ -28,16 +28,16 @@ func TestPauseRead(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			for path, want := range map[string]int{
-				"/pause-read?connection=2&ms=0":       http.StatusConflict,
-				"/pause-read?connection=2&ms=1e99":    http.StatusConflict,
-				"/pause-read?connection=2&ms=NaN":     http.StatusConflict,
-				"/pause-read?connection=3&ms=10":      http.StatusConflict,
-				"/pause-read?connection=two&ms=10":    http.StatusConflict,
+				"/pause-read?connection=2&ms=0":       http.StatusBadRequest,
+				"/pause-read?connection=2&ms=1e99":    http.StatusBadRequest,
+				"/pause-read?connection=2&ms=NaN":     http.StatusBadRequest,
+				"/pause-read?connection=3&ms=10":      http.StatusNotFound,
+				"/pause-read?connection=two&ms=10":    http.StatusBadRequest,
 				"/pause-read?connection=1&ms=1.5":     http.StatusOK,
-				"/pause-read?connection=2&ms=1000000": http.StatusConflict,
+				"/pause-read?connection=2&ms=1000000": http.StatusBadRequest,
 
-				"/pause-read?connection=2&ms=1&at_unix_ns=soon":                http.StatusConflict,
-				"/pause-read?connection=2&ms=1&at_unix_ns=9000000000000000000": http.StatusConflict,
+				"/pause-read?connection=2&ms=1&at_unix_ns=soon":                http.StatusBadRequest,
+				"/pause-read?connection=2&ms=1&at_unix_ns=9000000000000000000": http.StatusBadRequest,
 			} {
 				if got := receiver.Post(path); got != want {
 					t.Errorf("%s answered %d, want %d", path, got, want)
