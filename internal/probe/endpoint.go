@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -112,16 +113,16 @@ func (e *endpoint) receive() {
 }
 
 // received is what has arrived of a step so far.
-func (e *endpoint) received(step byte) []arrival {
+func (e *endpoint) received(step byte) ([]arrival, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]arrival(nil), e.arrivals[step]...)
+	return slices.Clone(e.arrivals[step]), nil
 }
 
-func (e *endpoint) receivedCount(step byte) int {
+func (e *endpoint) receivedCount(step byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.arrivals[step])
+	return len(e.arrivals[step]), nil
 }
 
 // Batch is packets of one step that an end sends, each at its time, or as fast as the socket takes them; those that are

@@ -1,16 +1,14 @@
 package probe
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
+	"time"
 
 	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/plan"
@@ -21,6 +19,8 @@ type Machine struct {
 	Socket string
 	// OffsetNS is what its clock is ahead of this one's.
 	OffsetNS int64
+	// AnswerTime is how long it may take for an answer; 0: 10 s.
+	AnswerTime time.Duration
 }
 
 // Ends are the ends of links at the hosts of this machine, for a probe that runs on another one.
@@ -37,12 +37,12 @@ func (e *Ends) Handle(mux *http.ServeMux) {
 	e.open = map[string]*endpoint{}
 	mux.HandleFunc("POST /probe/open", controlsocket.Answered(func(r *http.Request) (any, error) {
 		var at plan.End
-		if err := json.NewDecoder(r.Body).Decode(&at); err != nil {
+		if err := controlsocket.Decode(r, &at); err != nil {
 			return nil, err
 		}
 		namespace, ok := e.Namespace(at.Host)
 		if !ok {
-			return nil, fmt.Errorf("host %s is not on this machine", at.Host)
+			return nil, controlsocket.Refused(controlsocket.CodeUnknown, "host %s is not on this machine", at.Host)
 		}
 		opened, err := openEndpoint(at, namespace)
 		if err != nil {
@@ -58,24 +58,32 @@ func (e *Ends) Handle(mux *http.ServeMux) {
 	}))
 	mux.HandleFunc("POST /probe/send", e.at(func(end *endpoint, r *http.Request) (any, error) {
 		var b Batch
-		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+		if err := controlsocket.Decode(r, &b); err != nil {
 			return nil, err
 		}
 		if b.PayloadBytes < packetBytes || b.Step >= steps {
-			return nil, fmt.Errorf("step %d of packets with %d bytes", b.Step, b.PayloadBytes)
+			return nil, controlsocket.Refused(controlsocket.CodeInvalid, "step %d of packets with %d bytes", b.Step, b.PayloadBytes)
 		}
 		return end.send(r.Context(), b)
 	}))
 	mux.HandleFunc("GET /probe/arrivals", e.at(func(end *endpoint, r *http.Request) (any, error) {
-		step, err := strconv.Atoi(r.URL.Query().Get("step"))
-		if err != nil || step < 0 || step >= int(steps) {
-			return nil, fmt.Errorf("step %q: there is none", r.URL.Query().Get("step"))
+		step, err := stepOf(r)
+		if err != nil {
+			return nil, err
 		}
-		all := [][2]int64{}
-		for _, a := range end.received(byte(step)) {
+		arrivals, err := end.received(step)
+		all := make([][2]int64, 0, len(arrivals))
+		for _, a := range arrivals {
 			all = append(all, [2]int64{int64(a.sequence), a.atNS})
 		}
-		return all, nil
+		return all, err
+	}))
+	mux.HandleFunc("GET /probe/count", e.at(func(end *endpoint, r *http.Request) (any, error) {
+		step, err := stepOf(r)
+		if err != nil {
+			return nil, err
+		}
+		return end.receivedCount(step)
 	}))
 	mux.HandleFunc("POST /probe/close", e.at(func(end *endpoint, r *http.Request) (any, error) {
 		end.close()
@@ -91,86 +99,80 @@ func (e *Ends) at(do func(*endpoint, *http.Request) (any, error)) http.HandlerFu
 		found := e.open[name]
 		e.mu.Unlock()
 		if found == nil {
-			return nil, fmt.Errorf("interface %q is not open", name)
+			return nil, controlsocket.Refused(controlsocket.CodeUnknown, "interface %q is not open", name)
 		}
 		return do(found, r)
 	})
 }
 
-// farEnd is an end of a link on another machine. What can't be asked there has not arrived.
+func stepOf(r *http.Request) (byte, error) {
+	text := r.URL.Query().Get("step")
+	step, err := strconv.Atoi(text)
+	if err != nil || step < 0 || step >= int(steps) {
+		return 0, controlsocket.Refused(controlsocket.CodeUnknown, "step %q: there is none", text)
+	}
+	return byte(step), nil
+}
+
+// answerTime is how long the other machine may take for an answer. A batch has its own time, see [direction.send].
+const answerTime = 10 * time.Second
+
+// farEnd is an end of a link on another machine. Where that does not answer, nothing can be said of the link.
 type farEnd struct {
 	machine Machine
-	name    string
-	client  *http.Client
+	at      plan.End
+	client  *controlsocket.Client
 }
 
 func (m Machine) open(at plan.End) (*farEnd, error) {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", m.Socket)
-	}}
-	end := &farEnd{machine: m, name: at.Interface, client: &http.Client{Transport: transport}}
-	if err := end.ask(context.Background(), "POST", "open", nil, at, nil); err != nil {
-		return nil, fmt.Errorf("host %s, interface %s: %w", at.Host, at.Interface, err)
-	}
-	return end, nil
+	end := &farEnd{machine: m, at: at, client: controlsocket.NewClient(m.Socket)}
+	return end, end.request("POST", "open", nil, at, nil)
 }
 
 func (f *farEnd) send(ctx context.Context, b Batch) (Sent, error) {
 	var sent Sent
-	err := f.ask(ctx, "POST", "send", nil, b, &sent)
+	err := f.do(ctx, "POST", "send", nil, b, &sent)
 	for sequence := range sent.Stamps {
 		sent.Stamps[sequence] -= f.machine.OffsetNS
 	}
 	return sent, err
 }
 
-func (f *farEnd) received(step byte) []arrival {
+func (f *farEnd) received(step byte) ([]arrival, error) {
 	var pairs [][2]int64
-	query := url.Values{"step": {strconv.Itoa(int(step))}}
-	if err := f.ask(context.Background(), "GET", "arrivals", query, nil, &pairs); err != nil {
-		return nil
-	}
+	err := f.request("GET", "arrivals", url.Values{"step": {strconv.Itoa(int(step))}}, nil, &pairs)
 	all := make([]arrival, 0, len(pairs))
 	for _, p := range pairs {
 		all = append(all, arrival{uint64(p[0]), p[1] - f.machine.OffsetNS})
 	}
-	return all
+	return all, err
 }
 
-func (f *farEnd) receivedCount(step byte) int { return len(f.received(step)) }
+func (f *farEnd) receivedCount(step byte) (count int, err error) {
+	err = f.request("GET", "count", url.Values{"step": {strconv.Itoa(int(step))}}, nil, &count)
+	return count, err
+}
 
 func (f *farEnd) close() {
-	_ = f.ask(context.Background(), "POST", "close", nil, nil, nil)
-	f.client.CloseIdleConnections()
+	_ = f.request("POST", "close", nil, nil, nil)
+	f.client.Close()
 }
 
-func (f *farEnd) ask(ctx context.Context, method, what string, query url.Values, body, answer any) error {
+func (f *farEnd) request(method, what string, query url.Values, body, answer any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), f.answerTime())
+	defer cancel()
+	return f.do(ctx, method, what, query, body, answer)
+}
+
+func (f *farEnd) answerTime() time.Duration { return cmp.Or(f.machine.AnswerTime, answerTime) }
+
+func (f *farEnd) do(ctx context.Context, method, what string, query url.Values, body, answer any) error {
 	if query == nil {
 		query = url.Values{}
 	}
-	query.Set("interface", f.name)
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
+	query.Set("interface", f.at.Interface)
+	if err := f.client.Do(ctx, method, "/probe/"+what+"?"+query.Encode(), body, answer); err != nil {
+		return fmt.Errorf("host %s, interface %s, on another machine: %w", f.at.Host, f.at.Interface, err)
 	}
-	asked, err := http.NewRequestWithContext(ctx, method, "http://far/probe/"+what+"?"+query.Encode(), bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	said, err := f.client.Do(asked)
-	if err != nil {
-		return err
-	}
-	defer said.Body.Close()
-	whole, err := io.ReadAll(said.Body)
-	if err != nil {
-		return err
-	}
-	if said.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", said.Status, bytes.TrimSpace(whole))
-	}
-	if answer == nil {
-		return nil
-	}
-	return json.Unmarshal(whole, answer)
+	return nil
 }

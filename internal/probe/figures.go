@@ -6,31 +6,38 @@ import (
 )
 
 // measurement works out the figures of a direction.
-func (d *direction) measurement() Measurement {
+func (d *direction) measurement() (Measurement, error) {
 	m := Measurement{Link: d.link.Name, Direction: d.name, Loss: 1}
-	if delays := d.delaysMS(); len(delays) > 0 {
+	var arrivals [steps][]arrival
+	for step := range arrivals {
+		var err error
+		if arrivals[step], err = d.to.received(byte(step)); err != nil {
+			return m, err
+		}
+	}
+	if delays := d.delaysMS(arrivals[stepDelay]); len(delays) > 0 {
 		median, p99 := quantile(delays, 0.5), quantile(delays, 0.99)
 		m.DelayMS, m.DelayP99MS, m.DelaySamples = &median, &p99, len(delays)
 	}
-	m.RateBPS, m.RateFrames = d.rateBPS()
+	m.RateBPS, m.RateFrames = d.rateBPS(arrivals[stepRate])
 	for _, step := range []byte{stepHello, stepDelay, stepRate, stepLoss} {
 		// A link that is shaped in the middle drops of the blast by its queue.
 		if step == stepHello && d.sent[stepDelay] > 0 || step == stepRate && !d.link.ShapedAtHosts() {
 			continue
 		}
 		m.Sent += d.sent[step]
-		m.Received += distinct(d.to.received(step))
+		m.Received += distinct(arrivals[step])
 	}
 	if m.Sent > 0 {
 		m.Loss = 1 - float64(m.Received)/float64(m.Sent)
 	}
-	return m
+	return m, nil
 }
 
 // delaysMS are the one-way delays, ascending.
-func (d *direction) delaysMS() []float64 {
+func (d *direction) delaysMS(arrivals []arrival) []float64 {
 	var delays []float64
-	for _, a := range d.to.received(stepDelay) {
+	for _, a := range arrivals {
 		if leftNS, ok := d.stamps[uint32(a.sequence)]; ok {
 			delays = append(delays, float64(a.atNS-leftNS)/1e6)
 		}
@@ -45,8 +52,7 @@ const rateStretches = 9
 
 // rateBPS is the rate between the first arrival after the initial burst and the last, and how many frames it
 // is measured by.
-func (d *direction) rateBPS() (*float64, int) {
-	all := d.to.received(stepRate)
+func (d *direction) rateBPS(all []arrival) (*float64, int) {
 	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.atNS, b.atNS) })
 	all = all[min(len(all), d.burstFrames()):]
 	stretches := min(rateStretches, len(all)-1)

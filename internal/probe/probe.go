@@ -49,8 +49,8 @@ type sender interface {
 }
 
 type receiver interface {
-	received(step byte) []arrival
-	receivedCount(step byte) int
+	received(step byte) ([]arrival, error)
+	receivedCount(step byte) (int, error)
 }
 
 // end is both.
@@ -90,7 +90,11 @@ func Run(ctx context.Context, p *plan.Plan, o Options) ([]Measurement, error) {
 	}
 	measurements := make([]Measurement, 0, len(directions))
 	for _, d := range directions {
-		measurements = append(measurements, d.measurement())
+		m, err := d.measurement()
+		if err != nil {
+			return nil, fmt.Errorf("link %s, direction %s: %w", d.link.Name, d.name, err)
+		}
+		measurements = append(measurements, m)
 	}
 	return measurements, nil
 }
@@ -175,7 +179,10 @@ func (d *direction) sentFrame(bytes int) time.Duration {
 // will. A link that loses everything is a finding, not an error.
 func (d *direction) hello(ctx context.Context) error {
 	deadline := time.Now().Add(2*time.Second + 4*d.longestDelay())
-	for time.Now().Before(deadline) && d.to.receivedCount(stepHello) == 0 {
+	for time.Now().Before(deadline) {
+		if answers, err := d.answers(); answers || err != nil {
+			return errors.Join(err, d.settle(ctx, stepHello))
+		}
 		if _, err := d.send(ctx, Batch{Step: stepHello, Packets: 1, PayloadBytes: packetBytes}); err != nil {
 			return err
 		}
@@ -186,10 +193,19 @@ func (d *direction) hello(ctx context.Context) error {
 	return d.settle(ctx, stepHello)
 }
 
+// answers reports whether a hello has come through.
+func (d *direction) answers() (bool, error) {
+	received, err := d.to.receivedCount(stepHello)
+	return received > 0, err
+}
+
 // settle waits until nothing of a step is under way.
 func (d *direction) settle(ctx context.Context, step byte) error {
 	deadline := time.Now().Add(d.longestDelay() + d.middleQueue())
-	for time.Now().Before(deadline) && d.to.receivedCount(step) < d.sent[step] {
+	for time.Now().Before(deadline) {
+		if received, err := d.to.receivedCount(step); err != nil || received >= d.sent[step] {
+			return err
+		}
 		if err := sleep(ctx, time.Millisecond); err != nil {
 			return err
 		}

@@ -39,6 +39,11 @@ func shapedArrivals(frames int, lossy bool) []arrival {
 	return all
 }
 
+func arrivalsOf(d *direction, step byte) []arrival {
+	all, _ := d.to.received(step)
+	return all
+}
+
 // arrived is an end at which packets of a step have arrived.
 func arrived(step byte, all []arrival) *endpoint {
 	e := &endpoint{}
@@ -58,7 +63,7 @@ func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 			frameBytes: 1073,
 			to:         arrived(stepRate, shapedArrivals(1000, lossy)),
 		}
-		rate, frames := d.rateBPS()
+		rate, frames := d.rateBPS(arrivalsOf(d, stepRate))
 		if rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS || frames < 800 {
 			t.Errorf("lossy %v: rate %v by %d frames, want %v", lossy, rate, frames, d.link.RateBPS)
 		}
@@ -75,7 +80,7 @@ func TestRateIsNotThatOfAnIdleLink(t *testing.T) {
 		link: &plan.Link{Properties: linkmodel.Properties{RateBPS: 1024 * 1073 * 8}}, middle: &linkmodel.Properties{}, frameBytes: 1073,
 		to: arrived(stepRate, all),
 	}
-	if rate, _ := d.rateBPS(); rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS {
+	if rate, _ := d.rateBPS(arrivalsOf(d, stepRate)); rate == nil || *rate < 0.9999*d.link.RateBPS || *rate > 1.0001*d.link.RateBPS {
 		t.Errorf("rate %v, want %v", *rate, d.link.RateBPS)
 	}
 }
@@ -84,7 +89,7 @@ func TestRateOfTooFewFramesIsNone(t *testing.T) {
 	d := &direction{link: &plan.Link{Properties: linkmodel.Properties{RateBPS: 1e6}}, middle: &linkmodel.Properties{}, frameBytes: 1073}
 	for frames := range 2 {
 		d.to = arrived(stepRate, shapedArrivals(frames, false))
-		if rate, _ := d.rateBPS(); rate != nil {
+		if rate, _ := d.rateBPS(arrivalsOf(d, stepRate)); rate != nil {
 			t.Errorf("rate %v of %d frames", *rate, frames)
 		}
 	}
@@ -95,7 +100,7 @@ func TestDelayIsByTheKernelsStamps(t *testing.T) {
 		to:     arrived(stepDelay, []arrival{{1, 2e9 + 60e6}, {0, 1e9 + 50e6}, {9, 5e9}}),
 		stamps: map[uint32]int64{0: 1e9, 1: 2e9, 2: 3e9},
 	}
-	delays := d.delaysMS()
+	delays := d.delaysMS(arrivalsOf(d, stepDelay))
 	if len(delays) != 2 || delays[0] != 50 || delays[1] != 60 {
 		t.Errorf("delays %v, want 50 and 60, and none of a packet that has no stamp", delays)
 	}

@@ -23,8 +23,8 @@ const (
 
 // delays sends small packets that are far enough apart never to wait for each other.
 func (d *direction) delays(ctx context.Context) error {
-	if d.to.receivedCount(stepHello) == 0 {
-		return nil
+	if answers, err := d.answers(); !answers {
+		return err
 	}
 	spacing := max(delaySpacing, 4*d.sentFrame(headerBytes+packetBytes))
 	sent, err := d.send(ctx, Batch{
@@ -41,8 +41,8 @@ func (d *direction) delays(ctx context.Context) error {
 // nothing holds the host back, so there it sends a half more than the rate.
 func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 	frame := d.sentFrame(d.frameBytes)
-	if frame == 0 || d.to.receivedCount(stepHello) == 0 {
-		return nil
+	if answers, err := d.answers(); !answers || frame == 0 {
+		return err
 	}
 	ahead := max(sendBufferPackets, int(sendBufferTime/frame))
 	spacing := frame * 2 / 3
@@ -62,8 +62,8 @@ func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 
 // losses sends small packets where loss is asked for, at most at half of the rate.
 func (d *direction) losses(ctx context.Context, duration time.Duration) error {
-	if d.middle.MeanLoss() == 0 || d.to.receivedCount(stepHello) == 0 {
-		return nil
+	if answers, err := d.answers(); !answers || d.middle.MeanLoss() == 0 {
+		return err
 	}
 	spacing := max(time.Millisecond/lossPacketsPerMS, 2*d.sentFrame(headerBytes+packetBytes))
 	packets := min(lossPackets, int(duration/spacing))
@@ -73,9 +73,15 @@ func (d *direction) losses(ctx context.Context, duration time.Duration) error {
 	return d.settle(ctx, stepLoss)
 }
 
+// stuck is how much longer than by rate and spacing a batch may take, until its end is taken for dead.
+const stuck = 30 * time.Second
+
 // send sends a batch to the direction's end, and counts it.
 func (d *direction) send(ctx context.Context, b Batch) (Sent, error) {
 	b.To = d.destination
+	planned := time.Duration(b.Packets) * (b.Spacing + d.sentFrame(headerBytes+b.PayloadBytes))
+	ctx, cancel := context.WithTimeout(ctx, 2*planned+stuck)
+	defer cancel()
 	sent, err := d.from.send(ctx, b)
 	d.sent[b.Step] += sent.Packets
 	return sent, err

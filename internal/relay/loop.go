@@ -65,10 +65,20 @@ func (l *loop) do(f func()) bool {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
 	_, _ = unix.Write(l.waiter.wake, one[:])
+	return l.await(done)
+}
+
+// await reports whether what closes done came to be carried out before the loop ended.
+func (l *loop) await(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
 	case <-l.stopped:
+	}
+	select { // as the last command it was, and the loop ended at once
+	case <-done:
+		return true
+	default:
 		return false
 	}
 }
