@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -26,13 +27,12 @@ func Control(r *Relay, m *Meter, directory string) http.Handler {
 	}))
 	mux.HandleFunc("POST /set", controlsocket.Answered(func(q *http.Request) (any, error) {
 		text, err := io.ReadAll(http.MaxBytesReader(nil, q.Body, MaxRequestBytes))
+		var body plan.Change
+		if err == nil {
+			err = json.Unmarshal(text, &body)
+		}
 		if err != nil {
 			return nil, controlsocket.Refused(controlsocket.CodeInvalid, "%w", err)
-		}
-		var body plan.Change
-		if err := json.Unmarshal(text, &body); err != nil {
-			refuse(w, err)
-			return
 		}
 		change, err := body.Resolve(directory)
 		if err != nil {
