@@ -30,6 +30,12 @@ class EngineFacts:
     kernel: bool = True
     """Packets go through a kernel's sockets and links, which are measured; else sessions and links are models."""
 
+    @property
+    def limits_processes(self) -> bool:
+        """Whether a run's processes have limits of memory and files. A guest's memory is its own, and setting limits
+        takes virtual time."""
+        return not self.virtual_time
+
 
 ENGINES: Mapping[str, EngineFacts] = {
     facts.name: facts

@@ -25,7 +25,9 @@ from testbed.engines.mininet.timeline import Timeline
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.machine import build
+from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
+from testbed.results.folder import make_latest
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
@@ -114,9 +116,7 @@ class EmulatedRun:
         self.plan_file.write_text(json.dumps(self.plan, indent=1, ensure_ascii=False) + "\n")
         keep(self.loaded, self.folder, self.plan["topology"].get("file"))
         self.provenance["run"] |= provenance.of_program(self.folder)
-        latest = self.folder.parent / "latest"
-        latest.unlink(missing_ok=True)
-        latest.symlink_to(self.plan["run"])
+        make_latest(self.folder)
 
     def _run(self, own: Path) -> Verdict:
         with self.progress.step("database") as step:
@@ -176,8 +176,7 @@ class EmulatedRun:
                 for place in places:
                     host_pid = network.pid(place.host)
                     program = self.binaries[self.traffic.program]
-                    # A guest's memory is its own, and setting limits would cost virtual time.
-                    limited = self.plan["engine"] != "vkernel"
+                    limited = engine_of(self.plan).limits_processes
                     started.append(agents.ProcessAgent(program, host_pid, place, limited=limited))
             await_ready(started, timeout_s=15)
         sent = self.traffic

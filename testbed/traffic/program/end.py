@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from testbed.errors import RunFailed, Unsupported
+from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Role, Session
 from testbed.runtime import live
 from testbed.runtime.ledger import RUN_VARIABLE
@@ -67,8 +68,7 @@ class End:
             log,
             namespace=namespace,
             bound=bound,
-            # A guest's memory is its own, and setting limits would cost virtual time.
-            limited=plan["engine"] != "vkernel",
+            limited=engine_of(plan).limits_processes,
             read_only=True,
         )
 
