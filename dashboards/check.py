@@ -21,7 +21,8 @@ from dashboards import source
 from dashboards.document import uid_of
 from dashboards.generate import DASHBOARDS
 from dashboards.generate import FOLDER as OWN
-from testbed.errors import CannotRun, Exit, TestbedError
+from testbed.errors import CannotRun, TestbedError
+from testbed.exit_codes import Exit
 from testbed.lab.browser import Browser
 from testbed.series.run_list import BOARDS, LATEST, MEASUREMENT
 from testbed.services import grafana

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-from enum import IntEnum
 from typing import Any, TypeVar
 
+from testbed.exit_codes import Exit
 from testbed.message import Message
 
 Error = TypeVar("Error", bound="TestbedError")
@@ -14,16 +14,6 @@ Error = TypeVar("Error", bound="TestbedError")
 CODE_FILE = "NCP_TESTBED_ERROR_CODE"
 """Environment variable of a program that starts a command: the file that is to get the code of the error, if one ends
 the command. An exit code tells the kind of error alone."""
-
-
-class Exit(IntEnum):
-    """Exit codes of the command line."""
-
-    PASS = 0
-    FAIL = 1
-    BAD_INPUT = 2
-    UNTRUSTED = 3
-    CANNOT_RUN = 4
 
 
 class TestbedError(Exception):

@@ -117,8 +117,9 @@ def _engines(text: str) -> list[str]:
 
 def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progress: Progress) -> int:
     """The runs of each engine, to one table; returns the exit code."""
-    from testbed.cli.outcome import EXIT_OF_VERDICT, shown
+    from testbed.cli.outcome import shown
     from testbed.engines.events import EventProgress
+    from testbed.exit_codes import OF_VERDICT
     from testbed.study.claims import all_run
     from testbed.study.claims import beside as sides
     from testbed.study.claims.false_alarms import FalseAlarms
@@ -151,7 +152,7 @@ def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progres
         for one, folder in zip(asked, folders, strict=True)
     )
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {decided}")
-    code = EXIT_OF_VERDICT[verdict]
+    code = OF_VERDICT[verdict]
     if isinstance(progress, EventProgress):
         checks = [
             {"name": claim.id, "status": claim.part, "outcome": claim.outcome, "reason": claim.reason}

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 
 _MODULES = {"links": "links", "ncp": "ncp", "telemetry": "telemetry", "sim": "simulator", "overlay": "overlay"}
 """Where each ``BENCHMARK`` is: what one needs takes longer to import than the help may."""

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from testbed.errors import CannotRun, Exit
+from testbed.errors import CannotRun
+from testbed.exit_codes import Exit
 
 
 def register(app: typer.Typer) -> None:

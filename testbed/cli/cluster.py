@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from testbed.cli.options import QuickOption, SetOption
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
 from testbed.study.cluster import model

@@ -17,10 +17,11 @@ from rich.console import Console
 
 from testbed import confine, engines, paths
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, RuntimeOption, SeedOption, SetOption
-from testbed.cli.outcome import EXIT_OF_VERDICT, shown
+from testbed.cli.outcome import shown
 from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Options
-from testbed.errors import BadInput, CannotRun, Exit
+from testbed.errors import BadInput, CannotRun
+from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.status import Status
 from testbed.plan.engines import ENGINES
 from testbed.planning.resolve import new_run_id
@@ -127,7 +128,7 @@ def _compare(
     for line in result.lines(comparison):
         print(line)
     statuses = comparison.statuses.values()
-    return next((EXIT_OF_VERDICT[one] for one in (Status.FAIL, Status.UNTRUSTED) if one in statuses), Exit.PASS)
+    return next((OF_VERDICT[one] for one in (Status.FAIL, Status.UNTRUSTED) if one in statuses), Exit.PASS)
 
 
 def _sides(
@@ -253,7 +254,7 @@ def compare_engines(
     word = agreement.verdict_over(found)
     print(f"  report      {page}")
     print(f"{word.upper()} cross-check {folder.name}")
-    raise typer.Exit(EXIT_OF_VERDICT[word])
+    raise typer.Exit(OF_VERDICT[word])
 
 
 def _engines(text: str) -> tuple[str, ...]:
@@ -311,4 +312,4 @@ def compare_bytes(
     word = verdict_over(repetition.holds for repetition in found)
     print(f"  hashes      {folder / 'hashes.json'}")
     print(f"{word.upper()} repeatable {folder.name}")
-    raise typer.Exit(EXIT_OF_VERDICT[word])
+    raise typer.Exit(OF_VERDICT[word])

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from testbed.errors import BadInput, CannotRun, Exit
+from testbed.errors import BadInput, CannotRun
+from testbed.exit_codes import Exit
 
 
 def register(app: typer.Typer) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from testbed.errors import Exit
+from testbed.exit_codes import Exit
 from testbed.machine.finding import Finding
 from testbed.plan.engines import DEFAULT
 

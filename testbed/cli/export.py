@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from testbed.cli.verify import ResultFolders
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 
 
 def register(app: typer.Typer) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from testbed.cli.options import LinkOption, ResumeOption, SeedOption, SetOption
-from testbed.cli.outcome import EXIT_OF_VERDICT, ended_early, shown
+from testbed.cli.outcome import ended_early, shown
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun
+from testbed.exit_codes import OF_VERDICT
 from testbed.study.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
 from topologies.units import UnitError, parse_fraction
 
@@ -87,4 +88,4 @@ def _run(cells: list[Cell], set_: list[str], options: Options, resume: str) -> i
     print(f"  {outcome.summary}")
     print(f"  report      {shown(run.folder / 'interop.html')}")
     print(f"{outcome.verdict.upper()} {NAME} {outcome.run}")
-    return EXIT_OF_VERDICT[outcome.verdict]
+    return OF_VERDICT[outcome.verdict]

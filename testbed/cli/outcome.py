@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.cli.terminal import fitted
-from testbed.errors import CannotRun, Exit, TestbedError, of_the_machine
+from testbed.errors import CannotRun, TestbedError, of_the_machine
+from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.checks.result import Verdict
-from testbed.judge.status import Status
-from testbed.runtime.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from testbed.engines import Run
 
-EXIT_OF_VERDICT = {Status.PASS: Exit.PASS, Status.FAIL: Exit.FAIL, Status.UNTRUSTED: Exit.UNTRUSTED}
+BROKE_DOWN: Mapping[int, str] = {Exit.INTERRUPTED: "INTERRUPTED", Exit.UNTRUSTED: "UNTRUSTED"}
+"""The last line's word for a run that broke down, by the error's exit code; of all others FAIL."""
 
 
 def tell(verdict: Verdict, folder: Path) -> int:
@@ -28,7 +29,7 @@ def tell(verdict: Verdict, folder: Path) -> int:
     print(f"  report      {shown(folder / 'report.html')}")
     counts = f" ({verdict.counts})" if verdict.counts else ""
     print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}{counts}")
-    return EXIT_OF_VERDICT[verdict.verdict]
+    return OF_VERDICT[verdict.verdict]
 
 
 def to_verdict(run: Run) -> int:
@@ -56,8 +57,6 @@ def shown(path: Path) -> str:
 
 def ended_early(error: Exception, name: str, folder: Path) -> int:
     """Say why a run broke down, and its last line; returns the exit code."""
-    from testbed.engines.mininet.calibration import LinksOff
-
     if told := of_the_machine(error):
         print(f"error: {told}", file=sys.stderr)
         print(f"Results go to {shown(folder.parent)}; NCP_TESTBED_RESULTS moves them.", file=sys.stderr)
@@ -65,15 +64,9 @@ def ended_early(error: Exception, name: str, folder: Path) -> int:
             print(f"What was measured so far: {shown(folder / 'spools')}", file=sys.stderr)
         return Exit.CANNOT_RUN
     say_error(error, folder)
-    match error:
-        case Interrupted():
-            print(f"INTERRUPTED {name}")
-            return int(error.exit_code)
-        case LinksOff():
-            print(f"UNTRUSTED {name}")
-            return Exit.UNTRUSTED
-    print(f"FAIL {name}")
-    return Exit.FAIL
+    code = error.exit_code if isinstance(error, TestbedError) else Exit.FAIL
+    print(f"{BROKE_DOWN.get(code, 'FAIL')} {name}")
+    return code if code in BROKE_DOWN else Exit.FAIL
 
 
 def say_error(error: Exception, folder: Path) -> None:

@@ -21,7 +21,8 @@ from testbed.cli.options import (
     SetOption,
 )
 from testbed.cli.where import ClusterOption, runs_made
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 
 if TYPE_CHECKING:
     from testbed.engines import Engine, Options, Run

@@ -15,7 +15,8 @@ import typer
 
 from testbed import paths
 from testbed.cli import junit
-from testbed.errors import BadInput, CannotRun, Exit
+from testbed.errors import BadInput, CannotRun
+from testbed.exit_codes import Exit
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
 

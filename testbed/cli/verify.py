@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.cli.printable import printable
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 
 if TYPE_CHECKING:
     from testbed.archive.verified import Verified

@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 
 ClusterOption = Annotated[
     str,

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Literal, TypeVar
 
-from testbed.errors import Exit
+from testbed.exit_codes import OF_VERDICT
 
 
 class Status(str, Enum):
@@ -83,8 +83,6 @@ BEST_FIRST: tuple[Status, ...] = tuple(status for status in Status if status is 
 OPEN = frozenset({Status.INCONCLUSIVE, Status.INSUFFICIENT_DATA, Status.UNSUPPORTED})
 """Neither holds nor fails. A short or partial form may leave some parts so; a full form has to decide each."""
 
-_OF_EXIT_CODE: Mapping[int, Status] = {Exit.PASS: Status.PASS, Exit.FAIL: Status.FAIL, Exit.UNTRUSTED: Status.UNTRUSTED}
-
 Key = TypeVar("Key")
 
 
@@ -127,7 +125,7 @@ _TOLD: Mapping[str, str] = {
 
 def of_exit_code(code: int) -> Status:
     """What a command says of what it judged; ``error`` where it judged nothing."""
-    return _OF_EXIT_CODE.get(code, Status.ERROR)
+    return next((Status(verdict) for verdict, exit_code in OF_VERDICT.items() if exit_code == code), Status.ERROR)
 
 
 def of_direction(direction: str) -> Status:

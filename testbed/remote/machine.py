@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import CannotRun, Exit, RunFailed
+from testbed.errors import CannotRun, RunFailed
+from testbed.exit_codes import Exit
 from testbed.machine import build
 from testbed.message import Message
 from testbed.runtime.processes import Supervised, last_words

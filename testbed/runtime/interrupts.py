@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from testbed.errors import TestbedError
+from testbed.exit_codes import Exit
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -16,7 +17,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupted(TestbedError):
     """The user stopped the run."""
 
-    exit_code = 130  # 128 + SIGINT, as shells have it
+    exit_code = Exit.INTERRUPTED
 
 
 @contextmanager

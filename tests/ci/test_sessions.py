@@ -23,7 +23,8 @@ import noxfile
 from testbed import paths
 from testbed.cli import junit, skips
 from testbed.cli import test as verb
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 from testbed.judge.history import git
 from tests import conftest
 

@@ -8,7 +8,8 @@ import pytest
 
 from testbed import engines
 from testbed.documents import read_json
-from testbed.errors import CannotRun, Exit
+from testbed.errors import CannotRun
+from testbed.exit_codes import Exit
 from testbed.runtime import live
 from testbed.runtime.progress import Progress
 from testbed.study.claims import execute

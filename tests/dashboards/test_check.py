@@ -9,7 +9,7 @@ import pytest
 
 from dashboards import check
 from dashboards.generate import DASHBOARDS, FOLDER
-from testbed.errors import Exit
+from testbed.exit_codes import Exit
 from testbed.machine.browser import find
 
 BOARD = json.loads((FOLDER / "json" / "convergence.json").read_text())

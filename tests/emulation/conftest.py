@@ -15,7 +15,7 @@ import pytest
 
 from testbed import paths
 from testbed.cli.junit import SECOND_TRY
-from testbed.errors import Exit
+from testbed.exit_codes import Exit
 from testbed.runtime.ledger import RUN_LABEL
 from testbed.scenario.model import Limits
 

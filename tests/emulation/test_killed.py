@@ -16,7 +16,7 @@ import docker
 import pytest
 
 from testbed import paths
-from testbed.errors import Exit
+from testbed.exit_codes import Exit
 from testbed.runtime import live
 from testbed.runtime.ledger import NAME, RUN_VARIABLE
 from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started, left_behind

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from testbed.archive.signature import MANIFEST
-from testbed.errors import Exit
+from testbed.exit_codes import Exit
 from tests.sabotage.entry import Change, Entry, Level, Word
 from tests.sabotage.lab import Lab, Said
 from tests.sabotage.question import TABLE

@@ -9,7 +9,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from testbed import paths
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 from testbed.scenario import bounded
 from testbed.scenario.files import find, links, scenarios, sweeps, tables
 from testbed.scenario.load import load

@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 from testbed import engines, paths
 from testbed import machine as this_machine
 from testbed.cli.doctor import register
-from testbed.errors import CannotRun, Exit
+from testbed.errors import CannotRun
+from testbed.exit_codes import Exit
 from testbed.machine import check, guest, guest_kernel, kernel, machine, packages, provisioning
 from testbed.machine.finding import Probed
 from tests.raises import Containing, raises

@@ -14,7 +14,8 @@ import psutil
 import pytest
 import requests
 
-from testbed.errors import BadInput, Exit
+from testbed.errors import BadInput
+from testbed.exit_codes import Exit
 from testbed.series import FromInflux
 from testbed.services import influx
 from testbed.services.influx.client import QueryFailed

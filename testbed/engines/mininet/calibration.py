@@ -15,6 +15,7 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from testbed.errors import RunFailed
+from testbed.exit_codes import Exit
 from testbed.message import Lines, Message
 from testbed.plan.model import Limits, Plan
 from topologies.commands import dies_with_us
@@ -63,6 +64,7 @@ class LinkReading:
 class LinksOff(RunFailed):
     """A link is not what was asked, so nothing was run over it."""
 
+    exit_code = Exit.UNTRUSTED
     reasons: Sequence[Message] = ()
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
-from testbed.errors import CannotRun, Exit, RunFailed
+from testbed.errors import CannotRun, RunFailed
+from testbed.exit_codes import Exit
 from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Plan

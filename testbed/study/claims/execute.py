@@ -16,7 +16,8 @@ from typing import Any, Literal
 from testbed import confine, paths
 from testbed.documents import read_json, write_json
 from testbed.engines import Engine
-from testbed.errors import CODE_FILE, CannotRun, Exit
+from testbed.errors import CODE_FILE, CannotRun
+from testbed.exit_codes import Exit
 from testbed.judge.status import Status, current, of_exit_code
 from testbed.plan.engines import DEFAULT
 from testbed.runtime import live

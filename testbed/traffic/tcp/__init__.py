@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from testbed.errors import Exit, RunFailed, Unsupported
+from testbed.errors import RunFailed, Unsupported
+from testbed.exit_codes import Exit
 from testbed.message import Message
 from testbed.plan.model import host_of
 from testbed.runtime.agents import Agent

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from testbed.cli import app, completion
-from testbed.errors import CannotRun, Exit
+from testbed.errors import CannotRun
+from testbed.exit_codes import Exit
 from testbed.machine.build import build_programs
 from tests.golden.recorded import COMMAND
 from tests.golden.transcripts import spellings

@@ -1,0 +1,21 @@
+"""Exit codes of the command line, and the verdicts that some of them stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    PASS = 0
+    FAIL = 1
+    BAD_INPUT = 2
+    UNTRUSTED = 3
+    CANNOT_RUN = 4
+    INTERRUPTED = 130
+    """128 + SIGINT, as shells have it; also after SIGTERM and SIGHUP."""
+
+
+OF_VERDICT: Mapping[str, Exit] = {"pass": Exit.PASS, "fail": Exit.FAIL, "untrusted": Exit.UNTRUSTED}
