@@ -138,7 +138,7 @@ class TestReworded:
 
     @pytest.mark.parametrize(("code", "again"), [("run.machine-busy", True), ("run.needs-root", False)])
     def test_a_busy_machine_is_waited_for(self, monkeypatch: pytest.MonkeyPatch, code: str, again: bool) -> None:
-        monkeypatch.setattr("testbed.runtime.live.wait_for_others", lambda _: None)
+        monkeypatch.setattr("testbed.runtime.lock.wait_for_others", lambda _: None)
         errors = [CannotRun(code, "another run has the machine")]
 
         def attempt() -> str:

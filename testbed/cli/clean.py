@@ -24,15 +24,15 @@ def register(app: typer.Typer) -> None:
         ] = "",
     ) -> None:
         """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
-        from testbed.runtime import live
+        from testbed.runtime import leftovers, lock
 
         if hosts:
             raise typer.Exit(_on_machines(Path(hosts)))
 
         if os.geteuid() != 0:
             raise CannotRun("clean.needs-root", "removing namespaces needs root", "Try: sudo ./run.sh clean")
-        on = live.holder()
-        found = live.remove_leftovers(live.docker_client)
+        on = lock.holder()
+        found = leftovers.remove_leftovers(leftovers.docker_client)
         if on is not None:
             print(f"{on} is running; it removes what it has made")
         for what in found.things:
@@ -48,12 +48,12 @@ def _on_machines(file: Path) -> int:
     """What runs that this machine led left on others."""
     from testbed.machine import inventory
     from testbed.remote import leftovers
-    from testbed.runtime import live
+    from testbed.runtime import lock
 
     machines = {
         name: variables for name, variables in inventory.read(file).hosts.items() if not inventory.here(variables)
     }
-    if (on := live.holder()) is not None:
+    if (on := lock.holder()) is not None:
         raise CannotRun(
             "clean.run-in-progress",
             "{run} is running; it removes what it has made",

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from testbed.engines import Engine
 from testbed.errors import CannotRun
-from testbed.runtime import live
+from testbed.runtime import lock
 
 MOST = 3
 """How often a run is made before it stays untrusted."""
@@ -36,6 +36,6 @@ def when_free(attempt: Callable[[], Found], told: Callable[[str], object]) -> Fo
         try:
             return attempt()
         except CannotRun as error:
-            if error.code not in live.BUSY_CODES:
+            if error.code not in lock.BUSY_CODES:
                 raise
-        live.wait_for_others(told)
+        lock.wait_for_others(told)

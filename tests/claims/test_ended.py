@@ -10,7 +10,7 @@ from testbed import engines
 from testbed.documents import read_json
 from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
-from testbed.runtime import live
+from testbed.runtime import lock
 from testbed.runtime.progress import Progress
 from testbed.study.claims import execute
 from testbed.study.claims.execute import Ended, Runs
@@ -50,7 +50,7 @@ def test_only_what_is_refused_or_lacking_is_no_run_that_broke_down(
 
 
 def test_the_codes_that_are_told_apart_are_errors_that_there_are() -> None:
-    told = {*execute.NOT_CARRIED, *execute.LACKING, *live.BUSY_CODES}
+    told = {*execute.NOT_CARRIED, *execute.LACKING, *lock.BUSY_CODES}
     assert told <= {entry.code for entry in messages.read(messages.sources())[0]}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from testbed.runtime import live
+from testbed.runtime import live, lock
 from testbed.services import influx
 from tests.emulation.conftest import agent_containers, result_folder
 from tests.emulation.faults import SHORT, Start, await_process, broke_down, hit, kept, namespace, run_of, verdict_of
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.packets
 
 @pytest.fixture(autouse=True)
 def nobody_else() -> None:
-    if live.holder() is not None:
-        live.wait_for_others(lambda _: None)
+    if lock.holder() is not None:
+        lock.wait_for_others(lambda _: None)
 
 
 @pytest.mark.nightly

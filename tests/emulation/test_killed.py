@@ -17,7 +17,7 @@ import pytest
 
 from testbed import paths
 from testbed.exit_codes import Exit
-from testbed.runtime import live
+from testbed.runtime import lock
 from testbed.runtime.ledger import NAME, RUN_VARIABLE
 from tests.emulation.conftest import ON_ANY_MACHINE, Machine, Started, left_behind
 
@@ -89,7 +89,7 @@ def end_at_a_random_moment(start: Start, run_sh: Call, number: signal.Signals, s
     moment = random.Random(f"{seed} {number.name}")
     step, later_s = moment.choice(STEPS), moment.uniform(0, 1.5)
     told = f"{number.name} {later_s:.3f} s after {step!r}"
-    live.wait_for_others(lambda _: None)
+    lock.wait_for_others(lambda _: None)
     run_sh("clean")
     before = things()
     run = start("startup", "--quick", "--set", "transfer=2MiB", *ON_ANY_MACHINE)

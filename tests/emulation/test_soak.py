@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from testbed import paths
-from testbed.runtime import live
+from testbed.runtime import lock
 from testbed.services import influx
 from testbed.services.influx.client import Client
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
@@ -64,8 +64,8 @@ def size(folder: Path) -> int:
 def test_nothing_grows_but_what_is_written(
     influx_state: Path, environment: dict[str, str], start: Callable[..., Started], tmp_path: Path
 ) -> None:
-    if live.holder() is not None:
-        live.wait_for_others(lambda _: None)
+    if lock.holder() is not None:
+        lock.wait_for_others(lambda _: None)
     endpoint = influx.ensure()
     environment.update({name: value for name, value in os.environ.items() if name.startswith("NCP_TESTBED_")})
     environment["NCP_TESTBED_RESULTS"] = str(tmp_path / "results")

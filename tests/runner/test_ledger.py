@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from testbed.cli import clean
 from testbed.errors import CannotRun, RunFailed
-from testbed.runtime import live
+from testbed.runtime import leftovers, live, lock
 from testbed.runtime.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
 from tests.raises import raises
 
@@ -68,7 +68,7 @@ def test_it_is_written_before_anything_is_made_and_torn_down_latest_first(tmp_pa
         ("processes", RUN),
         ("folder", str(tmp_path / RUN)),
     ]
-    removed = ledger.tear_down(no_docker)
+    removed = leftovers.tear_down(ledger, no_docker)
     assert removed.things == [f"folder {tmp_path / name}" for name in ("second", "first", RUN)]
     assert list(tmp_path.iterdir()) == [tmp_path / "run"]
 
@@ -77,14 +77,14 @@ def test_a_tear_down_that_was_interrupted_is_finished_by_the_next(own_machine_st
     ledger = dead(own_machine_state)
     ledger.will_make("folder", str(own_machine_state / "x"))  # never made
     ledger.will_make("container", "ncp-abcd-s1-sender")
-    without = ledger.tear_down(no_docker)
+    without = leftovers.tear_down(ledger, no_docker)
     assert without.things == []
     assert "the Docker engine does not answer" in without.problems[0]
     assert ledger.file.exists(), "it is still needed"
-    found = live.remove_leftovers(lambda: Docker({}))
+    found = leftovers.remove_leftovers(lambda: Docker({}))
     assert found.problems == []
     assert not ledger.file.exists()
-    assert live.remove_leftovers(no_docker).things == []
+    assert leftovers.remove_leftovers(no_docker).things == []
 
 
 def test_a_last_line_that_was_cut_off_is_of_nothing_that_was_made(own_machine_state: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_last_line_that_was_cut_off_is_of_nothing_that_was_made(own_machine_st
     with ledger.file.open("a") as file:
         file.write('{"kind": "namespace", "na')
     assert [kind for kind, _ in ledger.entries()] == ["processes", "folder"]
-    assert live.remove_leftovers(no_docker).problems == []
+    assert leftovers.remove_leftovers(no_docker).problems == []
 
 
 def _said(*command: str) -> str:
@@ -114,7 +114,7 @@ def test_processes_are_known_by_their_mark(tmp_path: Path, sleeper: subprocess.P
     marked = {**os.environ, RUN_VARIABLE: RUN}
     with subprocess.Popen(["sh", "-c", deaf], env=marked, start_new_session=True) as ours:
         until(lambda: RUN_VARIABLE in Path(f"/proc/{ours.pid}/environ").read_text())
-        removed = ledger.tear_down(no_docker)
+        removed = leftovers.tear_down(ledger, no_docker)
         assert ours.wait(timeout=30) != 0
     assert f"processes {RUN}" in removed.things
     assert sleeper.poll() is None
@@ -151,14 +151,14 @@ def test_a_container_of_that_name_without_the_mark_stays(own_machine_state: Path
     for name in ("theirs", "another-run's", "ours"):
         ledger.will_make("container", name)
     engine = Docker({"theirs": {}, "another-run's": {RUN_LABEL: "other"}, "ours": {RUN_LABEL: RUN}})
-    assert "container ours" in ledger.tear_down(lambda: engine).things
+    assert "container ours" in leftovers.tear_down(ledger, lambda: engine).things
     assert set(engine.labels) == {"theirs", "another-run's"}
 
 
 def test_after_a_power_cut_containers_are_known_by_their_label(own_machine_state: Path) -> None:
     live_one = Ledger.open(own_machine_state / "live", "live", "startup")
     engine = Docker({"theirs": {}, "lost": {RUN_LABEL: RUN}, "on": {RUN_LABEL: "live"}})
-    assert live.remove_leftovers(lambda: engine).things == ["container lost"]
+    assert leftovers.remove_leftovers(lambda: engine).things == ["container lost"]
     assert set(engine.labels) == {"theirs", "on"}
     assert live_one.file.exists()
 
@@ -168,7 +168,7 @@ def test_a_folder_that_somebody_has_made_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     with raises(RunFailed, "run.object-exists"):
         ledger.will_make("folder", str(tmp_path / "theirs"))
-    ledger.tear_down(no_docker)
+    leftovers.tear_down(ledger, no_docker)
     assert (tmp_path / "theirs").is_dir()
 
 
@@ -177,7 +177,7 @@ def test_only_run_leaves_nothing_and_restores_what_it_changed(own_machine_state:
     with suppress(ZeroDivisionError), live.only_run(RUN, "startup", "ncp-abcd") as own:
         assert (own / NAME).exists()
         assert Path(tempfile.mkdtemp()).parent.name == f"ncp-testbed-{RUN}"
-        assert live.holder() == f"startup {RUN} (pid {os.getpid()})"
+        assert lock.holder() == f"startup {RUN} (pid {os.getpid()})"
         with raises(CannotRun, "run.machine-busy"), live.only_run("other", "startup", "ncp-ffff"):
             pass
         raise ZeroDivisionError
@@ -192,9 +192,9 @@ def test_a_run_that_is_on_is_left_alone(own_machine_state: Path) -> None:
         (own / "control").mkdir()
         beginning = own_machine_state / "20261122-000001-abcd"
         beginning.mkdir()
-        assert live.remove_leftovers(no_docker).things == []
+        assert leftovers.remove_leftovers(no_docker).things == []
         assert (own / "control").is_dir()
-    assert live.remove_leftovers(no_docker).things == [f"folder {beginning}"]
+    assert leftovers.remove_leftovers(no_docker).things == [f"folder {beginning}"]
 
 
 def test_where_the_state_is_moved_to_nothing_else_goes(own_machine_state: Path) -> None:
@@ -204,7 +204,7 @@ def test_where_the_state_is_moved_to_nothing_else_goes(own_machine_state: Path) 
     (own_machine_state / "20261122-000001-abcd" / "thesis.tex").write_text("mine")
     (own_machine_state / "20261122-000002-abcd").symlink_to(own_machine_state / "alice")
     before = set(own_machine_state.rglob("*"))
-    assert live.remove_leftovers(no_docker).things == []
+    assert leftovers.remove_leftovers(no_docker).things == []
     assert set(own_machine_state.rglob("*")) == before
 
 
@@ -217,10 +217,10 @@ def test_a_ledger_that_another_user_wrote_is_none(
     precious.mkdir()
     writer = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: writer + 1)
-    assert live.remove_leftovers(no_docker).things == []
+    assert leftovers.remove_leftovers(no_docker).things == []
     assert precious.is_dir()
     monkeypatch.setattr(os, "geteuid", lambda: writer)
-    assert f"folder {precious}" in live.remove_leftovers(no_docker).things
+    assert f"folder {precious}" in leftovers.remove_leftovers(no_docker).things
 
 
 @settings(
@@ -265,7 +265,7 @@ def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machi
         subprocess.run(["ip", "netns", "add", ours], check=True)
         with subprocess.Popen(["ip", "netns", "exec", ours, "sleep", "60"]) as inside:
             until(lambda: str(inside.pid) in _said("ip", "netns", "pids", ours).split())
-            found = live.remove_leftovers(no_docker)
+            found = leftovers.remove_leftovers(no_docker)
             inside.wait(timeout=30)
         assert f"namespace {ours}" in found.things
         there = _said("ip", "netns").split()
@@ -277,7 +277,7 @@ def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machi
 
 def test_clean_says_which_run_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(live, "docker_client", no_docker)
+    monkeypatch.setattr(leftovers, "docker_client", no_docker)
     app = typer.Typer()
     app.callback()(lambda: None)  # so that the one verb is named
     clean.register(app)

@@ -11,7 +11,7 @@ import pytest
 from testbed import engines
 from testbed.engines import Engine
 from testbed.errors import BadInput, CannotRun
-from testbed.runtime import live
+from testbed.runtime import lock
 from testbed.runtime.progress import Progress
 from testbed.study import executor
 from testbed.study.attempts import when_free
@@ -96,7 +96,7 @@ def test_another_run_on_the_machine_is_waited_for_and_any_other_reason_is_raised
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waited: list[str] = []
-    monkeypatch.setattr(live, "wait_for_others", lambda told: told("startup 2026"))
+    monkeypatch.setattr(lock, "wait_for_others", lambda told: told("startup 2026"))
     other = CannotRun("run.machine-busy", "startup 2026 is running")
     words: list[str | CannotRun] = [other, "made", CannotRun("run.needs-root", "no root")]
     said = iter(words)

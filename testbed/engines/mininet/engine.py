@@ -9,13 +9,13 @@ from typing import Literal
 
 from testbed import traffic
 from testbed.engines.engine import Engine, Options, Programs
-from testbed.engines.mininet.leftovers import remove_leftovers
 from testbed.engines.mininet.life import EmulatedRun
 from testbed.engines.mininet.middle_choice import choose_middle, refused_by_the_middle
 from testbed.machine import Need, make_ready
 from testbed.plan.model import Plan
 from testbed.plan.occasion import occasion
 from testbed.planning.resolve import Choices
+from testbed.runtime import leftovers
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.services.influx import server
@@ -89,7 +89,9 @@ class Mininet(Engine):
 
     def clear(self, say: Callable[[str], object]) -> None:
         """Namespaces, containers, processes and folders that carry a mark of ours."""
-        remove_leftovers(say)
+        found = leftovers.remove_leftovers(leftovers.docker_client)
+        for line in (*(f"removed {what}" for what in found.things), *found.problems):
+            say(f"  left by a run that was killed: {line}")
 
     def database(self) -> Endpoint:
         """Each run needs one; it is started."""

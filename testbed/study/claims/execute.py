@@ -20,7 +20,7 @@ from testbed.errors import CODE_FILE, CannotRun
 from testbed.exit_codes import Exit
 from testbed.judge.status import Status, current, of_exit_code
 from testbed.plan.engines import DEFAULT
-from testbed.runtime import live
+from testbed.runtime import lock
 from testbed.runtime.progress import Progress, Step
 from testbed.study.attempts import when_free
 from testbed.study.claims.judged import SCHEMA
@@ -205,7 +205,7 @@ class Runs(Study[str, Made]):
     def _ended(self, name: str) -> Ended:
         """How the run's command ended; CannotRun where another run is on."""
         ended = self._run(name)
-        if ended.error in live.BUSY_CODES:
+        if ended.error in lock.BUSY_CODES:
             raise CannotRun("claims.machine-busy", "{said}", said=ended.said)
         return ended
 

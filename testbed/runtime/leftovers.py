@@ -1,0 +1,186 @@
+"""Removes what runs on this machine have made: a run's own at its end, and what killed runs left.
+
+Links, interfaces, qdiscs and sysctls go with the namespaces. Only what has the testbed's mark is removed: by a run's
+:class:`Ledger`, by a container's label, or by a namespace's name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testbed import paths
+from testbed.errors import RunFailed
+from testbed.runtime.ledger import NAME, RUN_ID, RUN_LABEL, RUN_VARIABLE, Kind, Ledger
+from testbed.runtime.lock import holder
+from testbed.runtime.processes import start_time
+from topologies.commands import run
+from topologies.fabric import leftover_namespaces
+
+ENDING_S = 0.3
+"""What processes get between SIGTERM and SIGKILL."""
+Docker = Callable[[], Any]
+"""Gives a client of the Docker engine, or None where none answers."""
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What was removed, and what could not be, in words."""
+
+    things: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def docker_client() -> Any | None:
+    """A client of the Docker engine, or None where none answers."""
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        return docker.from_env(timeout=20)
+    except DockerException:
+        return None
+
+
+def tear_down(ledger: Ledger, docker: Docker) -> Removed:
+    """Remove what a ledger names and is still there, latest first. It may be called again and again.
+
+    What can't be removed does not keep the rest; the ledger then stays, for the next call.
+    """
+    done = Removed()
+    for kind, name in list(ledger.entries()):
+        if name == str(ledger.file.parent) and done.problems:
+            continue
+        try:
+            if _remove(kind, name, ledger.owner.run, docker):
+                done.things.append(f"{kind} {name}")
+        except Exception as error:  # the others must go
+            done.problems.append(f"{kind} {name} is still there: {error}")
+    return done
+
+
+def _remove(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
+    match kind:
+        case "container":
+            return _remove_container(name, run_id, docker)
+        case "namespace":
+            return _remove_namespace(name)
+        case "processes":
+            return _end_processes(lambda: _processes_of(name))
+        case "folder":
+            there = Path(name).exists()
+            shutil.rmtree(name, ignore_errors=True)
+            return there
+
+
+def _is_a_beginning(folder: Path) -> bool:
+    """Whether a folder is what a run leaves that is killed before its ledger says anything: ours, by its name, and with
+    nothing else in it."""
+    return (
+        RUN_ID.fullmatch(folder.name) is not None
+        and not folder.is_symlink()
+        and folder.stat().st_uid == os.geteuid()
+        and all(path.name == NAME for path in folder.iterdir())
+    )
+
+
+def _remove_namespace(name: str) -> bool:
+    """Delete one of our namespaces and end what runs in it; whether there was one."""
+    if name not in leftover_namespaces():
+        return False
+    _end_processes(lambda: [int(pid) for pid in run(["ip", "netns", "pids", name]).split()])
+    run(["ip", "netns", "delete", name])
+    return True
+
+
+def _remove_container(name: str, run_id: str, docker: Docker) -> bool:
+    from docker.errors import NotFound
+
+    if (client := docker()) is None:
+        raise RunFailed("docker.does-not-answer", "the Docker engine does not answer")
+    try:
+        container = client.containers.get(name)
+    except NotFound:
+        return False
+    return container.labels.get(RUN_LABEL) == run_id and _force_remove(container)
+
+
+def _processes_of(run_id: str) -> list[int]:
+    """Processes with the run's mark, without this one and those that it was started by."""
+    mark = f"{RUN_VARIABLE}={run_id}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            marked = mark in path.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if marked:
+            found.append(int(path.parent.name))
+    return [pid for pid in found if pid not in (os.getpid(), os.getppid())]
+
+
+def _end_processes(pids: Callable[[], list[int]]) -> bool:
+    """SIGTERM, then SIGKILL to those that are still there; whether there were any."""
+    any_there = False
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        there = [pid for pid in pids() if pid != os.getpid()]
+        if not there:
+            break
+        any_there = True
+        for pid in there:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+        time.sleep(ENDING_S)
+    return any_there
+
+
+def remove_leftovers(docker: Docker) -> Removed:
+    """Remove what runs that no longer exist left behind.
+
+    Only what carries this testbed's mark, and whose run is over, is touched.
+    """
+    done = Removed()
+    # Before the ledgers are read: a run that begins meanwhile has its ledger before its containers.
+    client = docker()
+    labelled = client.containers.list(all=True, filters={"label": RUN_LABEL}) if client else []
+    alive = set()
+    for folder in sorted(path for path in paths.live_runs().glob("*") if path.is_dir()):
+        ledger = Ledger.read(folder / NAME)
+        if ledger is None:
+            # Of a run that was killed at its very beginning, of one that is at it, or somebody else's.
+            if _is_a_beginning(folder) and holder() is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                done.things.append(f"folder {folder}")
+        elif ledger.owner.alive:
+            alive.add(ledger.owner.run)
+        else:
+            found = tear_down(ledger, lambda: client)
+            done.things.extend(found.things)
+            done.problems.extend(found.problems)
+    for container in labelled:  # also those whose ledger went with the machine's power
+        if container.labels.get(RUN_LABEL) not in alive and _force_remove(container):
+            done.things.append(f"container {container.name}")
+    for name in leftover_namespaces("ncp-mn"):  # of ``mn --custom``, by the process that made it
+        maker = name.removeprefix("ncp-mn")
+        if maker.isdigit() and start_time(int(maker)) is None:
+            _remove_namespace(name)
+            done.things.append(f"namespace {name}")
+    return done
+
+
+def _force_remove(container: Any) -> bool:
+    from docker.errors import NotFound
+
+    try:
+        container.remove(force=True)
+    except NotFound:
+        return False
+    return True

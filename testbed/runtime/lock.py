@@ -1,0 +1,65 @@
+"""The machine's lock: one run at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable
+from typing import IO
+
+from testbed import paths
+from testbed.errors import CannotRun
+
+BUSY = "two runs at once would disturb each other's links"
+BUSY_CODES = ("run.machine-busy", "run.machine-still-busy", "claims.machine-busy")
+"""Of the errors of a run that finds another one on."""
+WAIT_FOR_OTHERS_S = 900.0
+
+
+def take(lock: IO[str]) -> None:
+    """Hold the lock till its file is closed; raises :class:`CannotRun` while another run holds it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise CannotRun(
+            "run.machine-busy",
+            "{run} is running; {busy}",
+            "Wait for it, or stop it with Ctrl-C.",
+            run=_holder(lock),
+            busy=BUSY,
+        ) from None
+
+
+def _holder(lock: IO[str]) -> str:
+    lock.seek(0)
+    return lock.read().strip() or "another run"
+
+
+def holder() -> str | None:
+    """Which run is on, as a text; None while there is none."""
+    try:
+        with (paths.live_runs() / "lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _holder(lock)
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def wait_for_others(told: Callable[[str], object]) -> None:
+    """Until no run is on, of which ``told`` is told; raises :class:`CannotRun` after a quarter of an hour."""
+    since_s = time.monotonic()
+    time.sleep(2)
+    while (name := holder()) is not None:
+        if time.monotonic() - since_s > WAIT_FOR_OTHERS_S:
+            raise CannotRun(
+                "run.machine-still-busy",
+                "{run} is still running after {minutes:.0f} minutes; {busy}",
+                run=name,
+                minutes=WAIT_FOR_OTHERS_S / 60,
+                busy=BUSY,
+            )
+        told(name)
+        time.sleep(2)
