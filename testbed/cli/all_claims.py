@@ -13,7 +13,8 @@ from testbed.cli.options import LinkOption, ResumeOption
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
 from testbed.judge.status import Status, verdict_of
-from testbed.plan.engines import DEFAULT, ENGINES
+from testbed.plan.default_engine import DEFAULT
+from testbed.plan.engines import ENGINES
 from testbed.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def register(app: typer.Typer) -> None:
                 metavar="ENGINE[,ENGINE]",
                 help="mininet, sim or vkernel as for a run; results of several are put side by side.",
             ),
-        ] = "mininet",
+        ] = DEFAULT,
         link: LinkOption = "auto",
         only: Annotated[
             list[str] | None, typer.Option("--only", metavar="ID", help="Only this claim; may be given again.")

@@ -23,6 +23,7 @@ from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.status import Status
+from testbed.plan import default_engine
 from testbed.plan.engines import ENGINES
 from testbed.planning.resolve import new_run_id
 from testbed.results.folder import make_latest
@@ -60,7 +61,7 @@ def compare_groups(
         list[str] | None, typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is.")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Runs of each version.", min=1)] = 10,
-    engine: EngineOption = "sim",
+    engine: EngineOption = default_engine.COMPARE,
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
     runtime: RuntimeOption = "docker",

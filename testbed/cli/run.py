@@ -126,18 +126,12 @@ def _named(context: typer.Context, option: str) -> bool:
 
 
 def _engine_here(loaded: LoadedScenario) -> Engine:
-    """The engine for a user who names none: the first that is at hand and carries the scenario, as far as that shows;
-    else the first that could be."""
+    """The engine for a user who names none."""
     from testbed import engines
-    from testbed.plan.engines import DEFAULT, ENGINES
+    from testbed.plan.default_engine import DEFAULT, default_engine
+    from testbed.plan.engines import ENGINES
 
-    able: list[Engine] = []
-    for engine in map(engines.named, ENGINES):  # none is loaded that comes after the one
-        if engine.for_this_user() and engine.carries(loaded):
-            able.append(engine)
-            if engine.at_hand():
-                break
-    chosen = able[-1] if able[-1].at_hand() else able[0]
+    chosen = default_engine(loaded, map(engines.named, ENGINES))  # none is loaded that comes after the one
     if chosen.name != DEFAULT:
         print(f"without root: --engine {chosen.name} ({chosen.facts.title})", file=sys.stderr)
     return chosen

@@ -80,11 +80,11 @@ def _validate_table(name: str, assignments: list[str]) -> None:
 
 def _validate_sweep(name: str, assignments: list[str]) -> None:
     """Every run of it, quick and not."""
+    from testbed.plan.default_engine import SWEEP
     from testbed.study.sweep.load import load, planned
-    from testbed.study.sweep.sweep_run import ENGINE
 
     sweeps = [load(name, assignments, quick=quick) for quick in (False, True)]
-    policies = engines.named(ENGINE).prepare_plans(Progress()).policies
+    policies = engines.named(SWEEP).prepare_plans(Progress()).policies
     for loaded in sweeps:
         list(planned(loaded, policies))
     print(f"{sweeps[0].path}: valid")

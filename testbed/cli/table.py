@@ -10,6 +10,7 @@ from testbed import paths
 from testbed.cli import events
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
+from testbed.plan.default_engine import DEFAULT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def register(app: typer.Typer) -> None:
         quick: QuickOption = False,
         runtime: RuntimeOption = "docker",
         link: LinkOption = "auto",
-        engine: EngineOption = "mininet",
+        engine: EngineOption = DEFAULT,
         resume: ResumeOption = "",
         cluster: ClusterOption = "",
         dry_run: bool = typer.Option(False, "--dry-run", help="List the cells and do nothing."),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.errors import BadInput
+from testbed.plan.default_engine import DEFAULT
 
 MODEL_OF_A_GUEST = "network-only model: one core, CPU free"
 
@@ -58,9 +59,7 @@ ENGINES: Mapping[str, EngineFacts] = {
         ),
     )
 }
-"""By name, in the order in which they are thought of for a user who names none."""
-DEFAULT = next(iter(ENGINES))
-"""Of verbs, and of documents that name none."""
+"""By name, in the order in which they are tried for a user who names none (:mod:`testbed.plan.default_engine`)."""
 
 
 def named(name: str) -> EngineFacts:

@@ -11,7 +11,7 @@ from pathlib import Path
 from testbed import confine
 from testbed.errors import BadInput
 from testbed.plan import model
-from testbed.plan.engines import DEFAULT
+from testbed.plan.default_engine import DEFAULT
 from testbed.plan.lasts import at_full_rate_s
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.place import middles, placed

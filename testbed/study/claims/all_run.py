@@ -14,7 +14,7 @@ from testbed import engines, paths
 from testbed.documents import entry_of, write_json
 from testbed.engines import Options, provenance
 from testbed.judge.status import Status
-from testbed.plan.engines import DEFAULT
+from testbed.plan.default_engine import DEFAULT
 from testbed.runtime.progress import Progress
 from testbed.study.bootstrap import ready
 from testbed.study.claims import judged as table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from testbed import engines, paths
-from testbed.plan.engines import DEFAULT
+from testbed.plan.default_engine import DEFAULT
 from testbed.runtime.progress import Progress
 from testbed.study.claims.execute import Runs
 from testbed.study.claims.load import load

@@ -19,7 +19,7 @@ from testbed.engines import Engine
 from testbed.errors import CODE_FILE, CannotRun
 from testbed.exit_codes import Exit
 from testbed.judge.status import Status, current, of_exit_code
-from testbed.plan.engines import DEFAULT
+from testbed.plan.default_engine import DEFAULT
 from testbed.runtime import lock
 from testbed.runtime.progress import Progress, Step
 from testbed.study.attempts import when_free

@@ -14,6 +14,7 @@ from testbed.documents import read_json, write_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.checks.verify import read_verdict
+from testbed.plan.default_engine import REPEATABLE
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
@@ -24,8 +25,6 @@ from testbed.study.folder import begin
 from testbed.study.runs import Runs
 from testbed.study.tables import load as tables
 
-ENGINE = "vkernel"
-
 
 def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedScenario:
     """A scenario, or that of a table's cell, TABLE/ROW/COLUMN; raises BadInput."""
@@ -33,7 +32,7 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
     if len(place) != 2 or not is_table(table):
         return load(name, assignments, quick=quick)
     loaded = tables.load(table, assignments, quick=quick)
-    policies = engines.named(ENGINE).prepare_plans(Progress()).policies
+    policies = engines.named(REPEATABLE).prepare_plans(Progress()).policies
     rows = {row.name: row for row in loaded.table.rows}
     columns = {contender.name: contender for contender in tables.contenders(loaded.table, list(policies))}
     row, column = place
@@ -89,7 +88,7 @@ def repeat(
 ) -> tuple[list[Repetition], Path]:
     """What came out by scenario, and the result folder, with ``hashes.json``. Kept are the first run's folder and that
     of every run that differs from it. Raises CannotRun where no run is repeatable."""
-    progress, engine = Progress(), engines.named(ENGINE)
+    progress, engine = Progress(), engines.named(REPEATABLE)
     programs = ready(engine, options, progress, "repeatable")
     if not engine.exact():
         raise CannotRun(

@@ -19,7 +19,7 @@ from testbed.errors import TestbedError
 from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status
 from testbed.machine import Need
-from testbed.plan.engines import DEFAULT
+from testbed.plan.default_engine import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.network import Network

@@ -11,6 +11,7 @@ from testbed import engines, paths
 from testbed.documents import write_json
 from testbed.engines import Options, provenance
 from testbed.judge.checks.result import CheckResult, Verdict
+from testbed.plan.default_engine import SWEEP
 from testbed.plan.lasts import expected_transfer_s
 from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
@@ -27,14 +28,13 @@ from testbed.study.tables.judging import judge_runs, verdict_over
 from testbed.study.tables.outcome import Outcome
 from testbed.study.whole import Whole
 
-ENGINE = "sim"
 ASKED = "asked.json"
 """What the command line asked beyond the sweep's file."""
 
 
 def tell(loaded: LoadedSweep) -> None:
     """Print the runs, with the virtual time that the transfer of each takes at least."""
-    runs = keys_of(list(planned(loaded, engines.named(ENGINE).prepare_plans(Progress()).policies)))
+    runs = keys_of(list(planned(loaded, engines.named(SWEEP).prepare_plans(Progress()).policies)))
     for run in runs:
         print(f"{run.run}  {run.name}  {expected_transfer_s(run.plan):.0f} virtual s")
     print(f"{len(runs)} runs")
@@ -43,14 +43,14 @@ def tell(loaded: LoadedSweep) -> None:
 def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict, Path]:
     """Everything; returns the verdict and the result folder."""
     progress, name = progress or Progress(), loaded.sweep.name
-    programs = ready(engines.named(ENGINE), Options(), progress, name)
+    programs = ready(engines.named(SWEEP), Options(), progress, name)
     with progress.step("plan") as step:
         found = list(planned(loaded, programs.policies))
         step.note = f"{len(found)} runs"
     base = paths.results() / name
     folder = base / sweep_id(loaded, [str(plan["run"]) for _, plan in found])
     expected_s = sum(expected_transfer_s(plan) for _, plan in found)
-    whole = Whole(name, folder, ENGINE, expected_s, "in virtual time", "give the same command.")
+    whole = Whole(name, folder, SWEEP, expected_s, "in virtual time", "give the same command.")
     runs = study(programs.binaries["ncp-sim"], base / "runs.jsonl", progress)
     outcomes = outcomes_of(found, whole.run(runs, keys_of(found), progress))
     with progress.step("table and report"):

@@ -18,6 +18,7 @@ from testbed.judge.checks.verify import differences, read_verdict
 from testbed.judge.history import commit_of
 from testbed.judge.status import current_run
 from testbed.message import Message
+from testbed.plan.default_engine import SWEEP
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
@@ -29,7 +30,7 @@ from testbed.study.sweep import sweep_run
 from testbed.study.sweep.execute import keys_of, outcome_of, outcomes_of, study
 from testbed.study.sweep.load import LoadedSweep, load, planned, selection
 from testbed.study.sweep.model import Sweep
-from testbed.study.sweep.sweep_run import ASKED, ENGINE
+from testbed.study.sweep.sweep_run import ASKED
 from testbed.study.sweep.table import Row, read_parquet, rows_of
 from testbed.study.tables.load import Cell
 from testbed.study.tables.outcome import Outcome
@@ -76,7 +77,7 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[Message], 
         )
         return recorded, found, [unchecked]
     try:
-        policies = engines.named(ENGINE).prepare_plans(QuietProgress()).policies
+        policies = engines.named(SWEEP).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
         return (
             recorded,
@@ -125,7 +126,7 @@ def rerun_sweep(folder: Path) -> Rerun:
         )
         return Rerun(notes=[not_made_again])
     progress = QuietProgress()
-    programs = engines.named(ENGINE).prepare(progress)
+    programs = engines.named(SWEEP).prepare(progress)
     try:
         runs = list(planned(loaded, programs.policies))
     except BadInput as error:

@@ -18,7 +18,8 @@ from testbed.judge.figures import unit_of
 from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, Status, summary_of, verdict_of, worst
 from testbed.message import Message
-from testbed.plan.engines import DEFAULT, named
+from testbed.plan.default_engine import DEFAULT
+from testbed.plan.engines import named
 from testbed.study.tables.across_rows import judge_rises, judge_row_ratio, judge_slope
 from testbed.study.tables.each_run import judge_each_run
 from testbed.study.tables.how_sure import Behind, how_sure, observations

@@ -20,7 +20,7 @@ from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.machine import Need
-from testbed.plan.engines import DEFAULT
+from testbed.plan.default_engine import DEFAULT
 from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.sessions import PolicyFacts
