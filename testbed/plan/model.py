@@ -20,6 +20,8 @@ from topologies.link import Link
 Runtime: TypeAlias = Literal["docker", "process", "virtual"]
 Middle: TypeAlias = Literal["netem", "relay", "model"]
 Traffic: TypeAlias = Literal["ncp", "tcp", "ndn", "program"]
+Variant: TypeAlias = Literal["full", "quick", "changed"]
+"""What ``--quick`` and ``--set`` made of a scenario or table."""
 Role: TypeAlias = Literal["sender", "receiver"]
 Direction: TypeAlias = Literal["ab", "ba"]
 DIRECTIONS: tuple[Direction, ...] = ("ab", "ba")
@@ -356,7 +358,7 @@ class Plan(Sections):
     quick: bool
     occasion: str
     overrides: list[str]
-    variant: Literal["full", "quick", "changed"]
+    variant: Variant
     topology: Topology
     traffic: Traffic
     namespace: str

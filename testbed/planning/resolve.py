@@ -24,6 +24,7 @@ from testbed.planning.timeline import NoSuchTarget, unfold
 from testbed.planning.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
+from testbed.scenario.quick import variant_of
 from topologies.link import FILES, Link
 from topologies.link_files import why_unfit
 
@@ -88,7 +89,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "quick": choices.quick,
         "occasion": choices.occasion,
         "overrides": list(loaded.overrides),
-        "variant": "changed" if loaded.changed else "quick" if choices.quick else "full",
+        "variant": variant_of(changed=loaded.changed, quick=choices.quick),
         "topology": _topology(loaded),
         "traffic": scenario.traffic,
         "namespace": "ncp-" + run.rsplit("-", 1)[-1],

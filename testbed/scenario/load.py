@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from testbed.scenario.extended import KEY, extended, file_of
 from testbed.scenario.files import read
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
+from testbed.scenario.quick import apply_quick
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -59,26 +60,12 @@ def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[
     document = extended(path, document, _base)
     applied: list[str] = []
     if quick:
-        applied += made_quick(path, document)
+        applied += apply_quick(path, document)
     for assignment in assignments:
         key, value = split_assignment(assignment)
         full_key = apply_override(document, key, value, origin="--set")
         applied.append(f"{full_key}={value}")
     return path, document, applied
-
-
-def made_quick(path: Path, document: CommentedMap, own: Collection[str] = ()) -> list[str]:
-    """Apply a file's ``quick`` section; returns what it changes. Its keys that are ``own`` replace the document's, all
-    others are a scenario's, dotted as for ``--set``."""
-    changes = document.get("quick")
-    if not isinstance(changes, dict):
-        return []  # whatever else it is, the document's own validation tells
-    for key, value in changes.items():
-        if key in own:
-            document[key] = value
-        else:
-            apply_override(document, str(key), value, origin=f"{path}: quick")
-    return [f"{key}={value}" for key, value in changes.items()]
 
 
 def whole_text(path: Path) -> str:

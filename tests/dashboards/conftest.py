@@ -53,7 +53,7 @@ def runs(influx, tmp_path_factory):
         name = path.name.removesuffix(".json.gz")
         found[name] = replay(influx, recorded(name), tmp_path_factory.mktemp(name))
     at_ns = max(run.to_ms for run in found.values()) * 1_000_000
-    influx.write(table_lines(json.loads((RUNS / "speed-table.json").read_text()), at_ns))
+    influx.write(table_lines(json.loads((RUNS / "speed-table.json").read_text()), "full", at_ns))
     for statement in retention.continuous_queries(DATABASE).values():
         select = statement.split(" BEGIN ")[1].removesuffix(" END")
         influx.execute(select.replace(" GROUP BY", f" WHERE time <= {at_ns + 1} GROUP BY"))

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from line_protocol_parser import parse_line
 
 from testbed.study.tables.points import table_lines
@@ -30,7 +29,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def test_a_point_per_cell_that_has_a_value():
-    points = [parse_line(line) for line in table_lines(DOCUMENT, 17)]
+    points = [parse_line(line) for line in table_lines(DOCUMENT, "quick", 17)]
     by_place = {(p["tags"]["figure"], p["tags"]["column"]): p["fields"] for p in points}
     assert by_place == {
         ("goodput_mib_s", "nkp24"): {
@@ -47,16 +46,12 @@ def test_a_point_per_cell_that_has_a_value():
     assert {point["tags"]["row"] for point in points} == {"1"}
 
 
-@pytest.mark.parametrize(
-    ("asked", "variant"),
-    [({}, "quick"), ({"quick": False}, "full"), ({"quick": False, "overrides": ["ncp.policy=x"]}, "changed")],
-)
-def test_full_and_quick_real_and_virtual_are_told_apart_and_rows_keep_their_order(asked, variant):
-    document = {**DOCUMENT, **asked, "rows": [{**DOCUMENT["rows"][0], "name": name} for name in ("7-three", "10")]}
-    points = [parse_line(line) for line in table_lines(document, 17)]
-    assert {(p["tags"]["engine"], p["tags"]["variant"]) for p in points} == {("sim", variant)}
+def test_forms_and_engines_are_told_apart_and_rows_keep_their_order():
+    document = {**DOCUMENT, "rows": [{**DOCUMENT["rows"][0], "name": name} for name in ("7-three", "10")]}
+    points = [parse_line(line) for line in table_lines(document, "changed", 17)]
+    assert {(p["tags"]["engine"], p["tags"]["variant"]) for p in points} == {("sim", "changed")}
     assert {p["tags"]["row"]: p["fields"]["position"] for p in points} == {"7-three": 1, "10": 2}
 
 
 def test_a_table_without_values_has_no_points():
-    assert table_lines({**DOCUMENT, "rows": []}, 17) == []
+    assert table_lines({**DOCUMENT, "rows": []}, "full", 17) == []

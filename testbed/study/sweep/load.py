@@ -19,7 +19,8 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
-from testbed.scenario.load import LoadedScenario, made_quick, parse, plain, validated
+from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.quick import apply_quick
 from testbed.study.sweep.model import Combination, Setting, Sweep, shown
 from testbed.study.tables.load import Cell, Contender, Selection
 from testbed.study.tables.model import Column
@@ -57,7 +58,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
                 key=key,
             )
     if quick:
-        made_quick(path, document, own)
+        apply_quick(path, document, own)
     sweep = validated(Sweep, path, document)
     where = document["parameters"]
     lines = {str(key): where.lc.key(key)[0] + 1 for key in where if key in (where.lc.data or {})}

@@ -14,9 +14,10 @@ from ruamel.yaml.comments import CommentedMap
 
 from testbed.errors import BadInput
 from testbed.scenario import files
-from testbed.scenario.load import LoadedScenario, made_quick, parse, plain, validated
+from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
+from testbed.scenario.quick import apply_quick
 from testbed.study.place import folder_of
 from testbed.study.tables.model import Column, Row, Table
 
@@ -97,7 +98,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """Read, override and validate; raises :class:`BadInput`. ``assignments`` change the cells' scenario."""
     path = files.find(name, "table", files.tables())
     document = parse(path, files.read(path), "a table is a mapping with name, cells, rows, columns")
-    applied = made_quick(path, document, Table.model_fields) if quick else []
+    applied = apply_quick(path, document, Table.model_fields) if quick else []
     table = validated(Table, path, document, applied)
     split = [split_assignment(text) for text in assignments]
     for row in document["rows"]:

@@ -8,24 +8,24 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
+from testbed.plan.model import Variant
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 
 
-def store(endpoint: Endpoint, document: Mapping[str, Any], at_ns: int) -> None:
+def store(endpoint: Endpoint, document: Mapping[str, Any], variant: Variant, at_ns: int) -> None:
     """Write the points of ``table.json``; where the database is away, the file has them all."""
     with suppress(QueryFailed), Client(endpoint, "admin") as writer:
-        writer.write(table_lines(document, at_ns))
+        writer.write(table_lines(document, variant, at_ns))
 
 
-def table_lines(document: Mapping[str, Any], at_ns: int) -> list[str]:
+def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> list[str]:
     """Points of the measurement ``table_cell`` (tags run, scenario: the table's name, engine, variant, row, column,
     figure; fields median, lowest, highest, bound, in the figure's unit, n, and position: the row's place in the table
     from 1) at ``at_ns`` (Unix nanoseconds).
 
     What others measured is in columns named ``<who>: <column>``, with n 0. Cells without a value have no point.
     """
-    variant = "changed" if document["overrides"] else "quick" if document["quick"] else "full"
     tags = {"run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant}
     points = [
         {

@@ -26,6 +26,7 @@ from testbed.plan.model import Plan
 from testbed.planning.sessions import PolicyFacts
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import plain
+from testbed.scenario.quick import variant_of
 from testbed.study import cell as study
 from testbed.study.bootstrap import ready
 from testbed.study.folder import begin
@@ -132,7 +133,7 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     matrix.refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
     bounds = _bounds(matrix, selection)
     matrix.folder = folder = folder_of(loaded, asked, selection)
-    form = "changed" if loaded.changed else "quick" if asked.quick else "full"
+    form = variant_of(changed=loaded.changed, quick=asked.quick)
     expected = expected_failures.read().of_run(loaded.table.name, engine.name, form)
 
     def keep(found: Mapping[study.Cell, Outcome]) -> Verdict:
@@ -146,7 +147,7 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     if untrusted := sum(outcome.verdict == Status.UNTRUSTED for outcome in found.values()):
         progress.say(f"{untrusted} of {len(found)} runs can't be trusted. To repeat them, {go_on}")
     if endpoint := engine.database():
-        points.store(endpoint, read_json(folder / "table.json"), time.time_ns())
+        points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
     write_report(folder)
     return verdict
 

@@ -12,9 +12,11 @@ from testbed.errors import BadInput
 from testbed.judge.checks.verify import Difference, differences, read_verdict, text_differences, unlisted
 from testbed.judge.status import Status, current_table
 from testbed.message import Message
+from testbed.plan.model import Variant
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
+from testbed.scenario.quick import variant_of
 from testbed.study.again import Again, Asked
 from testbed.study.cluster import hosts_file
 from testbed.study.tables import load as table_file
@@ -80,12 +82,11 @@ def is_repeated(folder: Path) -> bool:
     return bool(matrix["rows"] == [ROW] and matrix["columns"] == [COLUMN])
 
 
-def variant(folder: Path, file: str) -> str:
+def variant(folder: Path, file: str) -> Variant:
     """``full``, ``quick`` or ``changed``, of a result of a table or a repeated scenario: its name, or its file."""
     document = read_json(folder / "table.json")
-    if _assignments(file, document, is_repetition=document["columns"] == [COLUMN]):
-        return "changed"
-    return "quick" if document["quick"] else "full"
+    changed = _assignments(file, document, is_repetition=document["columns"] == [COLUMN])
+    return variant_of(changed=changed, quick=document["quick"])
 
 
 def _assignments(file: str, document: Mapping[str, Any], *, is_repetition: bool) -> list[str]:

@@ -1,0 +1,38 @@
+"""What ``--quick`` changes.
+
+A file's ``quick`` section is applied to it: in a scenario overrides, as those of ``--set``; in a table or sweep values
+for its own keys, such as ``repeat`` or ``seeds``, and overrides of each scenario. For runs of claims, ``claims.yaml``
+has rows, columns and repetitions as well (:class:`testbed.study.claims.model.QuickRun`).
+
+In a verdict, checks of a quick run may stay open, where at least one passes (:func:`testbed.judge.status.verdict_of`),
+and a check over a time is judged over the part of it that there is (:mod:`testbed.judge.checks.coverage`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from ruamel.yaml.comments import CommentedMap
+
+from testbed.plan.model import Variant
+from testbed.scenario.overrides import apply_override
+
+
+def apply_quick(path: Path, document: CommentedMap, own: Collection[str] = ()) -> list[str]:
+    """Apply a file's ``quick`` section; returns what it changes. Its keys that are ``own`` replace the document's, all
+    others are a scenario's, dotted as for ``--set``."""
+    changes = document.get("quick")
+    if not isinstance(changes, dict):
+        return []  # whatever else it is, the document's own validation tells
+    for key, value in changes.items():
+        if key in own:
+            document[key] = value
+        else:
+            apply_override(document, str(key), value, origin=f"{path}: quick")
+    return [f"{key}={value}" for key, value in changes.items()]
+
+
+def variant_of(*, changed: object, quick: object) -> Variant:
+    """Which form of a scenario or table a run is of; ``changed``: by ``--set``, beyond what ``--quick`` does."""
+    return "changed" if changed else "quick" if quick else "full"
