@@ -13,7 +13,7 @@ from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
-from testbed.study.cluster import model
+from testbed.study.hosts import cluster as clusters
 
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
 
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
         Ends with 2 for a wrong inventory, with 4 if a host can't be reached or differs.
         """
-        from testbed.study.cluster import deploy
+        from testbed.study.hosts import deploy
 
         deployed = deploy.up(inventory, Progress(), go_on=keep_going, check=check)
         for name, reason in deployed.off.items():
@@ -52,13 +52,12 @@ def register(app: typer.Typer) -> None:
     @verb.command("status")
     def status() -> None:
         """Show the hosts: cores, what runs, what each can do. Ends with 1 if one is off."""
-        cluster = model.read()
-        make_ready(Progress(), "cluster")
-        from testbed.study.cluster import status as looked  # needs packages that nothing else does
-
-        seen = looked.look(cluster)
-        print(looked.table(cluster, seen))
-        raise typer.Exit(Exit.PASS if looked.all_on(cluster, seen) else Exit.FAIL)
+        cluster = clusters.read()
+        make_ready(Progress(), "cluster")  # installs Dask
+        found = clusters.loads(cluster)
+        print(clusters.status(cluster, found))
+        is_up = not isinstance(found, str) and all(host.name in found for host in cluster.hosts)
+        raise typer.Exit(Exit.PASS if is_up else Exit.FAIL)
 
     @verb.command("manifest")
     def manifest(
@@ -78,8 +77,7 @@ def register(app: typer.Typer) -> None:
         from ruamel.yaml.scalarstring import walk_tree
 
         from testbed.scenario import files
-        from testbed.study.cluster import manifest as manifests
-        from testbed.study.cluster import push
+        from testbed.study.hosts import deploy, kubernetes
         from testbed.study.sweep.load import load
 
         load(name, set_, quick=quick)  # bad input ends here
@@ -89,12 +87,12 @@ def register(app: typer.Typer) -> None:
                 "{name}: should be the name of a sweep of the checkout, as pods have nothing else",
                 name=name,
             )
-        asked = manifests.Asked(parts, cores, memory, image or manifests.IMAGE, claim)
+        request = kubernetes.Request(parts, cores, memory, image or kubernetes.IMAGE, claim)
         options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
-        commit = push.commit()
-        document = manifests.job(name, options, commit, asked)
+        commit = deploy.head_commit()
+        document = kubernetes.job(name, options, commit, request)
         walk_tree(document)  # lines of a script as lines
-        print(manifests.how_to(name, options, commit), end="")
+        print(kubernetes.how_to(name, options, commit), end="")
         yaml = YAML()
         yaml.width = 120
         yaml.dump(document, sys.stdout)
@@ -102,6 +100,6 @@ def register(app: typer.Typer) -> None:
     @verb.command("down")
     def down(keep_going: KeepGoing = False) -> None:
         """Stop the services on all hosts and remove what `up` put there, and only that."""
-        from testbed.study.cluster import deploy
+        from testbed.study.hosts import deploy
 
         print(f"the hosts are as before; {deploy.down(Progress(), go_on=keep_going)} tasks changed something")

@@ -55,22 +55,22 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         return
     from testbed.machine import make_ready
     from testbed.runtime.progress import Progress
-    from testbed.study.cluster import model
     from testbed.study.executor import made_by
+    from testbed.study.hosts import cluster as clusters
 
     if kind == HOSTS:
-        model.read()
+        clusters.read()
     make_ready(Progress(), "cluster")
     # Below, as they need packages that nothing else does.
     if kind == SLURM:
-        from testbed.study.cluster.slurm import asked_for, on_slurm
+        from testbed.study.hosts.slurm import parse_request, slurm_executor
 
-        with on_slurm(asked_for(options)) as executor, made_by(executor):
+        with slurm_executor(parse_request(options)) as executor, made_by(executor):
             yield
         return
-    from testbed.study.cluster.executor import on_cluster
+    from testbed.study.hosts.dask import dask_executor
 
-    with on_cluster() as executor, made_by(executor):
+    with dask_executor() as executor, made_by(executor):
         yield
 
 

@@ -15,13 +15,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import psutil
+
 from testbed import paths
 from testbed.runtime.interrupts import interruptible
-from testbed.study.cluster import model
+from testbed.study.hosts import cluster as clusters
 from tests.ports import held_port
 
 UNSOUND = Path(__file__).parent / "workers"
 """Programs that stand in a worker's place."""
+KEPT = """\
+trap 'end=1; kill $child' TERM
+until [[ $end ]]; do
+    "$@" & child=$!
+    wait $child; wait $child # also where a signal has ended the first
+    [[ $end ]] || sleep 0.5
+done
+"""
+"""Starts a worker again when it has ended, as its service does."""
 
 
 def certificates(place: Path) -> tuple[Path, Path, Path]:
@@ -52,37 +63,48 @@ class Loopback:
     @property
     def tls(self) -> list[str]:
         """The options of its programs."""
-        return ["--ca", str(self.ca), "--cert", str(self.cert), "--key", str(self.key)]
+        files = {"--tls-ca-file": self.ca, "--tls-cert": self.cert, "--tls-key": self.key}
+        return [word for option, file in files.items() for word in (option, str(file))]
 
     def start_scheduler(self) -> None:
         """At the same port each time."""
-        program = ["-m", "testbed.study.cluster.scheduler", "--address", f"{self.address}:{self.port}"]
-        self.scheduler = self._start("scheduler", [*program, *self.tls])
+        place = ["--protocol", "tls", "--host", self.address, "--port", str(self.port)]
+        program = ["-m", "dask", "scheduler", *place, "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
+        self.scheduler = self._start("scheduler", [sys.executable, *program, *self.tls])
 
     def start_worker(
-        self, name: str, *, cores: int = 1, program: Sequence[str] = (), further: Sequence[str] = ()
+        self, name: str, *, cores: int = 1, program: Sequence[str] = (), real_packets: bool = False
     ) -> None:
         """``program`` is what stands in a worker's place."""
-        scheduler = ["--scheduler", f"tls://{self.address}:{self.port}"]
-        given = [*scheduler, *self.tls, "--name", name, "--cores", str(cores), *further]
-        self.workers[name] = self._start(name, [*(program or ("-m", "testbed.study.cluster.worker")), *given])
+        resources = f"{clusters.CORE}={cores}" + f" {clusters.REAL_PACKETS}=1" * real_packets
+        command = [sys.executable, *(program or ("-m", "testbed.study.hosts")), f"tls://{self.address}:{self.port}"]
+        command += [*self.tls, "--name", name, "--nthreads", str(cores), "--resources", resources]
+        self.workers[name] = self._start(name, ["bash", "-c", KEPT, "kept", *command], scratch=True)
+
+    def registered(self, name: str) -> int:
+        """How often a worker has come to the scheduler."""
+        return self.log(name).count("Registered to")
 
     def write_file(self) -> None:
         """The file of the cluster, in the state that the environment names."""
-        can = model.Can(containers=False, processes=False, vkernel=True, sim=True)
+        can = clusters.Can(containers=False, processes=False, vkernel=True, sim=True)
         names = list(self.workers) or ["none yet"]
-        hosts = [model.Host(name=name, address="127.0.0.1", cores=1, can=can) for name in names]
+        hosts = [clusters.Host(name=name, address="127.0.0.1", cores=1, can=can) for name in names]
         scheduler = f"tls://{self.address}:{self.port}"
-        model.write(
-            model.Cluster(commit="", scheduler=scheduler, ca=self.ca, cert=self.cert, key=self.key, hosts=hosts)
+        clusters.write(
+            clusters.Cluster(commit="", scheduler=scheduler, ca=self.ca, cert=self.cert, key=self.key, hosts=hosts)
         )
 
     def kill(self, name: str) -> None:
         """By SIGKILL: no chance to say anything."""
         process = self.scheduler if name == "scheduler" else self.workers[name]
         assert process is not None
-        process.kill()
+        children = psutil.Process(process.pid).children()
+        process.kill()  # first what would start a worker again
         process.wait()
+        for child in children if name != "scheduler" else ():
+            child.kill()
+            child.wait()
 
     def stop(self, name: str) -> None:
         """A worker, as a service would be stopped."""
@@ -111,12 +133,18 @@ class Loopback:
         """What a part's command begins with, and what is set for it."""
         return [], {}
 
-    def _start(self, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, command: Sequence[str], *, scratch: bool = False) -> subprocess.Popen[bytes]:
         before, more = self.apart(name)
-        environment = {**os.environ, "PYTHONPATH": str(paths.CHECKOUT), **more}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(paths.CHECKOUT),
+            "DASK_CONFIG": str(clusters.DASK_CONFIG),
+            **more,
+        }
+        folder = ["--local-directory", f"{environment['NCP_TESTBED_STATE']}/cluster/scratch"] if scratch else []
         with (self.place / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [*before, sys.executable, *arguments], cwd=paths.CHECKOUT, env=environment, stdout=log, stderr=log
+                [*before, *command, *folder], cwd=paths.CHECKOUT, env=environment, stdout=log, stderr=log
             )
 
 
@@ -150,7 +178,7 @@ def main(workers: int, command: Sequence[str]) -> int:
         names = [f"w{i}" for i in range(workers)]
         with loopback(Path(folder) / "parts", names) as cluster:
             cluster.write_file()
-            until(lambda: all(f"worker {name} at" in cluster.log(name) for name in names))
+            until(lambda: all(map(cluster.registered, names)))
             return subprocess.run(command, check=False).returncode
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from testbed.study.cluster import alike
-from testbed.study.cluster.canary import Fingerprint, differences
+from testbed.study.hosts.fitness import Fingerprint, environment, mismatches
 
 COMMON: dict[str, Any] = {
     "commit": "a" * 40,
@@ -34,8 +33,8 @@ HASHES = {"sim": "5" * 64}
     ],
 )
 def test_of_the_testbed(theirs: dict[str, Any], named: list[str]) -> None:
-    assert alike.differences(COMMON, {**COMMON, **theirs}) == named
-    assert differences(Fingerprint(COMMON, HASHES, {}), Fingerprint({**COMMON, **theirs}, HASHES, {})) == named
+    assert mismatches(COMMON, {**COMMON, **theirs}) == named
+    assert Fingerprint(COMMON, HASHES, {}).mismatches(Fingerprint({**COMMON, **theirs}, HASHES, {})) == named
 
 
 @pytest.mark.parametrize(
@@ -47,11 +46,11 @@ def test_of_the_testbed(theirs: dict[str, Any], named: list[str]) -> None:
     ],
 )
 def test_of_the_small_runs(hashes: dict[str, str], cannot: dict[str, str], named: list[str]) -> None:
-    assert differences(Fingerprint(COMMON, HASHES, {}), Fingerprint(COMMON, hashes, cannot)) == named
+    assert Fingerprint(COMMON, HASHES, {}).mismatches(Fingerprint(COMMON, hashes, cannot)) == named
 
 
 def test_what_is_lacking_differs() -> None:
-    assert alike.differences(COMMON, {}) == [
+    assert mismatches(COMMON, {}) == [
         "commit none there, aaaaaaaaaaaaaaaa here",
         "sources none there, c0de here",
         "Python none there, 3.11.2 here",
@@ -61,7 +60,7 @@ def test_what_is_lacking_differs() -> None:
 
 
 def test_packages_are_those_that_the_locks_pin() -> None:
-    here = alike.common()
+    here = environment()
     assert set(here) == set(COMMON) - {"kernel"}
     assert {"numpy", "ansible-core"} <= here["packages"].keys()
     assert "pytest" not in here["packages"]

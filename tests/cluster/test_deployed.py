@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.study.cluster.model import Cluster
+from testbed.study.hosts.cluster import Cluster
 from tests.cluster.machines import Machine, Machines, machines, why_not
 
 pytestmark = [

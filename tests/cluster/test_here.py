@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from testbed.study.cluster import here
+from testbed.study.hosts import fitness
 
 
 def test_a_host_says_so_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    own = here.versions()
-    assert here.main([str(tmp_path), json.dumps({**own, "kernel": "another"})]) == 1
+    own = fitness.versions()
+    assert fitness.main([str(tmp_path), json.dumps({**own, "kernel": "another"})]) == 1
     said = capsys.readouterr()
     assert said.out == ""
     kernel = own["kernel"] or "none"
     assert said.err == f"differs from the machine that makes the cluster: guest kernel {kernel} there, another here\n"
-    assert here.main([str(tmp_path), json.dumps(own)]) == 0
+    assert fitness.main([str(tmp_path), json.dumps(own)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["cores"] >= 1
     assert set(told["can"]) == {"containers", "processes", "vkernel", "sim"}

@@ -8,12 +8,13 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.lab.host_links import LIMITS
-from testbed.study.cluster import hosts_file
+from testbed.study.hosts import fitness
 from tests.cluster.host_links import host_links
 from tests.said import Saying
 
 Keys = tuple[str | int, ...]
 MADE = [{"host": "m1", "verdict": "pass"}, {"host": "m1", "verdict": "untrusted"}, {"verdict": "unsupported"}]
+NOT_MEASURED = Saying("hosts.not-measured", file=fitness.HOSTS_FILE, host="m1")
 
 
 @pytest.mark.parametrize(
@@ -46,22 +47,26 @@ def test_a_rate_of_which_no_window_came_is_off() -> None:
 
 
 def test_what_was_measured_is_kept_and_verifies(tmp_path: Path) -> None:
-    hosts_file.add(tmp_path, "m1", host_links())
-    hosts_file.add(tmp_path, "m2", host_links(rtt_ms=60))
-    first, second = hosts_file.read(tmp_path).hosts
+    fitness.add_measurement(tmp_path, "m1", host_links())
+    fitness.add_measurement(tmp_path, "m2", host_links(rtt_ms=60))
+    first, second = fitness.measurements(tmp_path).hosts
     assert (first.host, first.off, second.host) == ("m1", [], "m2")
     assert second.off
     assert first.links == host_links()
-    assert not list(hosts_file.differences(tmp_path, MADE))
+    assert not list(fitness.verify_measurements(tmp_path, MADE))
 
 
 def test_a_host_that_was_off_or_not_measured_may_have_made_no_runs(tmp_path: Path) -> None:
-    assert not list(hosts_file.differences(tmp_path, [{"verdict": "pass"}]))
-    assert next(hosts_file.differences(tmp_path, MADE)) == Saying("hosts.not-measured", file=hosts_file.NAME, host="m1")
-    hosts_file.add(tmp_path, "m1", host_links(rtt_ms=60))
-    assert next(hosts_file.differences(tmp_path, MADE)) == Saying("hosts.not-measured", file=hosts_file.NAME, host="m1")
-    hosts_file.add(tmp_path, "m1", host_links())  # it came again, and was fit
-    assert not list(hosts_file.differences(tmp_path, MADE))
+    assert not list(fitness.verify_measurements(tmp_path, [{"verdict": "pass"}]))
+    assert next(fitness.verify_measurements(tmp_path, MADE)) == Saying(
+        "hosts.not-measured", file=fitness.HOSTS_FILE, host="m1"
+    )
+    fitness.add_measurement(tmp_path, "m1", host_links(rtt_ms=60))
+    assert next(fitness.verify_measurements(tmp_path, MADE)) == Saying(
+        "hosts.not-measured", file=fitness.HOSTS_FILE, host="m1"
+    )
+    fitness.add_measurement(tmp_path, "m1", host_links())  # it came again, and was fit
+    assert not list(fitness.verify_measurements(tmp_path, MADE))
 
 
 def changed(document: Any, path: Keys, value: object) -> Any:
@@ -88,10 +93,10 @@ def changed(document: Any, path: Keys, value: object) -> Any:
     ],
 )
 def test_each_thing_that_was_changed_is_a_difference(tmp_path: Path, path: Keys, value: object) -> None:
-    hosts_file.add(tmp_path, "m1", host_links())
-    file = tmp_path / hosts_file.NAME
+    fitness.add_measurement(tmp_path, "m1", host_links())
+    file = tmp_path / fitness.HOSTS_FILE
     file.write_text(json.dumps(changed(json.loads(file.read_text()), path, value)))
-    assert list(hosts_file.differences(tmp_path, MADE))
+    assert list(fitness.verify_measurements(tmp_path, MADE))
 
 
 @pytest.mark.parametrize(
@@ -106,20 +111,20 @@ def test_each_thing_that_was_changed_is_a_difference(tmp_path: Path, path: Keys,
     ],
 )
 def test_a_file_of_another_shape_is_named(tmp_path: Path, path: Keys, value: object, named: str) -> None:
-    hosts_file.add(tmp_path, "m1", host_links())
-    file = tmp_path / hosts_file.NAME
+    fitness.add_measurement(tmp_path, "m1", host_links())
+    file = tmp_path / fitness.HOSTS_FILE
     file.write_text(json.dumps(changed(json.loads(file.read_text()), path, value)))
-    with pytest.raises(BadInput, match=hosts_file.NAME) as raised:
-        list(hosts_file.differences(tmp_path, MADE))
+    with pytest.raises(BadInput, match=fitness.HOSTS_FILE) as raised:
+        list(fitness.verify_measurements(tmp_path, MADE))
     assert named in str(raised.value)
 
 
 def test_a_file_that_was_cut_off_is_named(tmp_path: Path) -> None:
-    hosts_file.add(tmp_path, "m1", host_links())
-    file = tmp_path / hosts_file.NAME
+    fitness.add_measurement(tmp_path, "m1", host_links())
+    file = tmp_path / fitness.HOSTS_FILE
     file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(BadInput, match=hosts_file.NAME):
-        hosts_file.read(tmp_path)
+    with pytest.raises(BadInput, match=fitness.HOSTS_FILE):
+        fitness.measurements(tmp_path)
 
 
 def test_the_limits_are_half_of_what_a_run_allows_by_default() -> None:

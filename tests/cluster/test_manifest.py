@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from testbed import paths
 from testbed.cli import where
 from testbed.errors import BadInput
-from testbed.study.cluster import manifest
+from testbed.study.hosts import kubernetes
 from testbed.study.part import part_of
 from testbed.study.sweep import sweep_run
 from testbed.study.sweep.load import load
@@ -28,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def job(**asked: Any) -> dict[str, Any]:
-    return manifest.job("window-rtt", ["--quick"], COMMIT, manifest.Asked(**asked))
+    return kubernetes.job("window-rtt", ["--quick"], COMMIT, kubernetes.Request(**asked))
 
 
 def of_the_pod(document: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput, CannotRun
-from testbed.study.cluster import model
+from testbed.study.hosts import cluster as clusters
 from tests.raises import raises
 
 
@@ -38,16 +38,16 @@ def document() -> dict[str, object]:
 
 
 def test_a_cluster_is_read_as_it_was_written() -> None:
-    cluster = model.Cluster.model_validate(document())
-    model.write(cluster)
-    assert model.read() == cluster
-    assert json.loads(model.file().read_text()) == document()
-    assert model.file().stat().st_mode & 0o777 == 0o600
+    cluster = clusters.Cluster.model_validate(document())
+    clusters.write(cluster)
+    assert clusters.read() == cluster
+    assert json.loads(clusters.file().read_text()) == document()
+    assert clusters.file().stat().st_mode & 0o777 == 0o600
 
 
 def test_where_there_is_none_it_says_how_to_make_one() -> None:
     with raises(CannotRun, "cluster.none") as raised:
-        model.read()
+        clusters.read()
     assert "cluster up" in raised.value.hint
 
 
@@ -61,7 +61,7 @@ def test_where_there_is_none_it_says_how_to_make_one() -> None:
     ],
 )
 def test_what_is_wrong_is_named(state: Path, key: str, value: object, named: str) -> None:
-    model.write(model.Cluster.model_validate(document()))
-    model.file().write_text(json.dumps({**document(), key: value}))
+    clusters.write(clusters.Cluster.model_validate(document()))
+    clusters.file().write_text(json.dumps({**document(), key: value}))
     with pytest.raises(BadInput, match=named):
-        model.read()
+        clusters.read()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.study.cluster.packed import Damaged, Packed, dumps, loads, pack, unpack
+from testbed.study.hosts.transfer import Damaged, Packed, dumps, loads, pack, unpack
 
 
 def test_paths_are_those_of_the_other_side() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed.services.influx import server
-from testbed.study.cluster import hosts_file
+from testbed.study.hosts import fitness
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback
 from tests.ports import held_port
@@ -20,7 +20,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces"),
 ]
 TABLE = ["speed-table", "--rows", "7", "--columns", "nkp24", "--repeat", "2", "--quick", "--runtime", "process"]
-REAL = ["--real-packets"]
 
 
 @pytest.fixture
@@ -35,8 +34,8 @@ def database(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("database")
 def test_a_host_whose_links_are_off_is_left_out_by_name(place: Place, cluster_of: Callable[..., Loopback]) -> None:
     cluster = cluster_of()
-    cluster.start_worker("off", program=[str(UNSOUND / "off.py")], further=REAL)
-    cluster.start_worker("sound", further=REAL)
+    cluster.start_worker("off", program=[str(UNSOUND / "off.py")], real_packets=True)
+    cluster.start_worker("sound", real_packets=True)
     cluster.write_file()
     process = place.start("there", "table", *TABLE, "--cluster")
     said, _ = process.communicate(timeout=900)
@@ -46,7 +45,7 @@ def test_a_host_whose_links_are_off_is_left_out_by_name(place: Place, cluster_of
     if "sound is left out" in said:  # on a machine that does much else its links are off, too
         assert process.returncode == 4
         return
-    measured = {one.host: bool(one.off) for one in hosts_file.read(table).hosts}
+    measured = {one.host: bool(one.off) for one in fitness.measurements(table).hosts}
     assert measured == {"off": True, "sound": False}
     made = json.loads((table / "table.json").read_text())["outcomes"]
     assert {run["host"] for run in made} == {"sound"}
@@ -57,7 +56,7 @@ def test_a_host_whose_links_are_off_is_left_out_by_name(place: Place, cluster_of
     verify = place.start("there", "verify", str(table))
     verify.communicate(timeout=300)
     assert verify.returncode == process.returncode
-    _change(table / hosts_file.NAME)
+    _change(table / fitness.HOSTS_FILE)
     verify = place.start("there", "verify", str(table))
     said, _ = verify.communicate(timeout=300)
     assert verify.returncode == 1, said

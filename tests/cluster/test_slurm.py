@@ -52,9 +52,9 @@ def queued() -> list[str]:
 
 def left() -> list[Path]:
     """Keys, and what a worker kept on its node."""
-    from testbed.study.cluster import slurm
+    from testbed.study.hosts import slurm
 
-    return [*slurm.PLACE.glob("keys-*"), *Path(tempfile.gettempdir()).glob("ncp-testbed-[0-9]*")]
+    return [*slurm.FOLDER.glob(".dask-jobqueue.*"), *Path(tempfile.gettempdir()).glob("ncp-testbed-[0-9]*")]
 
 
 class TestOnSlurm:
@@ -100,7 +100,7 @@ class TestOnSlurm:
 def slurm() -> Any:
     if not importlib.util.find_spec("distributed"):
         pytest.skip("distributed is not installed: the dependency group cluster has it")
-    return importlib.import_module("testbed.study.cluster.slurm")
+    return importlib.import_module("testbed.study.hosts.slurm")
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_the_value_may_be_left_out(given: list[str], meant: list[str]) -> None:
 
 
 def test_what_is_asked_of_slurm(slurm: Any) -> None:
-    assert slurm.asked_for("") == slurm.Asked()
-    asked = slurm.asked_for("jobs=4,cores=8,partition=short,time=2:00:00,account=me")
-    assert asked == slurm.Asked(4, 8, "short", "2:00:00", "me")
+    assert slurm.parse_request("") == slurm.Request()
+    asked = slurm.parse_request("jobs=4,cores=8,partition=short,time=2:00:00,account=me")
+    assert asked == slurm.Request(4, 8, "short", "2:00:00", "me")
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_what_is_asked_of_slurm(slurm: Any) -> None:
 )
 def test_what_is_wrong_is_named(slurm: Any, text: str, said: Said) -> None:
     with raises(BadInput, said):
-        slurm.asked_for(text)
+        slurm.parse_request(text)
 
 
 def test_where_there_is_no_slurm_it_says_where_to_go(
     slurm: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with raises(CannotRun, "slurm.not-here", missing="sbatch, squeue, scancel"), slurm.on_slurm(slurm.Asked()):
+    with raises(CannotRun, "slurm.not-here", missing="sbatch, squeue, scancel"), slurm.slurm_executor(slurm.Request()):
         pass
 
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from testbed.study.cluster import work
-from testbed.study.cluster.work import Failed
 from testbed.study.executor import Way
+from testbed.study.hosts import worker
+from testbed.study.hosts.worker import Failed
 
 
 def test_a_disk_on_which_nothing_can_be_made_is_the_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "HERE", work.Here("one", tmp_path / "gone"))
-    answer = work.canary([Way("sim")], "somebody")
+    monkeypatch.setattr(worker, "STATE", worker.State("one", tmp_path / "gone"))
+    answer = worker.canary([Way("sim")], "somebody")
     assert isinstance(answer, Failed)
     assert answer.of_the_host
     assert "No such file or directory" in str(answer.error)
-    [(made, _)] = work.runs(b"", [b""], "somebody")
+    [(made, _)] = worker.runs(b"", [b""], "somebody")
     assert isinstance(made, Failed)
     assert made.of_the_host
 
@@ -26,5 +26,5 @@ def test_where_every_disk_is_full_the_host_is_at_fault(monkeypatch: pytest.Monke
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/dev/full"])
     with pytest.raises(FileNotFoundError) as raised:
         tempfile.mkdtemp()
-    assert work._failed(raised.value).of_the_host
-    assert not work._failed(FileNotFoundError(2, "No such file or directory", "/none")).of_the_host
+    assert worker._failed(raised.value).of_the_host
+    assert not worker._failed(FileNotFoundError(2, "No such file or directory", "/none")).of_the_host

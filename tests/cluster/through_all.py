@@ -144,9 +144,9 @@ def through_all(place: Place, cluster: Wired, sweep: str, runs: int, beside: str
     trial.finished(0.4)
     with trial.held(on=HOSTS):
         cluster.kill(SCHEDULER)
-        begun = {name: cluster.log(name).count(f"worker {name} at") for name in HOSTS}
+        before = {name: cluster.registered(name) for name in HOSTS}
         cluster.start_scheduler()
-        until(lambda: all(cluster.log(name).count(f"worker {name} at") > begun[name] for name in HOSTS), WITHIN_S)
+        until(lambda: all(cluster.registered(name) > before[name] for name in HOSTS), WITHIN_S)
 
     trial.finished(0.5)
     with trial.held(on=["m1"]):

@@ -78,7 +78,7 @@ def _one(workers: int, seeds: int) -> Paid:
         names = [f"w{i}" for i in range(workers)]
         with loopback(folder / "cluster", names) as cluster:
             cluster.write_file()
-            until(lambda: all(f"worker {name} at" in cluster.log(name) for name in names))
+            until(lambda: all(map(cluster.registered, names)))
             parts = [process.pid for process in (cluster.scheduler, *cluster.workers.values()) if process]
             return _paid(place, 6 * seeds, ["sweep", sweep, "--cluster"], parts)
     finally:

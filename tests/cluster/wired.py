@@ -70,7 +70,7 @@ class Wired(Loopback):
 
     def begun(self, name: str) -> list[Path]:
         """Folders of runs on a worker's disk."""
-        return list(self.disk(name).glob("NCP_TESTBED_STATE/cluster/scratch/*/run-*"))
+        return list(self.disk(name).glob("NCP_TESTBED_STATE/cluster/scratch/*/*/run-*"))
 
     def processes(self, name: str) -> list[str]:
         """Command lines of all that goes on in a part."""

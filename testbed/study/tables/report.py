@@ -14,8 +14,8 @@ from testbed.judge.figures import with_unit
 from testbed.judge.status import Status
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plots import Plot
-from testbed.study.cluster import hosts_file
-from testbed.study.tables import gains, hosts, lines, picture
+from testbed.study.hosts import effects, fitness
+from testbed.study.tables import gains, lines, picture
 from testbed.study.tables.outcome import Spread, read_table
 from testbed.study.tables.summary import KnownValue, RowSummary
 
@@ -46,8 +46,8 @@ def write_report(folder: Path) -> Path:
         gains=[plot["name"] for plot in document.get("plots", [])],
         ratios=[f"{a} / {b}" for a, b in document["ratios"]],
         sure=_how_sure(summaries, verdict),
-        hosts=hosts.told(document["outcomes"], document["figures"]),
-        measured=hosts_file.read(folder).hosts,
+        hosts=effects.describe(document["outcomes"], document["figures"]),
+        measured=fitness.measurements(folder).hosts,
         findings=[filled_in(text, summaries) for text in document["findings"]],
     )
 

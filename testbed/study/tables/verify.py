@@ -18,7 +18,7 @@ from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
 from testbed.study.again import Again, Asked
-from testbed.study.cluster import hosts_file
+from testbed.study.hosts import fitness
 from testbed.study.tables import load as table_file
 from testbed.study.tables import outcome, table_run
 from testbed.study.tables.load import KEPT_AS, LoadedTable, Selection, scenario_of
@@ -53,7 +53,7 @@ def verify(of: Asked) -> Again:
             else:
                 found.append(Message("file.not-there", "{file}: is not there", file=name))
     found += differences("", recorded.to_json(), again.to_json())
-    found += hosts_file.differences(folder, document["outcomes"])
+    found += fitness.verify_measurements(folder, document["outcomes"])
     form = variant(folder, document["name"]) if recorded.expected else ""
     other = list(unlisted(document["name"], document["engine"], form, recorded))
     unchecked = [

@@ -4,10 +4,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from testbed.study.cluster import work, worker
-from testbed.study.cluster.work import Answer, Failed
+from testbed.study.hosts import worker
+from testbed.study.hosts.worker import Answer, Failed
 
-sound, numbers = work.runs, itertools.count()
+sound, numbers = worker.runs, itertools.count()
 
 
 def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
@@ -22,5 +22,5 @@ def _damaged(answer: Answer) -> Answer:
 
 
 if __name__ == "__main__":
-    work.runs = runs
+    worker.runs = runs
     worker.main()

@@ -2,7 +2,7 @@
 
 import os
 
-from testbed.study.cluster import work, worker
+from testbed.study.hosts import worker
 
 
 def runs(*_: object) -> None:
@@ -10,5 +10,5 @@ def runs(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    work.runs = runs  # type: ignore[assignment]
+    worker.runs = runs  # type: ignore[assignment]
     worker.main()

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from testbed.study.cluster import work, worker
-from testbed.study.cluster.work import Answer, Failed
+from testbed.study.hosts import worker
+from testbed.study.hosts.worker import Answer, Failed
 
 
 def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
@@ -12,5 +12,5 @@ def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answ
 
 
 if __name__ == "__main__":
-    work.runs = runs
+    worker.runs = runs
     worker.main()

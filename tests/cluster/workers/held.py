@@ -5,9 +5,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from testbed.study.cluster import work, worker
+from testbed.study.hosts import worker
 
-sound = work._one
+sound = worker._run
 # It has no other disk: where that is full, Python would turn to this machine's /tmp.
 tempfile._candidate_tempdir_list = lambda: [os.environ["TMPDIR"]]  # type: ignore[attr-defined]
 
@@ -20,5 +20,5 @@ def one(study: bytes, key: bytes, host: str) -> bytes:
 
 
 if __name__ == "__main__":
-    work._one = one
+    worker._run = one
     worker.main()

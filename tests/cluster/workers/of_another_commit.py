@@ -4,12 +4,12 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 
-from testbed.study.cluster import work, worker
-from testbed.study.cluster.packed import Packed
-from testbed.study.cluster.work import Answer, Failed
 from testbed.study.executor import Way
+from testbed.study.hosts import worker
+from testbed.study.hosts.transfer import Packed
+from testbed.study.hosts.worker import Answer, Failed
 
-sound = work.canary
+sound = worker.canary
 
 
 def canary(ways: Sequence[Way], submitter: str) -> Answer:
@@ -17,11 +17,11 @@ def canary(ways: Sequence[Way], submitter: str) -> Answer:
     if isinstance(answer, Failed):
         return answer
     found = pickle.loads(answer.checked())
-    packages = {**found.common["packages"], "numpy": "0.0.1"}
-    common = {**found.common, "commit": "0123456789abcdef0123", "packages": packages}
-    return Packed.of(pickle.dumps(replace(found, common=common)))
+    packages = {**found.environment["packages"], "numpy": "0.0.1"}
+    environment = {**found.environment, "commit": "0123456789abcdef0123", "packages": packages}
+    return Packed.of(pickle.dumps(replace(found, environment=environment)))
 
 
 if __name__ == "__main__":
-    work.canary = canary
+    worker.canary = canary
     worker.main()

@@ -3,11 +3,11 @@
 import pickle
 
 from testbed.plan.model import Middle
-from testbed.study.cluster import work, worker
-from testbed.study.cluster.packed import Packed
-from testbed.study.cluster.work import Answer, Failed
+from testbed.study.hosts import worker
+from testbed.study.hosts.transfer import Packed
+from testbed.study.hosts.worker import Answer, Failed
 
-sound = work.links
+sound = worker.links
 
 
 def links(middle: Middle, submitter: str) -> Answer:
@@ -20,5 +20,5 @@ def links(middle: Middle, submitter: str) -> Answer:
 
 
 if __name__ == "__main__":
-    work.links = links
+    worker.links = links
     worker.main()

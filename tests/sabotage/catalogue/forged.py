@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from testbed.study.cluster import hosts_file
-from testbed.study.cluster.hosts_file import Measured
+from testbed.study.hosts import fitness
+from testbed.study.hosts.fitness import Measurement
 from tests.cluster.host_links import host_links
 from tests.sabotage.catalogue.machine import as_it_is, starved
 from tests.sabotage.entry import AFTERWARDS, Change, Entry
@@ -145,9 +145,11 @@ _FOLDER = (
 
 def _bench_of_a_host(folder: Path) -> None:
     """Its links were a millisecond and a half off, and are said to have been good."""
-    hosts_file.add(folder, "m1", host_links(rtt_ms=51.5))
-    good = Measured.of("m1", host_links()).model_dump()
-    document(hosts_file.NAME, lambda found: found["hosts"][0].update(figures=good["figures"], off=good["off"]))(folder)
+    fitness.add_measurement(folder, "m1", host_links(rtt_ms=51.5))
+    good = Measurement.of("m1", host_links()).model_dump()
+    document(fitness.HOSTS_FILE, lambda found: found["hosts"][0].update(figures=good["figures"], off=good["off"]))(
+        folder
+    )
 
 
 def _append(file: Path, line: str) -> None:

@@ -1,23 +1,28 @@
-"""What a worker does: runs, one after the other, each in a process of its own, packed as soon as it is over."""
+"""What a worker does: runs, one after the other, each in a process of its own, packed as soon as it is over.
+
+The worker itself is Dask's, with this module as ``--preload``.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import multiprocessing
 import os
 import pickle
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from testbed.documents import read_json, write_json
 from testbed.engines import provenance
@@ -27,15 +32,19 @@ from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
 from testbed.runtime.interrupts import interruptible
 from testbed.study.attempts import when_free
-from testbed.study.cluster.canary import Fingerprint, fingerprint
-from testbed.study.cluster.packed import Packed, dumps, loads, pack, places
 from testbed.study.executor import Way
+from testbed.study.hosts.cluster import configure_dask
+from testbed.study.hosts.fitness import fingerprint
+from testbed.study.hosts.transfer import Packed, dumps, loads, pack, roots
 from testbed.study.side_by_side import PRELOADED
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that came to no result. ``of_the_host``: another host may well make it."""
+    """A run without a result. ``of_the_host``: another host may well make it."""
 
     error: Exception
     trace: str
@@ -43,75 +52,105 @@ class Failed:
 
 
 Answer = Packed | Failed
-"""What comes of one run: pickled, what was found and the files that it left; or why not."""
+"""Of one process: what it returned, pickled; or why it returned nothing."""
 
 
 @dataclass
-class Here:
-    """This worker. Only its program begins one."""
+class State:
+    """Of this worker."""
 
     name: str = ""
     scratch: Path = field(default_factory=Path)
     running: dict[ForkServerProcess, str] = field(default_factory=dict)
-    """By whom it was asked for."""
-    ended: set[str] = field(default_factory=set)
-    """Submitters that have gone."""
+    """Processes, with their submitters."""
+    gone: set[str] = field(default_factory=set)
+    """Submitters."""
+    closing: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-HERE = Here()
+STATE = State()
 
 
-def begin(name: str, scratch: Path) -> None:
-    """Remove what a worker of this name left that was killed."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    HERE.name, HERE.scratch = name, scratch
+def main() -> None:
+    """Run ``dask worker`` until it is stopped or has lost its scheduler, then end its runs."""
+    from distributed.cli.dask_worker import main as dask_worker  # takes longer than all else
+
+    configure_dask()
+    options = ["--no-nanny", "--no-dashboard", "--dashboard-address=127.0.0.1:0", "--memory-limit=0"]
+    code: object = 1
+    try:
+        dask_worker([*sys.argv[1:], *options, f"--preload={__name__}"])
+    except SystemExit as ended:
+        code = ended.code
+    except Exception:
+        traceback.print_exc()
+    _exit(code if isinstance(code, int) else 0)
+
+
+def dask_setup(worker: Worker) -> None:
+    """Have runs in Dask's folder of this worker, which the next one removes if this one is killed."""
+    STATE.name, STATE.scratch = str(worker.name), Path(worker.local_directory)
+    for number in (signal.SIGINT, signal.SIGTERM):  # Dask's own handler cancels a close that has begun, and then hangs
+        asyncio.get_running_loop().add_signal_handler(number, _exit, 0)
+
+
+def _exit(code: int) -> NoReturn:
+    end_all()
+    shutil.rmtree(STATE.scratch, ignore_errors=True)
+    sys.stdout.flush()
+    os._exit(code)  # threads wait for runs that were ended
+
+
+async def dask_teardown(_: Worker) -> None:
+    """End the runs of a worker that has lost its scheduler."""
+    await asyncio.to_thread(end_all)
 
 
 def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
-    """Make cells of a study, and tell the seconds of each."""
+    """Make cells of a study; with the seconds of each."""
     found = []
     for key in keys:
         begun_s = time.monotonic()
-        answer = _in_a_process(_one, (study, key, HERE.name), submitter)
+        answer = _in_a_process(_run, (study, key, STATE.name), submitter)
         found.append((answer, time.monotonic() - begun_s))
     return found
 
 
 def canary(ways: Sequence[Way], submitter: str) -> Answer:
-    """This host's :class:`Fingerprint`, pickled."""
+    """This host's :class:`Fingerprint`."""
     return _in_a_process(_fingerprint, (tuple(ways),), submitter)
 
 
 def links(middle: Middle, submitter: str) -> Answer:
-    """This host's :class:`HostLinks`, pickled, when no other run is on."""
+    """This host's :class:`HostLinks`, measured while no other run is in progress."""
     return _in_a_process(_links, (middle,), submitter)
 
 
 def forget(submitter: str) -> None:
-    """End what it asked for."""
-    HERE.ended.add(submitter)
-    _end([process for process, of in list(HERE.running.items()) if of == submitter])
+    """End a submitter's runs."""
+    STATE.gone.add(submitter)
+    _interrupt(process for process, of in list(STATE.running.items()) if of == submitter)
 
 
 def end_all() -> None:
-    """End every run, which takes down what it built, and wait for it."""
-    processes = list(HERE.running)
-    _end(processes)
+    """End every run, which tears down what it built, and wait for it."""
+    STATE.closing = True
+    processes = list(STATE.running)
+    _interrupt(processes)
     for process in processes:
         process.join(60)
 
 
-def _end(processes: Sequence[ForkServerProcess]) -> None:
+def _interrupt(processes: Iterable[ForkServerProcess]) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError, ValueError):
             os.kill(process.pid or 0, signal.SIGINT)
 
 
 def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
-    if submitter in HERE.ended:
-        return Failed(RunFailed("cluster.submitter-gone", "the submitter has gone"), "", of_the_host=False)
+    if STATE.closing or submitter in STATE.gone:
+        return Failed(RunFailed("cluster.submitter-gone", "the submitter has gone"), "", of_the_host=STATE.closing)
     try:
         return _answer(do, given, submitter)
     except OSError as error:  # no room, no more processes, or one that ended while it spoke
@@ -119,15 +158,15 @@ def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: s
 
 
 def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
-    place = Path(tempfile.mkdtemp(dir=HERE.scratch, prefix="run-"))
+    place = Path(tempfile.mkdtemp(dir=STATE.scratch, prefix="run-"))
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe()
     try:
-        with HERE.lock:  # starting the server of forks is not for two threads at once
-            context.set_forkserver_preload([*PRELOADED, "testbed.study.cluster.work"])
+        with STATE.lock:  # the fork server is started by one thread
+            context.set_forkserver_preload([*PRELOADED, __name__])
             process = context.Process(target=_child, args=(do, given, place, theirs, dict(os.environ)))
             process.start()
-            HERE.running[process] = submitter
+            STATE.running[process] = submitter
         theirs.close()
         try:
             answer: Answer = ours.recv()
@@ -140,7 +179,7 @@ def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) ->
         process.join()
         return answer
     finally:
-        HERE.running.pop(process, None)
+        STATE.running.pop(process, None)
         ours.close()
         shutil.rmtree(place, ignore_errors=True)
 
@@ -148,7 +187,7 @@ def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) ->
 def _child(
     do: Callable[..., bytes], given: tuple[Any, ...], place: Path, pipe: Connection, environment: Mapping[str, str]
 ) -> None:
-    """In a session of its own. It ends when its worker does, however that ends."""
+    """Run in a session of its own, which ends when its worker does, however that ends."""
     with interruptible():
         os.setsid()
         os.environ.clear()
@@ -173,37 +212,27 @@ def _end_with_the_worker(pipe: Connection) -> None:
 def _failed(error: BaseException) -> Failed:
     of_the_host = isinstance(error, CannotRun) or bool(of_the_machine(error)) or not isinstance(error, Exception)
     trace = traceback.format_exc()
-    told = (
-        error
-        if isinstance(error, Exception) and _is_picklable(error)
-        else RunFailed("cluster.job-broke", "{error!r}", error=error)
-    )
-    return Failed(told, trace, of_the_host)
+    if isinstance(error, Exception):
+        with contextlib.suppress(Exception):
+            pickle.loads(pickle.dumps(error))
+            return Failed(error, trace, of_the_host)
+    return Failed(RunFailed("cluster.job-broke", "{error!r}", error=error), trace, of_the_host)
 
 
-def _is_picklable(error: Exception) -> bool:
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return False
-    return True
-
-
-def _one(study: bytes, key: bytes, host: str) -> bytes:
-    """A cell until it can be trusted: what was found, and the files."""
+def _run(study: bytes, key: bytes, host: str) -> bytes:
+    """Make a cell until it can be trusted; returns what was found, and the files."""
     results = Path(os.environ["NCP_TESTBED_RESULTS"])
-    roots = places(results)
+    here = roots(results)
     provenance.worker = host  # before there is a page, which shows it
-    found = loads(study, roots).make_trusted(loads(key, roots))
+    found = loads(study, here).make_trusted(loads(key, here))
     for file in results.rglob("provenance.json"):  # of runs without pages, that of machine and code is the submitter's
         if (document := read_json(file)).get("worker") != host:
             write_json(file, {**document, "worker": host})
-    return dumps((found, pack(results)), roots)
+    return dumps((found, pack(results)), here)
 
 
 def _fingerprint(ways: Sequence[Way]) -> bytes:
-    found: Fingerprint = fingerprint(ways, Path(os.environ["NCP_TESTBED_RESULTS"]))
-    return pickle.dumps(found)
+    return pickle.dumps(fingerprint(ways, Path(os.environ["NCP_TESTBED_RESULTS"])))
 
 
 def _links(middle: Middle) -> bytes:

@@ -73,7 +73,7 @@ def _distances(outcomes: Outcomes, figure: str) -> Iterator[tuple[str, float]]:
             yield from ((host, value / middle - 1) for host, value in runs)
 
 
-def told(outcomes: Outcomes, figures: Sequence[str]) -> list[str]:
+def describe(outcomes: Outcomes, figures: Sequence[str]) -> list[str]:
     """Sentences for the page; none where no row tells a host."""
     runs = runs_by_host(outcomes)
     if not runs:

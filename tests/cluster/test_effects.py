@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.study.tables import hosts
+from testbed.study.hosts import effects
 
 HOSTS = ("m1", "m2", "m3")
 
@@ -42,20 +42,20 @@ FIGURES = ("goodput_mib_s", "rtt_ms")
 
 
 def test_a_host_that_is_slower_by_3_percent_is_told_and_only_where_it_is() -> None:
-    found = {one.figure: one for one in hosts.effects(outcomes(1, slower=0.03), FIGURES)}
+    found = {one.figure: one for one in effects.effects(outcomes(1, slower=0.03), FIGURES)}
     assert found["goodput_mib_s"].shows
     assert not found["rtt_ms"].shows
     shifts = found["goodput_mib_s"].shifts
     assert min(shifts, key=lambda host: shifts[host]) == "m3"
-    said = hosts.told(outcomes(1, slower=0.03), FIGURES)
+    said = effects.describe(outcomes(1, slower=0.03), FIGURES)
     assert "The host shows in goodput_mib_s" in said[1]
     assert "m3 -" in said[1]
     assert len(said) == 2
 
 
 def test_chance_is_told_as_an_effect_as_seldom_as_the_level_says() -> None:
-    alarms = sum(any(one.shows for one in hosts.effects(outcomes(seed, slower=0), FIGURES)) for seed in range(300))
-    assert alarms <= 300 * hosts.LEVEL * 3
+    alarms = sum(any(one.shows for one in effects.effects(outcomes(seed, slower=0), FIGURES)) for seed in range(300))
+    assert alarms <= 300 * effects.LEVEL * 3
 
 
 def test_cells_that_differ_are_no_effect_of_the_host_that_made_most_of_one() -> None:
@@ -73,7 +73,7 @@ def test_cells_that_differ_are_no_effect_of_the_host_that_made_most_of_one() -> 
         for row, level, often, seldom in (("a", 1.0, "m1", "m2"), ("b", 10.0, "m2", "m1"))
         for i in range(20)
     ]
-    assert [one.shows for one in hosts.effects(made, FIGURES)] == [False]
+    assert [one.shows for one in effects.effects(made, FIGURES)] == [False]
 
 
 def test_runs_that_do_not_count_tell_nothing() -> None:
@@ -81,23 +81,23 @@ def test_runs_that_do_not_count_tell_nothing() -> None:
     for one in made:
         if one["host"] == "m3":
             one["verdict"] = "untrusted"
-    assert [set(one.shifts) for one in hosts.effects(made, FIGURES)] == [{"m1", "m2"}] * 2
-    assert not any(one.shows for one in hosts.effects(made, FIGURES))
+    assert [set(one.shifts) for one in effects.effects(made, FIGURES)] == [{"m1", "m2"}] * 2
+    assert not any(one.shows for one in effects.effects(made, FIGURES))
 
 
 @pytest.mark.parametrize("spoil", [{"host": "m1"}, {"row": "one of each", "host": "m2"}])
 def test_too_few_is_said(spoil: dict[str, Any]) -> None:
     made = outcomes(1)[:2]
     made[1] = {**made[1], **spoil}
-    assert "Too few runs to tell" in hosts.told(made, FIGURES)[-1]
+    assert "Too few runs to tell" in effects.describe(made, FIGURES)[-1]
 
 
 def test_figures_that_are_all_alike_are_no_effect() -> None:
     made = [{**one, "figures": {"goodput_mib_s": 5.0}} for one in outcomes(2)]
-    assert [one.p for one in hosts.effects(made, FIGURES)] == [1.0]
-    assert "No effect of the host is shown (smallest p = 1)" in hosts.told(made, FIGURES)[-1]
+    assert [one.p for one in effects.effects(made, FIGURES)] == [1.0]
+    assert "No effect of the host is shown (smallest p = 1)" in effects.describe(made, FIGURES)[-1]
 
 
 def test_a_table_of_one_machine_says_nothing() -> None:
     made = [{key: value for key, value in one.items() if key != "host"} for one in outcomes(1)]
-    assert hosts.told(made, FIGURES) == []
+    assert effects.describe(made, FIGURES) == []

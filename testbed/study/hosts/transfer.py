@@ -1,13 +1,13 @@
-"""What goes to a worker and comes back. Paths go by name, as the checkout and the results are elsewhere there."""
+"""Serialization of runs and results. Paths below checkout and results go by name, as they are elsewhere there."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import os
 import pickle
 import shutil
 import tarfile
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +15,17 @@ from typing import Any
 
 from testbed import paths
 
-CHECKOUT, RESULTS = "checkout", "results"
 RUN = "plan.json"
 """A folder with this file is a run's: it is replaced as a whole."""
 
 
-def places(results: Path) -> dict[str, Path]:
+def roots(results: Path) -> dict[str, Path]:
     """What each name stands for in this process."""
-    return {RESULTS: results, CHECKOUT: paths.CHECKOUT}
+    return {"results": results, "checkout": paths.CHECKOUT}
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, roots: Mapping[str, Path]) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self.roots = roots
+    roots: Mapping[str, Path]
 
     def persistent_id(self, obj: Any) -> tuple[str, str] | None:
         if isinstance(obj, Path):
@@ -39,25 +36,26 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, roots: Mapping[str, Path]) -> None:
-        super().__init__(file)
-        self.roots = roots
+    roots: Mapping[str, Path]
 
     def persistent_load(self, pid: tuple[str, str]) -> Path:
-        name, path = pid
-        return self.roots[name] / path
+        return self.roots[pid[0]] / pid[1]
 
 
-def dumps(thing: Any, roots: Mapping[str, Path]) -> bytes:
-    """Pickled, with paths below the roots by their names."""
+def dumps(value: Any, roots: Mapping[str, Path]) -> bytes:
+    """Pickle a value, with paths below the roots by their names."""
     file = io.BytesIO()
-    _Pickler(file, roots).dump(thing)
+    pickler = _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL)
+    pickler.roots = roots
+    pickler.dump(value)
     return file.getvalue()
 
 
 def loads(data: bytes, roots: Mapping[str, Path]) -> Any:
-    """What was pickled, with paths below the roots of this process."""
-    return _Unpickler(io.BytesIO(data), roots).load()
+    """Unpickle a value, with paths below the roots of this process."""
+    unpickler = _Unpickler(io.BytesIO(data))
+    unpickler.roots = roots
+    return unpickler.load()
 
 
 class Damaged(Exception):
@@ -95,30 +93,24 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(data: bytes, into: Path) -> None:
-    """Put it where it belongs: each run's folder whole or not at all, in place of one of its name."""
+    """Place each run's folder whole or not at all, instead of one of its name."""
     if not data:
         return
     into.mkdir(parents=True, exist_ok=True)
-    arriving = into / f".arriving-{os.getpid()}"
-    shutil.rmtree(arriving, ignore_errors=True)
-    try:
+    with tempfile.TemporaryDirectory(dir=into, prefix=".arriving-") as folder:
+        arriving = Path(folder)
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
             for member in tar.getmembers():
                 _refuse_outside(member)
             tar.extractall(arriving)
         _merge(arriving, into)
-    finally:
-        shutil.rmtree(arriving, ignore_errors=True)
 
 
 def _refuse_outside(member: tarfile.TarInfo) -> None:
-    """Only folders, files, and links like ``latest``."""
-    is_plain = (
-        member.isdir()
-        or member.isreg()
-        or (member.issym() and "/" not in member.linkname and member.linkname not in ("", ".", ".."))
-    )
-    if not is_plain or member.name.startswith("/") or ".." in Path(member.name).parts:
+    """Raise Damaged but for folders, files, and links like ``latest``."""
+    is_plain = member.isdir() or member.isreg()
+    is_sibling = member.issym() and "/" not in member.linkname and member.linkname not in ("", ".", "..")
+    if not (is_plain or is_sibling) or member.name.startswith("/") or ".." in Path(member.name).parts:
         raise Damaged(f"{member.name}: not a file of a run")
 
 
@@ -127,10 +119,8 @@ def _merge(source: Path, target: Path) -> None:
         there = target / entry.name
         if entry.is_symlink() or not entry.is_dir():
             entry.replace(there)
-        elif not there.exists():
-            entry.rename(there)
-        elif (entry / RUN).exists():
-            shutil.rmtree(there)
-            entry.rename(there)
-        else:
+        elif there.exists() and not (entry / RUN).exists():
             _merge(entry, there)
+        else:
+            shutil.rmtree(there, ignore_errors=True)
+            entry.rename(there)

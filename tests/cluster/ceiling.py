@@ -1,4 +1,4 @@
-"""How many runs a second a cluster could look after: ``python -m testbed.study.cluster.ceiling [RUNS]`` makes runs
+"""How many runs a second a cluster could look after: ``python -m tests.cluster.ceiling [RUNS]`` makes runs
 that do nothing, each with all that goes with a run: a process of its own, packing, checking, the submitter's list. What
 submitter and scheduler take of it bounds a cluster of any size, as there is one of each."""
 
@@ -16,7 +16,7 @@ from testbed.study.executor import Study, made_by
 RUNS = 10_000
 
 if TYPE_CHECKING:
-    from testbed.study.cluster.executor import OnCluster
+    from testbed.study.hosts.dask import DaskExecutor
 
 
 class Stubs(Study[int, int]):
@@ -39,10 +39,10 @@ class Stubs(Study[int, int]):
 def main(runs: int) -> None:
     """On this machine's cluster; says how many there were in a second, and what each took."""
     # Not above: the process of each run imports this file, and Dask takes longer than all else.
-    from testbed.study.cluster.executor import on_cluster
+    from testbed.study.hosts.dask import dask_executor
 
     study, keys = Stubs(), range(runs)
-    with on_cluster() as executor, made_by(executor):
+    with dask_executor() as executor, made_by(executor):
         study.run(keys[:1])  # hosts have made their small runs, processes have loaded what they need
         before = _clocks_s(executor, study.progress)
         found = study.run(keys)
@@ -54,16 +54,16 @@ def main(runs: int) -> None:
     print(f"{runs} runs in {taken_s:.1f} s: {runs / taken_s:.0f} runs/s; CPU time of each: {cpu}")
 
 
-def _clocks_s(executor: OnCluster, progress: Progress) -> tuple[float, float, float]:
+def _clocks_s(executor: DaskExecutor, progress: Progress) -> tuple[float, float, float]:
     """Wall time, and the CPU time of submitter and scheduler."""
     return (
         time.monotonic(),
         time.process_time(),
-        executor.connection.client(progress).run_on_scheduler(time.process_time),
+        executor.connection.connect(progress).run_on_scheduler(time.process_time),
     )
 
 
 if __name__ == "__main__":
-    from testbed.study.cluster import ceiling  # under its own name, by which a worker can load it
+    from tests.cluster import ceiling  # under its own name, by which a worker can load it
 
     ceiling.main(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)

@@ -26,8 +26,8 @@ IMAGE = f"python:{sys.version_info.major}.{sys.version_info.minor}-bookworm"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a site gives for it."""
+class Request:
+    """For the pods of a Job."""
 
     parts: int = 8
     cores: int = 1
@@ -38,25 +38,25 @@ class Asked:
     """A claim of a volume that many may write to (ReadWriteMany)."""
 
 
-def job(sweep: str, options: Sequence[str], commit: str, asked: Asked) -> dict[str, Any]:
+def job(sweep: str, options: Sequence[str], commit: str, request: Request) -> dict[str, Any]:
     """The document.
 
     Args:
         sweep: its name.
         options: more of the command line, as the submitter will give them, too.
         commit: 40 hexadecimal digits.
-        asked: what the site gives.
+        request: what the site gives.
 
     Raises:
         BadInput: a claim's name or an amount that Kubernetes would refuse.
     """
-    _check(asked)
+    _check(request)
     labels = {"app.kubernetes.io/name": "ncp-testbed", "app.kubernetes.io/component": sweep}
-    resources = {"cpu": str(asked.cores), "memory": asked.memory}
+    resources = {"cpu": str(request.cores), "memory": request.memory}
     container = {
         "name": "part",
-        "image": asked.image,
-        "command": ["bash", "-c", script(sweep, options, commit, asked)],
+        "image": request.image,
+        "command": ["bash", "-c", script(sweep, options, commit, request)],
         "resources": {"requests": resources, "limits": {**resources}},
         "volumeMounts": [{"name": "shared", "mountPath": SHARED}, {"name": "own", "mountPath": OWN}],
     }
@@ -66,8 +66,8 @@ def job(sweep: str, options: Sequence[str], commit: str, asked: Asked) -> dict[s
         "metadata": {"name": f"ncp-testbed-{sweep}", "labels": labels},
         "spec": {
             "completionMode": "Indexed",
-            "completions": asked.parts,
-            "parallelism": asked.parts,
+            "completions": request.parts,
+            "parallelism": request.parts,
             "backoffLimitPerIndex": ALLOWED_FAILURES,
             "template": {
                 "metadata": {"labels": {**labels}},
@@ -76,7 +76,7 @@ def job(sweep: str, options: Sequence[str], commit: str, asked: Asked) -> dict[s
                     "automountServiceAccountToken": False,
                     "containers": [container],
                     "volumes": [
-                        {"name": "shared", "persistentVolumeClaim": {"claimName": asked.claim}},
+                        {"name": "shared", "persistentVolumeClaim": {"claimName": request.claim}},
                         {"name": "own", "emptyDir": {}},
                     ],
                 },
@@ -85,9 +85,9 @@ def job(sweep: str, options: Sequence[str], commit: str, asked: Asked) -> dict[s
     }
 
 
-def script(sweep: str, options: Sequence[str], commit: str, asked: Asked) -> str:
+def script(sweep: str, options: Sequence[str], commit: str, request: Request) -> str:
     """What a container does: the commit from the volume, set-up, and its part of the runs."""
-    command = ["./run.sh", "sweep", sweep, *options, f"--cluster=part:of={asked.parts},cores={asked.cores}"]
+    command = ["./run.sh", "sweep", sweep, *options, f"--cluster=part:of={request.parts},cores={request.cores}"]
     return "\n".join(
         [
             "set -eu",
@@ -114,16 +114,16 @@ def how_to(sweep: str, options: Sequence[str], commit: str) -> str:
     return "".join(f"# {line}\n" for line in lines)
 
 
-def _check(asked: Asked) -> None:
-    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", asked.claim):
+def _check(request: Request) -> None:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", request.claim):
         raise BadInput(
             "cluster.bad-claim-name",
             "--claim: {claim!r} should be a claim's name: small letters, digits, '-' and '.'",
-            claim=asked.claim,
+            claim=request.claim,
         )
-    if not re.fullmatch(r"[1-9][0-9]*([kMGT]i?)?", asked.memory):
+    if not re.fullmatch(r"[1-9][0-9]*([kMGT]i?)?", request.memory):
         raise BadInput(
             "cluster.bad-memory",
             "--memory: {memory!r} should be an amount of memory, as 512Mi or 2Gi",
-            memory=asked.memory,
+            memory=request.memory,
         )

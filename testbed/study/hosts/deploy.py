@@ -1,22 +1,34 @@
-"""``cluster up`` and ``cluster down``: playbooks over the hosts of an inventory, and the cluster's file."""
+"""``cluster up`` and ``cluster down``: playbooks over the hosts of an inventory, and the cluster's file.
+
+Hosts need to reach neither a forge nor a registry: the commit goes along as a bundle, the packages as wheels, the Go
+programs and the guest kernel as they were built here.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from testbed import paths
 from testbed.errors import CannotRun
-from testbed.machine import guest_kernel, make_ready
+from testbed.judge.history import git
+from testbed.machine import guest_kernel, make_ready, packages
 from testbed.machine import inventory as inventories
+from testbed.machine.build import build_programs
 from testbed.machine.provisioning import LOG, Played, play
 from testbed.message import Lines
 from testbed.runtime.progress import Progress
-from testbed.study.cluster import here, model, push
-from testbed.study.cluster.model import Can, Cluster, Host, Ssh
+from testbed.study.hosts import cluster as clusters
+from testbed.study.hosts import fitness
+from testbed.study.hosts.cluster import Can, Cluster, Host, Ssh
 
 PORT = 8786
 """The scheduler's."""
@@ -54,11 +66,10 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     """
     inventory = inventories.read(file)
     make_ready(progress, "cluster")
-    own = model.file().parent
+    own = clusters.file().parent
     own.mkdir(parents=True, exist_ok=True, mode=0o700)
     pushed = own / "push"
-    made = push.make(pushed, progress)
-    commit = made.commit
+    commit, wheels = _prepare(pushed, progress)
     _refuse_another(own, inventory, commit)
     kernel = guest_kernel.built()
     (own / "tls").mkdir(exist_ok=True, mode=0o700)
@@ -68,11 +79,11 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     variables = {
         "commit": commit,
         "push": str(pushed),
-        "wheels": str(made.wheels),
+        "wheels": str(wheels),
         "own": str(own),
         "programs": str(paths.BINARIES),
         "kernel": str(kernel or ""),
-        "expected": here.versions(),
+        "expected": fitness.versions(),
         "port": PORT,
         "wanted_scheduler": inventory.scheduler,
     }
@@ -100,7 +111,7 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     if not hosts:
         raise CannotRun("cluster.no-host-left", "{hosts}", "No host is left. Log: {log}", hosts=_told(off), log=LOG)
     cluster = _cluster(commit, own, hosts)
-    model.write(cluster)
+    clusters.write(cluster)
     return Deployed(cluster, changed, off)
 
 
@@ -113,16 +124,16 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
         CannotRun: there is no cluster; or some hosts could not be cleaned: all stays as it is here, to try again,
             unless ``go_on``.
     """
-    own = model.file().parent
+    own = clusters.file().parent
     inventory, authority = own / INVENTORY, own / "tls" / "ca.crt"
     if not inventory.exists():
-        model.read()  # which says that there is none
+        clusters.read()  # which says that there is none
         raise CannotRun(
             "cluster.no-inventory", "{inventory} does not exist, so the hosts are not known", inventory=inventory
         )
     variables = {
         "commit": (own / COMMIT).read_text(),
-        "authority": here.sha256(authority) if authority.exists() else "",
+        "authority": fitness.sha256(authority) if authority.exists() else "",
     }
     played = _play("cluster-down.yml", inventory, variables, progress, [])
     if (off := _off(played)) and not go_on:
@@ -214,3 +225,82 @@ def _host(told: dict[str, Any]) -> Host:
         can=Can(**can),
         why_not=why_not,
     )
+
+
+def _prepare(folder: Path, progress: Progress) -> tuple[str, Path]:
+    """Make a bundle of the commit in ``folder``, an archive of wheels in this user's cache, and the Go programs.
+
+    Returns commit and archive.
+
+    Raises:
+        CannotRun: files of the checkout are changed, so that the hosts would not run what is here; or the registry of
+            packages can't be reached.
+    """
+    own, bundle, wheels = head_commit(), folder / "commit.bundle", _cached_wheels()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with progress.step("bundle of the commit") as step:
+        _git("bundle", "create", "--quiet", str(bundle), "HEAD")
+        step.note = f"{own[:12]}, {bundle.stat().st_size / 2**20:.1f} MiB"
+    with progress.step("wheels of the packages") as step:
+        if not wheels.exists():
+            _fetch(wheels)
+        step.note = f"{wheels.stat().st_size / 2**20:.0f} MiB"
+    with progress.step("Go programs"):
+        build_programs()
+    return own, wheels
+
+
+def head_commit() -> str:
+    """The checkout's, by its full name; raises :class:`CannotRun` where files of it are changed."""
+    if changed := _git("status", "--porcelain", "--untracked-files=no"):
+        names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
+        raise CannotRun(
+            "cluster.uncommitted-changes",
+            "the checkout has uncommitted changes ({names}), and hosts get a commit",
+            "Commit them.",
+            names=names,
+        )
+    return _git("rev-parse", "HEAD")
+
+
+def _cached_wheels() -> Path:
+    """Where the archive for these locks and this Python is, or will be."""
+    wanted = hashlib.sha256(sys.version.encode())
+    for lock in (packages.OF_UV, packages.LOCK):
+        wanted.update(lock.read_bytes())
+    return guest_kernel.own_cache() / "wheels" / f"{wanted.hexdigest()[:16]}.tar"
+
+
+def _fetch(archive: Path) -> None:
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    options = ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check", "--retries", "2"]
+    with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
+        wanted, fetched, packed = Path(folder, "packages.txt"), Path(folder, "wheels"), Path(folder, "wheels.tar")
+        wanted.write_text(packages.export(*fitness.GROUPS, hashes=True))
+        options += ["--requirement", str(packages.OF_UV), "--requirement", str(wanted)]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CannotRun(
+                "cluster.packages-not-fetched",
+                "the packages could not be fetched: {stderr}",
+                stderr=done.stderr.strip()[-300:],
+            )
+        with tarfile.open(packed, "w") as opened:
+            opened.add(fetched, arcname="wheels")
+        packed.rename(archive)
+
+
+def _git(*arguments: str) -> str:
+    """Git's answer about this checkout; raises :class:`CannotRun` where it is none of Git's."""
+    done = git(*arguments)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()[-300:]
+        raise CannotRun(
+            "cluster.git-failed",
+            "git {verb}: {said}",
+            "A cluster is made from a clone with Git.",
+            verb=arguments[0],
+            said=said,
+        )
+    return done.stdout.decode().strip()

@@ -1,0 +1,167 @@
+"""A cluster for as long as a command takes: jobs of a site's Slurm, each with one worker, by dask-jobqueue. The
+scheduler is in the submitter's own process; checkout and keys reach the nodes by a file system that all share."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import dask.config
+from dask_jobqueue.slurm import SLURMCluster
+from distributed import Security
+
+from testbed import paths
+from testbed.errors import BadInput, CannotRun
+from testbed.machine import guest_kernel
+from testbed.machine.build import build_programs
+from testbed.study.hosts.cluster import CORE, configure_dask
+from testbed.study.hosts.dask import DaskExecutor, Endpoint, Site, dask_executor
+
+FOLDER = paths.CHECKOUT / ".build" / "slurm"
+"""Keys while they are needed, and what the jobs said."""
+PATIENCE_S = 15.0
+"""So long no worker and no job may be there."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """For jobs; "" is as the site's configuration of dask-jobqueue or Slurm itself has it."""
+
+    jobs: int = 1
+    cores: int = 1
+    """Of each job: so many runs go side by side there."""
+    partition: str = ""
+    time: str = ""
+    """The limit of each job, as ``sbatch --time`` has it."""
+    account: str = ""
+
+
+def parse_request(text: str) -> Request:
+    """``jobs=4,cores=8,partition=short,time=2:00:00,account=me``, all of it optional.
+
+    Raises:
+        BadInput: names what is wrong.
+    """
+    known = {field.name for field in fields(Request)}
+    found: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        name, equals, value = part.partition("=")
+        if name not in known or not equals or not value:
+            raise BadInput(
+                "slurm.bad-option",
+                "--cluster slurm: {part!r} should be KEY=VALUE, with {keys} as keys",
+                part=part,
+                keys=", ".join(sorted(known)),
+            )
+        if name not in ("jobs", "cores"):
+            found[name] = value
+        elif value.isdecimal() and 1 <= int(value) <= 4096:
+            found[name] = int(value)
+        else:
+            raise BadInput(
+                "slurm.bad-number",
+                "--cluster slurm: {name}: {value!r} should be a number from 1 to 4096",
+                name=name,
+                value=value,
+            )
+    return Request(**found)
+
+
+@contextmanager
+def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
+    """Workers in jobs of Slurm for a study or several; the jobs are cancelled in the end.
+
+    Raises:
+        CannotRun: there is no Slurm here, or it takes no such jobs.
+    """
+    if missing := [program for program in ("sbatch", "squeue", "scancel") if shutil.which(program) is None]:
+        raise CannotRun(
+            "slurm.not-here",
+            "--cluster slurm: {missing}: not here",
+            "Give the command where jobs are submitted: on a login node of a site with Slurm.",
+            missing=", ".join(missing),
+        )
+    configure_dask()
+    build_programs()
+    FOLDER.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=FOLDER, prefix="job-") as folder:
+        jobs = SLURMCluster(
+            name="ncp-testbed",
+            job_name="ncp-testbed",
+            security=Security.temporary(),
+            shared_temp_directory=str(FOLDER),
+            scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+            log_directory=str(FOLDER),
+            job_script_prologue=_prologue(Path(folder)),
+            worker_command="testbed.study.hosts",
+            worker_extra_args=["--name", '"$(hostname)-$SLURM_JOB_ID"', "--resources", f"{CORE}={request.cores}"],
+            **_options(request),
+        )
+        try:
+            _refuse_where_slurm_does(jobs.job_script(), Path(folder))
+            endpoint = Endpoint(jobs.scheduler_address, jobs.security, request.jobs * request.cores, 0)
+            jobs.scale(jobs=request.jobs)
+            hint = f"What the jobs said: {FOLDER}"
+            with dask_executor(Site(lambda: endpoint, lambda: _is_queued(jobs), PATIENCE_S, hint)) as executor:
+                yield executor
+        finally:
+            jobs.close()
+
+
+def _options(request: Request) -> dict[str, Any]:
+    """Of dask-jobqueue, without those that the site's configuration is to give. It wants to know a worker's memory,
+    which nobody here limits: Slurm gives what is usual."""
+    site = dask.config.get("jobqueue.slurm.memory", None)
+    given = {"queue": request.partition, "walltime": request.time, "account": request.account}
+    return {
+        "cores": request.cores,
+        "processes": 1,
+        **({} if site else {"memory": "1GiB", "job_directives_skip": ["--mem"]}),
+        **{name: value for name, value in given.items() if value},
+    }
+
+
+def _prologue(folder: Path) -> list[str]:
+    """Lines of a job's script before its worker: everything is there already, and what it makes is the node's own. The
+    shell outlives a worker that Slurm ends."""
+    lines = [
+        "export NCP_TESTBED_NO_SETUP=1 NCP_TESTBED_NO_BUILD=1 PYTHONUTF8=1",
+        f"export PYTHONPATH={shlex.quote(str(paths.CHECKOUT))}",
+        'export NCP_TESTBED_STATE="${TMPDIR:-/tmp}/ncp-testbed-$SLURM_JOB_ID"',
+        'export DASK_TEMPORARY_DIRECTORY="$NCP_TESTBED_STATE"',
+        """trap 'rm -rf "$NCP_TESTBED_STATE"' EXIT; trap : TERM""",
+        f"cd {shlex.quote(str(paths.CHECKOUT))} || exit 1",
+    ]
+    if kernel := guest_kernel.built():
+        lines.append(f"export NCP_TESTBED_VKERNEL={shlex.quote(str(shutil.copy(kernel, folder / 'linux')))}")
+    return lines
+
+
+def _refuse_where_slurm_does(script: str, folder: Path) -> None:
+    """A job that Slurm does not take is told by its own words, not found out by waiting."""
+    file = folder / "job.sh"
+    file.write_text(script)
+    done = subprocess.run(["sbatch", "--test-only", str(file)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotRun(
+            "slurm.job-refused",
+            "Slurm refuses the job: {stderr}",
+            "sinfo shows what there is.",
+            stderr=done.stderr.strip()[-300:],
+        )
+
+
+def _is_queued(jobs: SLURMCluster) -> bool:
+    """Whether a job of ours waits or is running."""
+    numbers = [str(job.job_id) for job in jobs.workers.values() if job.job_id]
+    if not numbers:
+        return bool(jobs.worker_spec)
+    command = ["squeue", "--noheader", "--format=%i", f"--jobs={','.join(numbers)}"]
+    return bool(subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip())
