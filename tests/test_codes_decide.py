@@ -16,7 +16,7 @@ from testbed.engines.mininet.calibration import LinksOff
 from testbed.errors import CannotRun
 from testbed.judge import older
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.checks.verify import Difference, differences
+from testbed.judge.verify import Difference, differences
 from testbed.message import Message
 from testbed.runtime.interrupts import Interrupted
 from testbed.study.attempts import when_free
@@ -32,7 +32,7 @@ FOREIGN = {
     "testbed/cli/skips.py": "reasons for which tests are skipped, of pytest and Go as well",
     "testbed/cli/wrong_usage.py": "Click's errors of a command line",
     "testbed/errors.py": "Python's tempfile",
-    "testbed/judge/checks/credible.py": "the plan's own texts, which name the actions of its timeline in the telemetry",
+    "testbed/judge/trust/telemetry.py": "the plan's own texts, which name the actions of its timeline in the telemetry",
     "testbed/machine/inventory.py": "Ansible",
     "testbed/machine/kernel.py": "/proc/cpuinfo",
     "testbed/machine/provisioning.py": "Ansible, apt and pip",

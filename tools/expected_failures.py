@@ -23,9 +23,9 @@ from testbed import paths
 from testbed.documents import read_json
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Limits, Listed
 from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES, engine_of
 from testbed.study.claims.judged import read_claims
 from testbed.study.claims.load import load

@@ -17,8 +17,8 @@ from testbed.archive.made_again import verify_run
 from testbed.archive.pages import write_page
 from testbed.archive.verified import Verified
 from testbed.errors import BadInput, TestbedError
-from testbed.judge.checks.verify import Difference, read_verdict
 from testbed.judge.status import Status
+from testbed.judge.verify import Difference, read_verdict
 from testbed.message import Message
 from testbed.runtime.progress import Progress
 from testbed.study.again import Again, Asked

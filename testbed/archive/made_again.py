@@ -12,22 +12,21 @@ from testbed.archive import origin, page
 from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import provenance
-from testbed.engines.calibrated import not_calibrated
 from testbed.engines.mininet import calibration, timeline
 from testbed.errors import BadInput, RunFailed
 from testbed.judge.checks.derived import derived_lines
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.checks.verify import differences, read_verdict, text_differences, unlisted, verify
 from testbed.judge.checks.windows_csv import write_windows_csv
+from testbed.judge.trust import Measured, of_measurements, underlay
+from testbed.judge.trust.machine import HOST_LOAD, read_spans
+from testbed.judge.verify import differences, read_verdict, text_differences, unlisted, verify
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of
-from testbed.remote import underlay
-from testbed.runtime.trust import HOST_LOAD, read_spans, trust_of_run
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of
 
@@ -67,10 +66,7 @@ class _MadeAgain:
         reader = FromFile(folder / "telemetry.lp")
         self._origin()
         readings = self._readings()
-        trust = self._trust(reader, readings)
-        if self.complete:
-            trust = trust.also(not_calibrated(plan, folder / "links.csv"))
-        again = verify(folder, reader, trust)
+        again = verify(folder, reader, self._trust(reader, readings))
         told = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
         self.verified.differences.extend(differences("", recorded.to_json(), told))
         self._expected()
@@ -166,7 +162,10 @@ class _MadeAgain:
             spans = read_spans(host_load)
             self._same_host(reader, [idle for _, idle in spans])
             said = read_json(relay) if self.plan["middle"] == "relay" else None
-            trust = trust_of_run(self.plan, said, qdiscs, spans, float(self._facts("clock_step_s") or 0.0))
+            step_s = float(self._facts("clock_step_s") or 0.0)
+            links = self.folder / "links.csv" if self.complete else None
+            measured = Measured(links, said, qdiscs, spans, step_s, self._underlay())
+            return of_measurements(self.plan, measured, reader.events())
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(
                 "verify.host-load-broken",
@@ -175,10 +174,9 @@ class _MadeAgain:
                 host_load=HOST_LOAD,
                 error=error,
             ) from error
-        return self._with_underlay(trust, reader)
 
-    def _with_underlay(self, trust: Trust, reader: FromFile) -> Trust:
-        """Of a run with hosts on other machines, also by the ways between them."""
+    def _underlay(self) -> list[underlay.Sample] | None:
+        """Of a run with hosts on other machines, what was sampled between them."""
         file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
         if not elsewhere and file.is_file():
             self.verified.differences.append(
@@ -189,12 +187,12 @@ class _MadeAgain:
                 )
             )
         if not elsewhere:
-            return trust
+            return None
         if not file.is_file():
             self._lacks(file.name)
-            return trust
+            return None
         try:
-            return underlay.with_underlay(self.plan, underlay.read(file), trust, underlay.span_of(reader.events()))
+            return underlay.read(file)
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput("verify.file-broken", "{file}: is broken: {error}", file=file, error=error) from error
 

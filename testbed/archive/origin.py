@@ -18,8 +18,8 @@ from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError
-from testbed.judge.checks.verify import differences
 from testbed.judge.history import commit_of, git
+from testbed.judge.verify import differences
 from testbed.machine import build
 from testbed.message import Message
 from testbed.plan.engines import engine_of

@@ -13,7 +13,7 @@ import matplotlib as mpl
 from testbed.archive import origin
 from testbed.archive.pages import write_page
 from testbed.archive.verified import Verified
-from testbed.judge.checks.verify import text_differences
+from testbed.judge.verify import text_differences
 from testbed.message import Message
 
 PAGE, PLOTS = "report.html", "plots"

@@ -13,7 +13,7 @@ from testbed.archive import origin
 from testbed.archive.verified import Verified
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
-from testbed.judge.checks.verify import read_verdict, recorded_database_points
+from testbed.judge.verify import read_verdict, recorded_database_points
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan

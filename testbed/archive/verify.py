@@ -20,7 +20,7 @@ from testbed.archive.signature import MANIFEST, SIGNATURE
 from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
-from testbed.judge.checks.verify import differences
+from testbed.judge.verify import differences
 from testbed.message import Message
 
 LARGEST_BYTES = 64 * 2**30

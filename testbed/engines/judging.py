@@ -10,22 +10,21 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from testbed.engines.calibrated import not_calibrated
 from testbed.engines.telemetry import Counts
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge import expected_failures
-from testbed.judge.checks import judge
 from testbed.judge.checks.derived import broken_lines, derived_lines, marks
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict
 from testbed.judge.checks.windows_csv import write_windows_csv
+from testbed.judge.judge import judge
 from testbed.judge.status import Status
+from testbed.judge.trust.machine import lateness_lines
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.sent import traffic_of
-from testbed.runtime.trust import lateness_lines
 from testbed.series import FromFile, FromInflux, Reader
 from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of
@@ -63,7 +62,6 @@ def judge_from(
 ) -> Judged:
     """Judge what ``reader`` gives, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
     folder."""
-    trust = trust.also(not_calibrated(plan, folder / "links.csv"))
     verdict = judge(
         plan,
         reader,

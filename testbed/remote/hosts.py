@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import CannotRun, RunFailed
-from testbed.judge.checks.result import Trust
+from testbed.judge.trust import underlay
 from testbed.machine import build
 from testbed.message import Lines, Message
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE, Way, way_between, ways_below
-from testbed.remote import middles, underlay
+from testbed.remote import middles
 from testbed.remote.agents import PLAN, FarAgent, folders_of, socket_of
 from testbed.remote.machine import LEAD, SOCKET, VXLAN_PORT, Machine, address_towards, lead
 from testbed.remote.middles import FarRelay, SpreadMiddle
@@ -32,7 +32,6 @@ from testbed.runtime.collectors import spools_of
 from testbed.runtime.network import HostsTcp, relay_middle
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.watch import watch_list
-from testbed.series.reader import Event
 from topologies import shaper
 from topologies.fabric import Tunnel, namespace_of
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
@@ -419,10 +418,6 @@ class FarHosts:
             self.samples += watch.samples()
         self._watches.clear()
         underlay.write(self.samples, self._folder / underlay.FILE)
-
-    def trust(self, trust: Trust, events: list[Event]) -> Trust:
-        """With what the ways between the machines, and their clocks, take away of it."""
-        return underlay.with_underlay(self.plan, self.samples, trust, underlay.span_of(events))
 
     def clocks(self) -> dict[str, float]:
         """What the times of each machine may be off for, in milliseconds, after the run."""

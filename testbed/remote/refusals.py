@@ -10,7 +10,7 @@ from testbed.plan.place import HERE, Way, in_words, ways_below
 from testbed.plan.sent import sent_by
 
 if TYPE_CHECKING:
-    from testbed.remote.underlay import Underlay
+    from testbed.judge.trust.underlay import Underlay
 
 
 def refusals(plan: Plan) -> list[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import CannotRun
+from testbed.judge.trust import underlay
+from testbed.judge.trust.underlay import LEAST_SAMPLES, Sample
 from testbed.message import Message
 from testbed.plan.place import HERE, Way
-from testbed.remote import underlay
 from testbed.remote.machine import ECHO_PORT, VXLAN_PORT, Machine
-from testbed.remote.underlay import LEAST_SAMPLES, Sample
 from testbed.runtime.processes import Supervised
 from topologies.commands import dies_with_us
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from testbed.judge.trust.machine import FABRIC
 from testbed.plan.model import Plan
 from testbed.runtime.endings import Ending
-from testbed.runtime.trust import FABRIC
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, Tunnel, namespace_of
 from topologies.link import Link

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.engines import Engine
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
 from testbed.study.attempts import attempts_of
 
 

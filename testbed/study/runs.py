@@ -9,8 +9,8 @@ from pathlib import Path
 
 from testbed.engines import Engine, Run
 from testbed.errors import Unsupported
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
 from testbed.plan.lasts import expected_transfer_s
 from testbed.runtime.progress import Progress
 from testbed.study import kept

@@ -12,11 +12,12 @@ from testbed.engines import provenance
 from testbed.engines.judging import judge_from
 from testbed.engines.mininet import calibration, timeline
 from testbed.engines.sim.run import SimulatedRun, run_id, simulate
+from testbed.judge.trust import Measured, of_measurements
+from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.results.report import write_report
 from testbed.runtime.progress import QuietProgress
-from testbed.runtime.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.load import LoadedScenario, load
 from testbed.series import FromFile
 
@@ -87,7 +88,14 @@ def emulated(place: Path) -> Path:
     write_provenance(folder, plan, {"qdiscs_after": qdiscs})
     reader = FromFile(folder / "telemetry.lp")
     points = reader.count_points()
-    judge_from(plan, folder, reader, trust_of_run(plan, relay, qdiscs, spans), points, points)
+    judge_from(
+        plan,
+        folder,
+        reader,
+        of_measurements(plan, Measured(folder / "links.csv", relay, qdiscs, spans)),
+        points,
+        points,
+    )
     write_report(folder)
     return folder
 

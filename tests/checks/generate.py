@@ -11,7 +11,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from testbed.judge.checks import Trust, judge
+from testbed.judge.checks import Trust
+from testbed.judge.judge import judge
 from testbed.series import FromFile
 
 START_NS = 1_795_000_000_123_456_789

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.judge import judge_one
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult
+from testbed.judge.judge import judge_one
 from testbed.series import Event, Samples
 from testbed.series.series import Series
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.judge.checks import credible
+from testbed.judge.trust import telemetry
 from testbed.message import Message
 from testbed.series import Event, Samples
 from tests.checks.in_memory import START_NS, at, event, evidence_of, of_session, small_plan, small_session, ticks
@@ -40,7 +40,7 @@ def sound(to_s: float = 10.0, interval_s: float = 0.1) -> Groups:
 
 def reasons(samples: Groups | None = None, plan: dict[str, Any] | None = None, **changes: Any) -> list[Message]:
     plan = plan or small_plan(sessions=[small_session(policy_facts=NORMALISED)])
-    return credible.reasons_not_to(
+    return telemetry.violations(
         evidence_of(plan, sound() if samples is None else samples, **{"results": RESULTS, **changes})
     )
 
@@ -143,7 +143,7 @@ def test_a_run_that_did_not_end_or_never_began_is_left_to_its_checks() -> None:
     plan = small_plan(timeline=[{"at_s": 1.0, "kind": "carrier", "text": "off", "link": "fast", "up": False}])
     evidence = evidence_of(plan, {})
     evidence.events[:] = [event("transfer_start", 0.0, "other")]
-    assert credible.reasons_not_to(evidence) == []
+    assert telemetry.violations(evidence) == []
 
 
 @pytest.mark.parametrize(

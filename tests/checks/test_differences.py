@@ -13,7 +13,7 @@ from testbed.errors import BadInput
 from testbed.judge.checks import at_a_glance
 from testbed.judge.checks.evidence import CannotJudge, Timed, agent_results
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
-from testbed.judge.checks.verify import differences, read_verdict, recorded_database_points, text_differences, verify
+from testbed.judge.verify import differences, read_verdict, recorded_database_points, text_differences, verify
 from testbed.series import Samples
 from tests.checks.generate import make_plan
 from tests.checks.in_memory import InMemory, at, event, evidence_of, of_session, small_plan, small_session, ticks

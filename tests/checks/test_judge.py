@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from testbed.errors import BadInput
-from testbed.judge.checks import Trust, Verdict, judge
+from testbed.judge.checks import Trust, Verdict
+from testbed.judge.judge import judge
 from testbed.message import Message
 from tests.checks.in_memory import InMemory, event, small_plan, small_session
 from tests.raises import Containing, raises

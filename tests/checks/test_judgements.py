@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
-from testbed.judge.checks import Check, CheckResult, Trust, Verdict, judge
+from testbed.judge.checks import Check, CheckResult, Trust, Verdict
 from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.explain import acknowledged_pps
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.law import law_of
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.expected_failures import ExpectedFailure
+from testbed.judge.judge import judge
 from testbed.series import FromFile
 from tests.checks.generate import make_plan, telemetry, write_result
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.judge.checks import Check, CheckResult, Trust, judge
+from testbed.judge.checks import Check, CheckResult, Trust
 from testbed.judge.checks.multipath import MOST, capacities
 from testbed.judge.checks.optimum import Capacity, optimum_s
 from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.judge import judge
 from testbed.series import Samples
 from tests.checks.in_memory import (
     InMemory,

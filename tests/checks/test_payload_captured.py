@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from testbed.judge.checks import Trust, judge
+from testbed.judge.checks import Trust
+from testbed.judge.judge import judge
 from testbed.series import FromFile
 from tests.said import Saying
 

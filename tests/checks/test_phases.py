@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.judge.checks import CheckResult, Trust, judge
+from testbed.judge.checks import CheckResult, Trust
 from testbed.judge.checks.expected import rate_changes
 from testbed.judge.checks.law import law_of
+from testbed.judge.judge import judge
 from testbed.judge.status import verdict_of
 from testbed.series import FromFile
 from tests.checks.generate import START_NS, make_plan, write_result

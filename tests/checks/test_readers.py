@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from influxdb.line_protocol import make_lines
 
 from testbed.errors import BadInput
-from testbed.judge.checks import Trust, judge
+from testbed.judge.checks import Trust
 from testbed.judge.checks.derived import derived_lines
+from testbed.judge.judge import judge
 from testbed.series import CATALOGUE, FromFile, FromInflux, Series, named
 from testbed.series.influxql import select_dashboard, select_run
 from testbed.series.reader import start_of

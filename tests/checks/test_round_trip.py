@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.judge.checks import Check, CheckResult, Trust, judge
+from testbed.judge.checks import Check, CheckResult, Trust
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.round_trip import base_rtt_ms
+from testbed.judge.judge import judge
 from testbed.series import FromFile
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)

@@ -12,11 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 
 from testbed import paths
-from testbed.judge.checks import Check, CheckResult, Trust, judge
+from testbed.judge.checks import Check, CheckResult, Trust
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.fair_share import jain
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.together import flow_rates_bps, wire_rates_bps
+from testbed.judge.judge import judge
 from testbed.series import FromFile
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session, ticks
 from tests.said import Saying

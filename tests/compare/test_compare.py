@@ -10,7 +10,7 @@ from testbed import engines, paths
 from testbed.cli.app import main
 from testbed.engines import Run
 from testbed.errors import BadInput
-from testbed.judge.checks.verify import read_verdict
+from testbed.judge.verify import read_verdict
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load

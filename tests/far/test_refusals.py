@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from testbed.judge.trust.underlay import Underlay
 from testbed.remote.refusals import refusals, too_short
-from testbed.remote.underlay import Underlay
 
 WAYS = {("", "m1"): Underlay("m1", 200, 0, 5.0, 5.5, 4.9, 0)}
 

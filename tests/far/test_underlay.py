@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from testbed.judge.trust import underlay
+from testbed.judge.trust.underlay import Sample
 from testbed.message import Message
-from testbed.remote import underlay
-from testbed.remote.underlay import Sample
 from tests.sabotage.catalogue.machine import quiet_way
 from tests.said import Saying
 
@@ -17,7 +17,7 @@ LIMITS: Any = {"delay_error_ms": 1.0, "lateness_p99_ms": 2.0, "cpu_idle": 0.05}
 
 def judged(samples: list[Sample], ways: Any = None, span: tuple[int, int] | None = None) -> list[Message]:
     """``ways``: by default that to m1, which frames take."""
-    return underlay.judge_underlay(LIMITS, ways or {("", "m1"): True}, samples, span)
+    return underlay.violations(LIMITS, ways or {("", "m1"): True}, samples, span)
 
 
 def changed(part: slice, **changes: Any) -> list[Sample]:

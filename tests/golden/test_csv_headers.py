@@ -14,9 +14,8 @@ from testbed import paths
 from testbed.engines.mininet import calibration, timeline
 from testbed.judge.checks import windows_csv
 from testbed.judge.status import Status
-from testbed.remote import underlay
+from testbed.judge.trust import machine, underlay
 from testbed.results.report import points
-from testbed.runtime import trust
 from testbed.study.claims import judged
 from testbed.study.sweep import table as sweep_table
 from testbed.study.tables.outcome import Spread
@@ -76,7 +75,7 @@ def _history(path: Path) -> None:
 
 
 def _host_load(path: Path) -> None:
-    trust.write_spans([], path)
+    machine.write_spans([], path)
 
 
 def _links(path: Path) -> None:

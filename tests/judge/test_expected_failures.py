@@ -15,10 +15,10 @@ from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Verdict
-from testbed.judge.checks.verify import unlisted
 from testbed.judge.expected_failures import ExpectedFailure, ExpectedFailures, Listed, counts, read
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status
+from testbed.judge.verify import unlisted
 from testbed.study.claims import judged as claims
 from testbed.study.claims.judged import Judged
 from testbed.study.claims.load import load

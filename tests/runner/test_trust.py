@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collectors.host_load import BUSY, STEP_SAMPLES, HostLoad, clock_step_s, longest_busy_s
 from testbed.engines.mininet.calibration import LinkReading, off_limits
 from testbed.judge.checks.result import Trust
-from testbed.runtime.trust import judge_trust, lossy_interfaces
+from testbed.judge.trust.machine import lossy_interfaces, violations
 from tests.said import Saying, codes
 
 LIMITS: Any = {
@@ -71,7 +71,7 @@ def relayed(late_us: float, lost: int) -> dict[str, Any]:
 
 def trust(**changes: Any) -> Trust:
     parts = {"relay": {"links": []}, "idle": [0.5], "qdiscs": []}
-    return judge_trust(LIMITS, **{**parts, **changes})
+    return Trust.of(violations(LIMITS, **{**parts, **changes}))
 
 
 def shaper(drops: int) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def test_a_clock_that_is_set_shows(before: list[float], after: list[float], step
     found = clock_step_s([base + late for late in before] + [base + step_s + late for late in after])
     if min(len(before), len(after)) >= STEP_SAMPLES:
         assert found == pytest.approx(step_s, abs=0.051)
-        (reason,) = judge_trust(LIMITS, relay=None, idle=[], qdiscs=[], clock_step_s=found).said
+        (reason,) = violations(LIMITS, relay=None, idle=[], qdiscs=[], clock_step_s=found)
         assert reason == Saying("machine.clock-set", way="forward" if step_s > 0 else "back", by_s=abs(found))
 
 

@@ -14,11 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from collectors.host_load import longest_busy_s
 from testbed.engines.mininet.calibration import calibrate
 from testbed.judge.checks.result import Trust
-from testbed.remote import underlay
-from testbed.runtime.trust import judge_trust, lossy_interfaces
+from testbed.judge.trust import Measured, of_measurements, underlay
 from testbed.series import FromFile
 
 ELSEWHERE = "m1"
@@ -35,6 +33,7 @@ def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Tr
     (folder / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
     told = _honest(plan)
     change(told)
+    events = FromFile(folder / "telemetry.lp").events()
     facts: dict[str, Any] = {"qdiscs_after": told["qdiscs"]}
     (folder / "relay.json").write_text(json.dumps(told["relay"], indent=1) + "\n")
     _write_host(told["host"], plan, folder)
@@ -50,24 +49,15 @@ def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Tr
             folder / "links.csv",
         )
         facts["calibration"] = [vars(reading) for reading in readings]
-    idle = [share for seconds, share in told["host"] for _ in range(max(1, round(10 * seconds)))]
-    trust = judge_trust(
-        plan["limits"],
-        relay=told["relay"],
-        idle=idle,
-        qdiscs=told["qdiscs"],
-        lossy=lossy_interfaces(plan),
-        longest_busy_s=longest_busy_s(told["host"]),
-    )
     if told["underlay"] is not None:
         plan["place"] = {plan["hosts"][-1]["name"]: ELSEWHERE}
         (folder / "plan.json").write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
-        span = underlay.span_of(FromFile(folder / "telemetry.lp").events())
+        span = underlay.span_of(events)
         assert span is not None
         told["underlay"] = _during(span[0], told["underlay"])
         underlay.write(told["underlay"], folder / underlay.FILE)
-        trust = underlay.with_underlay(plan, told["underlay"], trust, span)
-    return trust, facts
+    measured = Measured(folder / "links.csv", told["relay"], told["qdiscs"], told["host"], 0.0, told["underlay"])
+    return of_measurements(plan, measured, events), facts
 
 
 def _during(start_ns: int, samples: list[underlay.Sample]) -> list[underlay.Sample]:

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from testbed.errors import RunFailed, Unsupported
-from testbed.judge.checks import judge
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.judge import judge
 from testbed.planning.resolve import Choices, resolve
 from testbed.results.report import write_report
 from testbed.scenario.load import load

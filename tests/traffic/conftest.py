@@ -13,8 +13,8 @@ import pytest
 
 from testbed import traffic
 from testbed.engines import telemetry
-from testbed.judge.checks import judge
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.judge import judge
 from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.progress import QuietProgress, Step
 from testbed.scenario.load import load

@@ -24,6 +24,8 @@ from testbed.engines.mininet.telemetry_lag import TelemetryLag
 from testbed.engines.mininet.timeline import Timeline
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.trust import Measured, of_measurements
+from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
@@ -37,7 +39,6 @@ from testbed.runtime.network import Network, RelayedMiddle, relay_middle
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.transfer import await_ready
-from testbed.runtime.trust import HOST_LOAD, trust_of_run, write_spans
 from testbed.scenario.kept import Kept, keep
 from testbed.series import FromFile, FromInflux
 from testbed.services.influx import server
@@ -218,10 +219,11 @@ class EmulatedRun:
             step_s = clock_step_s(collectors.host_load.clocks)
             if step_s:
                 self.provenance["clock_step_s"] = step_s
-            trust = trust_of_run(self.plan, self._relay_result(), qdiscs, spans, step_s)
             merged = telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
-            if self._far:
-                trust = self._far.trust(trust, FromFile(self.folder / "telemetry.lp", {"event"}).events())
+            underlay = self._far.samples if self._far else None
+            measured = Measured(self.folder / "links.csv", self._relay_result(), qdiscs, spans, step_s, underlay)
+            happened = FromFile(self.folder / "telemetry.lp", {"event"}).events() if self._far else []
+            trust = of_measurements(self.plan, measured, happened)
             counts = telemetry.Counts(merged, self._stored_points(endpoint))
             step.note = f"{counts.in_file} points in the file"
             if counts.in_database is not None:

@@ -1,7 +1,6 @@
 """Checks: what a scenario asks of a run, and the judgements that decide it."""
 
-from testbed.judge.checks.judge import judge
 from testbed.judge.checks.registry import JUDGEMENTS, Check
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 
-__all__ = ["JUDGEMENTS", "Check", "CheckResult", "Trust", "Verdict", "judge"]
+__all__ = ["JUDGEMENTS", "Check", "CheckResult", "Trust", "Verdict"]

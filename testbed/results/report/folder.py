@@ -12,7 +12,7 @@ from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import Verdict
-from testbed.judge.checks.verify import read_verdict
+from testbed.judge.verify import read_verdict
 from testbed.plan.model import Plan, Session
 from testbed.plan.read import read_plan
 from testbed.series import FromFile

@@ -10,9 +10,9 @@ from testbed import confine
 from testbed.judge import expected_failures
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Verdict
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.status import BEST_FIRST, Status
+from testbed.judge.verify import read_verdict
 from testbed.plan.engines import engine_of
 from testbed.results.report import words
 from testbed.study.claims.execute import Made

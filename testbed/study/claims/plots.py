@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.documents import read_csv
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
 from testbed.plan.read import read_plan
 from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn

@@ -9,8 +9,8 @@ from pathlib import Path
 from testbed import confine, paths
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
 from testbed.study.folder import is_plain_name
 from testbed.study.tables.repeated import first_run
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed import confine
-from testbed.judge.checks.verify import Difference, differences, text_differences
 from testbed.judge.expected_failures import ExpectedFailure
+from testbed.judge.verify import Difference, differences, text_differences
 from testbed.message import Message
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked

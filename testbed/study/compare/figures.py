@@ -10,9 +10,9 @@ from typing import Any
 
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.figures import BETTER, Better, title_of, unit_of
 from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
 from testbed.plan.read import read_plan
 from testbed.plan.sent import sent_by
 from testbed.study.sweep.figures import FIGURES as OF_SWEEPS

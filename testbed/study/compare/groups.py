@@ -11,8 +11,8 @@ from pathlib import Path
 from testbed import confine
 from testbed.errors import BadInput
 from testbed.judge.checks.standing import standing_of
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.status import Status, worst
+from testbed.judge.verify import read_verdict
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.study.compare.figures import Measured, measured

@@ -13,8 +13,8 @@ from testbed import engines, paths
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.checks.standing import standing_of, standing_of_cell
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.status import Status, worst
+from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
 from testbed.plan.sent import traffic_of

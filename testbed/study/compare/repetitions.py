@@ -13,7 +13,7 @@ from testbed import engines
 from testbed.documents import read_json, write_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
-from testbed.judge.checks.verify import read_verdict
+from testbed.judge.verify import read_verdict
 from testbed.plan.default_engine import REPEATABLE
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table

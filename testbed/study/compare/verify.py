@@ -9,9 +9,9 @@ from typing import Any
 
 from testbed import confine, paths
 from testbed.documents import read_json
-from testbed.judge.checks.verify import Difference
-from testbed.judge.checks.verify import differences as document_differences
 from testbed.judge.status import Status, current_comparison, verdict_of
+from testbed.judge.verify import Difference
+from testbed.judge.verify import differences as document_differences
 from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from testbed import engines
 from testbed.engines import Options, Programs, Run, provenance
 from testbed.errors import BadInput
-from testbed.judge.checks.verify import read_verdict
+from testbed.judge.verify import read_verdict
 from testbed.plan.engines import engine_of
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress

@@ -14,9 +14,9 @@ from testbed import confine, engines
 from testbed.documents import read_csv, read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.result import Verdict
-from testbed.judge.checks.verify import differences, read_verdict
 from testbed.judge.history import commit_of
 from testbed.judge.status import current_run
+from testbed.judge.verify import differences, read_verdict
 from testbed.message import Message
 from testbed.plan.default_engine import SWEEP
 from testbed.runtime.progress import QuietProgress

@@ -12,9 +12,9 @@ from testbed.documents import read_json
 from testbed.judge import intervals
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.figures import figures_of
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
+from testbed.judge.verify import read_verdict
 from testbed.plan.engines import is_exact
 from testbed.study import kept
 

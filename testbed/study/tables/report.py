@@ -9,9 +9,9 @@ from typing import Any
 
 from testbed.judge import intervals
 from testbed.judge.checks.result import Verdict
-from testbed.judge.checks.verify import read_verdict
 from testbed.judge.figures import with_unit
 from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plots import Plot
 from testbed.study.hosts import effects, fitness

@@ -9,8 +9,8 @@ from typing import Any
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.checks.verify import Difference, differences, read_verdict, text_differences, unlisted
 from testbed.judge.status import Status, current_table
+from testbed.judge.verify import Difference, differences, read_verdict, text_differences, unlisted
 from testbed.message import Message
 from testbed.plan.model import Variant
 from testbed.scenario import load as scenarios

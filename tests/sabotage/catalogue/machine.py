@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from testbed.remote.underlay import Sample
+from testbed.judge.trust.underlay import Sample
 from tests.sabotage.catalogue.telemetry import each, later
 from tests.sabotage.entry import Entry, Level, Word
 from tests.sabotage.real import ELSEWHERE, Told

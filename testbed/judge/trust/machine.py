@@ -1,4 +1,4 @@
-"""Whether the links and the machine were good enough for a run's result to mean anything."""
+"""Whether the machine, the relay and the queues were good enough for a run's result to mean anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 from influxdb.line_protocol import make_lines
 
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
-from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from topologies.impairments import keys_that
@@ -51,7 +50,7 @@ def _may_drop(qdisc: Mapping[str, Any], lossy: Collection[str]) -> bool:
     return qdisc["kind"] != "netem" or qdisc["dev"] in lossy
 
 
-def judge_trust(
+def violations(
     limits: Limits,
     *,
     relay: Mapping[str, Any] | None,
@@ -60,14 +59,14 @@ def judge_trust(
     lossy: Collection[str] = (),
     longest_busy_s: float = 0.0,
     clock_step_s: float = 0.0,
-) -> Trust:
+) -> list[Message]:
     """``relay`` is the relay's own result (None with netem), ``qdiscs`` the counters at the transfer's end.
 
     ``idle`` are the shares of idle CPU time sampled during the transfer, ``longest_busy_s`` is the longest time
     with less than :data:`collectors.host_load.BUSY` of it, ``lossy`` the middle's interfaces that are to lose
     frames (:func:`lossy_interfaces`), ``clock_step_s`` what the clock was set by (forward as positive).
     """
-    reasons = []
+    reasons: list[Message] = []
     for link in (relay or {}).get("links", []):
         late_ms = link["lateness_us"]["p99"] / 1000
         if late_ms > limits["lateness_p99_ms"]:
@@ -156,11 +155,11 @@ def judge_trust(
                 by_s=abs(clock_step_s),
             )
         )
-    return Trust.of(reasons)
+    return reasons
 
 
 def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
-    """The relay's lateness over all of the run, as :func:`judge_trust` looks at it: points of the measurement
+    """The relay's lateness over all of the run, as :func:`violations` looks at it: points of the measurement
     ``lateness`` (tags run, scenario, link, direction; fields p99_ms, p99_limit_ms, max_ms, max_limit_ms). None where
     there was no relay."""
     if not relay_file.exists():
@@ -188,16 +187,15 @@ def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
     return str(make_lines({"points": points})).splitlines() if points else []
 
 
-def trust_of_run(
+def violations_in_run(
     plan: Plan,
     relay: Mapping[str, Any] | None,
     qdiscs: Sequence[Mapping[str, Any]],
     spans: Spans,
     clock_step_s: float = 0.0,
-) -> Trust:
-    """By what a run leaves in its result folder: the relay's result (None with netem), the qdiscs' counters at the
-    transfer's end, of each sample of the host its seconds and their idle part, and what its clock was set by."""
-    return judge_trust(
+) -> list[Message]:
+    """By what a run leaves in its result folder (:class:`testbed.judge.trust.Measured`)."""
+    return violations(
         plan["limits"],
         relay=relay,
         idle=idle_shares(spans, plan["telemetry"]["interval_ms"] / 1000),

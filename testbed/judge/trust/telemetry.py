@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from testbed.judge.checks import asked
 from testbed.judge.checks.as_captured import words_and_packets
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.judge.checks.links_as_planned import links_off
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Session
@@ -47,7 +46,7 @@ COPYING, HASTENING = keys_that("copies"), keys_that("hastens")
 Array = NDArray[np.float64]
 
 
-def reasons_not_to(evidence: Evidence) -> list[Message]:
+def violations(evidence: Evidence) -> list[Message]:
     """Why the telemetry can't be believed, a sentence each; none where it can be."""
     sent = traffic_of(evidence.plan)
     if sent.captured:
@@ -69,7 +68,7 @@ def reasons_not_to(evidence: Evidence) -> list[Message]:
                     error=error,
                 )
             )
-    return [*_of_others(evidence), *found, *_events(evidence), *links_off(evidence)]
+    return [*_of_others(evidence), *found, *_events(evidence)]
 
 
 def _of_others(evidence: Evidence) -> Iterator[Message]:

@@ -24,7 +24,7 @@ ASKED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
 """What the table of readings says was asked, and the plan's own word for it."""
 
 
-def not_calibrated(plan: Plan, table: Path) -> list[Message]:
+def violations(plan: Plan, table: Path) -> list[Message]:
     """Which link was not, a line each, by ``links.csv``; none in virtual time without packets."""
     if not engine_of(plan).kernel or plan.get("middle") not in REAL_MIDDLES:
         return []

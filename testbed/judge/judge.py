@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.judge.checks.asked import NoSuchSession, session_of
-from testbed.judge.checks.credible import reasons_not_to
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.parameters import CheckParameters
@@ -14,6 +13,7 @@ from testbed.judge.checks.registry import JUDGEMENTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.status import Status, summary_of, verdict_of
+from testbed.judge.trust import of_run
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.series import Reader
@@ -37,7 +37,7 @@ def judge(
     where the plan or an agent's result can't be read.
     """
     evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
-    trust = trust.also(reasons_not_to(evidence))  # a recorded trust has those of its time
+    trust = of_run(trust, evidence)
     checks = parameters_in_plan(plan["checks"])
     of_numbers = {} if expected is None else expected
     results = [

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
-from testbed.judge.checks.judge import judge
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.judge import judge
 from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.series import FromFile, Reader

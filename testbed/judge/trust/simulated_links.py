@@ -45,7 +45,7 @@ FIELDS = {
 }
 
 
-def links_off(evidence: Evidence) -> list[Message]:
+def violations(evidence: Evidence) -> list[Message]:
     """Where a link was not what the plan asks, a line each; of the simulator's only."""
     if engine_of(evidence.plan).kernel:
         return []

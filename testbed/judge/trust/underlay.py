@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 
-from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
@@ -112,19 +111,13 @@ def ways_of(plan: Plan) -> dict[Way, bool]:
     return {way: way in taken for way in ways}
 
 
-def span_of(events: list[Event]) -> tuple[int, int] | None:
+def span_of(events: Sequence[Event]) -> tuple[int, int] | None:
     """When the transfer was on, in Unix nanoseconds; None where the telemetry does not tell."""
     start, ends = start_of(events), [one.t_ns for one in events if one.kind == "transfer_end"]
     return None if start is None or not ends else (start, max(ends))
 
 
-def with_underlay(plan: Plan, samples: Sequence[Sample], trust: Trust, span: tuple[int, int] | None) -> Trust:
-    """A run's trust, less what the ways between the machines with its hosts, and their clocks, take of it. ``span``:
-    when the transfer was on."""
-    return Trust.of([*trust.said, *judge_underlay(plan["limits"], ways_of(plan), samples, span)])
-
-
-def judge_underlay(
+def violations(
     limits: Limits, ways: Mapping[Way, bool], samples: Iterable[Sample], span: tuple[int, int] | None = None
 ) -> list[Message]:
     """Why links over the underlay, and times of the other machines, are not to be trusted, a line each. ``ways``: as
