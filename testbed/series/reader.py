@@ -90,12 +90,12 @@ DERIVED_MEASUREMENTS = frozenset({"law", "law_worst", "verdict", "calibration", 
 """What judge and runner write straight to the database; everything else is telemetry."""
 
 
-def start_of(events: list[Event], session: str | None = None) -> int | None:
+def start_of(events: Sequence[Event], session: str | None = None) -> int | None:
     """Unix nanoseconds of t = 0, the first ``transfer_start`` (of ``session``, if given), or None."""
     return _first(events, "transfer_start", session)
 
 
-def end_of(events: list[Event], session: str | None = None) -> int | None:
+def end_of(events: Sequence[Event], session: str | None = None) -> int | None:
     """Unix nanoseconds of the first ``transfer_end`` (of ``session``, if given), or None."""
     return _first(events, "transfer_end", session)
 
