@@ -100,5 +100,5 @@ def end_of(events: Sequence[Event], session: str | None = None) -> int | None:
     return _first(events, "transfer_end", session)
 
 
-def _first(events: list[Event], kind: str, session: str | None) -> int | None:
+def _first(events: Sequence[Event], kind: str, session: str | None) -> int | None:
     return min((e.t_ns for e in events if e.kind == kind and session in (None, e.session)), default=None)
