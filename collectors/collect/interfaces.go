@@ -97,7 +97,7 @@ func (h *hostInterfaces) sample(run tags, p *telemetry.Points) error {
 }
 
 func endTags(run tags, w watch.Interface) tags {
-	return run.with(tags{"host": w.Host, "interface": w.Interface, "link": w.Link, "direction": w.Direction})
+	return run.with(tags{"host": w.Host, "interface": w.Interface, "link": w.Link, "direction": string(w.Direction)})
 }
 
 func addInterface(p *telemetry.Points, run tags, w watch.Interface, i netstat.Interface, at time.Time) {

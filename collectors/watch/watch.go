@@ -8,6 +8,9 @@ import (
 	"net/netip"
 	"os"
 	"time"
+
+	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 )
 
 // List is the whole file.
@@ -24,19 +27,19 @@ type List struct {
 
 // Interface is an end of a link; the direction is that of its egress.
 type Interface struct {
-	Host      string `json:"host"`
-	Interface string `json:"interface"`
-	Link      string `json:"link"`
-	Direction string `json:"direction"`
+	Host      string              `json:"host"`
+	Interface string              `json:"interface"`
+	Link      string              `json:"link"`
+	Direction linkmodel.Direction `json:"direction"`
 }
 
 // Netem is one direction of a link whose middle is the kernel's: the interfaces at whose egress it is.
 type Netem struct {
-	Host      string `json:"host"`
-	Link      string `json:"link"`
-	Direction string `json:"direction"`
-	Delay     string `json:"delay"`
-	Queue     string `json:"queue"` // "": its rate and queue are at the hosts
+	Host      string              `json:"host"`
+	Link      string              `json:"link"`
+	Direction linkmodel.Direction `json:"direction"`
+	Delay     string              `json:"delay"`
+	Queue     string              `json:"queue"` // "": its rate and queue are at the hosts
 }
 
 // Socket is one side of a flow.
@@ -64,12 +67,10 @@ func (e Endpoint) Matches(own netip.AddrPort) bool {
 }
 
 // Interval is the time between two samples of anything but TCP_INFO.
-func (l *List) Interval() time.Duration { return milliseconds(l.IntervalMS) }
+func (l *List) Interval() time.Duration { return timing.Milliseconds(l.IntervalMS) }
 
 // TCPInterval is the time between two samples of TCP_INFO.
-func (l *List) TCPInterval() time.Duration { return milliseconds(l.TCPIntervalMS) }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+func (l *List) TCPInterval() time.Duration { return timing.Milliseconds(l.TCPIntervalMS) }
 
 // Read reads and checks a file. Errors name file, field and value.
 func Read(file string) (*List, error) {
@@ -124,12 +125,12 @@ func (l *List) validate() error {
 	return nil
 }
 
-func (l *List) validateEnd(where, host, direction string) error {
+func (l *List) validateEnd(where, host string, direction linkmodel.Direction) error {
 	if _, ok := l.Namespaces[host]; !ok {
 		return fmt.Errorf("%s.host: %q is not in namespaces", where, host)
 	}
-	if direction != "ab" && direction != "ba" {
-		return fmt.Errorf("%s.direction: %q, want ab or ba", where, direction)
+	if direction != linkmodel.AB && direction != linkmodel.BA {
+		return fmt.Errorf("%s.direction: %q, want %s or %s", where, direction, linkmodel.AB, linkmodel.BA)
 	}
 	return nil
 }

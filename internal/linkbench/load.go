@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/interfaces"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/timestamping"
@@ -33,10 +34,10 @@ type Loaded struct {
 
 // LoadedDirection is one direction of one link.
 type LoadedDirection struct {
-	Link      string `json:"link"`
-	Direction string `json:"direction"`
-	Sent      uint64 `json:"sent"`
-	Received  uint64 `json:"received"`
+	Link      string              `json:"link"`
+	Direction linkmodel.Direction `json:"direction"`
+	Sent      uint64              `json:"sent"`
+	Received  uint64              `json:"received"`
 }
 
 // LoadOptions say what to offer to each link in each direction.
@@ -130,7 +131,7 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	found := Loaded{Seconds: seconds}
 	for i := range links {
 		ends := [2]string{links[i].A.Interface, links[i].B.Interface}
-		for e, name := range plan.Directions {
+		for e, name := range linkmodel.Directions {
 			found.Directions = append(found.Directions, LoadedDirection{
 				Link: links[i].Name, Direction: name,
 				Sent:     after[e][ends[e]].Transmitted - before[e][ends[e]].Transmitted,

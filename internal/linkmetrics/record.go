@@ -16,8 +16,8 @@ type State struct {
 	Properties      linkmodel.Properties
 	Counts          linkmodel.Counts
 	Sent, SentBytes uint64
-	DelaySumNS      int64 // of the frames sent, from arrival to leaving
-	DelayUncounted  bool  // DelaySumNS is not known
+	DelaySum        time.Duration // of the frames sent, from arrival to leaving
+	DelayUncounted  bool          // DelaySum is not known
 	HeldBytes       int
 	Drops           uint64 // by the queue, the plug, or a fault of the machine
 	UnaskedDrops    uint64 // of these, by a fault of the machine
@@ -30,9 +30,9 @@ type Lateness struct{ P50US, P99US float64 }
 var NoLateness = Lateness{math.NaN(), math.NaN()}
 
 // Tags are those of a direction's points; middle says what delays its frames.
-func Tags(run, scenario, middle, link, direction string) telemetry.Tags {
+func Tags(run, scenario, middle, link string, direction linkmodel.Direction) telemetry.Tags {
 	return telemetry.MakeTags(map[string]string{
-		"direction": direction, "link": link, "middle": middle, "run": run, "scenario": scenario,
+		"direction": string(direction), "link": link, "middle": middle, "run": run, "scenario": scenario,
 	})
 }
 
@@ -45,7 +45,7 @@ func Add(p *telemetry.Points, tags telemetry.Tags, s, before *State, at time.Tim
 	if rate == 0 {
 		rate = math.NaN() // the link has none here
 	}
-	delayMS := float64(s.DelaySumNS-before.DelaySumNS) / 1e6 / float64(sent)
+	delayMS := float64(s.DelaySum-before.DelaySum) / 1e6 / float64(sent)
 	if s.DelayUncounted {
 		delayMS = math.NaN()
 	}

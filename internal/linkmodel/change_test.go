@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // change is one to the given keys and values.
@@ -20,10 +21,10 @@ func change(keys string) *Change {
 // asked are the given properties, and no others.
 func asked(keys string) Properties { return Properties{}.Apply(change(keys)) }
 
-func evenly(n int, gap Time) []arrival {
+func evenly(n int, gap time.Duration) []arrival {
 	arrivals := make([]arrival, n)
 	for i := range arrivals {
-		arrivals[i] = arrival{Time(i) * gap, 1000}
+		arrivals[i] = arrival{time.Duration(i) * gap, 1000}
 	}
 	return arrivals
 }
@@ -57,7 +58,7 @@ func TestLossGoesBackToZero(t *testing.T) {
 
 func TestChangeOfRateKeepsTheQueue(t *testing.T) {
 	// 100 frames of 10 ms each wait; after 205 ms, 20 and a half are sent, and the rest goes twice as fast.
-	d := NewDirection(Properties{FramesPPS: 100}, 1, "k", "ab", 0, Hooks[int]{})
+	d := NewPipe(Properties{FramesPPS: 100}, 1, "k", AB, 0, Hooks[int]{})
 	for i := range 100 {
 		d.Push(i, 1000, 0)
 	}
@@ -68,18 +69,18 @@ func TestChangeOfRateKeepsTheQueue(t *testing.T) {
 		last = *f
 		n++
 	}
-	if want := Time(205*ms) + 795*ms/2; n != 100 || abs(last.Due-want) > 1000 {
+	if want := time.Duration(205*ms) + 795*ms/2; n != 100 || abs(last.Due-want) > 1000 {
 		t.Errorf("%d frames, the last at %d, want 100 and %d", n, last.Due, want)
 	}
 }
 
 // Changes of something else, however frequent, cost a slow link none of its rate.
 func TestFrequentChangesCostNoRate(t *testing.T) {
-	d := NewDirection(Properties{FramesPPS: 10}, 1, "k", "ab", 0, Hooks[int]{})
+	d := NewPipe(Properties{FramesPPS: 10}, 1, "k", AB, 0, Hooks[int]{})
 	for i := range 11 {
 		d.Push(i, 1000, 0)
 	}
-	for now := Time(0); now < 1000*ms; now += 5 * ms {
+	for now := time.Duration(0); now < 1000*ms; now += 5 * ms {
 		d.Set(now, change(`"delay_ms": 1`))
 	}
 	d.Pop(1001 * ms)
@@ -89,7 +90,7 @@ func TestFrequentChangesCostNoRate(t *testing.T) {
 }
 
 func TestTakingTheRateAwayEmptiesTheQueue(t *testing.T) {
-	d := NewDirection(Properties{FramesPPS: 1}, 1, "k", "ab", 0, Hooks[int]{})
+	d := NewPipe(Properties{FramesPPS: 1}, 1, "k", AB, 0, Hooks[int]{})
 	for i := range 10 {
 		d.Push(i, 1000, 0)
 	}
@@ -157,13 +158,13 @@ func FuzzChange(f *testing.F) {
 		if err := json.Unmarshal(again, &c2); err != nil || !reflect.DeepEqual(c, c2) {
 			t.Fatalf("%s became %s (%v)", text, again, err)
 		}
-		d := NewDirection(Properties{}.Apply(&c), 1, "k", "ab", 0, Hooks[int]{
+		d := NewPipe(Properties{}.Apply(&c), 1, "k", AB, 0, Hooks[int]{
 			Drop: func(int, Cause) {}, Copy: func(frame int) (int, bool) { return frame, true },
 		})
 		for i := range 5 {
-			d.Push(i, 1500, Time(i)*ms)
+			d.Push(i, 1500, time.Duration(i)*ms)
 		}
-		last := Time(0)
+		last := time.Duration(0)
 		for next, ok := d.Next(); ok; next, ok = d.Next() {
 			if next < last {
 				t.Fatalf("time goes back from %d to %d", last, next)
@@ -186,19 +187,19 @@ func TestTrace(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		arrivals []arrival
-		due      []Time
+		due      []time.Duration
 	}{
 		"one frame each, then the next cycle": {
-			slices.Repeat([]arrival{{0, 1504}}, 6), []Time{1, 1, 5, 10, 11, 11},
+			slices.Repeat([]arrival{{0, 1504}}, 6), []time.Duration{1, 1, 5, 10, 11, 11},
 		},
-		"small frames share an opportunity":       {slices.Repeat([]arrival{{0, 500}}, 4), []Time{1, 1, 1, 1}},
-		"a large frame takes several":             {[]arrival{{0, 4000}, {0, 512}}, []Time{5, 5}},
-		"an opportunity without a frame is lost":  {[]arrival{{2 * ms, 1504}, {2 * ms, 1504}}, []Time{5, 10}},
-		"one that arrives just then is in time":   {[]arrival{{5 * ms, 1504}}, []Time{5}},
-		"one that arrives many cycles on is, too": {[]arrival{{1002 * ms, 1504}}, []Time{1005}},
+		"small frames share an opportunity":       {slices.Repeat([]arrival{{0, 500}}, 4), []time.Duration{1, 1, 1, 1}},
+		"a large frame takes several":             {[]arrival{{0, 4000}, {0, 512}}, []time.Duration{5, 5}},
+		"an opportunity without a frame is lost":  {[]arrival{{2 * ms, 1504}, {2 * ms, 1504}}, []time.Duration{5, 10}},
+		"one that arrives just then is in time":   {[]arrival{{5 * ms, 1504}}, []time.Duration{5}},
+		"one that arrives many cycles on is, too": {[]arrival{{1002 * ms, 1504}}, []time.Duration{1005}},
 	} {
 		got := pass(Properties{Trace: trace}, 1, "k", c.arrivals, 0, nil)
-		var due []Time
+		var due []time.Duration
 		for _, d := range got.delivered {
 			due = append(due, d.Due/ms)
 		}
@@ -218,10 +219,10 @@ func FuzzParseTrace(f *testing.F) {
 			return
 		}
 		cursor := traceCursor{left: TraceOpportunityBytes}
-		last := Time(0)
+		last := time.Duration(0)
 		for i := range 20 {
-			var due Time
-			arrival := last + Time(i)*ms
+			var due time.Duration
+			arrival := last + time.Duration(i)*ms
 			due, cursor = cursor.serve(trace, arrival, 1000)
 			if due < arrival || due < last || due > arrival+2*trace.period() {
 				t.Fatalf("a frame that arrived at %d after one that left at %d leaves at %d", arrival, last, due)
@@ -251,7 +252,7 @@ func FuzzParseSamples(f *testing.F) {
 		if err := json.Unmarshal(keys, &c); err != nil {
 			return
 		}
-		d := NewDirection(Properties{}.Apply(&c), 1, "k", "ab", 0, Hooks[int]{
+		d := NewPipe(Properties{}.Apply(&c), 1, "k", AB, 0, Hooks[int]{
 			Drop: func(int, Cause) {}, Copy: func(frame int) (int, bool) { return frame, true },
 		})
 		d.Push(1, 1500, ms)

@@ -1,18 +1,21 @@
 package linkmodel
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // CoDel's constants, RFC 8289 section 4.4, and the size below which a queue is never called standing.
 const (
-	codelTarget   Time = 5 * nsPerMs
-	codelInterval Time = 100 * nsPerMs
-	codelMTUBytes      = 1514
+	codelTarget   time.Duration = 5 * nsPerMs
+	codelInterval time.Duration = 100 * nsPerMs
+	codelMTUBytes               = 1514
 )
 
 // codel decides at the head of the queue whether a frame is dropped (RFC 8289 section 5), one head at a time.
 type codel struct {
-	firstAbove       Time // when the sojourn will have been above target for an interval; 0: it is not above
-	dropNext         Time
+	firstAbove       time.Duration // when the sojourn will have been above target for an interval; 0: it is not above
+	dropNext         time.Duration
 	count, lastCount int
 	dropping         bool
 	advance          bool // a drop in the dropping state moves dropNext once the next head is seen to be late too
@@ -20,9 +23,11 @@ type codel struct {
 
 // drop decides on the head: now is when it would leave, sojourn how long it waited, queued the bytes that
 // wait, itself included.
-func (c *codel) drop(now, sojourn Time, queued int) bool {
+func (c *codel) drop(now, sojourn time.Duration, queued int) bool {
 	late := c.late(now, sojourn, queued)
-	law := func(from Time) Time { return from + Time(float64(codelInterval)/math.Sqrt(float64(c.count))) }
+	law := func(from time.Duration) time.Duration {
+		return from + time.Duration(float64(codelInterval)/math.Sqrt(float64(c.count)))
+	}
 
 	if c.dropping {
 		if !late {
@@ -55,7 +60,7 @@ func (c *codel) drop(now, sojourn Time, queued int) bool {
 }
 
 // late tells whether frames have waited longer than the target for at least an interval.
-func (c *codel) late(now, sojourn Time, queued int) bool {
+func (c *codel) late(now, sojourn time.Duration, queued int) bool {
 	if sojourn < codelTarget || queued <= codelMTUBytes {
 		c.firstAbove = 0
 		return false

@@ -8,9 +8,9 @@ type Corruption struct {
 	Corrupt float64 `json:"corrupt,omitempty" most:"1"`
 }
 
-func (c *Corruption) begin(draws stream) func(*fate) {
+func (c *Corruption) begin(draws stream) func(*outcome) {
 	r := draws("corrupt")
-	return func(f *fate) {
+	return func(f *outcome) {
 		if f.bytes > ethernetHeaderBytes && chance(r, c.Corrupt) {
 			f.flipBit = 8*ethernetHeaderBytes + r.IntN(8*(f.bytes-ethernetHeaderBytes))
 		}

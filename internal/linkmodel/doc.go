@@ -2,17 +2,14 @@
 // delays, jitters, loses, reorders, duplicates and corrupts.
 //
 // It does no I/O, reads no clock and starts no goroutine. Frames and the time of their arrival go in by
-// [Direction.Push], frames come out by [Direction.Pop] once they are due, and [Direction.Next] tells when to
-// look again. The relay drives it with real frames and the machine's clock, a simulator with its own packets
-// and virtual time.
+// [Pipe.Push], frames come out by [Pipe.Pop] once they are due, and [Pipe.Next] returns when to look
+// again. The relay drives it with real frames and the machine's clock, a simulator with its own packets and virtual
+// time.
 //
-// All times are logical: a frame's due time follows from its arrival, never from the moment at which the
+// All times are since an origin of the caller's choice, and logical: a frame's due time follows from its arrival, never from the moment at which the
 // caller came to look. A caller that is late makes frames late, but loses no capacity, and the next frame is
 // none the later for it.
 package linkmodel
-
-// Time is a point in time in nanoseconds since an origin of the caller's choice.
-type Time = int64
 
 const (
 	nsPerMs = 1e6

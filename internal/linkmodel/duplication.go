@@ -6,9 +6,9 @@ type Duplication struct {
 	Duplicate float64 `json:"duplicate,omitempty" most:"1"`
 }
 
-func (d *Duplication) begin(draws stream) func(*fate) {
+func (d *Duplication) begin(draws stream) func(*outcome) {
 	r := draws("duplicate")
-	return func(f *fate) {
+	return func(f *outcome) {
 		if chance(r, d.Duplicate) {
 			f.copies++
 		}

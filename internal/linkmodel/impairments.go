@@ -3,6 +3,7 @@ package linkmodel
 import (
 	"math/rand/v2"
 	"reflect"
+	"time"
 )
 
 // Impairments are what a line can do to frames beside its delay, in the order in which a frame meets them. Each is a
@@ -20,11 +21,11 @@ type Impairments struct {
 type impairment interface {
 	// begin gives what is done to each frame of one direction, by what is asked at the time. It keeps what it
 	// has to know from one frame to the next, and draws from streams of its own purposes alone.
-	begin(draws stream) func(*fate)
+	begin(draws stream) func(*outcome)
 }
 
-// fate is what becomes of a frame on the line. Impairments change it in their order.
-type fate struct {
+// outcome is what becomes of a frame on the line. Impairments change it in their order.
+type outcome struct {
 	bytes     int
 	delayMS   float64 // before the first impairment the link's own delay
 	lost      bool    // whatever comes later does not meet it
@@ -34,12 +35,12 @@ type fate struct {
 	flipBit   int     // as [Delivery] has it
 }
 
-// losing is an impairment that says which share of the frames it loses in the long run.
-type losing interface{ meanLoss() float64 }
+// lossModel is an impairment that says which share of the frames it loses in the long run.
+type lossModel interface{ meanLoss() float64 }
 
-// hastening is an impairment by which frames may take less than a delay: what they take at least, of that delay;
+// delayBounder is an impairment by which frames may take less than a delay: what they take at least, of that delay;
 // -Inf where it sets no bound.
-type hastening interface{ leastMS(delayMS float64) float64 }
+type delayBounder interface{ leastMS(delayMS float64) float64 }
 
 // stream gives the draws of a purpose, the same whatever else is drawn.
 type stream func(purpose string) *rand.Rand
@@ -58,7 +59,7 @@ func (i *Impairments) each() []impairment {
 func (i *Impairments) MeanLoss() float64 {
 	lost := 0.0
 	for _, one := range i.each() {
-		if l, ok := one.(losing); ok {
+		if l, ok := one.(lossModel); ok {
 			own := l.meanLoss()
 			lost += own - float64(lost*own)
 		}
@@ -67,12 +68,12 @@ func (i *Impairments) MeanLoss() float64 {
 }
 
 // MinDelay is the shortest time that a frame can take, in nanoseconds; 0 if an impairment sets no bound.
-func (p *Properties) MinDelay() Time {
+func (p *Properties) MinDelay() time.Duration {
 	leastMS := p.DelayMS
 	for _, one := range p.each() {
-		if h, ok := one.(hastening); ok {
+		if h, ok := one.(delayBounder); ok {
 			leastMS = h.leastMS(leastMS)
 		}
 	}
-	return Time(max(0, leastMS) * nsPerMs)
+	return time.Duration(max(0, leastMS) * nsPerMs)
 }

@@ -28,9 +28,9 @@ type Jitter struct {
 	JitterReorders bool `json:"jitter_reorders,omitempty"`
 }
 
-func (j *Jitter) begin(draws stream) func(*fate) {
+func (j *Jitter) begin(draws stream) func(*outcome) {
 	r := draws("jitter")
-	return func(f *fate) {
+	return func(f *outcome) {
 		if f.overtakes {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -19,12 +20,12 @@ func TestLineGivesFramesByDueTime(t *testing.T) {
 		for number, step := range rapid.SliceOfN(rapid.IntRange(-1, 9), 1, 300).Draw(rt, "steps") {
 			if step >= 0 { // a frame that is due so much after its number: some overtake
 				waiting = append(waiting, frame{number, number + step})
-				l.push(&Delivery[int]{Frame: number, Bytes: number, Due: Time(number + step)})
+				l.push(&Delivery[int]{Frame: number, Bytes: number, Due: time.Duration(number + step)})
 				bytes += number
 			} else if len(waiting) > 0 {
 				i := slices.Index(waiting, slices.MinFunc(waiting, func(a, b frame) int { return cmp.Compare(a.due, b.due) }))
 				first := l.first()
-				if want := waiting[i]; first.Frame != want.number || first.Due != Time(want.due) {
+				if want := waiting[i]; first.Frame != want.number || first.Due != time.Duration(want.due) {
 					rt.Fatalf("first is %+v, want %+v", first, want)
 				}
 				l.pop()

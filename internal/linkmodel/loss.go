@@ -35,10 +35,10 @@ func (l *FrameLoss) meanLoss() float64 {
 	return l.Loss
 }
 
-func (l *FrameLoss) begin(draws stream) func(*fate) {
+func (l *FrameLoss) begin(draws stream) func(*outcome) {
 	r := draws("loss")
 	bad := false // the state of burst loss
-	return func(f *fate) {
+	return func(f *outcome) {
 		g := l.GilbertElliott
 		if g == nil {
 			f.lost = chance(r, l.Loss)

@@ -6,13 +6,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
-const ms = Time(nsPerMs)
+const ms = time.Duration(nsPerMs)
 
 // arrival is a frame on its way into a direction under test; its number is its identity.
 type arrival struct {
-	at    Time
+	at    time.Duration
 	bytes int
 }
 
@@ -21,19 +22,19 @@ type passage struct {
 	delivered []Delivery[int]
 	dropped   map[Cause][]int
 	refused   []int
-	direction *Direction[int]
+	direction *Pipe[int]
 	clones    int
 }
 
 // pass drives a direction: step is how late and how seldom the caller comes to look, 0 for at once.
-func pass(p Properties, seed uint64, name string, arrivals []arrival, step Time, changes map[int]Change) *passage {
+func pass(p Properties, seed uint64, name string, arrivals []arrival, step time.Duration, changes map[int]Change) *passage {
 	r := &passage{dropped: map[Cause][]int{}}
-	d := NewDirection(p, seed, name, "ab", 0, Hooks[int]{
+	d := NewPipe(p, seed, name, AB, 0, Hooks[int]{
 		Drop: func(frame int, cause Cause) { r.dropped[cause] = append(r.dropped[cause], frame) },
 		Copy: func(frame int) (int, bool) { r.clones++; return frame, true },
 	})
 	r.direction = d
-	drain := func(now Time) {
+	drain := func(now time.Duration) {
 		for {
 			next, ok := d.Next()
 			if !ok || next > now {
@@ -66,12 +67,12 @@ func pass(p Properties, seed uint64, name string, arrivals []arrival, step Time,
 }
 
 // burstyArrivals are frames of 64 to 1514 bytes in bursts and gaps.
-func burstyArrivals(r *rand.Rand, n int, meanGap Time) []arrival {
+func burstyArrivals(r *rand.Rand, n int, meanGap time.Duration) []arrival {
 	arrivals := make([]arrival, n)
-	var at Time
+	var at time.Duration
 	for i := range arrivals {
 		if r.IntN(4) == 0 {
-			at += Time(r.ExpFloat64() * 4 * float64(meanGap))
+			at += time.Duration(r.ExpFloat64() * 4 * float64(meanGap))
 		}
 		arrivals[i] = arrival{at, 64 + r.IntN(1451)}
 	}
@@ -90,7 +91,7 @@ func randomProperties(r *rand.Rand) Properties {
 	case 1:
 		p.FramesPPS = 10 + r.Float64()*2000
 	case 2:
-		p.Trace = Trace{at: []Time{0, ms, ms, 7 * ms, 8 * ms}}
+		p.Trace = Trace{at: []time.Duration{0, ms, ms, 7 * ms, 8 * ms}}
 	}
 	share := func() float64 { return max(0, r.Float64()-0.6) }
 	p.Loss, p.Duplicate, p.Reorder, p.Corrupt = share(), share(), share(), share()
@@ -128,7 +129,7 @@ func TestEveryFrameIsAccountedFor(t *testing.T) {
 		for range r.IntN(5) {
 			changes[r.IntN(len(arrivals))] = randomChange(r)
 		}
-		got := pass(randomProperties(r), seed, "k", arrivals, Time(r.IntN(3))*5*ms, changes)
+		got := pass(randomProperties(r), seed, "k", arrivals, time.Duration(r.IntN(3))*5*ms, changes)
 		fates := make([]int, len(arrivals))
 		for _, d := range got.delivered {
 			fates[d.Frame]++
@@ -174,7 +175,7 @@ func TestNeverFasterThanTheRate(t *testing.T) {
 		rate := 1e5 + r.Float64()*2e7
 		burst := r.IntN(3) * 3000
 		p := Properties{RateBPS: rate, BurstBytes: burst, DelayMS: 10}
-		got := pass(p, seed, "k", burstyArrivals(r, 400, Time(4000*8/rate*nsPerS)), Time(r.IntN(2))*3*ms, nil)
+		got := pass(p, seed, "k", burstyArrivals(r, 400, time.Duration(4000*8/rate*nsPerS)), time.Duration(r.IntN(2))*3*ms, nil)
 		// Over every window from one departure to another: the bytes after the first fit the rate and the bucket.
 		for i := range got.delivered {
 			bits := 0.0
@@ -190,14 +191,14 @@ func TestNeverFasterThanTheRate(t *testing.T) {
 }
 
 func TestBackloggedLinkUsesAllOfItsRate(t *testing.T) {
-	for _, late := range []Time{0, 20 * ms} {
+	for _, late := range []time.Duration{0, 20 * ms} {
 		arrivals := slices.Repeat([]arrival{{0, 1073}}, 10_000)
 		for name, p := range map[string]Properties{
 			"bps": {RateBPS: 8790016, DelayMS: 50}, "pps": {FramesPPS: 1024, DelayMS: 50},
 		} {
 			got := pass(p, 1, "k", arrivals, late, nil)
 			last := got.delivered[len(got.delivered)-1].Due
-			want := Time(10_000.0/1024*nsPerS) + 50*ms
+			want := time.Duration(10_000.0/1024*nsPerS) + 50*ms
 			if abs(last-want) > 1000 {
 				t.Errorf("%s, looked at %d ms late: the last of 10000 frames is due at %d, want %d", name, late/ms, last, want)
 			}
@@ -205,7 +206,7 @@ func TestBackloggedLinkUsesAllOfItsRate(t *testing.T) {
 	}
 }
 
-func abs(t Time) Time { return max(t, -t) }
+func abs(t time.Duration) time.Duration { return max(t, -t) }
 
 // A caller that comes late sees the same due times as one that comes at once.
 func TestLatenessChangesNothing(t *testing.T) {
@@ -216,7 +217,7 @@ func TestLatenessChangesNothing(t *testing.T) {
 			p.Queue.Mode = QueueCoDel
 		}
 		arrivals := burstyArrivals(r, 300, ms)
-		due := func(step Time) []string {
+		due := func(step time.Duration) []string {
 			var all []string
 			for _, d := range pass(p, seed, "k", arrivals, step, nil).delivered {
 				all = append(all, fmt.Sprint(d.Frame, d.Due, d.FlipBit))
@@ -295,7 +296,7 @@ func TestSharesAreMet(t *testing.T) {
 	const n = 50_000
 	arrivals := make([]arrival, n)
 	for i := range arrivals {
-		arrivals[i] = arrival{Time(i) * ms, 1000}
+		arrivals[i] = arrival{time.Duration(i) * ms, 1000}
 	}
 	got := pass(asked(`"delay_ms": 5, "loss": 0.1`), 1, "k", arrivals, 0, nil)
 	if lost := len(got.dropped[Lost]); !within(lost, n, 0.1) {
@@ -317,7 +318,7 @@ func TestGilbertElliottLosesInBursts(t *testing.T) {
 	const n = 200_000
 	arrivals := make([]arrival, n)
 	for i := range arrivals {
-		arrivals[i] = arrival{Time(i) * ms, 1000}
+		arrivals[i] = arrival{time.Duration(i) * ms, 1000}
 	}
 	g := &GilbertElliott{Enter: 0.01, Leave: 0.2, LossBad: 1}
 	lost := pass(Properties{Impairments: Impairments{FrameLoss: FrameLoss{GilbertElliott: g}}}, 1, "k", arrivals, 0, nil).dropped[Lost]
@@ -338,7 +339,7 @@ func TestGilbertElliottLosesInBursts(t *testing.T) {
 func TestJitterIsDrawnAsAsked(t *testing.T) {
 	arrivals := make([]arrival, 20_000)
 	for i := range arrivals {
-		arrivals[i] = arrival{Time(i) * 100 * ms, 100}
+		arrivals[i] = arrival{time.Duration(i) * 100 * ms, 100}
 	}
 	for name, c := range map[string]struct {
 		properties              Properties
@@ -366,7 +367,7 @@ func TestJitterIsDrawnAsAsked(t *testing.T) {
 }
 
 func TestNoFrameIsFasterThanTheLeastDelay(t *testing.T) {
-	for keys, want := range map[string]Time{
+	for keys, want := range map[string]time.Duration{
 		`"delay_ms": 20`:                                                                   20 * ms,
 		`"delay_ms": 20, "jitter_ms": 5`:                                                   15 * ms,
 		`"delay_ms": 20, "jitter_ms": 50`:                                                  0,
@@ -391,8 +392,8 @@ func TestNoFrameIsFasterThanTheLeastDelay(t *testing.T) {
 func TestFramesAreSeenAsTheyEnterTheLine(t *testing.T) {
 	const kept = -1
 	var seen, lost []int
-	var dues []Time
-	d := NewDirection(asked(`"frames_pps": 100, "delay_ms": 20, "duplicate": 0.5, "loss": 0.2`), 1, "k", "ab", 0, Hooks[int]{
+	var dues []time.Duration
+	d := NewPipe(asked(`"frames_pps": 100, "delay_ms": 20, "duplicate": 0.5, "loss": 0.2`), 1, "k", AB, 0, Hooks[int]{
 		Drop: func(frame int, _ Cause) { lost = append(lost, frame) },
 		Copy: func(frame int) (int, bool) { return frame, true },
 		Enter: func(on *Delivery[int]) {

@@ -1,6 +1,9 @@
 package linkmodel
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Queue modes, see [Queue.Mode].
 const (
@@ -35,7 +38,7 @@ func (q *Queue) validate() error {
 type waiting[T any] struct {
 	frame   T
 	bytes   int
-	arrival Time
+	arrival time.Duration
 }
 
 // fifo is the queue.

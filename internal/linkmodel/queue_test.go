@@ -3,6 +3,7 @@ package linkmodel
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 // at once: n frames of 1000 bytes at time 0.
@@ -29,9 +30,9 @@ func TestFullQueueDropsTheTailOrTheHead(t *testing.T) {
 }
 
 func TestBackPressureRefusesUntilThereIsRoom(t *testing.T) {
-	d := NewDirection(Properties{FramesPPS: 100, DelayMS: 50, Queue: Queue{Mode: QueueBackPressure, Packets: 2}},
-		1, "k", "ab", 0, Hooks[int]{})
-	now := Time(0)
+	d := NewPipe(Properties{FramesPPS: 100, DelayMS: 50, Queue: Queue{Mode: QueueBackPressure, Packets: 2}},
+		1, "k", AB, 0, Hooks[int]{})
+	now := time.Duration(0)
 	sent := 0
 	var delivered []Delivery[int]
 	for sent < 20 {
@@ -59,7 +60,7 @@ func TestBackPressureRefusesUntilThereIsRoom(t *testing.T) {
 		t.Errorf("counts %+v, want 20 in and none dropped", c)
 	}
 	for i, f := range delivered {
-		if want := Time(i+1)*10*ms + 50*ms; abs(f.Due-want) > 100 {
+		if want := time.Duration(i+1)*10*ms + 50*ms; abs(f.Due-want) > 100 {
 			t.Errorf("frame %d is due at %d, want %d", i, f.Due, want)
 		}
 	}
@@ -69,13 +70,13 @@ func TestBackPressureRefusesUntilThereIsRoom(t *testing.T) {
 func TestCoDelKeepsTheQueueShort(t *testing.T) {
 	arrivals := make([]arrival, 20_000)
 	for i := range arrivals {
-		arrivals[i] = arrival{Time(i) * ms, 1000}
+		arrivals[i] = arrival{time.Duration(i) * ms, 1000}
 	}
 	// Unresponsive traffic of 1.05 times the rate.
 	p := Properties{FramesPPS: 950, Queue: Queue{Mode: QueueCoDel, Packets: 1000}}
-	wait := func(p Properties) Time {
+	wait := func(p Properties) time.Duration {
 		got := pass(p, 1, "k", arrivals, 0, nil)
-		var waits []Time
+		var waits []time.Duration
 		for _, d := range got.delivered[len(got.delivered)/2:] {
 			waits = append(waits, d.Due-d.Arrival)
 		}
@@ -100,8 +101,8 @@ func TestCoDelLeavesAShortBurstAlone(t *testing.T) {
 // The control law of RFC 8289: under a queue that stays, drops come at intervals that shrink by 1/√n.
 func TestCoDelDropsEverFaster(t *testing.T) {
 	var c codel
-	var drops []Time
-	for now := Time(0); now < 1000*ms; now += ms / 10 {
+	var drops []time.Duration
+	for now := time.Duration(0); now < 1000*ms; now += ms / 10 {
 		if c.drop(now, 50*ms, 1<<20) {
 			drops = append(drops, now)
 		}
@@ -109,7 +110,7 @@ func TestCoDelDropsEverFaster(t *testing.T) {
 	// The first after one interval of 100 ms above target, then 100, 100/√2, 100/√3 … ms apart.
 	want := []float64{100, 200, 270.7, 328.4, 378.4}
 	for i, w := range want {
-		if abs(drops[i]-Time(w*nsPerMs)) > ms/2 {
+		if abs(drops[i]-time.Duration(w*nsPerMs)) > ms/2 {
 			t.Errorf("drop %d at %d µs, want %v ms", i, drops[i]/1000, w)
 		}
 	}
@@ -119,10 +120,10 @@ func TestCoDelDropsEverFaster(t *testing.T) {
 func TestBackPressureWakesWhenHalfEmpty(t *testing.T) {
 	for packets, want := range map[int]int{1: 0, 2: 0, 3: 1, 103: 51} {
 		p := Properties{FramesPPS: 100, DelayMS: 50, Queue: Queue{QueueBackPressure, packets}}
-		d := NewDirection(p, 1, "k", "ab", 0, Hooks[int]{})
+		d := NewPipe(p, 1, "k", AB, 0, Hooks[int]{})
 		for i := 0; d.Push(i, 1000, 0); i++ {
 		}
-		for now := Time(0); !d.Wakes(); now += 10 * ms {
+		for now := time.Duration(0); !d.Writable(); now += 10 * ms {
 			d.Pop(now)
 		}
 		if left, _ := d.Queued(); left != want {

@@ -10,7 +10,7 @@ import (
 // newStream gives every purpose its own draws, so that what one draws never moves another: with jitter turned
 // on, the same frames are lost as without. They follow from the seed, the link's name and the direction alone:
 // another link in the same run changes none of them.
-func newStream(seed uint64, link, direction string) stream {
+func newStream(seed uint64, link string, direction Direction) stream {
 	return func(purpose string) *rand.Rand {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", seed, link, direction, purpose))
 		return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:16])))

@@ -1,18 +1,21 @@
 package linkmodel
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // meter is the clock of a constant rate, as the virtual scheduling of a token bucket (ITU-T I.371): freeAt is
 // when all that was let through so far will have been sent at the rate.
 type meter struct {
-	freeAt Time
+	freeAt time.Duration
 	frac   float64 // of a nanosecond, so that rounding never adds up
 }
 
 // pace is a constant rate as the time that things take.
 type pace struct {
 	nsPerByte, nsPerFrame float64
-	burst                 Time
+	burst                 time.Duration
 }
 
 // maxBurst, in nanoseconds, is a burst that no test outlives.
@@ -22,7 +25,7 @@ func newPace(p *Properties) pace {
 	switch {
 	case p.RateBPS > 0:
 		perByte := 8 * nsPerS / p.RateBPS
-		return pace{nsPerByte: perByte, burst: Time(min(perByte*float64(p.BurstBytes), maxBurst))}
+		return pace{nsPerByte: perByte, burst: time.Duration(min(perByte*float64(p.BurstBytes), maxBurst))}
 	case p.FramesPPS > 0:
 		return pace{nsPerFrame: nsPerS / p.FramesPPS}
 	}
@@ -31,20 +34,20 @@ func newPace(p *Properties) pace {
 
 // serve returns when a frame that arrived at the given time leaves, and the meter after it. The last bit
 // leaves then; with a burst, all frames that the bucket holds leave at once.
-func (m meter) serve(p pace, arrival Time, bytes int) (Time, meter) {
+func (m meter) serve(p pace, arrival time.Duration, bytes int) (time.Duration, meter) {
 	if m.freeAt < arrival {
 		m = meter{freeAt: arrival}
 	}
 	took := p.nsPerFrame + p.nsPerByte*float64(bytes) + m.frac
 	whole := math.Ceil(took)
-	m.freeAt += Time(whole)
+	m.freeAt += time.Duration(whole)
 	m.frac = took - whole
 	return max(arrival, m.freeAt-p.burst), m
 }
 
 // rescale carries the work that is under way at a time over to another rate: what is half sent stays half sent.
 // begun is when the frame at the head of the queue could begin, at the earliest; without one it is the time itself.
-func (m meter) rescale(now, begun Time, from, to pace) meter {
+func (m meter) rescale(now, begun time.Duration, from, to pace) meter {
 	before, after := from.nsPerByte+from.nsPerFrame, to.nsPerByte+to.nsPerFrame
 	if before == after && (from.nsPerByte == 0) == (to.nsPerByte == 0) {
 		return m
@@ -53,5 +56,5 @@ func (m meter) rescale(now, begun Time, from, to pace) meter {
 		return meter{freeAt: now}
 	}
 	left := max(m.freeAt, begun) - now
-	return meter{freeAt: now + Time(float64(left)*after/before)}
+	return meter{freeAt: now + time.Duration(float64(left)*after/before)}
 }

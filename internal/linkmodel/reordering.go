@@ -8,9 +8,9 @@ type Reordering struct {
 	Reorder float64 `json:"reorder,omitempty" most:"1"`
 }
 
-func (o *Reordering) begin(draws stream) func(*fate) {
+func (o *Reordering) begin(draws stream) func(*outcome) {
 	r := draws("reorder")
-	return func(f *fate) { f.overtakes = chance(r, o.Reorder) }
+	return func(f *outcome) { f.overtakes = chance(r, o.Reorder) }
 }
 
 func (o *Reordering) leastMS(delayMS float64) float64 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // TraceOpportunityBytes is what one line of a trace lets through: the MTU-sized packet of mahimahi, with the
@@ -21,7 +22,7 @@ const maxTraceMS = 10 * 24 * 3600 * 1000
 // opportunity's time as its period. An opportunity that finds no frame is lost; what a small frame leaves of
 // one goes to the next that waits, and a frame that is larger takes several.
 type Trace struct {
-	at []Time // since the start, ascending, last > 0
+	at []time.Duration // since the start, ascending, last > 0
 }
 
 // NewTrace makes a trace of opportunities in milliseconds, ascending, the last above 0.
@@ -29,7 +30,7 @@ func NewTrace(ms []int64) (Trace, error) {
 	if len(ms) == 0 {
 		return Trace{}, errors.New("trace_ms: no opportunity")
 	}
-	at := make([]Time, len(ms))
+	at := make([]time.Duration, len(ms))
 	for i, t := range ms {
 		if t < 0 || t > maxTraceMS {
 			return Trace{}, fmt.Errorf("trace_ms[%d]: %d, want milliseconds from 0 to %d", i, t, int64(maxTraceMS))
@@ -37,7 +38,7 @@ func NewTrace(ms []int64) (Trace, error) {
 		if i > 0 && t < ms[i-1] {
 			return Trace{}, fmt.Errorf("trace_ms[%d]: %d after %d, want ascending times", i, t, ms[i-1])
 		}
-		at[i] = t * nsPerMs
+		at[i] = time.Duration(t) * time.Millisecond
 	}
 	if ms[len(ms)-1] == 0 {
 		return Trace{}, errors.New("trace_ms: the last opportunity is at 0, want a trace that takes time")
@@ -82,7 +83,7 @@ func (t *Trace) UnmarshalJSON(text []byte) error {
 func (t Trace) MarshalJSON() ([]byte, error) {
 	ms := make([]int64, len(t.at))
 	for i, at := range t.at {
-		ms[i] = at / nsPerMs
+		ms[i] = at.Milliseconds()
 	}
 	return json.Marshal(ms)
 }
@@ -90,17 +91,17 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 // IsZero lets JSON leave out an empty trace.
 func (t Trace) IsZero() bool { return len(t.at) == 0 }
 
-func (t Trace) period() Time { return t.at[len(t.at)-1] }
+func (t Trace) period() time.Duration { return t.at[len(t.at)-1] }
 
 // traceCursor is the place in a repeating trace and what is left of the opportunity there.
 type traceCursor struct {
-	start Time // of the cycle
+	start time.Duration // of the cycle
 	index int
 	left  int // bytes
 }
 
 // serve returns when a frame that arrived at the given time has gone through, and the cursor after it.
-func (c traceCursor) serve(t Trace, arrival Time, bytes int) (Time, traceCursor) {
+func (c traceCursor) serve(t Trace, arrival time.Duration, bytes int) (time.Duration, traceCursor) {
 	if c.time(t) < arrival {
 		c = c.seek(t, arrival)
 	}
@@ -112,7 +113,7 @@ func (c traceCursor) serve(t Trace, arrival Time, bytes int) (Time, traceCursor)
 	return c.time(t), c
 }
 
-func (c traceCursor) time(t Trace) Time { return c.start + t.at[c.index] }
+func (c traceCursor) time(t Trace) time.Duration { return c.start + t.at[c.index] }
 
 func (c traceCursor) next(t Trace) traceCursor {
 	c.left = TraceOpportunityBytes
@@ -124,7 +125,7 @@ func (c traceCursor) next(t Trace) traceCursor {
 }
 
 // seek finds the first opportunity at the given time or later.
-func (c traceCursor) seek(t Trace, at Time) traceCursor {
+func (c traceCursor) seek(t Trace, at time.Duration) traceCursor {
 	cycles := (at - c.start - 1) / t.period()
 	c.start += max(0, cycles) * t.period()
 	c.index, _ = slices.BinarySearch(t.at, at-c.start)

@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"ncp-testbed/internal/linkmodel"
 )
@@ -28,14 +29,14 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("an interval of %v", p.Telemetry.Interval())
 		}
 		for i := range p.Links {
-			for d, name := range Directions {
-				direction := linkmodel.NewDirection(p.Links[i].EndToEnd(d), p.Links[i].Seed, p.Links[i].Name, name, 0, linkmodel.Hooks[int]{
+			for d, name := range linkmodel.Directions {
+				direction := linkmodel.NewPipe(p.Links[i].EndToEnd(d), p.Links[i].Seed, p.Links[i].Name, name, 0, linkmodel.Hooks[int]{
 					Drop: func(int, linkmodel.Cause) {}, Copy: func(frame int) (int, bool) { return frame, true },
 				})
 				for frame := range 5 {
-					direction.Push(frame, 1500, linkmodel.Time(frame)*1e6)
+					direction.Push(frame, 1500, time.Duration(frame)*time.Millisecond)
 				}
-				for last := linkmodel.Time(0); ; {
+				for last := time.Duration(0); ; {
 					next, ok := direction.Next()
 					if !ok {
 						break

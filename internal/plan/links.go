@@ -23,7 +23,7 @@ type Link struct {
 	AB Change `json:"ab"`
 	BA Change `json:"ba"`
 
-	// Emulated are the properties of the link's middle by direction, in the order of [Directions].
+	// Emulated are the properties of the link's middle by direction, in the order of [linkmodel.Directions].
 	Emulated [2]linkmodel.Properties `json:"-"`
 }
 
@@ -34,9 +34,6 @@ type End struct {
 	Address         string `json:"address"`
 	MiddleInterface string `json:"middle_interface"`
 }
-
-// Directions are the names of a link's directions, in the order of [Link.Emulated].
-var Directions = [2]string{"ab", "ba"}
 
 // ShapedAtHosts reports whether rate and queue are at the hosts' own egress, hence not in the middle.
 func (l *Link) ShapedAtHosts() bool {
@@ -107,7 +104,7 @@ func (l *Link) resolve(directory string) error {
 	for i, own := range []*Change{&l.AB, &l.BA} {
 		change, err := own.Resolve(directory)
 		if err != nil {
-			return fmt.Errorf("%s.%w", Directions[i], err)
+			return fmt.Errorf("%s.%w", linkmodel.Directions[i], err)
 		}
 		l.Emulated[i] = both.Apply(&change)
 	}

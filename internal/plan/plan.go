@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/telemetry"
 )
 
@@ -34,15 +35,15 @@ type Plan struct {
 
 // Action is one entry of the timeline.
 type Action struct {
-	AtS        float64 `json:"at_s"`
-	Kind       string  `json:"kind"` // set, carrier or pause_read
-	Text       string  `json:"text"`
-	Link       string  `json:"link"`
-	Direction  string  `json:"direction"`
-	Properties Change  `json:"properties"`
-	Up         bool    `json:"up"`
-	Connection int     `json:"connection"` // from 1
-	ForS       float64 `json:"for_s"`
+	AtS        float64             `json:"at_s"`
+	Kind       string              `json:"kind"` // set, carrier or pause_read
+	Text       string              `json:"text"`
+	Link       string              `json:"link"`
+	Direction  linkmodel.Direction `json:"direction"`
+	Properties Change              `json:"properties"`
+	Up         bool                `json:"up"`
+	Connection int                 `json:"connection"` // from 1
+	ForS       float64             `json:"for_s"`
 }
 
 // Traces are what is kept of a run packet by packet.

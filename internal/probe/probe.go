@@ -15,8 +15,8 @@ import (
 // Measurement is what was found of one direction of a link. Pointers are nil where nothing was measured: no
 // packet came through, or the link has no rate.
 type Measurement struct {
-	Link      string `json:"link"`
-	Direction string `json:"direction"`
+	Link      string              `json:"link"`
+	Direction linkmodel.Direction `json:"direction"`
 	// DelayMS is the median one-way delay from the sender's interface to the receiver's, of DelaySamples.
 	DelayMS      *float64 `json:"delay_ms"`
 	DelayP99MS   *float64 `json:"delay_p99_ms"`
@@ -33,7 +33,7 @@ type Measurement struct {
 // direction is one direction of a link while it is measured.
 type direction struct {
 	link        *plan.Link
-	name        string
+	name        linkmodel.Direction
 	middle      *linkmodel.Properties
 	from        sender
 	to          receiver
@@ -117,7 +117,7 @@ func open(p *plan.Plan, o Options) (all []*direction, closeAll func(), err error
 			}
 			endpoints = append(endpoints, pair[e])
 		}
-		for e, name := range plan.Directions {
+		for e, name := range linkmodel.Directions {
 			address, err := netip.ParseAddr(ends[1-e].Address)
 			if err != nil {
 				return nil, closeAll, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 )
 
 // fuzzedMTU has frames of 64 bytes at most with a tag: a buffer of the pool has not a byte more.
@@ -34,7 +35,7 @@ func FuzzAccept(f *testing.F) {
 		}
 		at := l.clock.read()
 		d := &direction{link: "k", name: "ab", to: &net.Interface{Name: "l1b", MTU: fuzzedMTU}, lateness: &histogram{}, pool: p}
-		d.model = linkmodel.NewDirection(linkmodel.Properties{}, 1, "k", "ab", at.now, linkmodel.Hooks[int32]{
+		d.model = linkmodel.NewPipe(linkmodel.Properties{}, 1, "k", "ab", at.now, linkmodel.Hooks[int32]{
 			Drop: func(buffer int32, _ linkmodel.Cause) { p.give(buffer) },
 			Copy: func(int32) (int32, bool) { return -1, false },
 		})
@@ -44,7 +45,7 @@ func FuzzAccept(f *testing.F) {
 		clear(neighbour)
 		free := len(p.free)
 		l.accept(d, &arrived{
-			bytes: frame, length: len(frame) + max(0, cut), wallNS: at.wallNS - ageNS,
+			bytes: frame, length: len(frame) + max(0, cut), wall: at.wall - timing.Unix(ageNS),
 			vlan: vlan, vlanTPID: tpid, vlanTCI: tci, checksumUnfinished: unfinished,
 		}, &at)
 		if !bytes.Equal(neighbour, make([]byte, p.stride)) {

@@ -3,37 +3,39 @@ package relay
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 )
 
 // Change is a change of a link's properties, asked for a time.
 type Change struct {
-	Link      string           `json:"link"`
-	Direction string           `json:"direction"` // ab, ba or both
-	AtUnixNS  int64            `json:"at_unix_ns"`
-	Set       linkmodel.Change `json:"set"`
+	Link      string              `json:"link"`
+	Direction linkmodel.Direction `json:"direction"`
+	AtUnixNS  timing.Unix         `json:"at_unix_ns"`
+	Set       linkmodel.Change    `json:"set"`
 	// AppliedUnixNS is when it took effect; 0: not yet. For the frames of the link the change lies at
 	// AtUnixNS exactly, since they are told apart by their arrival.
-	AppliedUnixNS int64 `json:"applied_unix_ns"`
+	AppliedUnixNS timing.Unix `json:"applied_unix_ns"`
 
-	at      linkmodel.Time
+	at      time.Duration
 	applied func() // called when it is
 }
 
 // targets are the directions that a change means.
-func (r *Relay) targets(link, name string) ([]*direction, error) {
-	if name != "ab" && name != "ba" && name != "both" {
-		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "direction: %q, want ab, ba or both", name)
+func (r *Relay) targets(link string, wanted linkmodel.Direction) ([]*direction, error) {
+	if err := wanted.Validate(); err != nil {
+		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "%w", err)
 	}
 	var found []*direction
 	known := []string{}
 	for _, d := range r.loop.directions {
-		if d.name == "ab" {
+		if d.name == linkmodel.AB {
 			known = append(known, d.link)
 		}
-		if d.link == link && (name == "both" || d.name == name) {
+		if d.link == link && wanted.Covers(d.name) {
 			found = append(found, d)
 		}
 	}
@@ -43,10 +45,10 @@ func (r *Relay) targets(link, name string) ([]*direction, error) {
 	return found, nil
 }
 
-// Set changes a link at a time, in Unix nanoseconds, or at once if that has passed. It returns once it is done, with
+// Set changes a link at a time, or at once if that has passed. It returns once it is done, with
 // the time of that.
-func (r *Relay) Set(link, directionName string, set linkmodel.Change, atUnixNS int64) (int64, error) {
-	targets, err := r.targets(link, directionName)
+func (r *Relay) Set(link string, wanted linkmodel.Direction, set linkmodel.Change, when timing.Unix) (timing.Unix, error) {
+	targets, err := r.targets(link, wanted)
 	if err != nil {
 		return 0, err
 	}
@@ -59,12 +61,12 @@ func (r *Relay) Set(link, directionName string, set linkmodel.Change, atUnixNS i
 	var last *Change
 	ok := r.loop.do(func() {
 		now := r.loop.clock.read()
-		at := max(now.now, now.now+atUnixNS-now.wallNS)
+		at := max(now.now, now.now+when.Sub(now.wall))
 		for _, d := range targets {
 			last = &Change{
-				Link: link, Direction: d.name, AtUnixNS: cmp.Or(atUnixNS, now.wallNS), Set: set, at: at, applied: applied,
+				Link: link, Direction: d.name, AtUnixNS: cmp.Or(when, now.wall), Set: set, at: at, applied: applied,
 			}
-			after, _ := slices.BinarySearchFunc(d.pending, at+1, func(c *Change, at linkmodel.Time) int {
+			after, _ := slices.BinarySearchFunc(d.pending, at+1, func(c *Change, at time.Duration) int {
 				return cmp.Compare(c.at, at)
 			})
 			d.pending = slices.Insert(d.pending, after, last)

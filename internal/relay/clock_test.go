@@ -9,36 +9,40 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/test/testnet"
 	"ncp-testbed/internal/timestamping"
+	"ncp-testbed/internal/timing"
 )
 
 const (
-	unixBaseNS = int64(1_700_000_000_000_000_000) // Unix time at model time 0
-	heldUpNS   = int64(4_500_000)
+	unixBase = timing.Unix(1_700_000_000_000_000_000) // at model time 0
+	heldUp   = 4500 * time.Microsecond
 )
 
 // heldUpClock is a clock whose thread is held up after times were taken; truth is the model time at which it is.
 type heldUpClock struct {
 	clock
-	truth int64
+	truth time.Duration
 }
 
-// newHeldUpClock asks after each time that is taken for how many nanoseconds the thread is held up.
-func newHeldUpClock(holdUp func() int64) *heldUpClock {
+// newHeldUpClock asks after each time that is taken for how long the thread is held up.
+func newHeldUpClock(holdUp func() time.Duration) *heldUpClock {
 	c := &heldUpClock{}
-	taken := func() int64 {
+	taken := func() time.Duration {
 		at := c.truth
 		c.truth += holdUp()
 		return at
 	}
 	c.monotonic = taken
-	c.wall = func() int64 { return unixBaseNS + taken() }
+	c.wall = func() timing.Unix { return unixBase.Add(taken()) }
 	c.measure()
 	return c
+}
+
+func durations(from, to time.Duration) *rapid.Generator[time.Duration] {
+	return rapid.Map(rapid.Int64Range(int64(from), int64(to)), func(ns int64) time.Duration { return time.Duration(ns) })
 }
 
 // However the thread is held up between taking times and reading frames, no frame counts as arrived before it
@@ -48,25 +52,25 @@ func TestArrivalIsNeverEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		every := rapid.IntRange(4, 40).Draw(t, "calls from hold-up to hold-up")
 		calls := rapid.IntRange(0, every).Draw(t, "calls before the first")
-		c := newHeldUpClock(func() int64 {
+		c := newHeldUpClock(func() time.Duration {
 			if calls++; calls%every == 0 {
-				return heldUpNS
+				return heldUp
 			}
 			return 40
 		})
-		c.truth = rapid.Int64Range(2e9, 3e9).Draw(t, "begin")
+		c.truth = durations(2*time.Second, 3*time.Second).Draw(t, "begin")
 		at := c.read()
 		for range 20 {
 			if rapid.Bool().Draw(t, "held up before the frame") {
-				c.truth += rapid.Int64Range(0, heldUpNS).Draw(t, "for")
+				c.truth += durations(0, heldUp).Draw(t, "for")
 			}
-			came := c.truth - rapid.Int64Range(0, 10_000_000).Draw(t, "age")
-			arrival := c.arrival(unixBaseNS+came, &at)
+			came := c.truth - durations(0, 10*time.Millisecond).Draw(t, "age")
+			arrival := c.arrival(unixBase.Add(came), &at)
 			if arrival < came {
-				t.Fatalf("a frame that came at %d counts as arrived at %d, %d ns early", came, arrival, came-arrival)
+				t.Fatalf("a frame that came at %v counts as arrived at %v, %v early", came, arrival, came-arrival)
 			}
 			if late := arrival - came; late > 2*c.narrowest+readingSlack {
-				t.Fatalf("a frame that came at %d counts as arrived at %d, %d ns late", came, arrival, late)
+				t.Fatalf("a frame that came at %v counts as arrived at %v, %v late", came, arrival, late)
 			}
 		}
 	})
@@ -74,15 +78,15 @@ func TestArrivalIsNeverEarly(t *testing.T) {
 
 // A clock that was set back or forth between stamp and reading sends no frame to the future or far into the past.
 func TestArrivalAfterTheClockWasSet(t *testing.T) {
-	for name, test := range map[string]struct{ stampNS, least, most int64 }{
+	for name, test := range map[string]struct{ stamp, least, most time.Duration }{
 		"set back":  {60e9, 10e9, 10e9 + 1000},
 		"set forth": {-60e9, 9e9, 9e9 + 1000},
 	} {
-		c := newHeldUpClock(func() int64 { return 40 })
+		c := newHeldUpClock(func() time.Duration { return 40 })
 		c.truth = 10e9
 		at := c.read()
-		if got := c.arrival(unixBaseNS+c.truth+test.stampNS, &at); got < test.least || got > test.most {
-			t.Errorf("%s: arrival %d, want %d to %d", name, got, test.least, test.most)
+		if got := c.arrival(unixBase.Add(c.truth+test.stamp), &at); got < test.least || got > test.most {
+			t.Errorf("%s: arrival %v, want %v to %v", name, got, test.least, test.most)
 		}
 	}
 }
@@ -106,10 +110,10 @@ func TestHeldUpRelaySendsNothingEarly(t *testing.T) {
 	})
 	punctual := r.loop.clock
 	calls := 0
-	r.loop.clock.monotonic = func() linkmodel.Time {
+	r.loop.clock.monotonic = func() time.Duration {
 		at := punctual.monotonic()
 		if calls++; calls%50 == 0 {
-			time.Sleep(time.Duration(heldUpNS))
+			time.Sleep(heldUp)
 		}
 		return at
 	}
@@ -151,9 +155,9 @@ func TestHeldUpRelaySendsNothingEarly(t *testing.T) {
 	if got != packets {
 		t.Errorf("%d packets of %d arrived", got, packets)
 	}
-	if late := r.loop.directions[0].lateness.max; late < heldUpNS/2 {
+	if late := r.loop.directions[0].lateness.max; late < heldUp/2 {
 		t.Errorf("lateness of at most %v is told of a relay that was held up for %v",
-			time.Duration(late), time.Duration(heldUpNS))
+			late, heldUp)
 	}
 	r.Close()
 }

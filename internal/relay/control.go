@@ -7,7 +7,9 @@ import (
 	"strconv"
 
 	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 )
 
 // MaxRequestBytes is ample for a trace in JSON.
@@ -39,10 +41,11 @@ func Control(r *Relay, m *Meter, directory string) http.Handler {
 			return nil, controlsocket.Refused(controlsocket.CodeInvalid, "%w", err)
 		}
 		query := q.URL.Query()
-		link, direction := query.Get("link"), query.Get("direction")
-		at := int64(0)
+		link, direction := query.Get("link"), linkmodel.Direction(query.Get("direction"))
+		var at timing.Unix
 		if text := query.Get("at_unix_ns"); text != "" {
-			if at, err = strconv.ParseInt(text, 10, 64); err != nil || at <= 0 {
+			ns, err := strconv.ParseInt(text, 10, 64)
+			if at = timing.Unix(ns); err != nil || at <= 0 {
 				return nil, controlsocket.Refused(controlsocket.CodeInvalid, "at_unix_ns: %q, want Unix time in nanoseconds", text)
 			}
 		}

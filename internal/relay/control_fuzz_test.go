@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 )
 
 // withoutInterfaces is a relay of one link, whose loop runs and forwards nothing: its ring stays empty.
@@ -34,11 +35,11 @@ func withoutInterfaces(f *testing.F) *Relay {
 	}
 	l.sender = &sender{}
 	r := &Relay{loop: l}
-	for i, name := range []string{"ab", "ba"} {
+	for i, name := range linkmodel.Directions {
 		l.directions = append(l.directions, &direction{
 			index: i, link: "k", name: name, to: &net.Interface{Name: "lo"}, lateness: &histogram{},
 		})
-		l.next, r.samples = append(l.next, never), append(r.samples, Sample{Lateness: &histogram{}})
+		l.next, r.samples = append(l.next, timing.Never), append(r.samples, Sample{Lateness: &histogram{}})
 	}
 	return r
 }
@@ -47,7 +48,7 @@ func withoutInterfaces(f *testing.F) *Relay {
 func (r *Relay) renew() {
 	for _, d := range r.loop.directions {
 		p := linkmodel.Properties{RateBPS: 8e6, DelayMS: 50}
-		d.model = linkmodel.NewDirection(p, 1, d.link, d.name, r.loop.clock.now(), linkmodel.Hooks[int32]{
+		d.model = linkmodel.NewPipe(p, 1, d.link, d.name, r.loop.clock.now(), linkmodel.Hooks[int32]{
 			Drop: func(int32, linkmodel.Cause) {}, Copy: func(int32) (int32, bool) { return -1, false },
 		})
 	}

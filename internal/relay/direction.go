@@ -1,14 +1,12 @@
 package relay
 
 import (
-	"math"
 	"net"
+	"time"
 
 	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 )
-
-// never is a deadline that does not come.
-const never = linkmodel.Time(math.MaxInt64)
 
 // Unasked counts frames that were dropped though the link's properties did not ask for it: each is a fault of
 // the machine or of the set-up.
@@ -25,16 +23,17 @@ func (u Unasked) Total() uint64 { return u.Oversize + u.NoBuffer + u.Send + u.Ba
 
 // direction is one direction of a link in the relay.
 type direction struct {
-	index      int // among all
-	link, name string
-	model      *linkmodel.Direction[int32]
-	to         *net.Interface // towards the host that receives
-	pool       *pool          // of its frames
-	sender     *sender        // of its frames, with those of others
-	pending    []*Change      // scheduled, in time order
+	index   int // among all
+	link    string
+	name    linkmodel.Direction
+	model   *linkmodel.Pipe[int32]
+	to      *net.Interface // towards the host that receives
+	pool    *pool          // of its frames
+	sender  *sender        // of its frames, with those of others
+	pending []*Change      // scheduled, in time order
 
 	sent, sentBytes uint64
-	delaySumNS      int64 // of the frames sent
+	delaySum        time.Duration // of the frames sent
 	unasked         Unasked
 	unplugged       uint64     // dropped because the interface towards the host, or its peer there, was down
 	checksums       uint64     // completed because the host left them to its device
@@ -42,15 +41,15 @@ type direction struct {
 }
 
 // next is when the model next has something to do.
-func (d *direction) next() linkmodel.Time {
+func (d *direction) next() time.Duration {
 	if next, ok := d.model.Next(); ok {
 		return next
 	}
-	return never
+	return timing.Never
 }
 
 // push hands the frame in a buffer to the model.
-func (d *direction) push(buffer int32, arrival linkmodel.Time) {
+func (d *direction) push(buffer int32, arrival time.Duration) {
 	if !d.model.Push(buffer, int(d.pool.length[buffer]), arrival) {
 		d.unasked.Refused++ // back-pressure cannot reach across an Ethernet link
 		d.pool.give(buffer)
@@ -58,13 +57,13 @@ func (d *direction) push(buffer int32, arrival linkmodel.Time) {
 }
 
 // applyUntil applies what is scheduled up to a logical time, so that a change falls between the frames that
-// arrived before and after it, however late the relay is. wallNS is now, as Unix time.
-func (d *direction) applyUntil(until linkmodel.Time, wallNS int64) {
+// arrived before and after it, however late the relay is. wall is now, as Unix time.
+func (d *direction) applyUntil(until time.Duration, wall timing.Unix) {
 	for len(d.pending) > 0 && d.pending[0].at <= until {
 		change := d.pending[0]
 		d.pending = d.pending[1:]
 		d.model.Set(change.at, &change.Set)
-		change.AppliedUnixNS = wallNS
+		change.AppliedUnixNS = wall
 		change.applied()
 	}
 }

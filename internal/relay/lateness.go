@@ -1,5 +1,7 @@
 package relay
 
+import "time"
+
 import "math/bits"
 
 // Buckets of a histogram: 16 for each doubling, so a quantile is off by at most 6%.
@@ -8,18 +10,18 @@ const (
 	subBucketBits = 4
 )
 
-// histogram counts durations in nanoseconds; negative ones count as 0.
+// histogram counts durations; negative ones count as 0.
 type histogram struct {
 	buckets [64 * subBuckets]uint32
 	count   uint64
-	max     int64
+	max     time.Duration
 }
 
-func (h *histogram) add(ns int64) {
-	ns = max(0, ns)
-	h.buckets[bucketOf(uint64(ns))]++
+func (h *histogram) add(d time.Duration) {
+	d = max(0, d)
+	h.buckets[bucketOf(uint64(d))]++
 	h.count++
-	h.max = max(h.max, ns)
+	h.max = max(h.max, d)
 }
 
 func bucketOf(ns uint64) int {
@@ -30,17 +32,17 @@ func bucketOf(ns uint64) int {
 	return (shift+1)*subBuckets + int(ns>>shift)&(subBuckets-1)
 }
 
-// upperBound is the largest duration of a bucket.
-func upperBound(bucket int) int64 {
+// upperBound returns the largest duration of a bucket.
+func upperBound(bucket int) time.Duration {
 	if bucket < subBuckets {
-		return int64(bucket)
+		return time.Duration(bucket)
 	}
 	shift := bucket/subBuckets - 1
-	return int64((uint64(subBuckets+bucket%subBuckets+1) << shift) - 1)
+	return time.Duration((uint64(subBuckets+bucket%subBuckets+1) << shift) - 1)
 }
 
-// quantile is the duration that the share q of all durations does not exceed; 0 without any.
-func (h *histogram) quantile(q float64) int64 {
+// quantile returns the duration that the share q of all durations does not exceed; 0 without any.
+func (h *histogram) quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0
 	}

@@ -5,20 +5,21 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestQuantilesAreWithinABucket(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var all, first, second histogram
-	var exact []int64
+	var exact []time.Duration
 	for i := range 20_000 {
-		ns := int64(math.Exp(r.Float64() * 20))
-		exact = append(exact, ns)
-		all.add(ns)
+		d := time.Duration(math.Exp(r.Float64() * 20))
+		exact = append(exact, d)
+		all.add(d)
 		if i%3 == 0 {
-			first.add(ns)
+			first.add(d)
 		} else {
-			second.add(ns)
+			second.add(d)
 		}
 	}
 	first.merge(&second)
@@ -41,7 +42,7 @@ func TestQuantilesAreWithinABucket(t *testing.T) {
 func TestBucketsCoverAllDurations(t *testing.T) {
 	for _, ns := range []uint64{0, 1, 15, 16, 17, 31, 32, 1000, 1 << 40, math.MaxInt64} {
 		b := bucketOf(ns)
-		if upperBound(b) < int64(ns) || b > 0 && upperBound(b-1) >= int64(ns) {
+		if upperBound(b) < time.Duration(ns) || b > 0 && upperBound(b-1) >= time.Duration(ns) {
 			t.Errorf("%d ns is in the bucket from %d to %d", ns, upperBound(b-1)+1, upperBound(b))
 		}
 	}

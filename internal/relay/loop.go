@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 )
 
 const nsPerS = 1_000_000_000
@@ -18,9 +18,9 @@ const maxReads = 256
 // loop is the one thread that moves frames.
 type loop struct {
 	directions []*direction
-	next       []linkmodel.Time // of each direction, beside each other to be looked through at every turn
-	nextChange linkmodel.Time   // of all that are scheduled
-	arriving   []int32          // the direction of frames that arrive, by interface index; -1: none
+	next       []time.Duration // of each direction, beside each other to be looked through at every turn
+	nextChange time.Duration   // of all that are scheduled
+	arriving   []int32         // the direction of frames that arrive, by interface index; -1: none
 
 	receiver *receiver
 	sender   *sender
@@ -31,7 +31,7 @@ type loop struct {
 	segmentSender *sender
 
 	clock         clock
-	monotonicBase int64 // model time 0 on CLOCK_MONOTONIC
+	monotonicBase time.Duration // model time 0 on CLOCK_MONOTONIC
 
 	mu       sync.Mutex
 	commands []func()
@@ -42,12 +42,12 @@ type loop struct {
 }
 
 func newLoop(warn func(string, ...any)) (*loop, error) {
-	l := &loop{stopped: make(chan struct{}), nextChange: never, warn: warn, clock: newClock(time.Now())}
+	l := &loop{stopped: make(chan struct{}), nextChange: timing.Never, warn: warn, clock: newClock(time.Now())}
 	var monotonic unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err != nil {
 		return nil, err
 	}
-	l.monotonicBase = monotonic.Nano() - l.clock.now()
+	l.monotonicBase = time.Duration(monotonic.Nano()) - l.clock.now()
 	return l, nil
 }
 
@@ -107,7 +107,7 @@ func (l *loop) run() error {
 }
 
 // deadline is when something next is to be done.
-func (l *loop) deadline() linkmodel.Time {
+func (l *loop) deadline() time.Duration {
 	next := l.nextChange
 	for _, at := range l.next {
 		next = min(next, at)
@@ -139,11 +139,11 @@ func (l *loop) runCommands() {
 }
 
 // applyChanges applies what is scheduled up to a time.
-func (l *loop) applyChanges(until linkmodel.Time) {
+func (l *loop) applyChanges(until time.Duration) {
 	at := l.clock.read()
-	l.nextChange = never
+	l.nextChange = timing.Never
 	for _, d := range l.directions {
-		d.applyUntil(until, at.wallNS)
+		d.applyUntil(until, at.wall)
 		if len(d.pending) > 0 {
 			l.nextChange = min(l.nextChange, d.pending[0].at)
 		}
@@ -202,9 +202,9 @@ func (l *loop) accept(d *direction, frame *arrived, at *reading) {
 		}
 		finishChecksum(d.pool.frame(buffer))
 	}
-	arrival := l.clock.arrival(frame.wallNS, at)
+	arrival := l.clock.arrival(frame.wall, at)
 	if len(d.pending) > 0 {
-		d.applyUntil(arrival, at.wallNS)
+		d.applyUntil(arrival, at.wall)
 	}
 	d.push(buffer, arrival)
 }
@@ -212,9 +212,9 @@ func (l *loop) accept(d *direction, frame *arrived, at *reading) {
 // acceptSegment hands a frame of a link with whole segments to the model, in the buffer that it came in; what counts
 // frames gets a segment's frames one by one.
 func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *reading) {
-	arrival := l.clock.arrival(frame.wallNS, at)
+	arrival := l.clock.arrival(frame.wall, at)
 	if len(d.pending) > 0 {
-		d.applyUntil(arrival, at.wallNS)
+		d.applyUntil(arrival, at.wall)
 	}
 	raw := d.pool.packet(buffer)[:segmentHeaderBytes]
 	header, ip := readSegmentHeader(raw), ethernetBytes
@@ -231,7 +231,7 @@ func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *rea
 		moveOn(raw, vlanBytes)
 		header, ip = readSegmentHeader(raw), ip+vlanBytes
 	}
-	if header.whole() && d.model.CountsFrames() {
+	if header.whole() && d.model.PerFrame() {
 		l.acceptCut(d, d.pool.frame(buffer), &header, ip, arrival)
 		return
 	}
@@ -239,7 +239,7 @@ func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *rea
 		l.noBuffer(d)
 		return
 	}
-	if d.model.CountsFrames() {
+	if d.model.PerFrame() {
 		header.finish(d.pool.frame(buffer))
 		clear(raw)
 	}
@@ -247,7 +247,7 @@ func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *rea
 }
 
 // acceptCut hands a segment to the model frame by frame, as they would have come from a host without offload.
-func (l *loop) acceptCut(d *direction, segment []byte, header *segmentHeader, ip int, arrival linkmodel.Time) {
+func (l *loop) acceptCut(d *direction, segment []byte, header *segmentHeader, ip int, arrival time.Duration) {
 	frames, headers := header.frames(segment, ip)
 	if frames == 0 || headers+header.size > d.to.MTU+maxHeaderBytes {
 		l.oversize(d, &arrived{length: len(segment)})
@@ -319,7 +319,7 @@ func (l *loop) flush(s *sender) {
 			d := f.direction
 			d.sent++
 			d.sentBytes += uint64(d.pool.length[f.buffer])
-			d.delaySumNS += at - f.arrival
+			d.delaySum += at - f.arrival
 			d.lateness.add(at - f.due)
 		}
 		first += sent

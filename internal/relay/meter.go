@@ -7,6 +7,7 @@ import (
 
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/timing"
 )
 
 // Meter samples a relay, writes the samples as telemetry and adds up what the result tells.
@@ -16,7 +17,7 @@ type Meter struct {
 	spool         *telemetry.Spool
 
 	mu       sync.Mutex
-	atUnixNS int64
+	at       timing.Unix
 	last     []Sample    // without lateness
 	lateness []histogram // of the whole run
 	failed   error
@@ -53,9 +54,9 @@ func (m *Meter) sample() {
 	if err != nil && m.failed == nil {
 		m.failed = err
 	}
-	var atUnixNS int64
-	if !m.relay.loop.do(func() { atUnixNS = m.relay.sample() }) {
-		atUnixNS = m.relay.sample()
+	var at timing.Unix
+	if !m.relay.loop.do(func() { at = m.relay.sample() }) {
+		at = m.relay.sample()
 	}
 	var points telemetry.Points
 	for i := range m.relay.samples {
@@ -66,15 +67,15 @@ func (m *Meter) sample() {
 		if drops := dropped[s.towards]; drops > s.Unplugged {
 			s.Unasked.Backlog = drops - s.Unplugged
 		}
-		if m.atUnixNS != 0 {
-			addPoint(&points, m.run, m.scenario, s, &m.last[i], atUnixNS, m.atUnixNS)
+		if m.at != 0 {
+			addPoint(&points, m.run, m.scenario, s, &m.last[i], at, m.at)
 		}
 		m.lateness[i].merge(s.Lateness)
 		s.Lateness.reset()
 		m.last[i] = *s
 		m.last[i].Lateness = nil
 	}
-	m.atUnixNS = atUnixNS
+	m.at = at
 	if err := m.spool.Append(&points); err != nil && m.failed == nil {
 		m.failed = err
 	}
@@ -83,7 +84,7 @@ func (m *Meter) sample() {
 // LinkResult is what became of one direction's frames.
 type LinkResult struct {
 	Link       string               `json:"link"`
-	Direction  string               `json:"direction"`
+	Direction  linkmodel.Direction  `json:"direction"`
 	Properties linkmodel.Properties `json:"properties"` // at the end
 	Frames     uint64               `json:"frames"`     // arrived
 	Bytes      uint64               `json:"bytes"`
@@ -127,4 +128,4 @@ func (m *Meter) Results() []LinkResult {
 	return results
 }
 
-func us(ns int64) float64 { return float64(ns) / 1e3 }
+func us(d time.Duration) float64 { return float64(d) / 1e3 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/probe"
@@ -88,7 +89,7 @@ func inNamespace(t *testing.T, name string, f func() error) {
 	}
 }
 
-func (r *running) result(t *testing.T, link, direction string) relay.LinkResult {
+func (r *running) result(t *testing.T, link string, direction linkmodel.Direction) relay.LinkResult {
 	t.Helper()
 	for _, result := range r.meter.Results() {
 		if result.Link == link && result.Direction == direction {
@@ -128,7 +129,7 @@ func TestDelayAndRateAreAsAsked(t *testing.T) {
 	want := map[string]float64{"fast ab": 50, "fast ba": 50, "slow ab": 20, "slow ba": 2, "open ab": 0, "open ba": 0}
 	rate := map[string]float64{"fast": 8790016, "slow": 1098752}
 	late := func(m probe.Measurement) bool {
-		return m.DelayP99MS != nil && *m.DelayP99MS > want[m.Link+" "+m.Direction]+20
+		return m.DelayP99MS != nil && *m.DelayP99MS > want[m.Link+" "+string(m.Direction)]+20
 	}
 	found := r.probe(t, 1)
 	for again := 0; again < 2 && slices.ContainsFunc(found, late); again++ {
@@ -137,7 +138,7 @@ func TestDelayAndRateAreAsAsked(t *testing.T) {
 		found = r.probe(t, 1)
 	}
 	for _, m := range found {
-		name := m.Link + " " + m.Direction
+		name := m.Link + " " + string(m.Direction)
 		if m.DelayMS == nil || m.DelaySamples < 30 {
 			t.Fatalf("%s: no delay found: %+v", name, m)
 		}

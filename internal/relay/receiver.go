@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/timing"
 )
 
 // ringFrames is what the kernel may keep of received frames until the relay comes to read them: 80 ms of
@@ -34,8 +36,8 @@ type receiver struct {
 type arrived struct {
 	ifindex            int32
 	bytes              []byte
-	length             int   // on the wire; more than bytes if the ring's slot is too small
-	wallNS             int64 // when the kernel received it
+	length             int         // on the wire; more than bytes if the ring's slot is too small
+	wall               timing.Unix // when the kernel received it
 	vlan               bool
 	vlanTCI, vlanTPID  uint16
 	checksumUnfinished bool
@@ -132,7 +134,7 @@ func (r *receiver) take(a *arrived) bool {
 		ifindex: address.Ifindex,
 		bytes:   slot[header.Mac:][:header.Snaplen],
 		length:  int(header.Len),
-		wallNS:  int64(header.Sec)*nsPerS + int64(header.Nsec),
+		wall:    timing.Unix(header.Sec)*nsPerS + timing.Unix(header.Nsec),
 
 		checksumUnfinished: status&unix.TP_STATUS_CSUMNOTREADY != 0,
 	}

@@ -65,7 +65,7 @@ func TestReceiverTakesItsOwnInterfacesOnly(t *testing.T) {
 		if frame.length != 142 || len(frame.bytes) != 142 {
 			t.Errorf("a frame of %d bytes, %d of them in the ring, want 142", frame.length, len(frame.bytes))
 		}
-		if at := time.Unix(0, frame.wallNS); at.Before(sent) || at.After(time.Now()) {
+		if at := frame.wall.Time(); at.Before(sent) || at.After(time.Now()) {
 			t.Errorf("a frame was received at %v, sent after %v", at, sent)
 		}
 		r.release()

@@ -11,6 +11,7 @@ import (
 	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 )
 
 var errEnded = controlsocket.Refused(controlsocket.CodeConflict, "the relay has ended")
@@ -92,7 +93,7 @@ func Open(links []plan.Link, prepared Prepared, warn func(format string, argumen
 	for i := range links {
 		link := &links[i]
 		ends := devices[2*i : 2*i+2]
-		for e, name := range plan.Directions {
+		for e, name := range linkmodel.Directions {
 			d := &direction{
 				index: len(l.directions), link: link.Name, name: name, to: ends[1-e], lateness: &histogram{},
 				pool: l.pool, sender: l.sender,
@@ -100,13 +101,13 @@ func Open(links []plan.Link, prepared Prepared, warn func(format string, argumen
 			if link.WholeSegments {
 				d.pool, d.sender = l.segments.pool, l.segmentSender
 			}
-			d.model = linkmodel.NewDirection(link.Emulated[e], link.Seed, link.Name, name, l.clock.now(), linkmodel.Hooks[int32]{
+			d.model = linkmodel.NewPipe(link.Emulated[e], link.Seed, link.Name, name, l.clock.now(), linkmodel.Hooks[int32]{
 				Drop: func(buffer int32, _ linkmodel.Cause) { d.pool.give(buffer) },
 				Copy: func(buffer int32) (int32, bool) { return d.pool.clone(buffer) },
 			})
 			l.arriving[ends[e].Index] = int32(d.index)
 			l.directions = append(l.directions, d)
-			l.next = append(l.next, never)
+			l.next = append(l.next, timing.Never)
 			r.samples = append(r.samples, Sample{Lateness: &histogram{}})
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/timing"
 )
 
 // segmentFrames is how many frames the links with whole segments can hold together: 256 MiB, 0.2 s at 10 Gbit/s.
@@ -142,7 +144,7 @@ func (a *arrived) readControl(control []byte) {
 		data := control[unix.SizeofCmsghdr:h.Len]
 		switch {
 		case h.Level == unix.SOL_SOCKET && h.Type == unix.SCM_TIMESTAMPNS && len(data) >= int(unsafe.Sizeof(unix.Timespec{})):
-			a.wallNS = (*unix.Timespec)(unsafe.Pointer(&data[0])).Nano()
+			a.wall = timing.Unix((*unix.Timespec)(unsafe.Pointer(&data[0])).Nano())
 		case h.Level == unix.SOL_PACKET && h.Type == unix.PACKET_AUXDATA && len(data) >= int(unsafe.Sizeof(unix.TpacketAuxdata{})):
 			told := (*unix.TpacketAuxdata)(unsafe.Pointer(&data[0]))
 			a.readTag(told.Status, told.Vlan_tci, told.Vlan_tpid)

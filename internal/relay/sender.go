@@ -2,11 +2,10 @@ package relay
 
 import (
 	"fmt"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"ncp-testbed/internal/linkmodel"
 )
 
 // batch is how many frames one system call gives to the kernel.
@@ -25,7 +24,7 @@ type mmsghdr struct {
 type departure struct {
 	direction    *direction
 	buffer       int32
-	arrival, due linkmodel.Time
+	arrival, due time.Duration
 }
 
 // sender gives frames to the interfaces of links by one socket.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 )
 
 // Tokens of the poller's descriptors.
@@ -17,7 +17,7 @@ const (
 )
 
 // maxNap bounds how long arriving frames are left alone, and so how many the ring must hold.
-const maxNap = linkmodel.Time(time.Millisecond)
+const maxNap = time.Millisecond
 
 // waiter waits for the next deadline, a command or a frame.
 //
@@ -26,18 +26,18 @@ const maxNap = linkmodel.Time(time.Millisecond)
 type waiter struct {
 	all, deadlines int // epoll: of everything, and of all but frames
 	timer, wake    int
-	armed          linkmodel.Time
-	nap            linkmodel.Time // half of the shortest delay; 0: wake for every frame
-	idle           int            // turns without a frame
-	base           int64          // of model time, on CLOCK_MONOTONIC
-	now            func() linkmodel.Time
+	armed          time.Duration
+	nap            time.Duration // half of the shortest delay; 0: wake for every frame
+	idle           int           // turns without a frame
+	base           time.Duration // of model time, on CLOCK_MONOTONIC
+	now            func() time.Duration
 	advance        advance
 	load           load
 }
 
 // advance is by how much the waiter has itself woken before a frame is due, to be awake when it is. What is
 // left of it the waiter spins; so it learns what waking takes on this machine and is never far above it.
-type advance linkmodel.Time
+type advance time.Duration
 
 // An advance is what fifteen of sixteen wakes take, at most a bound: a machine that is held up now and then, for
 // long, must not keep the waiter spinning.
@@ -48,8 +48,8 @@ const (
 )
 
 // learn follows one wake that came late by the given time.
-func (a *advance) learn(late linkmodel.Time) {
-	if late > linkmodel.Time(*a) {
+func (a *advance) learn(late time.Duration) {
+	if late > time.Duration(*a) {
 		*a = min(*a+advanceUp*advanceStep, maxAdvance)
 	} else {
 		*a = max(*a-advanceStep, 0)
@@ -57,8 +57,8 @@ func (a *advance) learn(late linkmodel.Time) {
 }
 
 // newWaiter waits for frames of descriptors; base is the beginning of model time, which now tells.
-func newWaiter(base int64, now func() linkmodel.Time, frames ...int) (*waiter, error) {
-	w := &waiter{armed: never, base: base, now: now}
+func newWaiter(base time.Duration, now func() time.Duration, frames ...int) (*waiter, error) {
+	w := &waiter{armed: timing.Never, base: base, now: now}
 	var err error
 	if w.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("timerfd: %w", err)
@@ -105,21 +105,21 @@ const idleTurns = 2
 // load counts frames, to tell when so many are sent that being in time for each makes others late: then the waiter
 // neither wakes early nor for each frame that is due soon after another.
 type load struct {
-	begun       linkmodel.Time // of the millisecond that is counted
-	count, last int            // in it, in the one before
+	begun       time.Duration // of the millisecond that is counted
+	count, last int           // in it, in the one before
 }
 
 const (
-	loadSpan = linkmodel.Time(time.Millisecond)
+	loadSpan = time.Millisecond
 	// busyFrames in a millisecond are 64,000 a second: 0.8 Gbit/s of full-size ones.
 	busyFrames = 64
 	// A frame takes some 3 µs to be sent, and a wake several times that.
-	gatheringEach = linkmodel.Time(2 * time.Microsecond)
-	mostGathering = linkmodel.Time(250 * time.Microsecond)
+	gatheringEach = 2 * time.Microsecond
+	mostGathering = 250 * time.Microsecond
 )
 
 // add counts frames that were sent by now.
-func (l *load) add(now linkmodel.Time, frames int) {
+func (l *load) add(now time.Duration, frames int) {
 	if passed := now - l.begun; passed >= loadSpan {
 		l.last, l.count, l.begun = l.count, 0, now
 		if passed >= 2*loadSpan {
@@ -130,17 +130,17 @@ func (l *load) add(now linkmodel.Time, frames int) {
 }
 
 // gathering is by how much the first of frames that are due soon after each other may be late; 0 if not many are sent.
-func (l *load) gathering() linkmodel.Time {
+func (l *load) gathering() time.Duration {
 	frames := max(l.count, l.last)
 	if frames < busyFrames {
 		return 0
 	}
-	return min(linkmodel.Time(frames)*gatheringEach, mostGathering)
+	return min(time.Duration(frames)*gatheringEach, mostGathering)
 }
 
 // wait returns at a deadline, after a command, or when there may be frames; commanded tells of commands.
 // frames is how many the last turn has read, sent how many it has sent.
-func (w *waiter) wait(now, deadline linkmodel.Time, frames, sent int) (commanded bool, err error) {
+func (w *waiter) wait(now, deadline time.Duration, frames, sent int) (commanded bool, err error) {
 	if frames > 0 {
 		w.idle = 0
 	} else {
@@ -149,12 +149,12 @@ func (w *waiter) wait(now, deadline linkmodel.Time, frames, sent int) (commanded
 	epoll, wake := w.all, deadline
 	w.load.add(now, sent)
 	switch gathering := w.load.gathering(); {
-	case deadline == never:
+	case deadline == timing.Never:
 	case gathering > 0 && deadline > now:
 		deadline += gathering
 		wake = deadline
 	default:
-		wake -= linkmodel.Time(w.advance)
+		wake -= time.Duration(w.advance)
 	}
 	if w.nap > 0 && w.idle < idleTurns {
 		epoll = w.deadlines
@@ -168,8 +168,8 @@ func (w *waiter) wait(now, deadline linkmodel.Time, frames, sent int) (commanded
 		for w.now() < deadline {
 		}
 		timeout = 0
-	case wake != never && wake != w.armed:
-		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(w.base + wake)}
+	case wake != timing.Never && wake != w.armed:
+		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(w.base + wake))}
 		if err := unix.TimerfdSettime(w.timer, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
 			return false, fmt.Errorf("timerfd: %w", err)
 		}
@@ -186,7 +186,7 @@ func (w *waiter) wait(now, deadline linkmodel.Time, frames, sent int) (commanded
 			if timeout < 0 {
 				w.advance.learn(w.now() - w.armed)
 			}
-			w.armed = never
+			w.armed = timing.Never
 		case wakeToken:
 			commanded = true
 		}

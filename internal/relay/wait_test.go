@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"ncp-testbed/internal/linkmodel"
 )
 
 func TestAdvanceIsWhatMostWakesTake(t *testing.T) {
 	var a advance
 	for i := range 10_000 {
-		late := linkmodel.Time(8_000)
+		late := time.Duration(8_000)
 		if i%20 == 0 {
 			late = 1_000_000 // held up
 		}
@@ -37,7 +35,7 @@ func TestAdvanceIsWhatMostWakesTake(t *testing.T) {
 
 func TestALoadIsBusyWhileManyFramesAreSent(t *testing.T) {
 	var l load
-	now := linkmodel.Time(0)
+	now := time.Duration(0)
 	send := func(perSpan int) {
 		for range 8 {
 			now += loadSpan / 8
@@ -65,24 +63,24 @@ func TestALoadIsBusyWhileManyFramesAreSent(t *testing.T) {
 // While it is busy, what is due soon after the first of those that are due leaves with it: neither goes early.
 func TestABusyWaiterGathersFrames(t *testing.T) {
 	base := time.Now()
-	now := func() linkmodel.Time { return linkmodel.Time(time.Since(base)) }
+	now := func() time.Duration { return time.Since(base) }
 	var monotonic unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWaiter(monotonic.Nano()-now(), now)
+	w, err := newWaiter(time.Duration(monotonic.Nano())-now(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.close()
 	w.advance = maxAdvance
 	for _, sent := range []int{0, busyFrames} {
-		deadline := now() + linkmodel.Time(5*time.Millisecond)
+		deadline := now() + 5*time.Millisecond
 		if _, err := w.wait(now(), deadline, 0, sent); err != nil {
 			t.Fatal(err)
 		}
 		after := now() - deadline
-		if least := map[int]linkmodel.Time{0: -linkmodel.Time(maxAdvance), busyFrames: busyFrames * gatheringEach}[sent]; after < least {
+		if least := map[int]time.Duration{0: -time.Duration(maxAdvance), busyFrames: busyFrames * gatheringEach}[sent]; after < least {
 			t.Errorf("with %d frames sent it wakes %d ns after the first is due, want %d at least", sent, after, least)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -77,13 +78,11 @@ func (s *Session) Config() session.Config {
 	cfg.MTUBytes = s.MTUBytes
 	cfg.MaxAckRanges = s.MaxAckRanges
 	cfg.AckRepeats = s.AckRepeats
-	cfg.AckInterval = milliseconds(s.AckIntervalMS)
-	cfg.TimeoutCheckInterval = milliseconds(s.TimeoutCheckMS)
+	cfg.AckInterval = timing.Milliseconds(s.AckIntervalMS)
+	cfg.TimeoutCheckInterval = timing.Milliseconds(s.TimeoutCheckMS)
 	cfg.Linger = s.Linger()
 	return cfg
 }
 
 // Linger returns how long the sender waits at its close for acknowledgements.
-func (s *Session) Linger() time.Duration { return milliseconds(s.LingerMS) }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+func (s *Session) Linger() time.Duration { return timing.Milliseconds(s.LingerMS) }

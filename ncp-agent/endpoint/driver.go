@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/session"
 )
@@ -60,7 +61,7 @@ func Open(ctx context.Context, cfg session.Config, endpoints []Endpoint, waiting
 		return nil, err
 	}
 	d := &Driver{
-		session: s, start: time.Now(), patience: noConnection, armed: session.Never,
+		session: s, start: time.Now(), patience: noConnection, armed: timing.Never,
 		timer: make(chan struct{}, 1), readable: make(chan struct{}, 1), writable: make(chan struct{}, 1),
 		progress: make(chan struct{}, 1), established: make(chan struct{}), closed: make(chan struct{}),
 		stop: make(chan struct{}), failure: make(chan error, 1),

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -59,11 +60,11 @@ func TestBlockedWriterIsWokenAsTheModelHasIt(t *testing.T) {
 // heldAtModelsWake empties a full modelled queue until its sender is woken.
 func heldAtModelsWake(packets int) int {
 	queue := linkmodel.Queue{Mode: linkmodel.QueueBackPressure, Packets: packets}
-	d := linkmodel.NewDirection(linkmodel.Properties{FramesPPS: 1000, Queue: queue}, 1, "link", "ab", 0, linkmodel.Hooks[int]{})
+	d := linkmodel.NewPipe(linkmodel.Properties{FramesPPS: 1000, Queue: queue}, 1, "link", "ab", 0, linkmodel.Hooks[int]{})
 	for i := range packets {
 		d.Push(i, 1000, 0)
 	}
-	for at := linkmodel.Time(0); !d.Wakes(); at += 1e6 {
+	for at := time.Duration(0); !d.Writable(); at += 1e6 {
 		d.Pop(at)
 	}
 	held, _ := d.Queued()

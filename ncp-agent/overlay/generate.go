@@ -9,9 +9,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/ncp-agent/sim"
 )
@@ -93,7 +93,7 @@ func (p Parameters) validate() error {
 // generate makes the overlay. What a relay is like follows from the seed and
 // its number, what a session does from the seed and its number.
 func (p Parameters) generate() network {
-	n := network{run: sim.Run{Seed: p.Seed, Until: seconds(p.Seconds)}}
+	n := network{run: sim.Run{Seed: p.Seed, Until: timing.Seconds(p.Seconds)}}
 	// A session needs a relay for each connection, however few sessions there are.
 	count := max(p.Connections, int(math.Ceil(p.RelaysPerSession*float64(p.Sessions))))
 	for i := range count {
@@ -125,7 +125,7 @@ func (n *network) addRelay(p Parameters, number int, r *rand.Rand) {
 			return
 		}
 		carrier := !up
-		n.run.Events = append(n.run.Events, sim.Event{At: seconds(at), Link: name, Plug: &carrier})
+		n.run.Events = append(n.run.Events, sim.Event{At: timing.Seconds(at), Link: name, Plug: &carrier})
 	}
 }
 
@@ -150,8 +150,6 @@ func (n *network) addSession(p Parameters, number int, r *rand.Rand) {
 	t.Sender, t.Receiver = session.Default(ids...), session.Default(ids...)
 	t.Sender.Policy, t.Receiver.Policy = p.Policy, p.Policy
 	// The first session starts at once: relays' times count from it.
-	t.Start = seconds(p.StartsWithinS * float64(number) / float64(p.Sessions))
+	t.Start = timing.Seconds(p.StartsWithinS * float64(number) / float64(p.Sessions))
 	n.run.Transfers = append(n.run.Transfers, t)
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

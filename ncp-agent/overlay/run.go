@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/rusage"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/ncp-agent/sim"
 )
@@ -71,7 +72,7 @@ func Run(p Parameters) (*Report, error) {
 	n := p.generate()
 	w := &watch{
 		read: make([][]uint64, p.Sessions), established: make([]time.Duration, p.Sessions),
-		half: make([][]uint64, p.Sessions), end: make([][]uint64, p.Sessions), halfway: seconds(p.Seconds / 2),
+		half: make([][]uint64, p.Sessions), end: make([][]uint64, p.Sessions), halfway: timing.Seconds(p.Seconds / 2),
 	}
 	n.run.SampleInterval, n.run.Observer.Sample = sampleInterval, w.sample
 	begun, begunCPU := time.Now(), rusage.CPU()

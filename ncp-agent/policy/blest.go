@@ -1,5 +1,7 @@
 package policy
 
+import "ncp-testbed/internal/timing"
+
 import "time"
 
 var blestEntry = entry{
@@ -52,7 +54,7 @@ func sentMeanwhile(slow, fast *subflow) float64 {
 }
 
 func (p *blest) correct(c int, now time.Duration) {
-	if now < p.correctedAt+seconds(p.flows[c].SRTT) {
+	if now < p.correctedAt+timing.Seconds(p.flows[c].SRTT) {
 		return
 	}
 	step := -correctionDown

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"math"
 	"time"
 )
 
@@ -11,14 +10,11 @@ import (
 // segment. A policy that knows better implements one or more of the interfaces
 // below. Times are the session's.
 
-// Never is the time of what waits for an event.
-const Never = time.Duration(math.MaxInt64)
-
 // Pacer is a policy that says when packets leave, in place of the windows,
 // which then only report.
 type Pacer interface {
 	// SendAt is the earliest time at which a connection with so many packets
-	// in flight may send its next one; Never: not before one has landed.
+	// in flight may send its next one; timing.Never: not before one has landed.
 	SendAt(connection int, now time.Duration, inFlight int) time.Duration
 	// Sent is called for each data packet handed to a connection's socket.
 	// Starved: since the one before, it was allowed to send and found nothing

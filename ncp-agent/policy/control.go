@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/cubic"
+	"ncp-testbed/internal/timing"
 )
 
 const (
@@ -140,7 +141,7 @@ func (p *path) watchQueue(now time.Duration) {
 // drainDue is the same time for flows that share a path, since all see the
 // smallest RTT fall when enough of them drain.
 func (p *path) drainDue(now time.Duration) bool {
-	return now-p.drainedAt > max(drainEvery, seconds(drainRounds*p.roundTrip()))
+	return now-p.drainedAt > max(drainEvery, timing.Seconds(drainRounds*p.roundTrip()))
 }
 
 func (p *path) drain() {

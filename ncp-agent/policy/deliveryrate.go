@@ -1,5 +1,7 @@
 package policy
 
+import "ncp-testbed/internal/timing"
+
 import "time"
 
 var deliveryRateEntry = entry{
@@ -118,7 +120,7 @@ func (p *deliveryRate) Suits(c int, now time.Duration, waiting int) bool {
 		if q.silent > 0 || !q.measured() {
 			continue
 		}
-		start := max(now, q.nextAt) + seconds(float64(waiting)/q.pace)
+		start := max(now, q.nextAt) + timing.Seconds(float64(waiting)/q.pace)
 		if p.Arrival(i, start) < mine {
 			return false
 		}
@@ -133,9 +135,7 @@ func (p *deliveryRate) Arrival(c int, sent time.Duration) time.Duration {
 	if q.base.empty() {
 		return sent + deliveryRateRTO.Initial
 	}
-	return sent + seconds(q.base.value()/2+q.queueing)
+	return sent + timing.Seconds(q.base.value()/2+q.queueing)
 }
 
 func (p *deliveryRate) Doubtful(c int) bool { return p.paths[c].lossRatio > doubtfulLoss }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

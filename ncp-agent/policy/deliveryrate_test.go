@@ -3,6 +3,8 @@ package policy
 import (
 	"testing"
 	"time"
+
+	"ncp-testbed/internal/timing"
 )
 
 func deliveryRates(t *testing.T, setup Setup) *deliveryRate {
@@ -25,7 +27,7 @@ func TestDeliveryRateStart(t *testing.T) {
 		p := deliveryRates(t, c.setup)
 		same(t, "window", p.Window(0), c.window)
 		same(t, "packets at first", p.SendAt(0, 0, c.most-1), 0)
-		same(t, "packets at first, and one more", p.SendAt(0, 0, c.most), Never)
+		same(t, "packets at first, and one more", p.SendAt(0, 0, c.most), timing.Never)
 		same(t, "rate at first", p.paths[0].pace, 1280)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/rtt"
+	"ncp-testbed/internal/timing"
 )
 
 const (
@@ -67,7 +68,7 @@ func (e *estimate) acked(ack Ack) (opened bool) {
 	b := &e.batch
 	if opened = !b.open; opened {
 		e.quiet = ack.At - b.at
-		*b = batch{open: true, at: ack.At, minRTT: Never}
+		*b = batch{open: true, at: ack.At, minRTT: timing.Never}
 	}
 	// What was sent again and comes back in less than the path's RTT, or before
 	// that is known, may be the earlier sending.
@@ -136,7 +137,7 @@ func (e *estimate) takeRate(b batch) {
 	if b.mark.Limited && rate < e.rates.value() {
 		return
 	}
-	e.rates.add(b.at, rate, max(seconds(rateRounds*e.roundTrip()), minRateMemory))
+	e.rates.add(b.at, rate, max(timing.Seconds(rateRounds*e.roundTrip()), minRateMemory))
 }
 
 // lose counts packets lost in a row, unless they are so many, after a time

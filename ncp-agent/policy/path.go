@@ -1,5 +1,7 @@
 package policy
 
+import "ncp-testbed/internal/timing"
+
 import "time"
 
 const (
@@ -59,7 +61,7 @@ func (p *path) sendAt(now time.Duration, inFlight int) time.Duration {
 		p.setPace(inFlight)
 	}
 	if inFlight >= p.cap() {
-		return Never
+		return timing.Never
 	}
 	if p.silent > 0 || p.nextAt-now < quantum && p.pace*quantum.Seconds() > 1 {
 		return min(p.nextAt, now)
@@ -75,7 +77,7 @@ func (p *path) sent(now time.Duration, inFlight int, starved bool) Mark {
 	if starved {
 		p.limited = p.delivered + uint64(inFlight)
 	}
-	p.nextAt = max(p.nextAt, now-burst) + seconds(1/p.pace)
+	p.nextAt = max(p.nextAt, now-burst) + timing.Seconds(1/p.pace)
 	return Mark{Delivered: p.delivered, DeliveredAt: p.deliveredAt, FirstSent: p.firstSent, Limited: p.delivered < p.limited}
 }
 
@@ -104,7 +106,7 @@ func (p *path) wake(now time.Duration) {
 // was so late that the path was silent.
 func (p *path) returned(now, after time.Duration) {
 	p.wake(now)
-	srtt := seconds(p.SRTT)
+	srtt := timing.Seconds(p.SRTT)
 	if late := after - srtt; late > 0 && after < p.rto() {
 		p.reorder = min(max(p.reorder, late), srtt)
 	}

@@ -3,6 +3,8 @@ package policy
 import (
 	"testing"
 	"time"
+
+	"ncp-testbed/internal/timing"
 )
 
 func TestPacketsLeaveAtThePace(t *testing.T) {
@@ -19,10 +21,10 @@ func TestPacketsLeaveAtThePace(t *testing.T) {
 		"in less, but slow":         {1000, 101*ms - 1, 10, 0, 101*ms - 1},
 		"before":                    {2000, 90 * ms, 10, 0, 90 * ms},
 		"before, and slow":          {500, 90 * ms, 10, 0, 90 * ms},
-		"as many as may be":         {2000, 90 * ms, 408, 0, Never},
+		"as many as may be":         {2000, 90 * ms, 408, 0, timing.Never},
 		"one fewer":                 {2000, 90 * ms, 407, 0, 90 * ms},
 		"silent, nothing in flight": {500, 110 * ms, 0, 1, 100 * ms},
-		"silent, one in flight":     {500, 110 * ms, 1, 1, Never},
+		"silent, one in flight":     {500, 110 * ms, 1, 1, timing.Never},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := measuredPath(steady, 0)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"ncp-testbed/internal/timing"
 )
 
 func TestWindowedIsTheExtremeOfTheLastWhile(t *testing.T) {
@@ -47,7 +49,7 @@ func drive(p *deliveryRate, pps []float64, rtt, until time.Duration) {
 	for now := time.Duration(0); now < until; now += time.Millisecond {
 		for c := range pps {
 			for p.SendAt(c, now, len(flying[c])) <= now {
-				free[c] = max(free[c], now) + seconds(1/pps[c])
+				free[c] = max(free[c], now) + timing.Seconds(1/pps[c])
 				mark := p.Sent(c, now, len(flying[c])+1, false)
 				flying[c] = append(flying[c], sent{now, free[c] + rtt, mark})
 			}

@@ -6,6 +6,7 @@ import (
 
 	"ncp-testbed/internal/cubic"
 	"ncp-testbed/internal/rtt"
+	"ncp-testbed/internal/timing"
 )
 
 const initialWindow = 10 // packets (RFC 6928)
@@ -62,7 +63,7 @@ func (f *subflow) grow() {
 
 // cut is for a loss: once per round trip.
 func (f *subflow) cut(now time.Duration) {
-	if f.cutAt > 0 && now < f.cutAt+seconds(f.SRTT) {
+	if f.cutAt > 0 && now < f.cutAt+timing.Seconds(f.SRTT) {
 		return
 	}
 	f.cutAt = now
@@ -129,7 +130,7 @@ func (s *subflows) SendAt(c int, now time.Duration, inFlight int) time.Duration 
 	if s.flows[c].room(inFlight) {
 		return now
 	}
-	return Never
+	return timing.Never
 }
 
 func (s *subflows) Sent(c int, _ time.Duration, inFlight int, _ bool) Mark {

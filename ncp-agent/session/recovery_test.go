@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/policy"
 	"ncp-testbed/ncp-agent/wire"
 )
@@ -155,7 +156,7 @@ type everyTen struct {
 
 func (p *everyTen) SendAt(_ int, _ time.Duration, inFlight int) time.Duration {
 	if inFlight == 3 {
-		return policy.Never
+		return timing.Never
 	}
 	return p.at
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/wire"
 )
 
@@ -63,7 +64,7 @@ func (s *Session) nextPaced(now time.Duration, c *connection, p *wire.Packet) bo
 
 // paceDeadline is when the next connection may send.
 func (s *Session) paceDeadline() time.Duration {
-	next := Never
+	next := timing.Never
 	if s.sender.segments.len() == 0 {
 		return next
 	}
@@ -242,7 +243,7 @@ func (s *Session) chooseCopy(now time.Duration, c *connection) (choice, bool) {
 // arrival estimates when a segment in flight arrives first, and whether one of
 // the connections that carry it is without doubt.
 func (s *Session) arrival(g *segment) (first time.Duration, sure bool) {
-	first = Never
+	first = timing.Never
 	for _, t := range g.sends {
 		if t.fate == underway {
 			carrier := &s.conns[t.conn]

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/wire"
 )
 
@@ -166,7 +167,7 @@ func (o *sender) flushAfter(now, interval time.Duration) {
 
 func (o *sender) flushDeadline() time.Duration {
 	if len(o.partial) == 0 {
-		return Never
+		return timing.Never
 	}
 	return o.flushAt
 }

@@ -3,9 +3,9 @@ package session
 import (
 	"cmp"
 	"errors"
-	"math"
 	"time"
 
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/policy"
 	"ncp-testbed/ncp-agent/wire"
 )
@@ -37,9 +37,6 @@ var (
 	ErrConnection = errors.New("session: data on a connection that the handshake did not pair")
 	errEarly      = errors.New("session: before the handshake")
 )
-
-// Never is the deadline of a session that waits for nothing.
-const Never = time.Duration(math.MaxInt64)
 
 // Session is one end of an NCP session. Times are since any fixed start, the
 // same for all calls; one that lies before an earlier one counts as that one.
@@ -262,10 +259,10 @@ func due(tick *time.Duration, now, interval time.Duration) bool {
 	return true
 }
 
-// Deadline gives the time at which to call Advance next, or Never. Any other
+// Deadline returns the time at which to call Advance next, or timing.Never. Any other
 // call may change it.
 func (s *Session) Deadline() time.Duration {
-	next := Never
+	next := timing.Never
 	if s.state == Dialing {
 		next = s.handshake.retryAt
 	}

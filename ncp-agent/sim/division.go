@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/linkmodel"
-	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/internal/timing"
 )
 
 // division says which part of a simulation has what. A transfer and the
@@ -28,7 +28,7 @@ const leastAhead = 500 * time.Microsecond
 // connections tell that cross a direction. What shares no link is apart first of
 // all; the first transfer is in the first part.
 func divide(run *Run, routes [][]route, events []event, most int) *division {
-	d := &division{parts: 1, transfers: make([]int, len(run.Transfers)), directions: make([]int, 2*len(run.Links)), ahead: session.Never}
+	d := &division{parts: 1, transfers: make([]int, len(run.Transfers)), directions: make([]int, 2*len(run.Links)), ahead: timing.Never}
 	if most < 2 {
 		return d
 	}

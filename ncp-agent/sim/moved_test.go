@@ -37,7 +37,7 @@ func TestFullQueuesLeaveTransfersAlone(t *testing.T) {
 		t.Error("both connections wait for full queues")
 	}
 	for left := 1; left <= 51; left++ {
-		d.Pop(linkmodel.Time(left) * linkmodel.Time(time.Millisecond))
+		d.Pop(time.Duration(left) * time.Duration(time.Millisecond))
 		if queued, _ := d.Queued(); queued != 100-left || touched() != (queued < 50) {
 			t.Fatalf("%d packets wait; wakes the sender: %v", queued, queued >= 50)
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/linkmodel"
-	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/internal/timing"
 )
 
 // packet is one packet under way.
@@ -22,14 +22,14 @@ type packet struct {
 // each other part that packets come to out of it another direction stands for
 // its far end; that has no model.
 type direction struct {
-	*linkmodel.Direction[*packet]
+	*linkmodel.Pipe[*packet]
 	number          int         // in the run
 	place           int         // in the part; there in the same order
 	senders         []*transfer // who sends into it first
 	unplugged       bool
 	lost            uint64 // while it was
 	sent, sentBytes uint64
-	delaySum        int64 // of those sent, from the queue to the far end, in nanoseconds
+	delaySum        time.Duration // of those sent, from the queue to the far end
 
 	part   *part
 	ends   map[*part]*direction // its far ends in other parts; nil: it has none
@@ -80,7 +80,7 @@ func (n *network) newDirection(run *Run, number int) *direction {
 		},
 	}
 	l := &run.Links[number/2]
-	d.Direction = linkmodel.NewDirection(run.properties(number), cmp.Or(l.Seed, run.Seed), l.Name, []string{"ab", "ba"}[number%2], 0, hooks)
+	d.Pipe = linkmodel.NewPipe(run.properties(number), cmp.Or(l.Seed, run.Seed), l.Name, linkmodel.Directions[number%2], 0, hooks)
 	return d
 }
 
@@ -96,7 +96,7 @@ func (n *network) handOver(d *direction, on *linkmodel.Delivery[*packet]) {
 		return
 	}
 	p.corrupt = p.corrupt || on.FlipBit >= 0
-	n.leaving = append(n.leaving, crossing{p, d.ends[to], time.Duration(on.Due)})
+	n.leaving = append(n.leaving, crossing{p, d.ends[to], on.Due})
 	on.Frame = nil
 }
 
@@ -134,7 +134,7 @@ func (n *network) push(now time.Duration, p *packet) {
 		return
 	}
 	n.tell(now, d, p, false)
-	if !d.Push(p, len(p.bytes)+n.overhead, linkmodel.Time(now)) {
+	if !d.Push(p, len(p.bytes)+n.overhead, now) {
 		n.recycle(p) // larger than the room that was asked for: a handshake with long ids
 	}
 	n.schedule(d)
@@ -149,13 +149,13 @@ func (n *network) tell(now time.Duration, d *direction, p *packet, arrived bool)
 
 // schedule notes when something next happens in a direction.
 func (n *network) schedule(d *direction) {
-	next := session.Never
-	if d.Direction == nil {
+	next := timing.Never
+	if d.Pipe == nil {
 		if d.came < len(d.coming) {
 			next = d.coming[d.came].due
 		}
 	} else if at, ok := d.Next(); ok {
-		next = time.Duration(at)
+		next = at
 	}
 	n.agenda.set(d.place, next)
 }
@@ -166,7 +166,7 @@ func (n *network) deliver(now time.Duration) {
 	n.agenda.due(now, n.due)
 	for len(n.due.numbers) > 0 {
 		for i, ok := n.due.take(); ok; i, ok = n.due.take() {
-			if d := n.directions[i]; d.Direction == nil {
+			if d := n.directions[i]; d.Pipe == nil {
 				n.deliverFromAfar(d, now)
 			} else {
 				n.deliverFrom(d, now)
@@ -178,7 +178,7 @@ func (n *network) deliver(now time.Duration) {
 
 func (n *network) deliverFrom(d *direction, now time.Duration) {
 	for {
-		delivery, ok := d.Pop(linkmodel.Time(now))
+		delivery, ok := d.Pop(now)
 		if !ok {
 			break
 		}
@@ -190,7 +190,7 @@ func (n *network) deliverFrom(d *direction, now time.Duration) {
 		}
 		d.sent++
 		d.sentBytes += uint64(delivery.Bytes)
-		d.delaySum += int64(delivery.Due - delivery.Left)
+		d.delaySum += delivery.Due - delivery.Left
 		if p != nil {
 			p.corrupt = p.corrupt || delivery.FlipBit >= 0
 			n.pass(now, d, p)
@@ -261,7 +261,7 @@ func (n *network) touch(d *direction) {
 func (d *direction) room() bool { return d.unplugged || d.Room() }
 
 // wakes reports whether a sender that found no room goes on.
-func (d *direction) wakes() bool { return d.unplugged || d.Wakes() }
+func (d *direction) wakes() bool { return d.unplugged || d.Writable() }
 
 // apply carries an event out on the directions that are here.
 func (n *network) apply(now time.Duration, e *event) {
@@ -273,11 +273,11 @@ func (n *network) apply(now time.Duration, e *event) {
 		if e.Plug != nil {
 			d.unplugged = !*e.Plug
 		}
-		if d.Direction == nil {
+		if d.Pipe == nil {
 			continue
 		}
 		if e.Set != nil {
-			d.Set(linkmodel.Time(now), e.Set)
+			d.Set(now, e.Set)
 		}
 		n.schedule(d)
 		n.touch(d)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -57,7 +58,7 @@ const (
 // newPart makes an empty one.
 func newPart(run *Run, events []event) *part {
 	n := &network{overhead: run.FrameBytes, frame: run.Observer.Frame, byNumber: map[int]*direction{}}
-	return &part{run: run, network: n, events: events, origin: session.Never, buffers: map[storage]*session.Buffers{}}
+	return &part{run: run, network: n, events: events, origin: timing.Never, buffers: map[storage]*session.Buffers{}}
 }
 
 // addDirection gives it a direction of its own, or the far end of another's.
@@ -74,7 +75,7 @@ func (p *part) ready() {
 	for place, d := range n.directions {
 		d.place = place
 	}
-	n.agenda = newAgenda(len(n.directions), session.Never)
+	n.agenda = newAgenda(len(n.directions), timing.Never)
 	n.due, n.again = newList(len(n.directions)), newList(len(n.directions))
 	p.agenda, p.touched, p.going = newAgenda(len(p.transfers), 0), newList(len(p.transfers)), len(p.transfers)
 	n.touched = p.touched
@@ -100,7 +101,7 @@ func (p *part) runTo(end moment, orOver bool) {
 
 // next is when something next happens here.
 func (p *part) next() moment {
-	at := min(p.sampleAt, p.network.agenda.first(session.Never), p.agenda.first(session.Never))
+	at := min(p.sampleAt, p.network.agenda.first(timing.Never), p.agenda.first(timing.Never))
 	if event, ok := p.nextEvent(); ok {
 		at = min(at, event)
 	}
@@ -177,10 +178,10 @@ func (p *part) applyEvents(now time.Duration) {
 // nextEvent gives the time of the next event; there is none before the first
 // transfer is established.
 func (p *part) nextEvent() (at time.Duration, ok bool) {
-	if p.origin == session.Never && p.first != nil && p.first.ends[0].session.State() >= session.Established {
+	if p.origin == timing.Never && p.first != nil && p.first.ends[0].session.State() >= session.Established {
 		p.origin = p.first.ends[0].session.EstablishedAt()
 	}
-	if p.happened == len(p.events) || p.origin == session.Never {
+	if p.happened == len(p.events) || p.origin == timing.Never {
 		return 0, false
 	}
 	return p.origin + p.events[p.happened].At, true

@@ -12,6 +12,7 @@ import (
 
 	"ncp-testbed/internal/linkmetrics"
 	"ncp-testbed/internal/linkmodel"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/policy"
 	"ncp-testbed/ncp-agent/session"
 )
@@ -138,7 +139,7 @@ func TestWhatIsApart(t *testing.T) {
 	for i := range unlike.Transfers {
 		unlike.Transfers[i].Paths = [][]string{{unlike.Transfers[i].Name}}
 	}
-	if d, _ := apart(&unlike); d.parts != 2 || d.ahead != session.Never {
+	if d, _ := apart(&unlike); d.parts != 2 || d.ahead != timing.Never {
 		t.Errorf("%d parts, %v ahead, want one for each transfer, which never meet", d.parts, d.ahead)
 	}
 }
@@ -198,7 +199,7 @@ func drawn(t *testing.T, seed uint64) Run {
 	}
 	for range r.IntN(8) {
 		e := Event{At: time.Duration(r.IntN(3000)) * time.Millisecond, Link: run.Links[r.IntN(len(run.Links))].Name}
-		e.Direction = []string{"ab", "ba", ""}[r.IntN(3)]
+		e.Direction = []linkmodel.Direction{linkmodel.AB, linkmodel.BA, ""}[r.IntN(3)]
 		switch r.IntN(3) {
 		case 0:
 			up := r.IntN(2) == 0

@@ -91,8 +91,8 @@ func (n *names) events() ([]event, error) {
 			if !ok {
 				return nil, unknown("link", e.Link)
 			}
-			for side, other := range []string{"ba", "ab"} {
-				if e.Direction != other {
+			for side, direction := range linkmodel.Directions {
+				if e.Direction == "" || e.Direction.Covers(direction) {
 					e.directions = append(e.directions, 2*link+side)
 				}
 			}

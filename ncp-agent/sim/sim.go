@@ -43,10 +43,10 @@ type Transfer struct {
 // Event changes the network at a time since the first transfer was established.
 type Event struct {
 	At        time.Duration
-	Link      string            // a link changes
-	Direction string            // ab, ba, or else both
-	Set       *linkmodel.Change // its properties, to this
-	Plug      *bool             // its carrier: false pulls it, and what is sent or under way is lost
+	Link      string              // a link changes
+	Direction linkmodel.Direction // empty is both
+	Set       *linkmodel.Change   // its properties, to this
+	Plug      *bool               // its carrier: false pulls it, and what is sent or under way is lost
 
 	Transfer   string // or: the reader of one connection of this transfer stops
 	Connection int    // from 0

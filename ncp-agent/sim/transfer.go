@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -56,7 +57,7 @@ func (p *part) newTransfer(number int, routes []route, directions []*direction) 
 		t.ends[i] = &end{
 			part: p, transfer: t, which: i, session: s,
 			held: make([][]*packet, len(routes)), pausedTo: make([]time.Duration, len(routes)),
-			stopped: make([]bool, len(routes)), deadline: session.Never,
+			stopped: make([]bool, len(routes)), deadline: timing.Never,
 		}
 	}
 	t.ends[0].peer, t.ends[1].peer = t.ends[1], t.ends[0]
@@ -173,7 +174,7 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 	if !t.started {
 		return t.config.Start, true
 	}
-	next := session.Never
+	next := timing.Never
 	for _, e := range t.ends {
 		next = min(next, e.due())
 		if e.paused <= now {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/linkmetrics"
-	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/internal/timing"
 )
 
 // world is a simulation in parts, which run side by side from one barrier to
@@ -151,7 +151,7 @@ func (w *world) simulate() error {
 // end gives the end of the window that begins at a time.
 func (w *world) end(begin time.Duration) moment {
 	last := min(w.sampleAt, w.run.Until-1)
-	if w.ahead < session.Never {
+	if w.ahead < timing.Never {
 		last = min(last, begin+w.ahead-1)
 	}
 	return moment{last, 1}
@@ -165,7 +165,7 @@ func (w *world) window(end moment) moment {
 		moments += p.moments
 	}
 	w.busy, w.moments = moments-w.moments >= w.worthwhile, moments
-	if first := w.parts[0]; first.origin == session.Never {
+	if first := w.parts[0]; first.origin == timing.Never {
 		first.runTo(end, true) // before the others, which have to know when events are
 		for _, p := range w.parts {
 			p.origin = first.origin
@@ -295,7 +295,7 @@ func (w *world) linkStates(into []linkmetrics.State) []linkmetrics.State {
 		counts := d.Counts()
 		_, held := d.Held()
 		into = append(into, linkmetrics.State{
-			Properties: d.Properties(), Counts: counts, Sent: d.sent, SentBytes: d.sentBytes, DelaySumNS: d.delaySum,
+			Properties: d.Properties(), Counts: counts, Sent: d.sent, SentBytes: d.sentBytes, DelaySum: d.delaySum,
 			HeldBytes: held, Drops: counts.QueueFull + counts.QueueDelayed + d.lost,
 		})
 	}

@@ -3,10 +3,10 @@ package simrun
 import (
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/config"
 	"ncp-testbed/ncp-agent/sim"
 )
@@ -56,7 +56,7 @@ func transfers(all []*config.Plan) []sim.Transfer {
 		s := &p.Session
 		t := sim.Transfer{
 			Name: s.Name, Sender: s.Config(), Receiver: s.Config(), Bytes: s.TransferBytes,
-			Start: seconds(s.StartS), ReceiveBufferPackets: receiveBufferPackets,
+			Start: timing.Seconds(s.StartS), ReceiveBufferPackets: receiveBufferPackets,
 		}
 		if s.Transport == config.TCP {
 			// Over links that keep every packet, TCP is a queue that has room
@@ -81,18 +81,21 @@ func events(p *plan.Plan) ([]sim.Event, error) {
 	var list []sim.Event
 	for i := range p.Timeline {
 		a := &p.Timeline[i]
-		e := sim.Event{At: seconds(a.AtS), Link: a.Link, Direction: a.Direction}
+		e := sim.Event{At: timing.Seconds(a.AtS), Link: a.Link, Direction: a.Direction}
 		switch a.Kind {
 		case "set":
 			c, err := a.Properties.Resolve(filepath.Dir(p.Path))
 			if err != nil {
 				return nil, fmt.Errorf("%s: timeline[%d].properties.%w", p.Path, i, err)
 			}
+			if err := a.Direction.Validate(); err != nil {
+				return nil, fmt.Errorf("%s: timeline[%d].%w", p.Path, i, err)
+			}
 			e.Set = &c
 		case "carrier":
 			e.Plug = &a.Up
 		case "pause_read":
-			e = sim.Event{At: e.At, Transfer: p.Sessions[0].Name, Connection: a.Connection - 1, PauseRead: seconds(a.ForS)}
+			e = sim.Event{At: e.At, Transfer: p.Sessions[0].Name, Connection: a.Connection - 1, PauseRead: timing.Seconds(a.ForS)}
 		default:
 			return nil, fmt.Errorf("%s: timeline[%d].kind: %q, want set, carrier or pause_read", p.Path, i, a.Kind)
 		}
@@ -110,5 +113,3 @@ func overhead(all []*config.Plan) int {
 	}
 	return tcpHeaderBytes
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

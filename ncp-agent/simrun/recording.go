@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/linkmetrics"
+	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/telemetry"
 	"ncp-testbed/ncp-agent/config"
@@ -55,7 +56,7 @@ func newRecording(dir string, all []*config.Plan, linkNames []string) (*recordin
 		})
 	}
 	for _, name := range linkNames {
-		for _, direction := range []string{"ab", "ba"} {
+		for _, direction := range linkmodel.Directions {
 			r.linkTags = append(r.linkTags, linkmetrics.Tags(first.Run, first.Scenario, "model", name, direction))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"ncp-testbed/internal/payload"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/rusage"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/config"
 	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/session"
@@ -118,7 +119,7 @@ func read(file string) (*simulation, error) {
 		return nil, err
 	}
 	s.run.Seed, s.run.FrameBytes = p.Seed, overhead(s.plans)
-	s.run.SampleInterval, s.run.Until = p.Telemetry.Interval(), seconds(p.Limits.TransferS)
+	s.run.SampleInterval, s.run.Until = p.Telemetry.Interval(), timing.Seconds(p.Limits.TransferS)
 	return s, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/marking"
@@ -78,7 +79,7 @@ func findNode(p *plan.Plan, host string) (*Plan, error) {
 		}
 		found := &Plan{
 			Plan: p, Session: p.Sessions[0].Name, Node: node,
-			ObjectBytes: p.NDN.ObjectBytes, SegmentBytes: p.NDN.SegmentBytes, Freshness: milliseconds(p.NDN.FreshnessMS),
+			ObjectBytes: p.NDN.ObjectBytes, SegmentBytes: p.NDN.SegmentBytes, Freshness: timing.Milliseconds(p.NDN.FreshnessMS),
 		}
 		if p.NDN.FreshnessMS == 0 {
 			found.Freshness = DefaultFreshness
@@ -93,5 +94,3 @@ func findNode(p *plan.Plan, host string) (*Plan, error) {
 	}
 	return nil, fmt.Errorf("ndn.nodes: none is on host %q, there are: %s", host, strings.Join(hosts, ", "))
 }
-
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

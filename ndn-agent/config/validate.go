@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/lp"
@@ -99,7 +100,7 @@ func (p *Plan) completeMarking() (err error) {
 		c.QueuePackets = m.TCPQueuePackets
 	}
 	if m.IntervalMS != 0 {
-		c.Interval = milliseconds(m.IntervalMS)
+		c.Interval = timing.Milliseconds(m.IntervalMS)
 	}
 	p.Marking = c
 	return within(
@@ -163,7 +164,7 @@ func (p *Plan) completeConsumer() error {
 		f.Algorithm = c.Algorithm
 	}
 	if c.RTOMinMS != 0 {
-		f.RTOMin = milliseconds(c.RTOMinMS)
+		f.RTOMin = timing.Milliseconds(c.RTOMinMS)
 	}
 	if c.InitialCwnd != 0 {
 		f.InitialCwnd = c.InitialCwnd
@@ -178,7 +179,7 @@ func (p *Plan) completeConsumer() error {
 		f.MaxRetries = c.MaxRetries
 	}
 	if c.InterestLifetimeMS != 0 {
-		f.Lifetime = milliseconds(c.InterestLifetimeMS)
+		f.Lifetime = timing.Milliseconds(c.InterestLifetimeMS)
 	}
 	p.Fetch = f
 	return CheckFetch(f)

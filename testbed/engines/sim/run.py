@@ -29,6 +29,7 @@ SOURCES = (
     "internal/rtt",
     "internal/rusage",
     "internal/telemetry",
+    "internal/timing",
     "ncp-agent/cmd/ncp-sim",
     "ncp-agent/config",
     "ncp-agent/metrics",

@@ -2,12 +2,12 @@
 
 from tests.sabotage.entry import Entry, Swap
 
-_DIRECTION, _RATE = "internal/linkmodel/direction.go", "internal/linkmodel/rate.go"
+_PIPE, _RATE = "internal/linkmodel/pipe.go", "internal/linkmodel/rate.go"
 _ONE_WAY = (
-    Swap(_DIRECTION, "type Direction[T any] struct {", "type Direction[T any] struct {\n\toneWay bool"),
-    Swap(_DIRECTION, "d := &Direction[T]{hooks: hooks,", 'd := &Direction[T]{oneWay: direction == "ab", hooks: hooks,'),
+    Swap(_PIPE, "type Pipe[T any] struct {", "type Pipe[T any] struct {\n\toneWay bool"),
+    Swap(_PIPE, "d := &Pipe[T]{hooks: hooks,", 'd := &Pipe[T]{oneWay: direction == AB, hooks: hooks,'),
 )
-_UNASKED = Swap(_DIRECTION, "if !reflect.ValueOf(one).Elem().IsZero() {", "if reflect.ValueOf(one).IsValid() {")
+_UNASKED = Swap(_PIPE, "if !reflect.ValueOf(one).Elem().IsZero() {", "if reflect.ValueOf(one).IsValid() {")
 """Impairments that nobody asked for are in the way, too."""
 
 
@@ -29,14 +29,14 @@ ENTRIES = (
     _link(
         "delay-plus-1.5-ms",
         "a timer that fires late",
-        Swap(_DIRECTION, "delayMS: d.properties.DelayMS,", "delayMS: d.properties.DelayMS + 1.5,"),
+        Swap(_PIPE, "delayMS: d.properties.DelayMS,", "delayMS: d.properties.DelayMS + 1.5,"),
     ),
     _link(
         "loss-one-way",
         "a bad cable: 1% is lost on the way there, nothing on the way back",
         *_ONE_WAY,
         Swap(
-            _DIRECTION,
+            _PIPE,
             "\tfor _, impair := range d.impair {\n",
             "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(w.frame, Lost)\n\t\treturn\n\t}\n"
             "\tfor _, impair := range d.impair {\n",
@@ -45,7 +45,7 @@ ENTRIES = (
     _link(
         "queue-twice",
         "a buffer beyond the one that was asked for",
-        Swap(_DIRECTION, "d.limit = p.Queue.Packets", "d.limit = 2 * p.Queue.Packets"),
+        Swap(_PIPE, "d.limit = p.Queue.Packets", "d.limit = 2 * p.Queue.Packets"),
     ),
     _link(
         "reordering",
@@ -64,7 +64,7 @@ ENTRIES = (
         "a queue that should hold its sender back drops",
         *_ONE_WAY,
         Swap(
-            _DIRECTION,
+            _PIPE,
             "\tif d.queue.full(d.limit) {\n\t\tif d.properties",
             "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(frame, QueueFull)\n\t\treturn true\n\t}\n\tif d.queue.full(d.limit) {\n\t\tif d.properties",
         ),
