@@ -69,12 +69,12 @@ ENTRIES = (
             Swap(
                 "ncp-agent/simrun/network.go",
                 "\treturn list, nil\n}\n\n// overhead",
-                '\tif len(list) > 0 {\n\t\tagain := list[0]\n\t\tagain.At += 2 * time.Second\n\t\thalf, _ := linkmodel.ParseChange([]byte(`{"rate_bps": 2575200}`))\n\t\tagain.Set = &half\n\t\tlist = append(list, again)\n\t}\n\treturn list, nil\n}\n\n// overhead',
+                '\tif len(list) > 0 {\n\t\tagain := list[0]\n\t\tagain.At += timing.Seconds(2)\n\t\tvar half linkmodel.Change\n\t\t_ = half.UnmarshalJSON([]byte(`{"rate_bps": 2575200}`))\n\t\tagain.Set = &half\n\t\tlist = append(list, again)\n\t}\n\treturn list, nil\n}\n\n// overhead',
             ),
             Swap(
                 "ncp-agent/simrun/recording.go",
-                "\ta := r.timeline[index]\n",
-                "\tif index >= len(r.timeline) {\n\t\treturn\n\t}\n\ta := r.timeline[index]\n",
+                "\ta := &r.timeline[index]\n",
+                "\tif index >= len(r.timeline) {\n\t\treturn\n\t}\n\ta := &r.timeline[index]\n",
             ),
         ),
         scenario=_SLOWED,
