@@ -5,7 +5,7 @@ from tests.sabotage.entry import Entry, Swap
 _PIPE, _RATE = "internal/linkmodel/pipe.go", "internal/linkmodel/rate.go"
 _ONE_WAY = (
     Swap(_PIPE, "type Pipe[T any] struct {", "type Pipe[T any] struct {\n\toneWay bool"),
-    Swap(_PIPE, "d := &Pipe[T]{hooks: hooks,", 'd := &Pipe[T]{oneWay: direction == AB, hooks: hooks,'),
+    Swap(_PIPE, "d := &Pipe[T]{hooks: hooks,", "d := &Pipe[T]{oneWay: direction == AB, hooks: hooks,"),
 )
 _UNASKED = Swap(_PIPE, "if !reflect.ValueOf(one).Elem().IsZero() {", "if reflect.ValueOf(one).IsValid() {")
 """Impairments that nobody asked for are in the way, too."""
