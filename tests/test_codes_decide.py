@@ -19,8 +19,8 @@ from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.verify import Difference, differences
 from testbed.message import Message
 from testbed.runtime.interrupts import Interrupted
-from testbed.study.attempts import when_free
-from testbed.study.kept import finished
+from testbed.study.job import when_free
+from testbed.study.record import finished
 from tests.golden import sentences
 
 CHECKOUT = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from testbed import confine
 from testbed.archive import origin, page
@@ -21,36 +21,31 @@ from testbed.judge.status import Status
 from testbed.judge.verify import Difference, read_verdict
 from testbed.message import Message
 from testbed.runtime.progress import Progress
+from testbed.study import ledger, old
 from testbed.study.again import Again, Asked
-from testbed.study.side_by_side import side_by_side
+from testbed.study.pool import side_by_side
 
-Kind = Literal["run", "table", "sweep", "comparison", "cross-check", "repetitions", "claims"]
+Kind = Literal["run"] | old.Kind
 Runs = Mapping[Path, Verified]
 """The single runs in result folders, judged again."""
 
-_MARKS: tuple[tuple[str, Kind], ...] = (
-    ("plan.json", "run"),
-    ("matrix.json", "table"),
-    ("sweep.yaml", "sweep"),
-    ("compare.json", "comparison"),
-    ("cross-check.json", "cross-check"),
-    ("hashes.json", "repetitions"),
-    ("claims.json", "claims"),
-)
+_MARKS: tuple[tuple[str, Kind], ...] = (("plan.json", "run"), *old.MARKS)
 
 
 def kind_of(folder: Path) -> Kind:
     """By the files that it has; BadInput where it is none."""
     if not folder.is_dir():
         raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
-    for file, kind in _MARKS:
+    if (kind := ledger.kind_of(folder)) in _ROOMS:
+        return cast("Kind", kind)
+    for file, mark in _MARKS:
         if (folder / file).is_file():
-            return kind
+            return mark
     raise BadInput(
         "result.not-a-result",
         "{folder}: is not a result folder: it has none of {files}",
         folder=folder,
-        files=", ".join((file for file, _ in _MARKS)),
+        files=", ".join((ledger.STUDY, *(file for file, _ in _MARKS))),
     )
 
 

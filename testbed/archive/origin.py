@@ -31,6 +31,7 @@ from testbed.scenario.files import LINKS
 from testbed.scenario.kept import PROGRAM, TOPOLOGY
 from testbed.scenario.load import LoadedScenario, document_of, load, parse, plain, validated
 from testbed.scenario.model import Scenario
+from testbed.study.ledger import kind_of as kind_of_study
 from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.tables.verify import asked_by, is_repeated
 from topologies.link import FILES
@@ -408,7 +409,7 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -
 def is_cell(folder: Path) -> bool:
     """Whether a run's folder is inside that of its table."""
     parents = folder.resolve().parents
-    return len(parents) > 4 and (parents[4] / "matrix.json").is_file() and parents[3].name == "cells"
+    return len(parents) > 4 and kind_of_study(parents[4]) == "table" and parents[3].name == "cells"
 
 
 def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:

@@ -29,7 +29,7 @@ from testbed.planning.resolve import new_run_id
 from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import scenarios
-from testbed.study.bootstrap import ready
+from testbed.study.cell import ready
 
 if TYPE_CHECKING:
     from testbed.study.compare.agreement import Agreement

@@ -55,7 +55,7 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         return
     from testbed.machine import make_ready
     from testbed.runtime.progress import Progress
-    from testbed.study.executor import made_by
+    from testbed.study.executors import run_by
     from testbed.study.hosts import cluster as clusters
 
     if kind == HOSTS:
@@ -65,19 +65,19 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
     if kind == SLURM:
         from testbed.study.hosts.slurm import parse_request, slurm_executor
 
-        with slurm_executor(parse_request(options)) as executor, made_by(executor):
+        with slurm_executor(parse_request(options)) as executor, run_by(executor):
             yield
         return
     from testbed.study.hosts.dask import dask_executor
 
-    with dask_executor() as executor, made_by(executor):
+    with dask_executor() as executor, run_by(executor):
         yield
 
 
 @contextmanager
 def _one_part(options: str) -> Iterator[None]:
-    from testbed.study.executor import made_by
-    from testbed.study.part import Part, PartMade
+    from testbed.study.executors import Part, run_by
+    from testbed.study.ledger import PartMade
 
     asked = re.fullmatch(r"of=([1-9][0-9]{0,5}),cores=([1-9][0-9]{0,3})", options)
     number = os.environ.get(INDEX, "")
@@ -91,7 +91,7 @@ def _one_part(options: str) -> Iterator[None]:
             number=number,
         )
     try:
-        with made_by(Part(int(number), int(asked[1]), int(asked[2]))):
+        with run_by(Part(int(number), int(asked[1]), int(asked[2]))):
             yield
     except PartMade as made:
         print(made)

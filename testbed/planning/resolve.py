@@ -61,6 +61,16 @@ def new_run_id() -> str:
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
 
 
+def with_new_id(plan: Plan) -> Plan:
+    """The same plan for another run of it."""
+    run = new_run_id()
+    return {**plan, "run": run, "namespace": _namespace(run)}
+
+
+def _namespace(run: str) -> str:
+    return "ncp-" + run.rsplit("-", 1)[-1]
+
+
 def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run: str) -> Plan:
     """The plan of a run (docs/contracts.md); raises :class:`BadInput` for an unknown policy.
 
@@ -92,7 +102,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "variant": variant_of(changed=loaded.changed, quick=choices.quick),
         "topology": _topology(loaded),
         "traffic": scenario.traffic,
-        "namespace": "ncp-" + run.rsplit("-", 1)[-1],
+        "namespace": _namespace(run),
         "hosts": [
             {"name": name, "management_address": f"198.19.0.{10 + number}"}
             for number, name in enumerate(topology.layout.hosts, start=1)

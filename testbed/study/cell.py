@@ -1,33 +1,129 @@
-"""One run that a study asks for."""
+"""The cells of a study: what is run, planned once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from testbed import engines, traffic
-from testbed.engines import Engine, Programs, Run
-from testbed.plan.model import Plan
+from testbed.engines import Engine, Options, Programs, provenance
+from testbed.errors import BadInput, Unsupported
+from testbed.judge.status import Status
+from testbed.machine import Need
+from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.model import Middle, Plan, Runtime
 from testbed.planning.program import not_built
-from testbed.planning.resolve import Choices
-from testbed.runtime.progress import QuietProgress
+from testbed.planning.resolve import Choices, with_new_id
+from testbed.runtime.progress import Progress, QuietProgress
 from testbed.scenario.load import LoadedScenario
-from testbed.study.place import folder_of
+from testbed.study import job
+from testbed.study.programs import build_missing
+from testbed.study.record import RunRecord, read_record, records_in
+
+CELLS = "cells"
+USUAL_S = 8.0
+"""What a cell is taken to cost of which nothing is known, until cells of this study tell better."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Target(NamedTuple):
+    """What a machine has to be able to do to make a cell's runs."""
+
+    engine: str
+    runtime: Runtime = "docker"
+    middle: Middle = "relay"
+
+
+def folder_of(*points: str) -> Path:
+    """Where the runs of the cell at these points go, in the study's result folder."""
+    place = Path(CELLS, *points)
+    if place.parts[0] != CELLS or ".." in place.parts or len(place.parts) != len(points) + 1:
+        raise BadInput(
+            "result.no-cell", "{key!r} names no cell: each part of it is the name of a folder", key=" ".join(points)
+        )
+    return place
+
+
+class Cell(ABC):
+    """One thing that a study runs, until it can be trusted. Pickled, it is all that another machine needs."""
+
+    at: Mapping[str, str]
+    """Axis → point. No two cells of a study have the same points."""
+    movable = True
+    """Whether another machine can make its runs."""
+    expected_s = USUAL_S
+    """What it costs, beside others of its study."""
+    unsupported = ""
+    """Why it can't be made here, as far as that is known before it is tried."""
+    retried = True
+    """Whether what can't be trusted is run again at once."""
+
+    @property
+    def id(self) -> str:
+        """Its place in the study."""
+        return "/".join(self.at.values())
+
+    @property
+    def label(self) -> str:
+        """Its name in lines of progress."""
+        return " ".join(self.at.values())
+
+    @property
+    def known(self) -> RunRecord | None:
+        """What becomes of it where it needs no run."""
+        why = self.unsupported
+        return RunRecord(cell=self.id, status=Status.UNSUPPORTED, reason=why) if why else None
+
+    @property
+    @abstractmethod
+    def engine(self) -> Engine:
+        """What it is run on."""
+
+    @property
+    def target(self) -> Target:
+        """What a machine that makes it has to be able to do."""
+        return Target(self.engine.name)
+
+    @property
+    def folder(self) -> Path:
+        """Where its runs go, in the study's result folder."""
+        return folder_of(*self.at.values())
+
+    @abstractmethod
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """One attempt; ``study`` is the study's result folder."""
+
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """The finished attempts, in their order; ``lines`` are the ledger's with its id."""
+        return list(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class ScenarioCell(Cell):
     """A scenario with its overrides, the seed, the engine with all else that was chosen for it, and whose end points it
-    is run with. ``key`` is its place in the study: no two cells of one have the same."""
+    is run with; each run leaves a result folder."""
 
-    key: tuple[str, ...]
-    loaded: LoadedScenario = field(compare=False)
-    choices: Choices = field(compare=False)
-    programs: Programs = field(compare=False)
-    carrier: str | None = field(default=None, compare=False)
+    at: Mapping[str, str]
+    loaded: LoadedScenario
+    choices: Choices
+    programs: Programs
+    carrier: str | None = None
     """The traffic that takes NCP's place, if any does."""
-    congestion_control: str | None = field(default=None, compare=False)
+    congestion_control: str | None = None
     """The carrier's; None: the kernel's default."""
+    machine_and_code: Mapping[str, Any] | None = None
+    """For provenance, of runs in the simulator that leave their data alone: no page, no plots, nothing in the
+    database. None: they leave all."""
+    name: str = ""
+    """Its label, if that is not its points."""
+
+    @property
+    def label(self) -> str:
+        """Its name in lines of progress."""
+        return self.name or super().label
 
     @property
     def engine(self) -> Engine:
@@ -35,22 +131,56 @@ class Cell:
         return engines.named(self.choices.engine)
 
     @property
-    def folder(self) -> Path:
-        """Where its runs go, in the study's result folder."""
-        return folder_of(*self.key)
+    def target(self) -> Target:
+        """What a machine that makes it has to be able to do."""
+        return Target(self.choices.engine, self.choices.runtime, self.choices.middle)
 
     @property
     def seed(self) -> int:
-        """As chosen, else the scenario's own."""
+        """The run's, which may be the scenario's own."""
         return self.loaded.scenario.seed if self.choices.seed is None else self.choices.seed
 
+    @cached_property
     def plan(self) -> Plan:
-        """The plan of its next run; raises BadInput."""
+        """The plan of its runs, but for their names; raises BadInput."""
         return self.engine.plan(self.loaded, self.programs, self.choices, self._changed)
 
-    def run(self, results: Path) -> Run:
-        """Its next run, not yet made, with its result folder in ``results``."""
-        return self.engine.run(self.plan(), self.loaded, self.programs, QuietProgress(), results)
+    @cached_property
+    def transfer_s(self) -> float:
+        """What its transfer takes at its links' full rate."""
+        return expected_transfer_s(self.plan)
+
+    @property
+    def expected_s(self) -> float:  # type: ignore[override]
+        """In virtual time what a run transfers says little of how long it takes."""
+        return USUAL_S + (0.0 if self.engine.exact() else self.transfer_s)
+
+    @cached_property
+    def unsupported(self) -> str:  # type: ignore[override]
+        """Why it can't be made here, as far as that is known before it is tried. Raises BadInput where there is no plan
+        of it."""
+        return "; ".join([*self.refuses(self.plan), *self.engine.refuses(self.plan)])
+
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """To its verdict."""
+        build_missing(self.programs)
+        plan = with_new_id(self.plan)
+        self.engine.name_run(plan, self.programs)
+        made = self.engine.run(plan, self.loaded, self.programs, QuietProgress(), study / self.folder)
+        job.carry_out(made, progress, self.machine_and_code)
+        job.note_code(made.folder, self.programs)
+        found = read_record(made.folder, study, self.id)
+        return found or RunRecord(cell=self.id, status=Status.MISSING)
+
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """By the folders of its runs, each with its line in the ledger if that has one."""
+        kept = [line for line in lines if line.sha256 and not (study / line.folder).is_dir()]
+        today = {line.run: line for line in lines if line.rules == provenance.code()}
+        return [*records_in(self.id, study / self.folder, study, today), *kept]
+
+    def with_seed(self, seed: int) -> ScenarioCell:
+        """Another run of it."""
+        return replace(self, choices=replace(self.choices, seed=seed))
 
     def refuses(self, plan: Plan) -> list[str]:
         """A line for each thing that can't be made of its plan, whatever the engine."""
@@ -61,11 +191,45 @@ class Cell:
             return []
         return [f"carrier {self.carrier}: it takes the place of one session, and the scenario has {sessions}"]
 
-    def with_seed(self, seed: int) -> Cell:
-        """Another run of it."""
-        return replace(self, choices=replace(self.choices, seed=seed))
-
     def _changed(self, plan: Plan) -> Plan:
         if self.carrier is None:
             return plan
         return traffic.named(self.carrier).in_place_of_ncp(plan, self.congestion_control)
+
+
+def refuse_if_none_can_be_made(cells: Sequence[Cell]) -> None:
+    """Raise :class:`Unsupported` where it is known of every cell that it can't be made here, and :class:`BadInput` for
+    what is wrong with any of them."""
+    reasons = {cell.unsupported: cell.engine.name for cell in cells}
+    if reasons and "" not in reasons:
+        raise Unsupported(
+            "run.none-supported",
+            "none of these can be run with --engine {engine}: {reasons}",
+            engine=", ".join(sorted(set(reasons.values()))),
+            reasons="; ".join(sorted(reasons)),
+        )
+
+
+def refuse_unsupported(cells: Sequence[Cell]) -> None:
+    """Raise :class:`Unsupported` where it is known of a cell that it can't be made here: for studies that need all."""
+    for cell in cells:
+        if cell.unsupported:
+            raise Unsupported("run.unsupported", "{name}: {why}", name=cell.label, why=cell.unsupported)
+
+
+def ready(
+    engine: Engine, options: Options, progress: Progress, command: str, further: frozenset[Need] = frozenset()
+) -> Programs:
+    """The checkout's programs, on a machine that can make runs on an engine and has nothing left of killed ones: what
+    every study does before its first run.
+
+    ``command`` is what the user typed, ``further`` what it needs beyond its runs.
+
+    Raises:
+        CannotRun: this machine, or this user, can't make such runs.
+    """
+    engine.refuse_user(command)
+    engine.refuse_options(options)
+    programs = engine.prepare(progress, options.runtime or "docker", further=further)
+    engine.clear(progress.say)
+    return programs

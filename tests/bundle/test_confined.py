@@ -25,7 +25,7 @@ from testbed.archive.verified import Verified
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import git
-from testbed.study.folder import begin
+from testbed.study.ledger import begin
 from testbed.study.own_scenario import own_file
 from testbed.study.programs import COMMITS
 from testbed.study.sweep import load as sweeps
@@ -182,7 +182,7 @@ def test_the_scenario_of_a_sweep(of: Callable[[str], Path], harm: Harm, way: str
     assert not harm.marker.exists()
 
 
-@pytest.mark.parametrize("where", ["scenario.yaml", "sweep.yaml", "asked.json"])
+@pytest.mark.parametrize("where", ["scenario.yaml", "sweep.yaml", "study.json"])
 def test_a_topology_of_a_sweep(of: Callable[[str], Path], harm: Harm, where: str) -> None:
     folder = of("sweep")
     harm.put(folder)
@@ -194,8 +194,8 @@ def test_a_topology_of_a_sweep(of: Callable[[str], Path], harm: Harm, where: str
     if where == "sweep.yaml":
         file = folder / where
         file.write_text(file.read_text().replace("seconds:", f"set: {{topology: {topology}}}\nseconds:"))
-    elif where == "asked.json":
-        edit(folder / where, overrides=[f"topology={topology}"])
+    elif where == "study.json":
+        edit(folder / where, identity={"quick": False, "overrides": [f"topology={topology}"]})
     assert "is Python that comes with a result" in said(folder)
     assert not harm.marker.exists()
 
@@ -377,7 +377,8 @@ def test_the_topology_of_a_tables_cell(of: Callable[[str], Path], harm: Harm) ->
 
 def test_a_cell_that_is_elsewhere(of: Callable[[str], Path]) -> None:
     folder = of("table")
-    edit(folder / "matrix.json", rows=["../../../outside"])
+    request = json.loads((folder / "study.json").read_text())["identity"]
+    edit(folder / "study.json", identity={**request, "rows": ["../../../outside"]})
     with pytest.raises((TestbedError, KeyError)):
         verify_folder(folder)
     with pytest.raises(BadInput, match="names no cell"):
@@ -526,16 +527,16 @@ def test_a_study_that_goes_on_has_no_links_out(tmp_path: Path, where: str) -> No
     """Tables, claims and the matrix of implementations begin and go on in the same way."""
     base, outside = tmp_path / "results", tmp_path / "outside"
     outside.mkdir()
-    (outside / "matrix.json").write_text("{}")
+    (outside / "study.json").write_text("{}")
     if where == "inside":
         (base / "1").mkdir(parents=True)
-        (base / "1" / "matrix.json").write_text("{}")
+        (base / "1" / "study.json").write_text("{}")
         (base / "1" / "cells").symlink_to(outside)
     else:
         base.mkdir()
         (base / "1").symlink_to(outside)
     with pytest.raises(BadInput, match="leads out of the result"):
-        begin(base, "matrix.json", {}, "1")
+        begin(base, "table", {}, "1")
 
 
 def test_a_table_that_goes_on_executes_nothing_of_its_cells(
@@ -559,7 +560,7 @@ def test_a_table_that_goes_on_executes_nothing_of_its_cells(
 
 def test_a_matrix_of_implementations_is_no_result_that_is_verified(tmp_path: Path, harm: Harm) -> None:
     (tmp_path / "interop").mkdir()
-    (tmp_path / "interop" / "asked.json").write_text("{}")
+    (tmp_path / "interop" / "study.json").write_text('{"kind": "interop"}')
     (tmp_path / "interop" / "network.yaml").write_text(SCENARIO)
     harm.put(tmp_path / "interop")
     assert "is not a result folder" in said(tmp_path / "interop")

@@ -65,23 +65,26 @@ def test_going_on_makes_untrusted_and_broken_runs_again_and_names_them(
     runs = runs_of(tmp_path, *WORDS, "table", "whole", "new")
     begun: list[str] = []
 
-    def make(name: str) -> Made:
+    def make(runs: Runs, name: str) -> Made:
         begun.append(name)
-        return Made(name, "./run.sh startup", Status.UNSUPPORTED, "now")
+        made = Made(name, "./run.sh startup", Status.UNSUPPORTED, "now")
+        (runs.folder / "runs" / name).mkdir(parents=True, exist_ok=True)
+        (runs.folder / "runs" / name / "made.json").write_text(json.dumps(asdict(made)))
+        return made
 
-    monkeypatch.setattr(runs, "make", make)
+    monkeypatch.setattr(Runs, "make", make)
     after_each: list[dict[str, Made]] = []
-    found = runs.run(list(runs.specs), lambda so_far: after_each.append(so_far))
+    found = runs.run(list(runs.specs), lambda so_far: after_each.append(dict(so_far)))
     assert begun == ["late", "error", "lost", "table", "new"]
     assert [name for name, made in found.items() if made.why == "now"] == begun
     assert "made again: late, error, lost, table\n" in capsys.readouterr().err
     # Until it is made again a run is what it was.
-    assert all(set(so_far) >= {*WORDS, "table", "whole"} for so_far in after_each)
+    assert all(set(so_far) >= {*WORDS, "table", "whole"} for so_far in after_each[-len(begun) :])
 
 
 def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(tmp_path: Path) -> None:
     write_made(tmp_path, "late", "late")
     write_made(tmp_path, "error", "error")
     runs = runs_of(tmp_path, "late", "error", engine="sim")
-    again = [name for name in runs.specs if (made := runs.earlier(name)) and runs.wanted_again(name, made)]
+    again = [name for name in runs.specs if (made := runs.earlier(name)) and runs.is_retried(made)]
     assert again == ["error"]

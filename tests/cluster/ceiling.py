@@ -5,13 +5,21 @@ submitter and scheduler take of it bounds a cluster of any size, as there is one
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed import engines
 from testbed.engines import Engine
+from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
-from testbed.study.executor import Study, made_by
+from testbed.study.cell import Cell
+from testbed.study.executors import run_by
+from testbed.study.record import RunRecord
+from testbed.study.run import run_cells
 
 RUNS = 10_000
 
@@ -19,21 +27,25 @@ if TYPE_CHECKING:
     from testbed.study.hosts.dask import DaskExecutor
 
 
-class Stubs(Study[int, int]):
-    """Runs that do nothing."""
+@dataclass(frozen=True, eq=False)
+class Stub(Cell):
+    """A run that does nothing."""
 
-    movable = True
+    number: int
 
-    def __init__(self) -> None:
-        self.progress = Progress()
+    @property
+    def at(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Its number."""
+        return {"number": str(self.number)}
 
-    def engine_of(self, key: int) -> Engine:
-        """One that may go side by side."""
+    @property
+    def engine(self) -> Engine:
+        """One whose runs may go side by side."""
         return engines.named("sim")
 
-    def make(self, key: int) -> int:
+    def run(self, study: Path, progress: Progress) -> RunRecord:
         """Nothing."""
-        return key
+        return RunRecord(cell=self.id, status=Status.PASS)
 
 
 def main(runs: int) -> None:
@@ -41,15 +53,16 @@ def main(runs: int) -> None:
     # Not above: the process of each run imports this file, and Dask takes longer than all else.
     from testbed.study.hosts.dask import dask_executor
 
-    study, keys = Stubs(), range(runs)
-    with dask_executor() as executor, made_by(executor):
-        study.run(keys[:1])  # hosts have made their small runs, processes have loaded what they need
-        before = _clocks_s(executor, study.progress)
-        found = study.run(keys)
+    cells, progress = [Stub(number) for number in range(runs + 1)], Progress()
+    with dask_executor() as executor, run_by(executor), tempfile.TemporaryDirectory() as place:
+        # Hosts have made their small runs then, processes have loaded what they need.
+        run_cells(cells[-1:], Path(place), progress)
+        before = _clocks_s(executor, progress)
+        found = run_cells(cells[:-1], Path(place), progress)
         taken_s, submitter_s, scheduler_s = (
-            after - earlier for after, earlier in zip(_clocks_s(executor, study.progress), before, strict=True)
+            after - earlier for after, earlier in zip(_clocks_s(executor, progress), before, strict=True)
         )
-    assert list(found.values()) == list(keys)
+    assert len(found) == runs
     cpu = f"submitter {submitter_s / runs * 1000:.2f} ms, scheduler {scheduler_s / runs * 1000:.2f} ms"
     print(f"{runs} runs in {taken_s:.1f} s: {runs / taken_s:.0f} runs/s; CPU time of each: {cpu}")
 

@@ -16,8 +16,8 @@ from ruamel.yaml import YAML
 from testbed import paths
 from testbed.cli import where
 from testbed.errors import BadInput
+from testbed.study.executors import part_of
 from testbed.study.hosts import kubernetes
-from testbed.study.part import part_of
 from testbed.study.sweep import sweep_run
 from testbed.study.sweep.load import load
 from tests.cluster.conftest import Place

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from testbed.study.executor import Way
+from testbed.study.cell import Target
 from testbed.study.hosts import worker
 from testbed.study.hosts.worker import Failed
 
 
 def test_a_disk_on_which_nothing_can_be_made_is_the_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "STATE", worker.State("one", tmp_path / "gone"))
-    answer = worker.canary([Way("sim")], "somebody")
+    answer = worker.canary([Target("sim")], "somebody")
     assert isinstance(answer, Failed)
     assert answer.of_the_host
     assert "No such file or directory" in str(answer.error)
-    [(made, _)] = worker.runs(b"", [b""], "somebody")
+    [(made, _)] = worker.runs([b""], "somebody")
     assert isinstance(made, Failed)
     assert made.of_the_host
 

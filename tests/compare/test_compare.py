@@ -14,10 +14,12 @@ from testbed.judge.verify import read_verdict
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
+from testbed.study.cell import ScenarioCell
 from testbed.study.compare.difference import conclusion, differences
 from testbed.study.compare.groups import Group, named_places, recorded, variant
-from testbed.study.compare.versions import Asked, Version, Versions, choices_of, make
+from testbed.study.compare.versions import Asked, Version, choices_of, make
 from testbed.study.programs import of_sources, programs
+from testbed.study.run import run_cells
 from tests.raises import raises
 from tests.tables.small_table import PROGRAMS, write_run
 
@@ -145,14 +147,15 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
 ) -> None:
     words = ["untrusted", "pass"]
 
-    def carry_out(_study: Versions, run: Run) -> None:
+    def carry_out(run: Run, *_: object) -> None:
         write_run(run.folder.parent, run.folder.name, words.pop(0))
         (run.folder / "plan.json").write_text("{}")
 
-    monkeypatch.setattr(Versions, "carry_out", carry_out)
-    monkeypatch.setattr(Versions, "why_unsupported", lambda _study, _key: "")
+    monkeypatch.setattr("testbed.study.job.carry_out", carry_out)
+    monkeypatch.setattr(ScenarioCell, "unsupported", "")
     cell = Version("new", load("startup"), PROGRAMS, Choices()).cell(0)
-    (run,) = Versions(tmp_path, Progress(), {}).run([cell]).values()
+    [result] = run_cells([cell], tmp_path, Progress()).values()
+    run = tmp_path / result.record.folder
     assert not words
     assert len(list((tmp_path / "cells" / "new" / "1").iterdir())) == 2
     assert read_verdict(run).verdict == "pass"

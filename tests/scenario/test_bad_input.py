@@ -22,10 +22,10 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.scenario import bounded, files
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
-from testbed.study import folder
 from testbed.study.claims import reference
 from testbed.study.claims.load import load as load_claims
 from testbed.study.claims.model import Claims
+from testbed.study.ledger import begin
 from testbed.study.sweep import load as sweeps
 from testbed.study.sweep.model import Sweep
 from testbed.study.tables import load as tables
@@ -281,7 +281,7 @@ def test_a_name_on_the_command_line_is_only_a_name(tmp_path: Path, name: str) ->
         if not asked:
             continue  # a new study, and all rows
         with raises(BadInput, "resume.bad-id"):
-            folder.begin(tmp_path / "results" / "table", "matrix.json", {}, asked)
+            begin(tmp_path / "results" / "table", "table", {}, asked)
         with raises(BadInput, "table.no-such-part", what="rows"):
             tables.select("rows", asked, ["a"])
     with pytest.raises(BadInput):

@@ -1,7 +1,6 @@
 """A commit's end points that come from another machine are built where they are missing."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ from testbed.judge.history import git
 from testbed.machine import build
 from testbed.runtime.progress import QuietProgress
 from testbed.study import programs
-from testbed.study.cell import Cell
+from testbed.study.cell import ScenarioCell
 from testbed.study.programs import OfCommit
-from testbed.study.runs import Runs
 from tests.raises import raises
 
 
@@ -42,15 +40,9 @@ def test_a_commit_that_is_not_here_is_told(tmp_path: Path, monkeypatch: pytest.M
         arrived(tmp_path / "gone", "0123456789" * 4)
 
 
-class Nothing(Runs[None]):
-    """A study that reads nothing of its runs."""
-
-    def read(self, key: Cell, run: Path, attempts: int) -> None:
-        """Nothing."""
-
-
-def test_a_study_has_them_built_before_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_has_them_built_before_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "COMMITS", tmp_path / "commits")
-    key: Any = SimpleNamespace(programs=OfCommit({"ncp-sim": tmp_path / "gone"}, {}, b"", "0123456789" * 4))
+    lacking = OfCommit({"ncp-sim": tmp_path / "gone"}, {}, b"", "0123456789" * 4)
+    nothing: Any = None
     with raises(CannotRun, "commit.not-here"):
-        Nothing(tmp_path, QuietProgress()).make(key)
+        ScenarioCell({"only": "one"}, nothing, nothing, lacking).run(tmp_path, QuietProgress())

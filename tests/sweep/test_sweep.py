@@ -1,18 +1,21 @@
 """A tiny sweep on the real simulator: its table, a stop, and its repetition."""
 
 import csv
-import json
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
+from testbed.engines import Engine
 from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
-from testbed.study import executor
-from testbed.study.side_by_side import side_by_side
+from testbed.study.ledger import LEDGER, Ledger
+from testbed.study.record import RunRecord
+from testbed.study.result import CellResult
+from testbed.study.run import run_cells
 from testbed.study.sweep import execute, sweep_run
+from testbed.study.sweep.figures import rules
 from testbed.study.sweep.law import check, fit, of_the_law
 from testbed.study.sweep.load import LoadedSweep, load, planned
 from testbed.study.sweep.model import LawLine
@@ -78,46 +81,41 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
-    keys = execute.keys_of(list(planned(sweep, build.policy_facts(simulator))))
-    file = sweep.path.parent / "runs.jsonl"
-    real = side_by_side
+    cells = execute.cells_of(list(planned(sweep, build.policy_facts(simulator))), simulator)
+    ledger = Ledger(tmp_path / LEDGER)
+    kept: list[str] = []
 
-    def stopped(todo, do, done, **more):
-        kept: list[object] = []
+    def until_the_third(result: CellResult) -> None:
+        kept.append(result.cell)
+        if len(kept) == 2:
+            raise KeyboardInterrupt
 
-        def until_the_third(*found):
-            if len(kept) == 2:
-                raise KeyboardInterrupt
-            kept.append(found)
-            done(*found)
-
-        real(todo, do, until_the_third, **more)
-
-    monkeypatch.setattr(executor, "side_by_side", stopped)
     with pytest.raises(KeyboardInterrupt):
-        execute.study(simulator, file, Progress()).run(keys)
-    first = execute.kept(file)
-    assert len(first) == 2
-    with file.open("a") as out:
-        out.write('{"run": "sim-cut')  # the machine went down in the middle of a line
+        run_cells(cells, tmp_path, Progress(), each=until_the_third)
+    assert [record.run for record in ledger.read()] == kept
     asked: list[str] = []
+    run = execute.FigureCell.run
+    monkeypatch.setattr(Engine, "width", lambda _engine: 1)
 
-    def counted(todo, *others, **more):
-        asked.extend(cell.run for cell in todo)
-        real(todo, *others, **more)
+    def noted(cell: execute.FigureCell, study: Path, progress: Progress) -> RunRecord:
+        asked.append(cell.id)
+        return run(cell, study, progress)
 
-    monkeypatch.setattr(executor, "side_by_side", counted)
-    whole = execute.study(simulator, file, Progress()).run(keys)
-    assert set(asked) == {key.run for key in keys} - set(first)
-    assert execute.kept(file) == {key.run: found for key, found in whole.items()}
+    monkeypatch.setattr(execute.FigureCell, "run", noted)
+    whole = run_cells(cells, tmp_path, Progress())
+    assert set(asked) == {cell.id for cell in cells} - set(kept)
+    assert {record.run: record for record in ledger.read()} == {name: one.record for name, one in whole.items()}
 
 
-def test_figures_by_other_rules_are_not_kept(tmp_path: Path) -> None:
-    file = tmp_path / "runs.jsonl"
-    file.write_text(json.dumps({"run": "sim-1", "rules": "other", "outcome": {"state": "pass"}}) + "\n")
-    assert execute.kept(file) == {}
+def test_figures_by_other_rules_are_not_kept(sweep: LoadedSweep) -> None:
+    simulator = build.build_programs("ncp-sim")["ncp-sim"]
+    cell = execute.cells_of([next(planned(sweep, build.policy_facts(simulator)))], simulator)[0]
+    line = RunRecord(run=cell.id, cell=cell.id, status=Status.PASS, rules="other")
+    assert cell.earlier(sweep.path.parent, [line]) == []
+    today = line.model_copy(update={"rules": rules()})
+    assert cell.earlier(sweep.path.parent, [today]) == [today]
 
 
 def test_a_slope_that_is_not_the_laws_fails() -> None:
@@ -143,10 +141,10 @@ def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None
 def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
     changed = load(str(sweep.path), ["limits.transfer_time=2s"])
-    _, plan = next(planned(changed, build.policy_facts(simulator)))
-    outcome = execute.run_one(plan, simulator)
-    assert "bytes arrived within 2.0 s" in outcome["reason"]
-    assert outcome == {"state": "error", "reason": outcome["reason"]}
+    cell = execute.cells_of([next(planned(changed, build.policy_facts(simulator)))], simulator)[0]
+    record = cell.run(sweep.path.parent, Progress())
+    assert "bytes arrived within 2.0 s" in record.reason
+    assert (record.status, record.figures) == (Status.ERROR, {})
 
 
 @pytest.mark.parametrize(("values", "n"), [([1.0, 1.0, 1.0], "3: one"), ([1.0, 1.0, 1.1], "3"), ([1.0], "1")])

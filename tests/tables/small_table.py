@@ -9,9 +9,9 @@ from typing import Any
 from testbed.engines import Programs
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices
-from testbed.runtime.progress import Progress
 from testbed.study.tables.execute import TableCells
 from testbed.study.tables.load import contenders, load
+from testbed.study.tables.outcome import Outcome, read_cell
 
 POLICIES: Any = {
     name: {"name": name, "cap_packets": None, "initial": "W/n"}
@@ -40,11 +40,18 @@ quick: {rows.far.set.transfer: 1MiB}
 """
 
 
-def matrix_of(name: str, folder: Path, *assignments: str, quick: bool = False, engine: str = "mininet") -> TableCells:
+def matrix_of(name: str, *assignments: str, quick: bool = False, engine: str = "mininet") -> TableCells:
     loaded = load(name, assignments, quick=quick)
     columns = {c.name: c for c in contenders(loaded.table, list(POLICIES))}
     rows = {row.name: row for row in loaded.table.rows}
-    return TableCells(folder, Progress(), loaded, rows, columns, PROGRAMS, Choices(quick=quick, engine=engine))
+    return TableCells(loaded, rows, columns, PROGRAMS, Choices(quick=quick, engine=engine))
+
+
+def outcome_by(run: Path) -> Outcome:
+    """What becomes of a table's cell with this run."""
+    found = read_cell("1", "nkp24", 1, run.parent)
+    assert found
+    return found
 
 
 def write_run(folder: Path, name: str, verdict: Any, goodput_bps: float = 8 * 2**20) -> Path:

@@ -15,17 +15,17 @@ from testbed.errors import BadInput
 from testbed.judge.figures import GOODPUT
 from testbed.plan.lasts import expected_transfer_s
 from testbed.scenario.files import is_table, tables
+from testbed.study.record import read_record
 from testbed.study.tables import table_run
 from testbed.study.tables.load import Cell, Contender, Selection, load, scenario_of, select
 from testbed.study.tables.model import Column, Row
-from testbed.study.tables.outcome import read_outcome
 from testbed.study.tables.table_run import Asked
 from tests.raises import Containing, Said, raises
 from tests.tables.small_table import POLICIES, matrix_of, write_run
 
 
-def all_scenarios(name: str, folder: Path) -> None:
-    matrix = matrix_of(name, folder)
+def all_scenarios(name: str) -> None:
+    matrix = matrix_of(name)
     for row in matrix.rows.values():
         for contender in matrix.columns.values():
             scenario_of(matrix.loaded, row, contender)
@@ -33,12 +33,12 @@ def all_scenarios(name: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("path", tables(), ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [False, True])
-def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool, tmp_path: Path) -> None:
-    matrix = matrix_of(path.stem, tmp_path, quick=quick)
+def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool) -> None:
+    matrix = matrix_of(path.stem, quick=quick)
     for row in matrix.rows:
         for column in matrix.columns:
             made = matrix.cells([Cell(row, column, 2)])[0]
-            plan, scenario = made.plan(), made.loaded
+            plan, scenario = made.plan, made.loaded
             assert plan["scenario"] == path.stem == scenario.scenario.name
             # In virtual time there may be no database.
             assert {check["judge"] for check in plan["checks"]} - {"points_stored"}
@@ -47,33 +47,33 @@ def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool, t
                 assert plan["sessions"][0]["policy"] == (matrix.columns[column].column.carrier or column)
 
 
-def test_the_speed_table_is_the_proposals(tmp_path: Path) -> None:
-    matrix = matrix_of("speed-table", tmp_path)
+def test_the_speed_table_is_the_proposals() -> None:
+    matrix = matrix_of("speed-table")
     with (paths.CHECKOUT / "data" / "published" / "nkp0024-speed-rerun.csv").open() as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert [row["row"] for row in rows] == list(matrix.rows)
     for row in rows:
-        plan = matrix.cells([Cell(row["row"], "nkp24", 1)])[0].plan()
+        plan = matrix.cells([Cell(row["row"], "nkp24", 1)])[0].plan
         links = [f"{x['rate_pps']:g}@{x['delay_ms']:g}:{x['loss']:g}" for x in plan["links"]]
         assert " ".join(links) == row["links"]
         assert plan["sessions"][0]["transfer_bytes"] == (80 if row["row"] == "6" else 8) << 20
         assert {x["queue"]["packets"] for x in plan["links"]} == {2}
 
 
-def test_a_policy_that_the_agent_has_is_a_column(small: str, tmp_path: Path) -> None:
-    assert list(matrix_of(small, tmp_path).columns) == list(POLICIES)
-    assert list(matrix_of("speed-table", tmp_path).columns)[-1] == "mptcp"
+def test_a_policy_that_the_agent_has_is_a_column(small: str) -> None:
+    assert list(matrix_of(small).columns) == list(POLICIES)
+    assert list(matrix_of("speed-table").columns)[-1] == "mptcp"
 
 
-def test_what_is_set_for_all_cells_has_the_last_word(small: str, tmp_path: Path) -> None:
-    matrix = matrix_of(small, tmp_path, "links.a.delay=7ms")
-    assert [matrix.cells([Cell(row, "nkp24", 1)])[0].plan()["links"][0]["delay_ms"] for row in matrix.rows] == [7, 7]
-    assert expected_transfer_s(matrix_of(small, tmp_path, quick=True).cells([Cell("far", "nkp24", 1)])[0].plan()) == 1
+def test_what_is_set_for_all_cells_has_the_last_word(small: str) -> None:
+    matrix = matrix_of(small, "links.a.delay=7ms")
+    assert [matrix.cells([Cell(row, "nkp24", 1)])[0].plan["links"][0]["delay_ms"] for row in matrix.rows] == [7, 7]
+    assert expected_transfer_s(matrix_of(small, quick=True).cells([Cell("far", "nkp24", 1)])[0].plan) == 1
 
 
-def test_mptcp_gets_the_same_links_and_bytes(tmp_path: Path) -> None:
-    matrix = matrix_of("speed-table", tmp_path)
-    ours, theirs = (matrix.cells([Cell("5", column, 1)])[0].plan() for column in ("nkp24", "mptcp"))
+def test_mptcp_gets_the_same_links_and_bytes() -> None:
+    matrix = matrix_of("speed-table")
+    ours, theirs = (matrix.cells([Cell("5", column, 1)])[0].plan for column in ("nkp24", "mptcp"))
     assert theirs["links"] == ours["links"]
     assert theirs["sessions"][0]["transfer_bytes"] == ours["sessions"][0]["transfer_bytes"]
     assert theirs["sessions"][0]["congestion_control"] == "cubic"
@@ -122,11 +122,11 @@ def test_mptcp_gets_the_same_links_and_bytes(tmp_path: Path) -> None:
         ("min: 1}", "rows: [farr]}", Said("table.no-such-row", row="farr")),
     ],
 )
-def test_a_mistake_in_a_table_is_named(small: str, tmp_path: Path, old: str, new: str, says: Said) -> None:
+def test_a_mistake_in_a_table_is_named(small: str, old: str, new: str, says: Said) -> None:
     table = Path(small)
     table.write_text(table.read_text().replace(old, new, 1))
     with raises(BadInput, says):
-        all_scenarios(small, tmp_path)
+        all_scenarios(small)
 
 
 def test_tables_are_told_from_scenarios(small: str) -> None:
@@ -153,7 +153,7 @@ def test_a_selection_keeps_the_tables_order_and_names_what_there_is() -> None:
         select("rows", "4", ["1", "2"])
 
 
-def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for(tmp_path: Path) -> None:
+def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for() -> None:
     quick = load("speed-table", quick=True)
     assert list(table_run.select(quick, Asked(), POLICIES).rows) == ["1", "2", "5", "6", "7", "7-three"]
     assert list(table_run.select(quick, Asked(rows="4,3"), POLICIES).rows) == ["3", "4"]
@@ -164,4 +164,6 @@ def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for(tmp_path: Pat
 def test_values_come_from_the_receiver(tmp_path: Path) -> None:
     run = write_run(tmp_path, "r", "pass", goodput_bps=1.5 * 8 * 2**20)
     (run / "agents" / "a.json").write_text(json.dumps({"role": "sender", "goodput_bps": 1}))
-    assert read_outcome("1", "a", 1, run).figures[GOODPUT] == 1.5
+    record = read_record(run, tmp_path, "1/a/1")
+    assert record
+    assert record.figures[GOODPUT] == 1.5

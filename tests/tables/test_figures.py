@@ -19,10 +19,11 @@ from testbed.study.tables.across_rows import fit
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.load import load
 from testbed.study.tables.model import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck
-from testbed.study.tables.outcome import Spread, read_outcome
+from testbed.study.tables.outcome import Spread
 from testbed.study.tables.report import filled_in
 from testbed.study.tables.summary import KnownValue, RowSummary, summarise, write_csv
 from tests.raises import Containing, raises
+from tests.tables.small_table import outcome_by
 
 SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)
 
@@ -131,8 +132,9 @@ def test_a_run_that_the_machine_can_not_do_is_no_failure(tmp_path: Path) -> None
         broken="this kernel refuses a route with congctl vegas",
         unsupported=True,
     )
-    (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
-    found = read_outcome("1", "vegas", 1, tmp_path)
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "verdict.json").write_text(json.dumps(verdict.to_json()))
+    found = outcome_by(tmp_path / "r")
     assert (found.verdict, found.why, found.figures) == ("unsupported", verdict.broken, {})
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.study.tables.load import load
-from testbed.study.tables.outcome import Outcome, Spread, observations, read_outcome
+from testbed.study.tables.outcome import Outcome, Spread, observations
 from testbed.study.tables.summary import summarise, write_csv
-from tests.tables.small_table import SMALL, write_run
+from tests.tables.small_table import SMALL, outcome_by, write_run
 
 CHECKS = {"law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}}
 RUN = Outcome("1", "nkp24", 1, Status.PASS, {GOODPUT: 1.0, "rtt_ms": 50.0}, 8.0, "", "sim-1", checks=CHECKS, exact=True)
@@ -87,7 +87,7 @@ def test_the_run_s_own_record_says_whether_it_was_in_virtual_time(
     run = write_run(tmp_path, "x", "pass")
     if provenance is not None:
         (run / "provenance.json").write_text(json.dumps(provenance))
-    assert read_outcome("1", "nkp24", 1, run).exact is exact
+    assert outcome_by(run).exact is exact
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_run_s_own_record_says_whether_it_was_in_virtual_time(
 def test_only_what_is_made_in_real_time_tells_its_host(tmp_path: Path, provenance: dict[str, Any], host: str) -> None:
     run = write_run(tmp_path, "x", "pass")
     (run / "provenance.json").write_text(json.dumps(provenance))
-    found = read_outcome("1", "nkp24", 1, run)
+    found = outcome_by(run)
     assert found.host == host
     assert found.as_json().get("host") == (host or None)
     assert Outcome(**found.as_json()) == found

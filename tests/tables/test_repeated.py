@@ -11,12 +11,13 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
+from testbed.judge.status import Status
 from testbed.study import again
 from testbed.study.tables import table_run
 from testbed.study.tables.each_run import judge_each_run
 from testbed.study.tables.load import scenario_of
 from testbed.study.tables.model import EachRunCheck
-from testbed.study.tables.outcome import Outcome, missing, unsupported
+from testbed.study.tables.outcome import Outcome, missing
 from testbed.study.tables.repeated import first_run, repeated
 from testbed.study.tables.table_run import Asked, select
 from testbed.study.tables.verify import variant, verify
@@ -86,7 +87,7 @@ def test_runs_that_each_ask_for_something_else_are_judged_by_vote() -> None:
         (runs(("error", None), verdict="fail"), "error"),
         (runs(("insufficient-data", None)), "insufficient-data"),
         ([missing("r", "c", 3)], "missing"),
-        ([unsupported("r", "c", 3, "no such kernel")], "unsupported"),
+        ([Outcome("r", "c", 3, Status.UNSUPPORTED, {}, None, "no such kernel", "", 0)], "unsupported"),
         ([replace(runs(("pass", 0.01))[0], checks={})], "missing"),
     ],
 )
@@ -163,7 +164,7 @@ def test_what_is_told_of_runs_of_every_kind() -> None:
         *runs(("pass", 0.01), ("fail", 0.04), ("pass", 0.02)),
         *runs(("error", None), ("insufficient-data", None)),
         missing("r", "c", 6),
-        unsupported("r", "c", 7, "no such kernel"),
+        Outcome("r", "c", 7, Status.UNSUPPORTED, {}, None, "no such kernel", "", 0),
     ]
     result = judge_each_run(CHECK, found)
     assert result.reason == (

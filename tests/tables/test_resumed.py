@@ -12,10 +12,15 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.runtime.interrupts import Interrupted, interruptible
-from testbed.study import cell as study
+from testbed.runtime.progress import Progress
+from testbed.study.cell import ScenarioCell
+from testbed.study.ledger import LEDGER, Ledger
+from testbed.study.record import RunRecord, read_record
+from testbed.study.result import result_of
+from testbed.study.run import run_cells, should_retry
 from testbed.study.tables import table_run
 from testbed.study.tables.load import KEPT_AS, Cell, load
-from testbed.study.tables.outcome import Outcome
+from testbed.study.tables.outcome import outcome_of
 from testbed.study.tables.table_run import Asked, select
 from tests.raises import raises
 from tests.tables.small_table import POLICIES, SMALL, matrix_of, write_run
@@ -44,48 +49,46 @@ def change_verdict(run: Path, **changes: Any) -> None:
 def test_what_settles_a_cell_is_kept_and_what_does_not_is_made_again(
     small: str, tmp_path: Path, verdicts: list[str], found: str | None, attempts: int, again: bool
 ) -> None:
-    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
+    cell = matrix_of(small).cells([Cell("near", "nkp24", 1)])[0]
     for number, verdict in enumerate(verdicts):
         broken = verdict in ("broken", "unsupported")
         run = write_run(tmp_path / cell.folder, f"2026-{number}", "fail" if broken else verdict)
         if broken:
             change_verdict(run, broken="the relay ended", unsupported=verdict == "unsupported")
     (tmp_path / cell.folder / "2026-9").mkdir(parents=True)  # a run that was killed left no verdict
-    earlier = matrix.earlier(matrix.cells([cell])[0])
-    assert (earlier.verdict if earlier else None) == found
+    earlier = result_of(cell.id, cell.at, cell.earlier(tmp_path, []))
+    assert (outcome_of(earlier).verdict if earlier else None) == found
     if earlier:
         assert earlier.attempts == attempts
-        assert matrix.wanted_again(matrix.cells([cell])[0], earlier) is again
+        assert should_retry(earlier.record, 0, cell.engine) is again
 
 
 @pytest.mark.parametrize(("verdict", "again"), [("untrusted", False), ("broken", True)])
 def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(
     small: str, tmp_path: Path, verdict: str, again: bool
 ) -> None:
-    matrix, cell = matrix_of(small, tmp_path, engine="sim"), Cell("near", "nkp24", 1)
+    cell = matrix_of(small, engine="sim").cells([Cell("near", "nkp24", 1)])[0]
     run = write_run(tmp_path / cell.folder, "sim-1", "untrusted" if verdict == "untrusted" else "fail")
     if verdict == "broken":
         change_verdict(run, broken="the disk is full")
-    earlier = matrix.earlier(matrix.cells([cell])[0])
-    assert earlier
-    assert matrix.wanted_again(matrix.cells([cell])[0], earlier) is again
+    [record] = cell.earlier(tmp_path, [])
+    assert should_retry(record, 0, cell.engine) is again
 
 
 def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_path: Path) -> None:
-    matrix, cell = matrix_of(small, tmp_path), Cell("near", "nkp24", 1)
+    cell = matrix_of(small).cells([Cell("near", "nkp24", 1)])[0]
     run = write_run(tmp_path / cell.folder, "2026-0", "fail")
     with pytest.raises(Interrupted) as stopped, interruptible():
         os.kill(os.getpid(), signal.SIGTERM)
     for broken, counts in (("the relay ended", True), (stopped.value.message, False)):
         change_verdict(run, broken=broken)
-        assert (matrix.earlier(matrix.cells([cell])[0]) is not None) is counts
+        assert bool(cell.earlier(tmp_path, [])) is counts
 
 
 def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    matrix = matrix_of(small, tmp_path)
-    cells = matrix.cells([Cell("near", "nkp24", number) for number in (1, 2, 3, 4)])
+    cells = matrix_of(small).cells([Cell("near", "nkp24", number) for number in (1, 2, 3, 4)])
     late, broken, good, new = cells
     for number in range(3):
         write_run(tmp_path / late.folder, f"2026-{number}", "untrusted")
@@ -94,24 +97,35 @@ def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
     # Of the cell that was late, two runs of these three are untrusted again.
     came = {late: ["untrusted", "untrusted", "pass"], broken: ["fail"], new: ["pass"]}
 
-    def attempt(cell: study.Cell) -> Outcome:
-        run = write_run(tmp_path / cell.folder, f"2027-{len(came[cell])}", came[cell].pop(0))
-        return matrix.read(cell, run, len(list(run.parent.iterdir())))
+    def attempt(cell: ScenarioCell, folder: Path, _progress: Progress) -> RunRecord:
+        left = came[cell]
+        run = write_run(folder / cell.folder, f"2027-{9 - len(left)}", left.pop(0))
+        record = read_record(run, folder, cell.id)
+        assert record
+        return record
 
-    monkeypatch.setattr(matrix, "make", attempt)
-    monkeypatch.setattr(matrix, "why_unsupported", lambda _cell: "")
-    after_each: list[list[str]] = []
-    found = matrix.run(cells, lambda so_far: after_each.append([o.verdict for o in so_far.values()]))
+    monkeypatch.setattr(ScenarioCell, "run", attempt)
+    monkeypatch.setattr(ScenarioCell, "unsupported", "")
+    each: list[tuple[str, str]] = []
+    tell = each.append
+    run_cells(cells, tmp_path, Progress(), each=lambda result: tell((result.at["repetition"], result.status)))
+    found = run_cells(cells, tmp_path, Progress(), describe=lambda result: result.status)
 
-    assert [(o.verdict, o.attempts) for o in found.values()] == [("pass", 6), ("fail", 2), ("pass", 1), ("pass", 1)]
+    assert [(o.status, o.attempts) for o in found.values()] == [("pass", 6), ("fail", 2), ("pass", 1), ("pass", 1)]
     assert not any(came.values())
-    # Until it is made again a cell is what it was.
-    assert after_each == [["pass", "fail", "pass"], ["pass", "fail", "pass"], ["pass", "fail", "pass", "pass"]]
+    # Until it is run again a cell is what it was.
+    assert each == [
+        *zip("123", ("untrusted", "error", "pass"), strict=True),
+        ("1", "pass"),
+        ("2", "fail"),
+        ("4", "pass"),
+    ]
     assert len(list((tmp_path / late.folder).iterdir())) == 6
     told = capsys.readouterr().err
     names = "row near nkp24 #1, row near nkp24 #2"
     assert f"2 of 4 can't be trusted or broke down; made again: {names}\n" in told
-    assert told.count("(kept)") == 1
+    assert told.count("(kept)") == 4
+    assert len(list(Ledger(tmp_path / LEDGER).read())) == 5 + 3 + 1 + 1
 
 
 def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
@@ -122,7 +136,7 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
     def folder_of(text: str, resume: str) -> Path:
         Path(small).write_text(text)
         loaded, asked = load(small), Asked(resume=resume)
-        return table_run.folder_of(loaded, asked, select(loaded, asked, POLICIES))
+        return table_run.folder_of(loaded, asked, select(loaded, asked, POLICIES), [])[1]
 
     begun = folder_of(SMALL, "")
     stricter = SMALL.replace("min: 1}", "min: 2}")

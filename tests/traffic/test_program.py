@@ -16,7 +16,7 @@ from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsuppo
 from testbed.planning import program as program_plan
 from testbed.planning.resolve import Choices
 from testbed.scenario.load import load
-from testbed.study.cell import Cell
+from testbed.study.cell import ScenarioCell
 from testbed.study.tables.load import contenders, scenario_of
 from testbed.study.tables.load import load as load_table
 from testbed.traffic import program
@@ -367,7 +367,9 @@ def test_what_is_not_built_yet_is_no_mistake_and_can_not_be_run(
     plan = planned(tmp_path, text=text)
     with raises(CannotRun, "engine.not-built"):
         engines.named("vkernel").refuse(plan)
-    cell = Cell(("mine",), load(str(tmp_path / "mine.yaml")), Choices(engine="vkernel"), Programs({}, {}))
+    cell = ScenarioCell(
+        {"only": "mine"}, load(str(tmp_path / "mine.yaml")), Choices(engine="vkernel"), Programs({}, {})
+    )
     assert cell.refuses(plan)[0].startswith("mine is not built")
     (tmp_path / "peers" / "mine").mkdir(parents=True)
     with raises(BadInput, "program.no-command", command="./mine"):

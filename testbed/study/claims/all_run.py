@@ -16,7 +16,7 @@ from testbed.engines import Options, provenance
 from testbed.judge.status import Status
 from testbed.plan.default_engine import DEFAULT
 from testbed.runtime.progress import Progress
-from testbed.study.bootstrap import ready
+from testbed.study.cell import ready
 from testbed.study.claims import judged as table
 from testbed.study.claims.beside import MODELS, TITLES
 from testbed.study.claims.evidence import expected_of, judge
@@ -25,7 +25,7 @@ from testbed.study.claims.false_alarms import FalseAlarms
 from testbed.study.claims.judged import SCHEMA, Judged
 from testbed.study.claims.model import Claims, Source
 from testbed.study.claims.report import write_report
-from testbed.study.folder import begin, kept_when_stopped
+from testbed.study.ledger import begin, kept_when_stopped
 
 NAME = "all"
 
@@ -108,7 +108,7 @@ def run(claims: Claims, asked: Asked, progress: Progress) -> tuple[Status, list[
     """The verdict, the claims and the result folder."""
     engine = engines.named(asked.engine)
     ready(engine, asked.options, progress, NAME)  # once, before runs that go side by side would each do it
-    folder = begin(paths.results() / NAME, "all.json", _identity(asked, claims), asked.resume)
+    folder = begin(paths.results() / NAME, "claims", _identity(asked, claims), asked.resume)
     run_id = folder.name
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
     runs = Runs(claims.runs, folder, engine, asked.quick, progress, asked.link, asked.cluster)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,12 +22,15 @@ from testbed.judge.status import Status, current, of_exit_code
 from testbed.plan.default_engine import DEFAULT
 from testbed.runtime import lock
 from testbed.runtime.progress import Progress, Step
-from testbed.study.attempts import when_free
+from testbed.study.cell import Cell
 from testbed.study.claims.judged import SCHEMA
 from testbed.study.claims.load import kind_of
 from testbed.study.claims.model import RunSpec
-from testbed.study.executor import Study
-from testbed.study.kept import finished, standing, wanted_again
+from testbed.study.job import when_free
+from testbed.study.ledger import STUDY
+from testbed.study.record import RunRecord, read_record
+from testbed.study.result import CellResult, run_that_counts
+from testbed.study.run import run_cells, should_retry
 
 _VERBS = {"scenario": "run", "table": "table", "sweep": "sweep"}
 
@@ -100,7 +103,7 @@ class Made:
 
 
 @dataclass
-class Runs(Study[str, Made]):
+class Runs:
     """All runs of one ``all``, by name; ``folder`` is its result folder."""
 
     specs: Mapping[str, RunSpec]
@@ -113,48 +116,63 @@ class Runs(Study[str, Made]):
     cluster: bool = False
     """Whether commands that make many runs have them made on the cluster."""
 
-    def engine_of(self, key: str) -> Engine:
-        """One for all."""
-        return self.engine
+    def run(
+        self, names: Sequence[str], each: Callable[[Mapping[str, Made]], object] = lambda _made: None
+    ) -> dict[str, Made]:
+        """What became of each; ``each`` gets those so far whenever one has ended."""
+        made: dict[str, Made] = {}
+
+        def ended(result: CellResult) -> None:
+            made[result.cell] = self.earlier(result.cell) or self.left_out(result.cell) or Made.never(result.cell)
+            each({name: made[name] for name in names if name in made})
+
+        cells = [CommandCell(self, name) for name in names]
+        run_cells(cells, self.folder, self.progress, describe=self._described, each=ended)
+        return {name: made[name] for name in names}
 
     def earlier(self, key: str) -> Made | None:
         """By its ``made.json``."""
         path = self._home(key) / "made.json"
         return Made.from_json(current(read_json(path), SCHEMA)) if path.is_file() else None
 
-    def wanted_again(self, key: str, found: Made) -> bool:
-        """Itself, or of a table any of its runs."""
+    def is_retried(self, found: Made) -> bool:
+        """Whether it is run again to resume: itself, or of a table any of its runs."""
         if not found.judged:
             return found.state == Status.ERROR
         result = confine.inside(self.folder, found.folder)
-        cells = (standing(finished(cell)) for cell in result.glob("cells/*/*/*"))
-        runs = [run for run in cells if run] or [result]
-        return any(wanted_again(run, self.engine) for run in runs)
+        counted = (run_that_counts(cell) for cell in result.glob("cells/*/*/*"))
+        runs = [run for run in counted if run] or [result]
+        records = (read_record(run, self.folder, "") for run in runs)
+        return any(record and should_retry(record, 0, self.engine) for record in records)
 
-    def known(self, key: str) -> Made | None:
+    def left_out(self, key: str) -> Made | None:
         """What a quick form leaves out."""
         why = self.specs[key].quick.leave_out if self.quick else ""
         return Made(key, self._shown(key), Status.SKIPPED, why) if why else None
 
     def make(self, key: str) -> Made:
-        """The run's command."""
-        spec, home = self.specs[key], self._home(key)
+        """The run's command; what became of it is kept, with the seconds of all attempts."""
+        spec, home, begun_s = self.specs[key], self._home(key), time.monotonic()
         home.mkdir(parents=True, exist_ok=True)
+        before = self.earlier(key)
         waiting = Step("waiting")
         ended = when_free(lambda: self._ended(key), lambda name: self.progress.update(waiting, name))
         size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
         latest = home / spec.run / "latest"
         judged = ended.exit_code != Exit.CANNOT_RUN and (latest / "verdict.json").is_file()
-        return Made(
+        found = Made(
             key,
             self._shown(key),
             of_exit_code(ended.exit_code) if judged else self._state_without_a_run(ended),
             "" if judged else ended.said,
             str(latest.resolve().relative_to(self.folder.resolve())) if judged else "",
             exit_code=ended.exit_code,
+            seconds=round(time.monotonic() - begun_s + (before.seconds if before else 0), 1),
             disk_mb=round(size / 1e6, 1),
             shorter=spec.shorter(quick=self.quick),
         )
+        write_json(home / "made.json", {"schema": SCHEMA, **asdict(found)})
+        return found
 
     def _state_without_a_run(self, ended: Ended) -> Status:
         if ended.exit_code != Exit.CANNOT_RUN:
@@ -163,26 +181,8 @@ class Runs(Study[str, Made]):
             return Status.SKIPPED
         return Status.UNSUPPORTED if ended.error in NOT_CARRIED + LACKING else Status.ERROR
 
-    def make_trusted(self, key: str) -> Made:
-        """With the seconds of all attempts."""
-        begun_s = time.monotonic()
-        return replace(super().make_trusted(key), seconds=round(time.monotonic() - begun_s, 1))
-
-    def made(self, key: str, found: Made) -> None:
-        """Keep it."""
-        self._home(key).mkdir(parents=True, exist_ok=True)
-        write_json(self._home(key) / "made.json", {"schema": SCHEMA, **asdict(found)})
-
-    def untrusted(self, key: str, found: Made) -> bool:
-        """By the command's exit code."""
-        return found.exit_code == Exit.UNTRUSTED
-
-    def attempts(self, key: str) -> int:
-        """A table makes its cells again itself."""
-        is_table = self._makes_many(key) and kind_of(self.specs[key]) != "sweep"
-        return 1 if is_table else super().attempts(key)
-
-    def _makes_many(self, key: str) -> bool:
+    def makes_many(self, key: str) -> bool:
+        """Whether its command is a study of its own."""
         spec = self.specs[key]
         return kind_of(spec) != "scenario" or (spec.options(self.engine.name, quick=self.quick).repeat or 1) > 1
 
@@ -190,14 +190,10 @@ class Runs(Study[str, Made]):
         """By the claims' file."""
         return 60 * self.specs[key].expected_minutes(self.engine.name, quick=self.quick)
 
-    def word(self, key: str, found: Made) -> str:
-        """What became of it."""
-        return str(found.state)
-
-    def told(self, key: str, found: Made) -> str:
-        """And why, or how long it took."""
-        more = f", {found.seconds:.0f} s" if found.judged else f": {found.why[:160]}"
-        return self.word(key, found) + more
+    def _described(self, result: CellResult) -> str:
+        """What became of it, and why, or how long it took."""
+        found = self.earlier(result.cell) or self.left_out(result.cell) or Made.never(result.cell)
+        return str(found.state) + (f", {found.seconds:.0f} s" if found.judged else f": {found.why[:160]}")
 
     def _home(self, name: str) -> Path:
         return self.folder / "runs" / name
@@ -236,9 +232,9 @@ class Runs(Study[str, Made]):
         spec = self.specs[name]
         home = self._home(name)
         command = [sys.executable, "-m", "testbed", _VERBS[kind_of(spec)], *self.arguments(name, spec)]
-        if (home / spec.run / "latest" / "matrix.json").is_file():
+        if (home / spec.run / "latest" / STUDY).is_file():
             command += ["--resume", "latest"]
-        if self.cluster and self._makes_many(name):
+        if self.cluster and self.makes_many(name):
             command.append("--cluster")
         error = home / "error-code"
         error.unlink(missing_ok=True)
@@ -273,6 +269,58 @@ class Runs(Study[str, Made]):
         code = error.read_text() if error.is_file() else ""
         error.unlink(missing_ok=True)
         return Ended(int(child.returncode), said.removeprefix("error: "), code)
+
+
+@dataclass(frozen=True, eq=False)
+class CommandCell(Cell):
+    """A run that claims need, by the command that a user would type."""
+
+    runs: Runs
+    name: str
+    movable = False
+
+    @property
+    def at(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Its name."""
+        return {"run": self.name}
+
+    @property
+    def engine(self) -> Engine:
+        """One for all."""
+        return self.runs.engine
+
+    @property
+    def expected_s(self) -> float:  # type: ignore[override]
+        """By the claims' file."""
+        return self.runs.expected_s(self.name)
+
+    @property
+    def retried(self) -> bool:  # type: ignore[override]
+        """A table runs its cells again itself."""
+        return not self.runs.makes_many(self.name) or kind_of(self.runs.specs[self.name]) == "sweep"
+
+    @property
+    def known(self) -> RunRecord | None:
+        """What a quick form leaves out."""
+        found = self.runs.left_out(self.name)
+        return self._record(found) if found else None
+
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """The command."""
+        return self._record(replace(self.runs, progress=progress).make(self.name))
+
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """By its ``made.json``; ``error`` where some of it is to be run again."""
+        found = self.runs.earlier(self.name)
+        if found is None:
+            return []
+        again = Status.ERROR if self.runs.is_retried(found) else found.state
+        return [self._record(found).model_copy(update={"status": again})]
+
+    def _record(self, found: Made) -> RunRecord:
+        return RunRecord(
+            run=found.folder, cell=self.id, status=found.state, reason=found.why, seconds=found.seconds or None
+        )
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

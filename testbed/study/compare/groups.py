@@ -15,9 +15,11 @@ from testbed.judge.status import Status, worst
 from testbed.judge.verify import read_verdict
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
+from testbed.study.cell import CELLS
 from testbed.study.compare.figures import Measured, measured
-from testbed.study.kept import finished, standing
-from testbed.study.place import CELLS
+from testbed.study.ledger import kind_of
+from testbed.study.record import finished
+from testbed.study.result import run_that_counts
 from testbed.study.tables.cells_asked import cells_asked
 from testbed.study.tables.outcome import read_table
 
@@ -98,7 +100,7 @@ def recorded(name: str, places: Sequence[str]) -> Group:
                     "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
                 )
             group.runs += found
-            tables = [folder for folder in folders if (folder / "matrix.json").is_file()]
+            tables = [folder for folder in folders if kind_of(folder) == "table"]
             group.missing += sum(_missing(folder.resolve()) for folder in tables)
     return group
 
@@ -106,14 +108,14 @@ def recorded(name: str, places: Sequence[str]) -> Group:
 def _runs_in(folder: Path) -> Iterator[RunOf]:
     if (folder / "plan.json").is_file():
         yield read_run(folder.resolve())
-    elif (folder / "matrix.json").is_file():
+    elif kind_of(folder) == "table":
         yield from _of_table(folder.resolve())
     else:
         seen = set()
         for path in sorted(folder.rglob("verdict.json")):
             run = path.parent.resolve()
             if CELLS in run.parts[-5:-2]:  # of several attempts at a study's cell, the one that settles it
-                run = standing(finished(run.parent)) or run
+                run = run_that_counts(run.parent) or run
             if (run / "plan.json").is_file() and run not in seen:
                 seen.add(run)
                 yield read_run(run)
@@ -122,7 +124,7 @@ def _runs_in(folder: Path) -> Iterator[RunOf]:
 def _of_table(folder: Path) -> Iterator[RunOf]:
     """The runs that a table counts: of each repetition the one that settles it."""
     for cell in cells_asked(folder):
-        run = standing(finished(folder / cell.folder))
+        run = run_that_counts(folder / cell.folder)
         if run is not None:
             yield read_run(run, f"row {cell.row} {cell.column}")
 

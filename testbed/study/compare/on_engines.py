@@ -22,14 +22,14 @@ from testbed.results.report.folder import ResultFolder, read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.bootstrap import ready
-from testbed.study.cell import Cell
+from testbed.study.cell import ScenarioCell, ready
 from testbed.study.compare import allowance
 from testbed.study.compare.agreement import Agreement
 from testbed.study.compare.allowance import Deviation
 from testbed.study.compare.allowed_figures import compare_figures, compare_tables
 from testbed.study.compare.plots import share_plot
-from testbed.study.runs import Folders
+from testbed.study.result import CellResult
+from testbed.study.run import run_cells
 from testbed.study.tables import load as table_file
 from testbed.study.tables import table_run
 from testbed.study.tables.cells_asked import cells_asked
@@ -73,15 +73,15 @@ def compare_all(
     tables = [name for name in names if is_table(name)]
     loaded = {name: load(name, asked.settings, quick=asked.quick) for name in names if name not in tables}
     made = [engines.named(engine) for engine in asked.engines if engine not in asked.results]
-    study = Folders(folder, progress)
-    cells: dict[str, list[Cell]] = {name: [] for name in loaded}
+    cells: dict[str, list[ScenarioCell]] = {name: [] for name in loaded}
     refused: dict[str, str] = {}
     for engine in made if loaded else ():
         options = asked.options(engine)
         programs, choices = ready(engine, options, progress, "cross-check"), engine.choices(options)
         for name in [name for name in loaded if name not in refused]:
-            cells[name].append(Cell((loaded[name].scenario.name, engine.name), loaded[name], choices, programs))
-            if why := study.why_unsupported(cells[name][-1]):
+            at = {"scenario": loaded[name].scenario.name, "engine": engine.name}
+            cells[name].append(ScenarioCell(at, loaded[name], choices, programs))
+            if why := cells[name][-1].unsupported:
                 if strict:
                     raise CannotRun(
                         "compare.engine-does-not-carry",
@@ -95,14 +95,22 @@ def compare_all(
         if len(refused) == len(loaded):
             break
     waiting = [name for name in loaded if name not in refused]
+    found: dict[str, Path] = {}
 
-    def judge(found: Mapping[Cell, Path]) -> None:
-        for name in [name for name in waiting if all(cell in found for cell in cells[name])]:
+    def judge() -> None:
+        for name in [name for name in waiting if all(cell.id in found for cell in cells[name])]:
             waiting.remove(name)
-            folders = {**asked.results, **{cell.engine.name: found[cell] for cell in cells[name]}}
+            folders = {**asked.results, **{cell.engine.name: found[cell.id] for cell in cells[name]}}
             each(_of_scenario(loaded[name], {engine: folders[engine] for engine in asked.engines}, asked))
 
-    judge(study.run([cell for name in waiting for cell in cells[name]], judge))
+    def ended(result: CellResult) -> None:
+        found[result.cell] = folder / result.record.folder
+        judge()
+
+    judge()  # of those that were all run before
+    every = [cell for name in waiting for cell in cells[name]]
+    if every:
+        run_cells(every, folder, progress, describe=lambda result: result.status, each=ended)
     for name in tables:
         each(_of_table(name, asked))
     return {Path(name).stem: why for name, why in refused.items()}

@@ -5,24 +5,23 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from testbed import engines
-from testbed.documents import read_json, write_json
+from testbed.documents import write_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
+from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.default_engine import REPEATABLE
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.bootstrap import ready
-from testbed.study.cell import Cell
-from testbed.study.compare.same_bytes import Digests, Repetition, digests
-from testbed.study.folder import begin
-from testbed.study.runs import Runs
+from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made, refuse_unsupported
+from testbed.study.compare.same_bytes import Repetition, digests
+from testbed.study.record import RunRecord
+from testbed.study.run import StudySpec, run_cells
 from testbed.study.tables import load as tables
 
 
@@ -52,35 +51,25 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
     return tables.scenario_of(loaded, rows[row], columns[column])
 
 
-class Made(NamedTuple):
-    """What one run left. ``exact``: no program in it span."""
+@dataclass(frozen=True, eq=False)
+class RepeatedCell(ScenarioCell):
+    """A scenario and which of its runs it is, from 1; the one after the last has another seed. Its record has the
+    SHA-256 of its data, and is ``exact`` where no program in it span."""
 
-    data: Digests
-    exact: bool
-    verdict: str
-
-
-class Repeats(Runs[Made]):
-    """Cells are a scenario and which of its runs it is, from 1; the one after the last has another seed."""
-
-    def read(self, key: Cell, run: Path, attempts: int) -> Made:
-        """The SHA-256 of its data; raises RunFailed of a run that broke down."""
-        verdict = read_verdict(run)
-        if verdict.broken:
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """Raises RunFailed where it broke down."""
+        found = super().run(study, progress)
+        folder = study / found.folder
+        if found.status == Status.ERROR:
             raise RunFailed(
                 "run.broke-down",
                 "{name}: {broken}",
                 "Data and logs so far: {run}",
-                name=self.name(key),
-                broken=verdict.broken,
-                run=run,
+                name=self.label,
+                broken=read_verdict(folder).broken,
+                run=folder,
             )
-        exact = bool(read_json(run / "provenance.json").get("engine", {}).get("repeatable"))
-        return Made(digests(run), exact, verdict.verdict)
-
-    def told(self, key: Cell, found: Made) -> str:
-        """The run's own verdict, which decides nothing here."""
-        return found.verdict
+        return found.model_copy(update={"sha256": digests(folder)})
 
 
 def repeat(
@@ -94,22 +83,27 @@ def repeat(
         raise CannotRun(
             "vkernel.not-built", "the guest kernel with virtual time is not built", "./run.sh doctor --build builds it."
         )
-    cells: dict[str, list[Cell]] = {}
+    cells: dict[str, list[ScenarioCell]] = {}
     for name, loaded in scenarios.items():
-        first = Cell((name.replace("/", "-"), "1"), loaded, engine.choices(options), programs)
+        where = name.replace("/", "-")
+        first = RepeatedCell({"scenario": where, "run": "1"}, loaded, engine.choices(options), programs)
         seeds = [first.seed] * runs + [first.seed + 1]
-        cells[name] = [replace(first, key=(first.key[0], str(n))).with_seed(seed) for n, seed in enumerate(seeds, 1)]
-    study = Repeats(base, progress)
+        cells[name] = [
+            replace(first, at={"scenario": where, "run": str(n)}).with_seed(seed) for n, seed in enumerate(seeds, 1)
+        ]
     every = [cell for ones in cells.values() for cell in ones]
-    study.refuse_if_none_can_be_made(every)
-    study.folder = begin(base, "repeatable.json", {"scenarios": list(scenarios), "runs": runs, "seed": options.seed})
-    found = study.run(every)
+    refuse_if_none_can_be_made(every)
+    refuse_unsupported(every)
+    identity = {"scenarios": list(scenarios), "runs": runs, "seed": options.seed}
+    folder = StudySpec("repetitions", "repeatable", every, identity).begin(base)
+    results = run_cells(every, folder, progress, describe=lambda result: result.status)
     judged = []
-    for name, (*ones, other) in cells.items():
-        spans = [number for number, cell in enumerate(ones, 1) if not found[cell].exact]
-        judged.append(Repetition(name, [found[cell].data for cell in ones], spans, found[other].data))
-        for cell in ones[1:]:
-            if found[cell].data == found[ones[0]].data:
-                shutil.rmtree(study.folder / cell.folder)
-    write_json(study.folder / "hashes.json", [repetition.as_json() for repetition in judged])
-    return judged, study.folder
+    for name, of in cells.items():
+        *ones, other = [results[cell.id].record for cell in of]
+        spans = [number for number, one in enumerate(ones, 1) if not one.exact]
+        judged.append(Repetition(name, [one.sha256 for one in ones], spans, other.sha256))
+        for cell, one in zip(of[1:], ones[1:], strict=False):
+            if one.sha256 == ones[0].sha256:
+                shutil.rmtree(folder / cell.folder)
+    write_json(folder / "hashes.json", [repetition.as_json() for repetition in judged])
+    return judged, folder

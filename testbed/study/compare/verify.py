@@ -15,6 +15,7 @@ from testbed.judge.verify import differences as document_differences
 from testbed.message import Message
 from testbed.plan.read import read_plan
 from testbed.study.again import Again, Asked
+from testbed.study.cell import folder_of
 from testbed.study.compare import agreement, comparison, on_engines
 from testbed.study.compare.agreement import Agreement
 from testbed.study.compare.comparison import Comparison
@@ -23,8 +24,7 @@ from testbed.study.compare.facts import SHOWN
 from testbed.study.compare.figures import Measured
 from testbed.study.compare.groups import Group, RunOf, read_run
 from testbed.study.compare.same_bytes import Repetition, digests, verdict_over
-from testbed.study.kept import finished
-from testbed.study.place import folder_of
+from testbed.study.record import finished
 
 
 def verify(of: Asked) -> Again:

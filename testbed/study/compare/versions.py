@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from testbed import engines
-from testbed.engines import Options, Programs, Run, provenance
+from testbed.engines import Options, Programs, provenance
 from testbed.errors import BadInput
-from testbed.judge.verify import read_verdict
-from testbed.plan.engines import engine_of
+from testbed.judge.status import Status
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.carry_out import carry_out_without_pages
-from testbed.study.cell import Cell
+from testbed.study.cell import ScenarioCell, refuse_unsupported
 from testbed.study.compare.groups import Group, Variant, read_run
 from testbed.study.programs import programs
-from testbed.study.runs import Folders
+from testbed.study.result import CellResult
+from testbed.study.run import run_cells
 
 OCCASION = "compare"
 """So that what history keeps of scenarios is not mixed with trials of other versions."""
@@ -53,11 +52,12 @@ class Version:
     programs: Programs
     choices: Choices
 
-    def cell(self, repetition: int) -> Cell:
-        """Its run with the n-th seed, from 0."""
+    def cell(self, repetition: int, machine_and_code: Mapping[str, Any] | None = None) -> ScenarioCell:
+        """Its run with the n-th seed, from 0; ``machine_and_code`` are for its provenance."""
         folder = re.sub(r"[^A-Za-z0-9._-]+", "-", self.name).strip("-.") or "version"
         choices = replace(self.choices, seed=self.loaded.scenario.seed + repetition)
-        return Cell((folder, str(repetition + 1)), self.loaded, choices, self.programs)
+        at = {"version": folder, "repetition": str(repetition + 1)}
+        return ScenarioCell(at, self.loaded, choices, self.programs, machine_and_code=machine_and_code)
 
 
 def versions(variants: Sequence[Variant], asked: Asked, progress: Progress) -> list[Version]:
@@ -68,7 +68,7 @@ def versions(variants: Sequence[Variant], asked: Asked, progress: Progress) -> l
         loaded = load(variant.scenario, [*asked.assignments, *variant.assignments], quick=asked.quick)
         version = Version(variant.name, loaded, programs(variant.commit, engine, progress), choices_of(asked))
         try:
-            engine.refuse(version.cell(0).plan())
+            engine.refuse(version.cell(0).plan)
         except BadInput as error:
             raise error.at(variant.name) from error
         found.append(version)
@@ -80,28 +80,17 @@ def choices_of(asked: Asked) -> Choices:
     return replace(engines.named(asked.engine).choices(asked.options), occasion=OCCASION)
 
 
-@dataclass
-class Versions(Folders):
-    """Each version with each seed."""
-
-    machine_and_code: Mapping[str, Any]
-    """For provenance, looked up once."""
-
-    def carry_out(self, run: Run) -> None:
-        """In the simulator, which makes many in no time, without pages."""
-        if not engine_of(run.plan).kernel:
-            carry_out_without_pages(run, self.machine_and_code)
-        else:
-            super().carry_out(run)
-
-    def told(self, key: Cell, found: Path) -> str:
-        """Only of one that broke down."""
-        return read_verdict(found).broken or ""
-
-
 def make(found: Sequence[Version], asked: Asked, folder: Path, progress: Progress) -> list[Group]:
     """Run every version with every seed, the versions in turn, so that what changes on the machine meets all of them
     alike. Their result folders are ``<folder>/cells/<version>/<repetition>/<run>``."""
-    cells = {(version.name, n): version.cell(n) for n in range(asked.seeds) for version in found}
-    runs = Versions(folder, progress, provenance.of_machine_and_code()).run(list(cells.values()))
-    return [Group(v.name, [read_run(runs[cells[v.name, n]]) for n in range(asked.seeds)]) for v in found]
+    facts = provenance.of_machine_and_code()  # looked up once
+    cells = {(version.name, n): version.cell(n, facts) for n in range(asked.seeds) for version in found}
+    refuse_unsupported(list(cells.values()))
+    results = run_cells(list(cells.values()), folder, progress, describe=_why_broken)
+    runs = {place: folder / results[cell.id].record.folder for place, cell in cells.items()}
+    return [Group(v.name, [read_run(runs[v.name, n]) for n in range(asked.seeds)]) for v in found]
+
+
+def _why_broken(result: CellResult) -> str:
+    """Only of one that broke down."""
+    return result.record.reason if result.status == Status.ERROR else ""

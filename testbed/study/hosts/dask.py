@@ -15,24 +15,27 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from distributed import Client, Future, KilledWorker, Security, as_completed
 
-from testbed import engines, paths
+from testbed import paths
 from testbed.engines import Engine
 from testbed.errors import CannotRun, RunFailed
 from testbed.lab.host_links import HostLinks
 from testbed.runtime.interrupts import uninterruptible
 from testbed.runtime.progress import Progress
-from testbed.study.executor import Ended, Executor, Found, Key, On, Study, Way
+from testbed.study.cell import Target
+from testbed.study.executors import Executor
 from testbed.study.hosts import cluster, worker
 from testbed.study.hosts.cluster import CORE, REAL_PACKETS, configure_dask
 from testbed.study.hosts.fitness import Fingerprint, add_measurement, fingerprint
 from testbed.study.hosts.transfer import Damaged, dumps, loads, roots, unpack
 from testbed.study.hosts.worker import Answer, Failed
-from testbed.study.side_by_side import InJob
+from testbed.study.job import Done, Job
+from testbed.study.pool import InJob
 
 ALLOWED_FAILURES = 3
 """So many workers may be lost with a run, or send it damaged, before the study ends."""
@@ -87,30 +90,30 @@ class Site:
     hint: str = "./run.sh cluster status"
 
 
-class TaskQueue(Generic[Key]):
-    """Cells that wait for a worker, failed ones first. On real packets (not ``exact``) they go one by one."""
+class TaskQueue:
+    """Jobs that wait for a worker, failed ones first. On real packets (not ``exact``) they go one by one."""
 
-    def __init__(self, keys: Sequence[Key], name: Callable[[Key], str], *, exact: bool) -> None:
-        self.keys, self.name, self.exact = deque(keys), name, exact
-        self.failed_on: dict[Key, list[str]] = {}
-        """Hosts by which a cell was lost, could not be made, or was sent damaged."""
+    def __init__(self, jobs: Sequence[Job] = (), *, exact: bool) -> None:
+        self.jobs, self.exact = deque(jobs), exact
+        self.failed_on: dict[Job, list[str]] = {}
+        """Hosts by which a run was lost, could not be made, or was sent damaged."""
         self.run_s: float | None = None
         """What a run takes on its worker, as far as known."""
 
-    def requeue(self, keys: Sequence[Key]) -> None:
-        """Put cells before all others."""
-        self.keys.extendleft(reversed(keys))
+    def requeue(self, jobs: Sequence[Job]) -> None:
+        """Put jobs before all others."""
+        self.jobs.extendleft(reversed(jobs))
 
-    def failed(self, key: Key, host: str, why: str) -> None:
-        """Count a failure of a cell; raises RunFailed at the last that is allowed."""
-        on = self.failed_on.setdefault(key, [])
+    def failed(self, job: Job, host: str, why: str) -> None:
+        """Count a failure of a job; raises RunFailed at the last that is allowed."""
+        on = self.failed_on.setdefault(job, [])
         on.append(host)
         if len(on) >= ALLOWED_FAILURES:
             raise RunFailed(
                 "cluster.gave-up",
                 "{name}: tried {times} times, on {hosts}; {why}",
                 "What is finished is kept.",
-                name=self.name(key),
+                name=str(job),
                 times=len(on),
                 hosts=", ".join(on),
                 why=why,
@@ -126,24 +129,24 @@ class TaskQueue(Generic[Key]):
             return 1
         return cores * (AHEAD if self.run_s is not None and self.run_s < 10 * CHUNK_S else 1)
 
-    def chunk(self, host: str, cores: Mapping[str, int]) -> list[Key]:
-        """The next cells for a host, about :data:`CHUNK_S` of work; one that failed before goes alone, and elsewhere
+    def chunk(self, host: str, cores: Mapping[str, int]) -> list[Job]:
+        """The next jobs for a host, about :data:`CHUNK_S` of work; one that failed before goes alone, and elsewhere
         if it can. ``cores`` has those of all fit hosts."""
 
-        def is_better_elsewhere(key: Key) -> bool:
-            on = self.failed_on.get(key, ())
+        def is_better_elsewhere(job: Job) -> bool:
+            on = self.failed_on.get(job, ())
             return host in on and not set(cores) <= set(on)
 
-        first = next((key for key in self.keys if not is_better_elsewhere(key)), None)
+        first = next((job for job in self.jobs if not is_better_elsewhere(job)), None)
         if first is None:
             return []
         size = 1
         if self.exact and self.run_s is not None:
-            size = max(1, min(int(CHUNK_S / self.run_s), len(self.keys) // (2 * sum(cores.values()))))
+            size = max(1, min(int(CHUNK_S / self.run_s), len(self.jobs) // (2 * sum(cores.values()))))
         chunk = [first]
-        self.keys.remove(first)
-        while len(chunk) < size and first not in self.failed_on and self.keys[0] not in self.failed_on:
-            chunk.append(self.keys.popleft())
+        self.jobs.remove(first)
+        while len(chunk) < size and first not in self.failed_on and self.jobs[0] not in self.failed_on:
+            chunk.append(self.jobs.popleft())
         return chunk
 
 
@@ -218,28 +221,57 @@ class DaskExecutor(Executor):
 
     def __init__(self, site: Site) -> None:
         self.connection = Connection(site)
-        self._fingerprints: dict[frozenset[Way], Fingerprint] = {}
+        self._fingerprints: dict[frozenset[Target], Fingerprint] = {}
+        self._making: _Making | None = None
 
-    def width(self, engine: Engine) -> int:
+    def slots(self, engine: Engine) -> int:
         """A run per core where time is virtual, else one per host that can make such runs."""
         endpoint = self.connection.endpoint
         return endpoint.cores if engine.exact() else max(1, endpoint.real_packets)
 
-    def make(self, study: Study[Key, Found], keys: Sequence[Key], ended: Ended[Key, Found], on: On[Key]) -> None:
-        """In chunks, each on one worker."""
-        _Making(self, study, keys, ended, on).all()
+    def submit(self, job: Job, *, first: bool = False) -> None:
+        """Jobs go in chunks, each to one worker."""
+        exact = job.cell.engine.exact()
+        if self._making is None or (self._making.exact != exact and not self._making.left()):
+            self._making = _Making(self, job.study, exact=exact)
+        self._making.add(job, first=first)
 
-    def fingerprint(self, ways: frozenset[Way]) -> Fingerprint:
+    def wait(self, timeout_s: float) -> Iterator[Done]:
+        """What has come since."""
+        return iter(self._making.wait(timeout_s) if self._making else ())
+
+    def left(self) -> int:
+        """Those that wait, and those that workers have."""
+        return self._making.left() if self._making else 0
+
+    def running(self) -> dict[str, float]:
+        """Those that workers have."""
+        return self._making.running() if self._making else {}
+
+    def where(self) -> str:
+        """The hosts, and how fast they are."""
+        return self._making.where() if self._making else ""
+
+    def close(self) -> None:
+        """End what is still in progress for this study."""
+        making, self._making = self._making, None
+        if making and making.left():
+            with uninterruptible():
+                self.connection.close()
+        elif making:
+            self.progress.say(f"  {making.told()}")
+
+    def fingerprint(self, targets: frozenset[Target]) -> Fingerprint:
         """This machine's."""
-        if ways not in self._fingerprints:
+        if targets not in self._fingerprints:
             place = paths.results() / ".canary" / self.connection.submitter
             try:
-                self._fingerprints[ways] = fingerprint(sorted(ways), place)
+                self._fingerprints[targets] = fingerprint(sorted(targets), place)
             finally:
                 shutil.rmtree(place, ignore_errors=True)
                 with suppress(OSError):
                     place.parent.rmdir()
-        return self._fingerprints[ways]
+        return self._fingerprints[targets]
 
 
 @contextmanager
@@ -274,31 +306,24 @@ class Host:
 
 
 @dataclass
-class Task(Generic[Key]):
-    """What a worker was given: cells, or without keys a test of it, whose answer ``judge`` gets."""
+class Task:
+    """What a worker was given: jobs, or without any a test of it, whose answer ``judge`` gets."""
 
     host: Host
-    keys: Sequence[Key]
+    jobs: Sequence[Job]
     judge: Callable[[Host, Answer], object] = lambda _host, _answer: None
+    begun_s: float = field(default_factory=time.monotonic)
 
 
-class _Making(Generic[Key, Found]):
-    """Cells while they are made, all on engines of the same width."""
+class _Making:
+    """Jobs while they are done, all in virtual time or all on real packets."""
 
-    def __init__(
-        self,
-        executor: DaskExecutor,
-        study: Study[Key, Found],
-        keys: Sequence[Key],
-        ended: Ended[Key, Found],
-        on: On[Key],
-    ) -> None:
-        self.executor, self.study, self.ended, self.on = executor, study, ended, on
-        self.connection, self.progress = executor.connection, study.progress
-        self.ways = frozenset(study.way_of(key) for key in keys)
-        self.exact = all(engines.named(way.engine).exact() for way in self.ways)
-        self.queue = TaskQueue(keys, study.name, exact=self.exact)
-        self.tasks: dict[Future, Task[Key]] = {}
+    def __init__(self, executor: DaskExecutor, study: Path, *, exact: bool) -> None:
+        self.executor, self.study, self.exact = executor, study, exact
+        self.connection, self.progress = executor.connection, executor.progress
+        self.targets: frozenset[Target] = frozenset()
+        self.queue = TaskQueue(exact=exact)
+        self.tasks: dict[Future, Task] = {}
         self.hosts: dict[str, Host] = {}
         self.unfit: dict[str, str] = {}
         """Why, by name."""
@@ -306,26 +331,46 @@ class _Making(Generic[Key, Found]):
         self.begun_s = time.monotonic()
         self.runs_by_host: Counter[str] = Counter()
         self.lost = self.damaged = 0
+        self.done: list[Done] = []
         self.roots = roots(paths.results())
-        self.packed_study = dumps(study.quiet(), self.roots)
         self._connect()
 
-    def all(self) -> None:
-        """Make them until none is left."""
-        while self.queue.keys or any(task.keys for task in self.tasks.values()):
-            try:
-                self._look()
-                self._submit_next()
-                self._wait()
-            except (Forgotten, *_AWAY) as error:
-                if not isinstance(error, Forgotten) and self.connection.answers():
-                    raise
-                self._restart()
-            self.on([key for task in self.tasks.values() for key in task.keys], self._where())
+    def add(self, job: Job, *, first: bool) -> None:
+        """Put it behind those that wait, or ``first``."""
+        self.targets |= {job.cell.target}
+        if first:
+            self.queue.requeue([job])
+        else:
+            self.queue.jobs.append(job)
+
+    def left(self) -> int:
+        """How many wait, or are at workers."""
+        return len(self.queue.jobs) + sum(len(task.jobs) for task in self.tasks.values())
+
+    def running(self) -> dict[str, float]:
+        """Those that workers have, with their seconds."""
+        now_s = time.monotonic()
+        return {str(job): now_s - task.begun_s for task in self.tasks.values() for job in task.jobs}
+
+    def wait(self, timeout_s: float) -> list[Done]:
+        """What is done since, in ``timeout_s`` at most."""
+        try:
+            self._look()
+            self._submit_next()
+            self._wait(timeout_s)
+        except (Forgotten, *_AWAY) as error:
+            if not isinstance(error, Forgotten) and self.connection.answers():
+                raise
+            self._restart()
+        done, self.done = self.done, []
+        return done
+
+    def told(self) -> str:
+        """What happened on the way."""
         hosts = ", ".join(f"{name} {count}" for name, count in sorted(self.runs_by_host.items()))
         lost = f"; {self.lost} lost with their worker and made again" if self.lost else ""
         damaged = f"; {self.damaged} arrived damaged and were made again" if self.damaged else ""
-        self.progress.say(f"  by host: {hosts}{lost}{damaged}")
+        return f"by host: {hosts}{lost}{damaged}"
 
     def _connect(self) -> None:
         self.completed = as_completed(loop=self.connection.connect(self.progress).loop)
@@ -333,7 +378,7 @@ class _Making(Generic[Key, Found]):
     def _restart(self) -> None:
         """Submit anew what was submitted, of which the scheduler knows nothing any more."""
         for task in self.tasks.values():
-            self.queue.requeue(task.keys)
+            self.queue.requeue(task.jobs)
         self.tasks.clear()
         self.hosts.clear()
         self.connection.drop()
@@ -389,11 +434,11 @@ class _Making(Generic[Key, Found]):
         self.hosts.pop(host.address, None)
         mine = [future for future, task in self.tasks.items() if task.host is host]
         for position, future in enumerate(mine):
-            keys = self.tasks.pop(future).keys
-            self.queue.requeue(keys)
-            for key in keys if position < host.cores else ():
+            jobs = self.tasks.pop(future).jobs
+            self.queue.requeue(jobs)
+            for job in jobs if position < host.cores else ():
                 self.lost += 1
-                self.queue.failed(key, host.name, "its worker was lost")
+                self.queue.failed(job, host.name, "its worker was lost")
             future.cancel(force=True)
         self.progress.say(f"  {host.name} is lost; other workers get its runs")
 
@@ -403,15 +448,15 @@ class _Making(Generic[Key, Found]):
         for host in self.hosts.values():
             if host.state == "new":
                 host.state = "testing"
-                self._submit(Task(host, (), self._judge_canary), worker.canary, sorted(self.ways))
+                self._submit(Task(host, (), self._judge_canary), worker.canary, sorted(self.targets))
             if host.state == "fit":
                 room = self.queue.window(host.cores) - sum(task.host is host for task in self.tasks.values())
                 while room > 0 and (chunk := self.queue.chunk(host.name, cores)):
-                    packed = [dumps(key, self.roots) for key in chunk]
-                    self._submit(Task(host, chunk), worker.runs, self.packed_study, packed)
+                    packed = [dumps(job, self.roots) for job in chunk]
+                    self._submit(Task(host, chunk), worker.runs, packed)
                     room -= 1
 
-    def _submit(self, task: Task[Key], do: Callable[..., Any], *given: Any) -> None:
+    def _submit(self, task: Task, do: Callable[..., Any], *given: Any) -> None:
         alone = do is not worker.canary and not self.exact
         future = self.connection.client().submit(
             do,
@@ -426,9 +471,9 @@ class _Making(Generic[Key, Found]):
         self.tasks[future] = task
         self.completed.add(future)
 
-    def _wait(self) -> None:
-        """Take what has completed; waits for :data:`LOOK_S` at most."""
-        until_s = time.monotonic() + LOOK_S
+    def _wait(self, timeout_s: float) -> None:
+        """Take what has completed; waits so long at most."""
+        until_s = time.monotonic() + timeout_s
         while not self.completed.has_ready() and time.monotonic() < until_s:
             time.sleep(POLL_S)
         for future in self.completed.next_batch(block=False):
@@ -446,11 +491,11 @@ class _Making(Generic[Key, Found]):
             self._lose(task.host)
             return
         del self.tasks[future]
-        if not task.keys:
+        if not task.jobs:
             task.judge(task.host, answers)
             return
-        for key, (answer, seconds) in zip(task.keys, answers, strict=True):
-            self._arrived(task.host, key, answer, seconds)
+        for job, (answer, seconds) in zip(task.jobs, answers, strict=True):
+            self._arrived(task.host, job, answer, seconds)
 
     def _judge_canary(self, host: Host, answer: Answer) -> None:
         """Compare its environment and small runs with those of this machine."""
@@ -458,7 +503,7 @@ class _Making(Generic[Key, Found]):
             if isinstance(answer, Failed):
                 why = [str(answer.error)]
             else:
-                why = self.executor.fingerprint(self.ways).mismatches(pickle.loads(answer.checked()))
+                why = self.executor.fingerprint(self.targets).mismatches(pickle.loads(answer.checked()))
         except Damaged as error:
             why = [f"its small run arrived damaged: {error}"]
         if not self.exact and not host.real_packets:
@@ -466,7 +511,7 @@ class _Making(Generic[Key, Found]):
         if why or self.exact:
             self._judged(host, why)
             return
-        middle = min(way.middle for way in self.ways)  # a command has one
+        middle = min(target.middle for target in self.targets)  # a command has one
         self._submit(Task(host, (), self._judge_links), worker.links, middle)
 
     def _judge_links(self, host: Host, answer: Answer) -> None:
@@ -478,8 +523,7 @@ class _Making(Generic[Key, Found]):
                 links: HostLinks = pickle.loads(answer.checked())
                 why = links.off()
                 self.progress.say(f"  {host.name}: links measured: {links.text()}")
-                if folder := self.study.result_folder():
-                    add_measurement(folder, host.name, links)
+                add_measurement(self.study, host.name, links)
         except Damaged as error:
             why = [f"what it measured of its links arrived damaged: {error}"]
         self._judged(host, why)
@@ -493,31 +537,32 @@ class _Making(Generic[Key, Found]):
             self.progress.say(f"  {host.name} is left out{since}: {told}")
             self.unfit[host.name] = told
 
-    def _arrived(self, host: Host, key: Key, answer: Answer, seconds: float) -> None:
+    def _arrived(self, host: Host, job: Job, answer: Answer, seconds: float) -> None:
         if isinstance(answer, Failed):
             if not answer.of_the_host:
                 raise answer.error from InJob(answer.trace)
             if host.state == "fit":
                 self._judged(host, [str(answer.error)], " from here on")
-            self._failed(host, key, str(answer.error))
+            self._failed(host, job, str(answer.error))
             return
         try:
             found, files = loads(answer.checked(), self.roots)
         except Damaged as error:
             self.damaged += 1
-            self.progress.say(f"  {self.study.name(key)} from {host.name} is repeated: it arrived damaged, {error}")
-            self._failed(host, key, f"it arrived damaged: {error}")
+            self.progress.say(f"  {job} from {host.name} is repeated: it arrived damaged, {error}")
+            self._failed(host, job, f"it arrived damaged: {error}")
             return
         unpack(files, self.roots["results"])
         self.queue.took(seconds)
         self.runs_by_host[host.name] += 1
-        self.ended(key, self.study.arrived(key, found), seconds)
+        self.done.append(Done(job, found, seconds))
 
-    def _failed(self, host: Host, key: Key, why: str) -> None:
-        self.queue.failed(key, host.name, why)
-        self.queue.requeue([key])
+    def _failed(self, host: Host, job: Job, why: str) -> None:
+        self.queue.failed(job, host.name, why)
+        self.queue.requeue([job])
 
-    def _where(self) -> str:
+    def where(self) -> str:
+        """The hosts, and how fast they are."""
         fit = sorted(host.name for host in self.hosts.values() if host.state == "fit")
         rate = self.runs_by_host.total() / (time.monotonic() - self.begun_s)
         hosts = ", ".join(fit) if len(fit) <= 4 else f"{', '.join(fit[:3])}, …"

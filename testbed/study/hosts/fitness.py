@@ -28,17 +28,17 @@ from testbed.machine.build import PROGRAMS
 from testbed.message import Message
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
-from testbed.study.executor import Way
+from testbed.study.cell import Target
 
 GROUPS = ("setup", "testbed", "cluster")
 """Of dependencies: the packages of a host."""
 WORDS = {"code": "sources", "python": "Python", "programs": "Go programs", "kernel": "guest kernel"}
 """What is called otherwise than its key."""
 WAYS = {
-    "containers": Way("mininet", "docker"),
-    "processes": Way("mininet", "process"),
-    "vkernel": Way("vkernel"),
-    "sim": Way("sim"),
+    "containers": Target("mininet", "docker"),
+    "processes": Target("mininet", "process"),
+    "vkernel": Target("vkernel"),
+    "sim": Target("sim"),
 }
 """What each field of :class:`testbed.study.hosts.cluster.Can` requires of a host."""
 SCENARIO, SETTINGS = "startup", ("transfer=1MiB",)
@@ -95,7 +95,7 @@ class Fingerprint:
         return found + [f"{engine}: {why}" for engine, why in theirs.cannot.items()]
 
 
-def fingerprint(ways: Sequence[Way], results: Path) -> Fingerprint:
+def fingerprint(ways: Sequence[Target], results: Path) -> Fingerprint:
     """This machine's, with canaries in ``results``. Builds programs, and removes what killed runs left."""
     hashes, cannot = {}, {}
     for name, runtime in {"sim": "virtual", **{way.engine: way.runtime for way in ways}}.items():

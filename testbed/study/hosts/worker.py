@@ -31,12 +31,13 @@ from testbed.lab import measure_host
 from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
 from testbed.runtime.interrupts import interruptible
-from testbed.study.attempts import when_free
-from testbed.study.executor import Way
+from testbed.runtime.progress import QuietProgress
+from testbed.study.cell import Target
 from testbed.study.hosts.cluster import configure_dask
 from testbed.study.hosts.fitness import fingerprint
 from testbed.study.hosts.transfer import Packed, dumps, loads, pack, roots
-from testbed.study.side_by_side import PRELOADED
+from testbed.study.job import when_free
+from testbed.study.pool import PRELOADED
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -107,17 +108,17 @@ async def dask_teardown(_: Worker) -> None:
     await asyncio.to_thread(end_all)
 
 
-def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
-    """Make cells of a study; with the seconds of each."""
+def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
+    """Do jobs of a study; with the seconds of each."""
     found = []
-    for key in keys:
+    for job in jobs:
         begun_s = time.monotonic()
-        answer = _in_a_process(_run, (study, key, STATE.name), submitter)
+        answer = _in_a_process(_run, (job, STATE.name), submitter)
         found.append((answer, time.monotonic() - begun_s))
     return found
 
 
-def canary(ways: Sequence[Way], submitter: str) -> Answer:
+def canary(ways: Sequence[Target], submitter: str) -> Answer:
     """This host's :class:`Fingerprint`."""
     return _in_a_process(_fingerprint, (tuple(ways),), submitter)
 
@@ -219,19 +220,19 @@ def _failed(error: BaseException) -> Failed:
     return Failed(RunFailed("cluster.job-broke", "{error!r}", error=error), trace, of_the_host)
 
 
-def _run(study: bytes, key: bytes, host: str) -> bytes:
-    """Make a cell until it can be trusted; returns what was found, and the files."""
+def _run(job: bytes, host: str) -> bytes:
+    """Do a job; returns its record, and the files."""
     results = Path(os.environ["NCP_TESTBED_RESULTS"])
     here = roots(results)
     provenance.worker = host  # before there is a page, which shows it
-    found = loads(study, here).make_trusted(loads(key, here))
+    found = loads(job, here).run(QuietProgress())
     for file in results.rglob("provenance.json"):  # of runs without pages, that of machine and code is the submitter's
         if (document := read_json(file)).get("worker") != host:
             write_json(file, {**document, "worker": host})
     return dumps((found, pack(results)), here)
 
 
-def _fingerprint(ways: Sequence[Way]) -> bytes:
+def _fingerprint(ways: Sequence[Target]) -> bytes:
     return pickle.dumps(fingerprint(ways, Path(os.environ["NCP_TESTBED_RESULTS"])))
 
 

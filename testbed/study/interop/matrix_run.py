@@ -23,19 +23,21 @@ from testbed.plan.default_engine import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.network import Network
-from testbed.runtime.progress import Progress, Step
+from testbed.runtime.progress import Ended, Progress, SoFar, Step
 from testbed.runtime.until_over import Failure
 from testbed.scenario.load import LoadedScenario
-from testbed.study.attempts import when_free
-from testbed.study.bootstrap import ready
-from testbed.study.executor import Study
-from testbed.study.folder import begin, kept_when_stopped
+from testbed.study import cell as study
+from testbed.study.cell import ready
 from testbed.study.interop.cell_run import CellResult, Place, run_cell
 from testbed.study.interop.cells import Cell, loss_words
 from testbed.study.interop.facts import versions
 from testbed.study.interop.plans import load_network
 from testbed.study.interop.report import write_report
 from testbed.study.interop.verdict import MARKS, Outcome
+from testbed.study.job import when_free
+from testbed.study.ledger import begin, kept_when_stopped
+from testbed.study.record import RunRecord
+from testbed.study.run import run_cells
 from testbed.traffic import Site
 from testbed.traffic.ncp import Ncp
 
@@ -43,8 +45,8 @@ NAME = "interop"
 
 
 @dataclass
-class Matrix(Study[float, Trust]):
-    """The networks, by their loss; what is found of one is whether it can be trusted."""
+class Matrix:
+    """The networks, by their loss."""
 
     cells: Sequence[Cell]
     networks: Mapping[float, LoadedScenario]
@@ -59,9 +61,8 @@ class Matrix(Study[float, Trust]):
     noted: dict[str, Any] = field(default_factory=dict)
     """Of each network, for provenance."""
 
-    def engine_of(self, key: float) -> Engine:
-        """Real packets."""
-        return self.engine
+    trusts: dict[float, Trust] = field(default_factory=dict)
+    """Whether a network can be trusted, of those that were made."""
 
     def make(self, key: float) -> Trust:
         """Build, measure, run the cells, take down."""
@@ -75,6 +76,7 @@ class Matrix(Study[float, Trust]):
         results = [self.results[cell].as_json() for cell in cells]
         kept = {"trust": trust.model_dump(), "cells": results, "noted": run.provenance}
         write_json(self._place(key) / "network.json", kept)
+        self.trusts[key] = trust
         return trust
 
     def earlier(self, key: float) -> Trust | None:
@@ -86,7 +88,8 @@ class Matrix(Study[float, Trust]):
         for cell, document in zip(self.on(key), kept["cells"], strict=True):
             self.results[cell] = CellResult.from_json(cell, document)
         self.noted[loss_words(key)] = kept["noted"]
-        return Trust(**kept["trust"])
+        self.trusts[key] = Trust(**kept["trust"])
+        return self.trusts[key]
 
     def untrusted(self, key: float, found: Trust) -> bool:
         """By the links and the machine, and where the packets of a cell can't be told."""
@@ -94,19 +97,11 @@ class Matrix(Study[float, Trust]):
             self.results[cell].judgement.status == Status.UNTRUSTED for cell in self.on(key)
         )
 
-    def wanted_again(self, key: float, found: Trust) -> bool:
-        """What is untrusted."""
-        return self.untrusted(key, found)
-
-    def name(self, key: float) -> str:
-        """``network, clean``."""
-        return f"network, {loss_words(key)}"
-
-    def told(self, key: float, found: Trust) -> str:
+    def described(self, key: float) -> str:
         """How many cells pass, and what can't be trusted."""
         results = [self.results[cell] for cell in self.on(key)]
         passed = sum(result.judgement.status == Status.PASS for result in results)
-        return "; ".join([f"{passed} of {len(results)} pass", *found.reasons])
+        return "; ".join([f"{passed} of {len(results)} pass", *self.trusts[key].reasons])
 
     def on(self, loss: float) -> list[Cell]:
         """The cells of one network."""
@@ -114,17 +109,22 @@ class Matrix(Study[float, Trust]):
 
     def execute(self) -> Outcome:
         """Run all cells and write the result folder; raises :class:`TestbedError` where that broke down."""
-        found: dict[float, Trust] = {}
+        networks = {cell.id: cell for cell in (NetworkCell(self, loss) for loss in self.networks)}
         broken, off = "", ()
         try:
             with kept_when_stopped(self.progress, f"To go on: the same command with --resume {self.folder.name}"):
-                found = self.run(list(self.networks), found.update)
+                run_cells(
+                    list(networks.values()),
+                    self.folder,
+                    self.progress,
+                    describe=lambda result: self.described(networks[result.cell].loss),
+                )
         except Exception as error:
             broken = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
             off = getattr(error, "reasons", ())
             raise
         finally:
-            of_networks = [why.at(loss_words(loss)) for loss, trust in found.items() for why in trust.said]
+            of_networks = [why.at(loss_words(loss)) for loss, trust in self.trusts.items() for why in trust.said]
             outcome = self._write(Trust.of([*off, *of_networks]), broken)
         return outcome
 
@@ -171,43 +171,55 @@ class Meetings(Ncp):
         """All cells."""
         folder, plan = self.matrix.folder / "cells", self.site.plan
         place = Place(network, plan, dict(self.site.binaries), self.own, folder, failures)
-        Cells(self.matrix.engine, self.site.progress, place, self.matrix.results).run(self.cells)
+        progress, results = self.site.progress, self.matrix.results
+        for number, cell in enumerate(self.cells, 1):  # each a step of its own: a time limit counts from its beginning
+            results[cell] = run_cell(cell, place, progress, Step(cell.title))
+            so_far = SoFar(number, len(self.cells), 0.0)
+            progress.run_ended(Ended(cell.title, "", _described(results[cell]), kept=False), so_far)
 
 
-@dataclass
-class Cells(Study[Cell, CellResult]):
-    """The cells of one network. Each is made once: what can't be trusted is the network, which they share."""
+def _described(found: CellResult) -> str:
+    """Mark, goodput and what is wrong."""
+    goodput = f" {found.goodput_bps / 8 / 2**20:.2f} MiB/s" if found.goodput_bps else ""
+    why = "".join(f"\n      {reason}" for reason in found.judgement.reasons)
+    return f"{MARKS[found.judgement.status]}{goodput}{why}"
 
-    engine: Engine
-    progress: Progress
-    place: Place
-    results: dict[Cell, CellResult]
 
-    def engine_of(self, key: Cell) -> Engine:
-        """That of its network."""
-        return self.engine
+@dataclass(frozen=True, eq=False)
+class NetworkCell(study.Cell):
+    """A network with all pairings on it: what can be trusted or not."""
 
-    def make(self, key: Cell) -> CellResult:
-        """A step of its own: a transfer's time limit counts from its beginning."""
-        return run_cell(key, self.place, self.progress, Step(key.title))
+    matrix: Matrix
+    loss: float
+    movable = False
 
-    def made(self, key: Cell, found: CellResult) -> None:
-        """It is kept, whatever becomes of the others."""
-        self.results[key] = found
+    @property
+    def at(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Its loss."""
+        return {"network": loss_words(self.loss)}
 
-    def attempts(self, key: Cell) -> int:
-        """One."""
-        return 1
+    @property
+    def label(self) -> str:
+        """``network, clean``."""
+        return f"network, {loss_words(self.loss)}"
 
-    def name(self, key: Cell) -> str:
-        """For people."""
-        return key.title
+    @property
+    def engine(self) -> Engine:
+        """Real packets."""
+        return self.matrix.engine
 
-    def told(self, key: Cell, found: CellResult) -> str:
-        """Mark, goodput and what is wrong."""
-        goodput = f" {found.goodput_bps / 8 / 2**20:.2f} MiB/s" if found.goodput_bps else ""
-        why = "".join(f"\n      {reason}" for reason in found.judgement.reasons)
-        return f"{MARKS[found.judgement.status]}{goodput}{why}"
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """All of its pairings."""
+        return self._record(self.matrix.make(self.loss))
+
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """By its ``network.json``."""
+        found = self.matrix.earlier(self.loss)
+        return [self._record(found)] if found else []
+
+    def _record(self, found: Trust) -> RunRecord:
+        status = Status.UNTRUSTED if self.matrix.untrusted(self.loss, found) else Status.PASS
+        return RunRecord(cell=self.id, status=status, reason="; ".join(found.reasons))
 
 
 def prepare(cells: Sequence[Cell], settings: Sequence[str], options: Options, resume: str = "") -> Matrix:
@@ -220,7 +232,7 @@ def prepare(cells: Sequence[Cell], settings: Sequence[str], options: Options, re
     for loaded in networks.values():
         engine.refuse(engine.plan(loaded, programs, choices))
     identity = {"cells": [cell.folder for cell in cells], "settings": list(settings), **asdict(options)}
-    folder = begin(paths.results() / NAME, "asked.json", identity, resume)
+    folder = begin(paths.results() / NAME, "interop", identity, resume)
     (folder / "network.yaml").write_text(next(iter(networks.values())).text)
     progress.say(f"{NAME} {folder.name}: {len(cells)} cells, links by {choices.middle}, results in {folder}")
     return Matrix(cells, networks, engine, programs, choices, folder, progress)

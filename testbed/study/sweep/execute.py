@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from testbed import engines
 from testbed.engines import Engine
@@ -17,122 +16,63 @@ from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Progress
-from testbed.study.executor import Study
+from testbed.study.cell import Cell as StudyCell
+from testbed.study.record import RunRecord
+from testbed.study.result import CellResult
 from testbed.study.sweep.figures import measure, rules
 from testbed.study.tables.load import Cell
-from testbed.study.tables.outcome import Outcome
-
-Found = dict[str, Any]
-"""``state``, the :class:`Status`; ``reason``, why there are no figures; and the figures."""
+from testbed.study.tables.outcome import Outcome, outcome_of
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run, by its id. ``name`` says what is set in it."""
+@dataclass(frozen=True, eq=False)
+class FigureCell(StudyCell):
+    """One run, by its id; ``name`` says what is set in it."""
 
-    run: str
-    plan: Plan = field(compare=False)
-    name: str = field(compare=False)
-
-
-@dataclass
-class Runs(Study[Run, Found]):
-    """``file`` is where finished runs are kept."""
-
-    movable = True
-    engine: Engine
-    progress: Progress
+    plan: Plan
+    name: str
     simulator: Path
-    file: Path
-    finished: Mapping[str, Found]
 
-    def __getstate__(self) -> dict[str, object]:
-        """For other processes, which make one run and need to know nothing of the others."""
-        return {**self.__dict__, "finished": {}}
+    @property
+    def at(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Its run's id: what comes to the same run is the same cell."""
+        return {"run": self.plan["run"]}
 
-    def engine_of(self, key: Run) -> Engine:
-        """One for all."""
-        return self.engine
-
-    def earlier(self, key: Run) -> Found | None:
-        """By ``file``."""
-        return self.finished.get(key.run)
-
-    def make(self, key: Run) -> Found:
-        """Simulate and measure, in a folder that is gone afterwards."""
-        return run_one(key.plan, self.simulator)
-
-    def made(self, key: Run, found: Found) -> None:
-        """A line of ``file``."""
-        with self.file.open("a", encoding="utf-8") as out:
-            out.write(json.dumps({"run": key.run, "rules": rules(), "outcome": found}) + "\n")
-
-    def name(self, key: Run) -> str:
+    @property
+    def label(self) -> str:
         """What is set in it."""
-        return key.name
+        return self.name
 
-    def word(self, key: Run, found: Found) -> str:
-        """Whether it has figures: a run of a sweep is not judged alone."""
-        return str(found["state"])
+    @property
+    def engine(self) -> Engine:
+        """The simulator."""
+        return engines.named("sim")
 
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """Figures by other rules are not the same figures."""
+        return [line for line in lines if line.rules == rules()]
 
-def kept(file: Path) -> dict[str, Found]:
-    """Finished runs by id; a line that a stop has cut off, or that other rules measured, is none."""
-    found: dict[str, Found] = {}
-    if not file.is_file():
-        return found
-    for line in file.read_text(encoding="utf-8").splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if entry.get("rules") == rules():
-            found[entry["run"]] = entry["outcome"]
-    return found
-
-
-def study(simulator: Path, file: Path, progress: Progress) -> Runs:
-    """That of runs of which those that ``file`` has are not made again."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a", encoding="utf-8") as out:
-        out.write("\n" if file.stat().st_size else "")  # what a stop has cut off ends here
-    return Runs(engines.named("sim"), progress, simulator, file, kept(file))
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """Simulate and measure, in a folder that is gone afterwards: only the figures are kept."""
+        record = RunRecord(run=self.plan["run"], cell=self.id, status=Status.PASS, exact=True, rules=rules())
+        with tempfile.TemporaryDirectory(prefix="ncp-sweep-") as place:
+            folder = Path(place)
+            (folder / "logs").mkdir()
+            (folder / "plan.json").write_text(json.dumps(self.plan))
+            try:
+                simulate(folder, self.simulator)
+                figures = measure(self.plan, folder)
+            except (RunFailed, CannotJudge) as error:
+                code, reason = (error.code, error.message) if isinstance(error, RunFailed) else ("", str(error))
+                return record.model_copy(update={"status": Status.ERROR, "code": code, "reason": reason})
+        return record.model_copy(update={"figures": figures, "seconds": figures.get("duration_s")})
 
 
-def keys_of(planned: Sequence[tuple[Cell, Plan]]) -> list[Run]:
+def cells_of(planned: Sequence[tuple[Cell, Plan]], simulator: Path) -> list[FigureCell]:
     """Each once: combinations may come to the same run."""
-    named = (Run(plan["run"], plan, f"{cell.row} {cell.column} seed {plan['seed']}") for cell, plan in planned)
-    return list(dict.fromkeys(named))
+    cells = (FigureCell(p, f"{cell.row} {cell.column} seed {p['seed']}", simulator) for cell, p in planned)
+    return list({cell.id: cell for cell in reversed(list(cells))}.values())[::-1]
 
 
-def outcomes_of(planned: Sequence[tuple[Cell, Plan]], found: Mapping[Run, Found]) -> list[Outcome]:
+def outcomes_of(planned: Sequence[tuple[Cell, Plan]], results: Mapping[str, CellResult]) -> list[Outcome]:
     """Of every run that is planned, in that order."""
-    by_run = {key.run: one for key, one in found.items()}
-    return [outcome_of(cell, plan["run"], by_run[plan["run"]]) for cell, plan in planned]
-
-
-def outcome_of(cell: Cell, run: str, found: Found) -> Outcome:
-    """A run as one of a table's."""
-    figures = {name: value for name, value in found.items() if name not in ("state", "reason") and value is not None}
-    why = str(found.get("reason") or "")
-    seconds = figures.get("duration_s")
-    return Outcome(*cell.place, Status(found["state"]), figures, seconds, why, run, exact=True)
-
-
-def run_one(plan: Plan, simulator: Path) -> Found:
-    """Simulate and measure: only the figures are kept."""
-    with tempfile.TemporaryDirectory(prefix="ncp-sweep-") as place:
-        folder = Path(place)
-        (folder / "logs").mkdir()
-        (folder / "plan.json").write_text(json.dumps(plan))
-        try:
-            simulate(folder, simulator)
-            return {"state": Status.PASS, **measure(plan, folder)}
-        except RunFailed as error:
-            return _error(error.message)
-        except CannotJudge as error:
-            return _error(str(error))
-
-
-def _error(reason: str) -> Found:
-    return {"state": Status.ERROR, "reason": reason}
+    return [outcome_of(CellResult(plan["run"], cell.at, 1, results[plan["run"]].record)) for cell, plan in planned]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import topologies
-from testbed import documents, judge, plan, series
+from testbed import documents, exit_codes, judge, plan, series
 from testbed.judge import checks
 from testbed.judge.checks import asked
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
@@ -64,7 +64,7 @@ def rules() -> str:
 def sources() -> list[Path]:
     """Of this module and of all packages that it measures with. They are imported by name: one that is not there any
     more is an error, and no digest of less."""
-    found = [Path(__file__), Path(documents.__file__)]
+    found = [Path(__file__), Path(documents.__file__), Path(exit_codes.__file__)]
     for package in (checks, judge, plan, series, topologies):
         found += sorted(file for folder in package.__path__ for file in Path(folder).rglob("*.py"))
     return found

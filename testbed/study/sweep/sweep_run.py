@@ -16,9 +16,11 @@ from testbed.plan.lasts import expected_transfer_s
 from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
-from testbed.study.bootstrap import ready
+from testbed.study.cell import ready
+from testbed.study.ledger import LEDGER, write_study
+from testbed.study.run import StudySpec, run_study
 from testbed.study.sweep import law
-from testbed.study.sweep.execute import keys_of, outcomes_of, study
+from testbed.study.sweep.execute import cells_of, outcomes_of
 from testbed.study.sweep.load import LoadedSweep, planned
 from testbed.study.sweep.model import ALL_ARRIVED, Sweep
 from testbed.study.sweep.plots import law_plot, plot
@@ -26,17 +28,16 @@ from testbed.study.sweep.report import write_report
 from testbed.study.sweep.table import Row, rows_of, write_csv, write_parquet
 from testbed.study.tables.judging import judge_runs, verdict_over
 from testbed.study.tables.outcome import Outcome
-from testbed.study.whole import Whole
 
 ASKED = "asked.json"
-"""What the command line asked beyond the sweep's file."""
+"""What the command line asked beyond the sweep's file, in folders of before."""
 
 
 def tell(loaded: LoadedSweep) -> None:
     """Print the runs, with the virtual time that the transfer of each takes at least."""
-    runs = keys_of(list(planned(loaded, engines.named(SWEEP).prepare_plans(Progress()).policies)))
+    runs = cells_of(list(planned(loaded, engines.named(SWEEP).prepare_plans(Progress()).policies)), Path())
     for run in runs:
-        print(f"{run.run}  {run.name}  {expected_transfer_s(run.plan):.0f} virtual s")
+        print(f"{run.id}  {run.label}  {expected_transfer_s(run.plan):.0f} virtual s")
     print(f"{len(runs)} runs")
 
 
@@ -50,9 +51,10 @@ def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict,
     base = paths.results() / name
     folder = base / sweep_id(loaded, [str(plan["run"]) for _, plan in found])
     expected_s = sum(expected_transfer_s(plan) for _, plan in found)
-    whole = Whole(name, folder, SWEEP, expected_s, "in virtual time", "give the same command.")
-    runs = study(programs.binaries["ncp-sim"], base / "runs.jsonl", progress)
-    outcomes = outcomes_of(found, whole.run(runs, keys_of(found), progress))
+    cells = cells_of(found, programs.binaries["ncp-sim"])
+    spec = StudySpec("sweep", name, cells, {}, "in virtual time", expected_s)
+    results = run_study(spec, folder, progress, resume_by="give the same command.", ledger=base / LEDGER)
+    outcomes = outcomes_of(found, results)
     with progress.step("table and report"):
         verdict = write(loaded, folder, outcomes)
         topology = found[0][1]["topology"].get("file")
@@ -82,7 +84,7 @@ def write(loaded: LoadedSweep, folder: Path, outcomes: Sequence[Outcome]) -> Ver
     write_json(folder / "verdict.json", verdict.to_json())
     (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
-    write_json(folder / ASKED, {"quick": loaded.quick, "overrides": list(loaded.overrides)})
+    write_study(folder, "sweep", {"quick": loaded.quick, "overrides": list(loaded.overrides)})
     write_report(folder, loaded, outcomes, plots, verdict)
     return verdict
 

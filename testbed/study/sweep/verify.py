@@ -15,7 +15,7 @@ from testbed.documents import read_csv, read_json
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.checks.result import Verdict
 from testbed.judge.history import commit_of
-from testbed.judge.status import current_run
+from testbed.judge.status import Status, current_run
 from testbed.judge.verify import differences, read_verdict
 from testbed.message import Message
 from testbed.plan.default_engine import SWEEP
@@ -25,9 +25,11 @@ from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TEXT
 from testbed.scenario.load import LoadedScenario
 from testbed.study.again import Again, Asked
+from testbed.study.ledger import STUDY, request_of
 from testbed.study.own_scenario import own_file, with_kept_topology
+from testbed.study.run import run_cells
 from testbed.study.sweep import sweep_run
-from testbed.study.sweep.execute import keys_of, outcome_of, outcomes_of, study
+from testbed.study.sweep.execute import cells_of, outcomes_of
 from testbed.study.sweep.load import LoadedSweep, load, planned, selection
 from testbed.study.sweep.model import Sweep
 from testbed.study.sweep.sweep_run import ASKED
@@ -133,7 +135,7 @@ def rerun_sweep(folder: Path) -> Rerun:
         cannot = Message("rerun.no-plans", "rerun: the runs can't be planned again: {error}", error=error.said)
         return Rerun(unchecked=[cannot])
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
-        made = study(programs.binaries["ncp-sim"], Path(place, "runs.jsonl"), progress).run(keys_of(runs))
+        made = run_cells(cells_of(runs, programs.binaries["ncp-sim"]), Path(place), progress)
     rows = rows_of(loaded.sweep, outcomes_of(runs, made))
     found = [one.at("rerun") for one in _unlike(_texts(folder), rows, "the runs made again")]
     made_again = Message(
@@ -148,15 +150,24 @@ def _texts(folder: Path) -> list[dict[str, Any]]:
 
 def _outcome(sweep: Sweep, cell: Cell, row: Row) -> Outcome:
     """Of a run by its row of the table."""
-    asked = {"run", "policy", "seed", *sweep.parameters}
-    return outcome_of(cell, str(row["run"]), {key: value for key, value in row.items() if key not in asked})
+    asked = {"run", "policy", "seed", "state", "reason", *sweep.parameters}
+    figures = {key: value for key, value in row.items() if key not in asked and value is not None}
+    return Outcome(
+        *cell.place,
+        Status(row["state"]),
+        figures,
+        figures.get("duration_s"),
+        str(row["reason"] or ""),
+        str(row["run"]),
+        exact=True,
+    )
 
 
 def load_kept(folder: Path) -> LoadedSweep | None:
     """The sweep as it was asked for; None where the folder is from before that was kept."""
-    if not (folder / ASKED).is_file():
+    if not any((folder / name).is_file() for name in (STUDY, ASKED)):
         return None
-    asked = read_json(folder / ASKED)
+    asked = request_of(folder)
     loaded = load(str(folder / "sweep.yaml"), [str(text) for text in asked["overrides"]], quick=asked["quick"])
 
     @lru_cache(maxsize=2)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from testbed.documents import read_json
+from testbed.study.ledger import request_of
 from testbed.study.tables import load as table_file
 from testbed.study.tables.load import KEPT_AS, Cell
 
 
 def cells_asked(folder: Path) -> Iterator[Cell]:
     """Row by row; BadInput where a file is missing or broken."""
-    document = read_json(folder / "matrix.json")
+    document = request_of(folder)
     repeat = int(document["repeat"])
     own: dict[str, int] = {}
     if (folder / KEPT_AS).is_file():  # tables of before have none

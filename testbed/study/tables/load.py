@@ -18,7 +18,7 @@ from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
 from testbed.scenario.quick import apply_quick
-from testbed.study.place import folder_of
+from testbed.study.cell import folder_of
 from testbed.study.tables.model import Column, Row, Table
 
 KEPT_AS = "table.yaml"
@@ -60,14 +60,14 @@ class Cell:
         return self.row, self.column, self.repetition
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """Its place in the study that the table is."""
-        return self.row, self.column, str(self.repetition)
+    def at(self) -> dict[str, str]:
+        """Its points in the study that the table is."""
+        return {"row": self.row, "column": self.column, "repetition": str(self.repetition)}
 
     @property
     def folder(self) -> Path:
         """Where its runs go, in the table's result folder."""
-        return folder_of(*self.key)
+        return folder_of(*self.at.values())
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,13 @@ from typing import Any, Literal
 
 from testbed.documents import read_json
 from testbed.judge import intervals
-from testbed.judge.checks.evidence import agent_results
-from testbed.judge.checks.figures import figures_of
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
-from testbed.judge.verify import read_verdict
-from testbed.plan.engines import is_exact
-from testbed.study import kept
+from testbed.study.record import records_in
+from testbed.study.result import CellResult, result_of
 
 SCHEMA: Literal[3] = 3
 """Of ``table.json``: since 3 its statuses are those of :class:`Status`."""
-OF_A_CHECK = {"judge", "status", "measured", "expected", "tolerance"}
-"""What a table keeps of each of its runs' own checks."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class Outcome:
     run: str
     attempts: int = 1
     checks: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """Of each of the run's own checks, by name: :data:`OF_A_CHECK`."""
+    """Of each of the run's own checks, by name: :data:`testbed.study.record.OF_A_CHECK`."""
     exact: bool = False
     """Whether it was in virtual time, so that the same question has the same answer every time."""
     host: str = ""
@@ -151,35 +146,23 @@ class Spread:
         return combine(both[0], both[1]) if both[0] and both[1] else None
 
 
-def read_outcome(row: str, column: str, repetition: int, run: Path, attempts: int = 1) -> Outcome:
-    """From a run's folder; BadInput where it has no verdict."""
-    verdict = read_verdict(run)
-    results = agent_results(run / "agents")
-    seconds = next((r.get("duration_s") for r in results if r.get("role") == "receiver"), None)
-    if verdict.unsupported:
-        return unsupported(row, column, repetition, str(verdict.broken), run.name, attempts)
-    path = run / "provenance.json"
-    provenance = read_json(path) if path.is_file() else {}
-    exact = is_exact(provenance)
+def outcome_of(result: CellResult) -> Outcome:
+    """Of a table's cell, or a sweep's."""
+    record, at = result.record, result.at
     return Outcome(
-        row,
-        column,
-        repetition,
-        verdict.verdict,
-        {} if verdict.broken else verdict.figures or figures_of(results),
-        round(seconds, 6) if seconds else None,
-        "" if verdict.verdict == Status.PASS else "; ".join(verdict.trust.reasons) or verdict.summary,
-        run.name,
-        attempts,
-        {check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
-        exact,
-        "" if exact else provenance.get("worker", ""),
+        at["row"],
+        at["column"],
+        int(at["repetition"]),
+        Status.FAIL if record.folder and record.status == Status.ERROR else record.status,
+        {name: value for name, value in record.figures.items() if value is not None},
+        record.seconds,
+        record.reason,
+        record.run,
+        result.attempts,
+        record.checks,
+        record.exact,
+        record.host,
     )
-
-
-def unsupported(row: str, column: str, repetition: int, why: str, run: str = "", attempts: int = 0) -> Outcome:
-    """A cell that this machine can't run; ``run`` is the one that found out."""
-    return Outcome(row, column, repetition, Status.UNSUPPORTED, {}, None, why, run, attempts)
 
 
 def missing(row: str, column: str, repetition: int) -> Outcome:
@@ -187,8 +170,8 @@ def missing(row: str, column: str, repetition: int) -> Outcome:
     return Outcome(row, column, repetition, Status.MISSING, {}, None, "It was not run.", "", 0)
 
 
-def read_standing(row: str, column: str, repetition: int, folder: Path) -> Outcome | None:
-    """The outcome of a cell by its folder; None where it has no finished run."""
-    runs = kept.finished(folder)
-    run = kept.standing(runs)
-    return read_outcome(row, column, repetition, run, runs.index(run) + 1) if run else None
+def read_cell(row: str, column: str, repetition: int, folder: Path) -> Outcome | None:
+    """The outcome of a cell by the folders of its runs; None where it has no finished run."""
+    at = {"row": row, "column": column, "repetition": str(repetition)}
+    found = result_of("", at, records_in("", folder, folder))
+    return outcome_of(found) if found else None

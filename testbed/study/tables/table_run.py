@@ -27,19 +27,18 @@ from testbed.planning.sessions import PolicyFacts
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import plain
 from testbed.scenario.quick import variant_of
-from testbed.study import cell as study
-from testbed.study.bootstrap import ready
-from testbed.study.folder import begin
+from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
+from testbed.study.result import CellResult
+from testbed.study.run import StudySpec, run_study
 from testbed.study.tables import load as table_file
 from testbed.study.tables import points
-from testbed.study.tables.execute import TableCells
+from testbed.study.tables.execute import TableCells, described
 from testbed.study.tables.judging import judge_table
 from testbed.study.tables.load import Cell, LoadedTable, Selection
 from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck
-from testbed.study.tables.outcome import SCHEMA, Outcome, missing
+from testbed.study.tables.outcome import SCHEMA, Outcome, missing, outcome_of
 from testbed.study.tables.report import write_report
 from testbed.study.tables.summary import RowSummary, summarise, write_csv
-from testbed.study.whole import Whole
 
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
 """Figures that links bound, and the bits per second in one of their unit."""
@@ -109,9 +108,9 @@ def plans_of(loaded: LoadedTable, asked: Asked, programs: Programs | None = None
     progress = Progress()
     programs = programs or engines.named(asked.engine).prepare_plans(progress)
     selection = select(loaded, asked, programs.policies)
-    matrix = _cells(loaded, asked, selection, programs, progress)
+    matrix = _cells(loaded, asked, selection, programs)
     places = selection.cells()
-    return [(place, cell.plan()) for place, cell in zip(places, matrix.cells(places), strict=True)]
+    return [(place, cell.plan) for place, cell in zip(places, matrix.cells(places), strict=True)]
 
 
 def tell(loaded: LoadedTable, asked: Asked) -> None:
@@ -128,24 +127,29 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     engine = engines.named(asked.engine)
     programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
     selection = select(loaded, asked, programs.policies)
-    matrix = _cells(loaded, asked, selection, programs, progress)
+    matrix = _cells(loaded, asked, selection, programs)
     cells = matrix.cells(selection.cells())
-    matrix.refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
+    refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
     bounds = _bounds(matrix, selection)
-    matrix.folder = folder = folder_of(loaded, asked, selection)
+    spec, folder = folder_of(loaded, asked, selection, cells)
     form = variant_of(changed=loaded.changed, quick=asked.quick)
     expected = expected_failures.read().of_run(loaded.table.name, engine.name, form)
 
-    def keep(found: Mapping[study.Cell, Outcome]) -> Verdict:
-        return write(loaded, asked, selection, bounds, folder, folder.name, list(found.values()), expected)
+    results: dict[str, CellResult] = {}
 
-    go_on = f"add --resume {folder.name} to the same command"
-    how = engine.told(cells[0].plan(), asked.options)[0]
-    whole = Whole(loaded.table.name, folder, engine.name, sum(map(matrix.transfer_s, cells)), how, go_on)
-    found = whole.run(matrix, cells, progress, keep)
-    verdict = keep(found)
-    if untrusted := sum(outcome.verdict == Status.UNTRUSTED for outcome in found.values()):
-        progress.say(f"{untrusted} of {len(found)} runs can't be trusted. To repeat them, {go_on}")
+    def keep(result: CellResult) -> None:
+        results[result.cell] = result
+
+    resume_by = f"add --resume {folder.name} to the same command"
+    try:
+        describe = described(loaded.table.figures[0])
+        run_study(spec, folder, progress, resume_by=resume_by, describe=describe, each=keep)
+    finally:
+        if results:
+            outcomes = [outcome_of(result) for result in results.values()]
+            verdict = write(loaded, asked, selection, bounds, folder, folder.name, outcomes, expected)
+    if untrusted := sum(result.status == Status.UNTRUSTED for result in results.values()):
+        progress.say(f"{untrusted} of {len(results)} runs can't be trusted. To repeat them, {resume_by}")
     if endpoint := engine.database():
         points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
     write_report(folder)
@@ -160,15 +164,15 @@ def _further(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     return frozenset[Need]().union(*(traffic.named(carrier).needs for carrier in carriers))
 
 
-def _cells(
-    loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs, progress: Progress
-) -> TableCells:
+def _cells(loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs) -> TableCells:
     choices = engines.named(asked.engine).choices(asked.options)
-    return TableCells(Path(), progress, loaded, selection.rows, selection.columns, programs, choices)
+    return TableCells(loaded, selection.rows, selection.columns, programs, choices)
 
 
-def folder_of(loaded: LoadedTable, asked: Asked, selection: Selection) -> Path:
-    """The table's result folder: a new one, or that of a table to go on with; raises :class:`BadInput`."""
+def folder_of(
+    loaded: LoadedTable, asked: Asked, selection: Selection, cells: Sequence[ScenarioCell]
+) -> tuple[StudySpec, Path]:
+    """The table as a study, and its result folder: a new one, or that of a table to resume; raises BadInput."""
     identity = {
         "rows": list(selection.rows),
         "columns": list(selection.columns),
@@ -181,10 +185,11 @@ def folder_of(loaded: LoadedTable, asked: Asked, selection: Selection) -> Path:
         "settings": {name: plain(dict(row.set)) for name, row in selection.rows.items()},
         "overrides": list(loaded.overrides),
     }
-    base = paths.results() / loaded.table.name
-    folder = begin(base, "matrix.json", identity, asked.resume, whole=selection.whole)
+    how = engines.named(asked.engine).told(cells[0].plan, asked.options)[0] if cells else ""
+    spec = StudySpec("table", loaded.table.name, cells, identity, how, sum(cell.transfer_s for cell in cells))
+    folder = spec.begin(paths.results() / loaded.table.name, asked.resume, whole=selection.whole)
     table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
-    return folder
+    return spec, folder
 
 
 def write(
@@ -247,7 +252,7 @@ def _bounds(matrix: TableCells, selection: Selection) -> dict[str, dict[str, flo
     first = next(iter(selection.columns))
     bounds = {}
     for row in selection.rows:
-        plan = matrix.cells([Cell(row, first, 1)])[0].plan()
+        plan = matrix.cells([Cell(row, first, 1)])[0].plan
         bound_bps = plans.bound_bps(plan, plan["sessions"][0])
         bounds[row] = {
             figure: round(bound_bps / GOODPUTS_BPS[figure], 6)

@@ -19,6 +19,7 @@ from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
 from testbed.study.again import Again, Asked
 from testbed.study.hosts import fitness
+from testbed.study.ledger import request_of
 from testbed.study.tables import load as table_file
 from testbed.study.tables import outcome, table_run
 from testbed.study.tables.load import KEPT_AS, LoadedTable, Selection, scenario_of
@@ -78,7 +79,7 @@ def verify(of: Asked) -> Again:
 
 def is_repeated(folder: Path) -> bool:
     """Whether it is a scenario that was repeated."""
-    matrix = read_json(folder / "matrix.json")
+    matrix = request_of(folder)
     return bool(matrix["rows"] == [ROW] and matrix["columns"] == [COLUMN])
 
 
@@ -102,7 +103,7 @@ def _assignments(file: str, document: Mapping[str, Any], *, is_repetition: bool)
 def asked_by(folder: Path, file: Path) -> list[Difference]:
     """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
     that are recorded."""
-    document, matrix = read_table(folder), read_json(folder / "matrix.json")
+    document, matrix = read_table(folder), request_of(folder)
     kept, quick, is_repetition = folder / KEPT_AS, bool(document["quick"]), is_repeated(folder)
     assignments = _assignments(str(file), document, is_repetition=is_repetition)
     if is_repetition:
@@ -136,7 +137,7 @@ def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[
 
 
 def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_run.Asked, Selection]:
-    file, matrix = folder / KEPT_AS, read_json(folder / "matrix.json")
+    file, matrix = folder / KEPT_AS, request_of(folder)
     if not file.is_file():
         raise BadInput(
             "table.no-request",
@@ -167,7 +168,7 @@ def _outcomes(folder: Path, document: dict[str, Any], selection: Selection) -> I
     kept = {(o["row"], o["column"], o["repetition"]): o for o in document["outcomes"]}
     for cell in selection.cells():
         recorded = kept.get(cell.place)
-        found = outcome.read_standing(*cell.place, folder / cell.folder)
+        found = outcome.read_cell(*cell.place, folder / cell.folder)
         if found:
             yield found
         elif recorded and recorded["verdict"] == Status.UNSUPPORTED:

@@ -10,8 +10,8 @@ from testbed.study.hosts.worker import Answer, Failed
 sound, numbers = worker.runs, itertools.count()
 
 
-def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
-    found = sound(study, keys, submitter)
+def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
+    found = sound(jobs, submitter)
     return [(_damaged(answer) if next(numbers) < 3 else answer, seconds) for answer, seconds in found]
 
 

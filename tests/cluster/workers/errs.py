@@ -6,9 +6,9 @@ from testbed.study.hosts import worker
 from testbed.study.hosts.worker import Answer, Failed
 
 
-def runs(study: bytes, keys: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
+def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
     error = Failed(ZeroDivisionError("in a rule"), "Traceback: line 7 of the rule", of_the_host=False)
-    return [(error, 0.1) for _ in keys]
+    return [(error, 0.1) for _ in jobs]
 
 
 if __name__ == "__main__":

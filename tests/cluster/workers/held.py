@@ -12,11 +12,11 @@ sound = worker._run
 tempfile._candidate_tempdir_list = lambda: [os.environ["TMPDIR"]]  # type: ignore[attr-defined]
 
 
-def one(study: bytes, key: bytes, host: str) -> bytes:
+def one(job: bytes, host: str) -> bytes:
     time.sleep(float(os.environ.get("NCP_TEST_RUN_S", "0")))
     while (Path(os.environ["TMPDIR"]).parent / "hold").exists():
         time.sleep(0.05)
-    return sound(study, key, host)
+    return sound(job, host)
 
 
 if __name__ == "__main__":

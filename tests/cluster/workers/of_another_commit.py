@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 
-from testbed.study.executor import Way
+from testbed.study.cell import Target
 from testbed.study.hosts import worker
 from testbed.study.hosts.transfer import Packed
 from testbed.study.hosts.worker import Answer, Failed
@@ -12,7 +12,7 @@ from testbed.study.hosts.worker import Answer, Failed
 sound = worker.canary
 
 
-def canary(ways: Sequence[Way], submitter: str) -> Answer:
+def canary(ways: Sequence[Target], submitter: str) -> Answer:
     answer = sound(ways, submitter)
     if isinstance(answer, Failed):
         return answer

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testbed.errors import RunFailed
+from testbed.study.run import Each, StudySpec, run_study
 from tests.sabotage.catalogue.machine import starved
 from tests.sabotage.entry import Entry, Level
 
@@ -17,18 +20,25 @@ _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
 
 def _drop_last(patch: pytest.MonkeyPatch) -> None:
     """Whoever makes the runs of a table hands one less on."""
-    from testbed.study.tables.execute import TableCells
+    from testbed.study.tables import table_run
 
-    make = TableCells.run
-    patch.setattr(TableCells, "run", lambda this, cells, done: dict(list(make(this, cells, done).items())[:-1]))
+    make = run_study
+
+    def dropped(spec: StudySpec, *given: Any, each: Each, **more: Any) -> object:
+        last = spec.cells[-1].id
+        return make(spec, *given, each=lambda result: None if result.cell == last else each(result), **more)
+
+    patch.setattr(table_run, "run_study", dropped)
 
 
 def _two_of_three(patch: pytest.MonkeyPatch) -> None:
     """Whoever makes the runs of a table leaves the last cell out altogether."""
-    from testbed.study.tables.execute import TableCells
+    from testbed.study.tables import table_run
 
-    make = TableCells.run
-    patch.setattr(TableCells, "run", lambda this, cells, done: make(this, cells[:-1], done))
+    make = run_study
+    patch.setattr(
+        table_run, "run_study", lambda spec, *given, **more: make(replace(spec, cells=spec.cells[:-1]), *given, **more)
+    )
 
 
 def _broken(folder: Path) -> None:

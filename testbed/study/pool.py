@@ -9,7 +9,7 @@ import signal
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
@@ -20,7 +20,7 @@ from testbed.errors import RunFailed
 from testbed.runtime.interrupts import interruptible, uninterruptible
 
 PRELOADED = [
-    "testbed.study.runs",
+    "testbed.study.cell",
     "testbed.study.sweep.execute",
     "testbed.results.report",
     "testbed.engines.sim.engine",
@@ -30,7 +30,7 @@ PRELOADED = [
 imports it as well, which takes longer than a short run. The server that forks them passes over what it can't import, so
 each job imports them again, where a name that is wrong is an error."""
 LOOK_S = 0.5
-"""How often ``on`` is called."""
+"""How often it is looked what else there is to do."""
 
 Job = TypeVar("Job")
 Found = TypeVar("Found")
@@ -40,18 +40,54 @@ class InJob(Exception):
     """The traceback of an error, from the job's own process."""
 
 
+class Pool(Generic[Job, Found]):
+    """Jobs that run; ``do`` is what is done with each, and must be picklable. No ``ProcessPoolExecutor``: that can't
+    interrupt one process, and one that dies breaks it."""
+
+    def __init__(self, do: Callable[[Job], Found]) -> None:
+        self.do = do
+        self._running: dict[Connection, _Child[Job, Found]] = {}
+
+    def __len__(self) -> int:
+        """How many run."""
+        return len(self._running)
+
+    def start(self, job: Job) -> None:
+        """In a process of its own, forked from one without threads, which a fork of this one might hang on."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(PRELOADED)
+        ours, theirs = context.Pipe()
+        # A daemon: if all else fails, it ends with this process.
+        given = (self.do, job, theirs, dict(os.environ), PRELOADED)
+        process = context.Process(target=_child, args=given, daemon=True)
+        self._running[ours] = _Child(job, process, ours)
+        process.start()
+        theirs.close()
+
+    def wait(self, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
+        """Those that are done, with what they found and their seconds; raises the error of a job."""
+        for ready in wait(list(self._running), timeout_s):
+            child = self._running.pop(ready)  # type: ignore[call-overload]
+            yield child.job, child.found(), time.monotonic() - child.begun_s
+
+    def running(self) -> dict[Job, float]:
+        """The jobs that run, with their seconds so far."""
+        now_s = time.monotonic()
+        return {child.job: now_s - child.begun_s for child in self._running.values()}
+
+    def end(self) -> None:
+        """Stop all, and wait until they have ended what they started."""
+        with uninterruptible():
+            _end(list(self._running.values()))
+            self._running.clear()
+
+
 def side_by_side(
-    jobs: Iterable[Job],
-    do: Callable[[Job], Found],
-    done: Callable[[Job, Found, float], object],
-    *,
-    width: int,
-    on: Callable[[Sequence[Job]], object] = lambda _jobs: None,
+    jobs: Iterable[Job], do: Callable[[Job], Found], done: Callable[[Job, Found, float], object], *, width: int
 ) -> None:
     """Do every job, ``width`` at a time, begun in order; ``done`` gets each with what it found and its seconds.
 
-    One at a time they are done in this process, else ``do`` must be picklable. ``on`` is told which jobs are on, again
-    and again. An error of a job, and Ctrl-C, end all others and are raised.
+    One at a time they are done in this process. An error of a job, and Ctrl-C, end all others and are raised.
     """
     waiting = deque(jobs)
     if min(width, len(waiting)) <= 1:
@@ -59,35 +95,21 @@ def side_by_side(
             begun_s = time.monotonic()
             done(job, do(job), time.monotonic() - begun_s)
         return
-    # Forked from a process without threads, which a fork of this one might hang on.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    running: dict[Connection, _Child[Job, Found]] = {}
+    pool = Pool[Job, Found](do)
     with interruptible():
         try:
-            while waiting or running:
-                while waiting and len(running) < width:
-                    ours, theirs = context.Pipe()
-                    job = waiting.popleft()
-                    # A daemon: if all else fails, it ends with this process.
-                    process = context.Process(
-                        target=_child, args=(do, job, theirs, dict(os.environ), PRELOADED), daemon=True
-                    )
-                    running[ours] = _Child(job, process, ours)
-                    process.start()
-                    theirs.close()
-                on([child.job for child in running.values()])
-                for ready in wait(list(running), LOOK_S):
-                    child = running.pop(ready)  # type: ignore[call-overload]
-                    done(child.job, child.found(), time.monotonic() - child.begun_s)
+            while waiting or len(pool):
+                while waiting and len(pool) < width:
+                    pool.start(waiting.popleft())
+                for one in pool.wait(LOOK_S):
+                    done(*one)
         finally:
-            with uninterruptible():
-                _end(list(running.values()))
+            pool.end()
 
 
 @dataclass
 class _Child(Generic[Job, Found]):
-    """A job that is on."""
+    """A job that runs."""
 
     job: Job
     process: ForkServerProcess
@@ -113,7 +135,6 @@ class _Child(Generic[Job, Found]):
 
 
 def _end(children: Sequence[_Child[Job, Found]]) -> None:
-    """Stop them, and wait until they have ended what they started."""
     started = [child.process for child in children if child.process.pid is not None]
     for process in started:
         with contextlib.suppress(ProcessLookupError):

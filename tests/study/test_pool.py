@@ -11,9 +11,8 @@ import pytest
 
 from testbed.errors import BadInput, RunFailed
 from testbed.runtime.interrupts import Interrupted
-from testbed.study import side_by_side as pool
-from testbed.study.attempts import until_trusted
-from testbed.study.side_by_side import side_by_side
+from testbed.study import pool
+from testbed.study.pool import side_by_side
 from tests.raises import raises
 
 
@@ -47,12 +46,10 @@ def die(_number: int) -> None:
 @pytest.mark.parametrize("width", [1, 3])
 def test_every_job_is_done_and_told(width: int) -> None:
     found: dict[int, tuple[int, int]] = {}
-    seen: set[int] = set()
-    side_by_side(range(7), double, lambda job, what, _s: found.update({job: what}), width=width, on=seen.update)
+    side_by_side(range(7), double, lambda job, what, _s: found.update({job: what}), width=width)
     assert {job: what for job, (what, _) in found.items()} == {n: 2 * n for n in range(7)}
     processes = {pid for _, pid in found.values()}
     assert processes == {os.getpid()} if width == 1 else os.getpid() not in processes
-    assert seen == (set() if width == 1 else set(range(7)))
 
 
 def test_what_is_to_be_loaded_once_and_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,10 +81,3 @@ def test_a_stop_is_passed_on_and_waited_for(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         side_by_side([1, 2], partial(stand_by, folder=tmp_path), lambda *_: None, width=2)
     assert [path.read_text() for path in tmp_path.glob("stopped-*")] == 2 * ["stopped by SIGINT"]
-
-
-def test_another_attempt_is_made_until_one_is_trusted() -> None:
-    said = iter(["untrusted", "pass", "never asked for"])
-    assert until_trusted(lambda: next(said), lambda word: word == "untrusted", 3) == "pass"
-    assert next(said) == "never asked for"
-    assert until_trusted(lambda: "untrusted", lambda word: word == "untrusted", 2) == "untrusted"

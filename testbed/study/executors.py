@@ -1,0 +1,159 @@
+"""Where the attempts of a study are made: here, one after the other or side by side, or in one part of many."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from testbed.engines import Engine
+from testbed.runtime.progress import Progress, QuietProgress
+from testbed.study.job import Done, Job
+from testbed.study.ledger import PartMade
+from testbed.study.pool import Pool
+from testbed.study.record import RunRecord
+
+
+class Executor(ABC):
+    """Makes jobs. Those that are submitted at a time have engines of which the same number go at once."""
+
+    progress: Progress = QuietProgress()
+    """The study's."""
+
+    @abstractmethod
+    def slots(self, engine: Engine) -> int:
+        """How many go at once."""
+
+    @abstractmethod
+    def submit(self, job: Job, *, first: bool = False) -> None:
+        """Make it when those before it have begun; ``first``: before all that wait."""
+
+    @abstractmethod
+    def wait(self, timeout_s: float) -> Iterator[Done]:
+        """What is done since; nothing where nothing is before the time is over. Raises the error of a job that ends the
+        study."""
+
+    @abstractmethod
+    def left(self) -> int:
+        """How many jobs are not done."""
+
+    @abstractmethod
+    def running(self) -> dict[str, float]:
+        """The jobs that run, by the labels of their cells, with their seconds so far."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Cancel whatever there is, and wait for its teardown."""
+
+    def where(self) -> str:
+        """Where they run, if not here."""
+        return ""
+
+    def check_complete(self) -> None:  # noqa: B027 (most make all)
+        """Raise where not all cells are made here; called when all that were submitted are done."""
+
+
+class Local(Executor):
+    """On this machine: in this process where one goes at a time, else each in one of its own."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Job] = deque()
+        self._pool = Pool[Job, RunRecord](_run_quietly)
+
+    def slots(self, engine: Engine) -> int:
+        """By the cores, where time is virtual."""
+        return engine.width()
+
+    def submit(self, job: Job, *, first: bool = False) -> None:
+        """Wait for its turn."""
+        if first:
+            self._waiting.appendleft(job)
+        else:
+            self._waiting.append(job)
+
+    def wait(self, timeout_s: float) -> Iterator[Done]:
+        """One that runs in this process is done then, whatever the time."""
+        if self._is_next_in_process():
+            job, begun_s = self._waiting.popleft(), time.monotonic()
+            yield Done(job, job.run(self.progress), time.monotonic() - begun_s)
+            return
+        while self._waiting and len(self._pool) < self.slots(self._waiting[0].cell.engine):
+            self._pool.start(self._waiting.popleft())
+        for found in self._pool.wait(timeout_s):
+            yield Done(*found)
+
+    def left(self) -> int:
+        """Those that wait, and those that run."""
+        return len(self._waiting) + len(self._pool)
+
+    def running(self) -> dict[str, float]:
+        """With what runs next, in this process."""
+        if self._is_next_in_process():
+            return {self._waiting[0].cell.label: 0.0}
+        return {job.cell.label: seconds for job, seconds in self._pool.running().items()}
+
+    def close(self) -> None:
+        """End the processes."""
+        self._waiting.clear()
+        self._pool.end()
+
+    def _is_next_in_process(self) -> bool:
+        return not len(self._pool) and bool(
+            self._waiting and (len(self._waiting) == 1 or self.slots(self._waiting[0].cell.engine) == 1)
+        )
+
+
+def _run_quietly(job: Job) -> RunRecord:
+    return job.run(QuietProgress())
+
+
+class Part(Local):
+    """Makes the cells of part ``number`` (from 0) of ``of`` on this machine, ``cores`` of them at once where time is
+    virtual, then ends the study. For sites that start such processes, each with its number. Which part a cell is in
+    follows from its label alone, so a part that begins again resumes its own."""
+
+    def __init__(self, number: int, of: int, cores: int) -> None:
+        super().__init__()
+        self.number, self.of, self.cores = number, of, cores
+        self.made = 0
+
+    def slots(self, engine: Engine) -> int:
+        """Not more than it was given: a container's share of a machine is not seen from inside."""
+        return min(self.cores, engine.width())
+
+    def submit(self, job: Job, *, first: bool = False) -> None:
+        """Those of the part; others are passed over."""
+        if part_of(job.cell.label, self.of) == self.number:
+            self.made += not first
+            super().submit(job, first=first)
+
+    def check_complete(self) -> None:
+        """Raise :class:`PartMade`."""
+        raise PartMade(f"part {self.number} of {self.of}: {self.made} runs made")
+
+
+def part_of(name: str, of: int) -> int:
+    """Which of so many parts a cell is in, from 0."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % of
+
+
+_chosen: ContextVar[Executor | None] = ContextVar("executor", default=None)
+
+
+def chosen() -> Executor:
+    """The one that :func:`run_by` says, else this machine's."""
+    return _chosen.get() or Local()
+
+
+@contextmanager
+def run_by(executor: Executor) -> Iterator[None]:
+    """Studies that are run inside have it run their cells, if these can be moved."""
+    before = _chosen.set(executor)
+    try:
+        yield
+    finally:
+        _chosen.reset(before)

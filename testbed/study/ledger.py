@@ -1,0 +1,155 @@
+"""A study's result folder: its id, ``latest``, the document by which it is resumed, and the ledger of its runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from testbed import confine
+from testbed.documents import read_json, write_json
+from testbed.errors import BadInput
+from testbed.planning.resolve import new_run_id
+from testbed.results.folder import make_latest
+from testbed.runtime.progress import Progress
+from testbed.study import old
+from testbed.study.record import RunRecord
+
+STUDY, LEDGER = "study.json", "runs.jsonl"
+SCHEMA: Literal[1] = 1
+
+
+class Ledger:
+    """Every attempt of a study, a line of JSON each: appended with one write, on the disk before the next run begins.
+    A line that a stop has cut off is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> Iterator[RunRecord]:
+        """In the order that they were written in."""
+        if not self.path.is_file():
+            return
+        for line in self.path.read_bytes().splitlines():
+            try:
+                yield RunRecord.model_validate_json(line)
+            except ValidationError:
+                continue
+
+    def append(self, records: Iterable[RunRecord]) -> None:
+        """Each becomes a line."""
+        text = "".join(record.model_dump_json(exclude_defaults=True) + "\n" for record in records)
+        if not text:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            size = os.fstat(file).st_size
+            cut_off = size and os.pread(file, 1, size - 1) != b"\n"
+            os.write(file, (("\n" if cut_off else "") + text).encode())
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def begin(base: Path, kind: str, identity: Mapping[str, Any], resume: str = "", **beside: Any) -> Path:
+    """The result folder in ``base``: a new one, whose name is the study's id, or that of the study to resume.
+
+    ``study.json`` says what was requested: ``identity``, which determines the runs and has to be the same to resume,
+    and ``beside``. Raises :class:`BadInput` where there is no such study, or it was begun with other options.
+    """
+    request = json.loads(json.dumps(identity))
+    if resume:
+        return _resume(base, request, resume)
+    folder = base / new_run_id()
+    folder.mkdir(parents=True)
+    write_study(folder, kind, request, **beside)
+    make_latest(folder)
+    return folder
+
+
+def write_study(folder: Path, kind: str, identity: Mapping[str, Any], **beside: Any) -> None:
+    """``study.json``."""
+    write_json(folder / STUDY, {"schema": SCHEMA, "kind": kind, "identity": identity, **beside})
+
+
+def request_of(folder: Path) -> dict[str, Any]:
+    """What a study was begun with, by its ``study.json`` or an older document; BadInput where it has none."""
+    if not (folder / STUDY).is_file():
+        return old.request_of(folder)
+    document = read_json(folder / STUDY)
+    return {**document["identity"], **{k: v for k, v in document.items() if k not in ("schema", "kind", "identity")}}
+
+
+def kind_of(folder: Path) -> str:
+    """Which study a result folder is of, by its ``study.json`` or the documents of earlier versions; "" where neither
+    says it."""
+    return str(read_json(folder / STUDY).get("kind")) if (folder / STUDY).is_file() else old.kind_of(folder)
+
+
+def is_plain_name(text: str) -> bool:
+    """Whether it is the name of a folder inside another one, and leads nowhere else."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text) is not None
+
+
+def _resume(base: Path, request: Mapping[str, Any], resume: str) -> Path:
+    if not is_plain_name(resume):
+        raise BadInput(
+            "resume.bad-id",
+            "--resume {resume}: should be a study's id, or latest: a folder in {base}",
+            resume=_short(resume),
+            base=base,
+        )
+    folder = (base / resume).resolve()
+    if not (folder / STUDY).is_file():
+        old.refuse_to_resume(folder, resume)
+        raise BadInput(
+            "resume.no-such-result",
+            "--resume {resume}: {folder} is not a result folder of {base}: it has no {document}",
+            resume=resume,
+            folder=folder,
+            base=base.name,
+            document=STUDY,
+        )
+    confine.inside(base, resume)
+    confine.refuse_links(folder)
+    before = read_json(folder / STUDY)["identity"]
+    for key, value in request.items():
+        if before.get(key) != value:
+            raise BadInput(
+                "resume.other-options",
+                "--resume {resume}: that one was begun with another value of {key} ({before}, not {value}); give "
+                "the same options, or start a new one",
+                resume=resume,
+                key=key,
+                before=_short(before.get(key)),
+                value=_short(value),
+            )
+    return folder
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 80 else text[:77] + "…"
+
+
+@contextmanager
+def kept_when_stopped(progress: Progress, how_to_resume: str) -> Iterator[None]:
+    """Whatever ends a study early, what is finished of it is kept; the user is told how to resume."""
+    try:
+        yield
+    except PartMade:
+        raise
+    except BaseException:
+        progress.say(f"stopped; what is finished is kept. {how_to_resume}")
+        raise
+
+
+class PartMade(Exception):
+    """One part of a study is made, by a process that knows of no other: there is nothing to judge here."""

@@ -1,0 +1,121 @@
+"""What one attempt at a cell of a study came to: a line of the study's ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from testbed.documents import read_json
+from testbed.engines import provenance
+from testbed.judge.checks.evidence import agent_results
+from testbed.judge.checks.figures import figures_of
+from testbed.judge.checks.result import Verdict
+from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
+from testbed.plan.engines import is_exact
+
+OF_A_CHECK = {"judge", "status", "measured", "expected", "tolerance"}
+"""What is kept of each of a run's own checks."""
+SETTLED = frozenset({Status.PASS, Status.FAIL, Status.UNSUPPORTED, Status.SKIPPED})
+"""Of a record that says of its cell what there is to say: it can be trusted, or can't be made here."""
+
+
+class RunRecord(BaseModel):
+    """One attempt. Programs decide by ``status`` and ``code``; ``reason`` is for people."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str = ""
+    """"" of a cell that no run was made of."""
+    cell: str = ""
+    folder: str = ""
+    """Inside the study's result folder; "" where none is kept."""
+    status: Status
+    """The run's verdict; ``error`` where it broke down, ``unsupported`` where this machine lacks what it needs."""
+    code: str = ""
+    reason: str = ""
+    figures: dict[str, Any] = {}
+    """By name, with units in the names; empty of a run that broke down."""
+    checks: dict[str, dict[str, Any]] = {}
+    """Of each of the run's own checks, by name: :data:`OF_A_CHECK`."""
+    seconds: float | None = None
+    """What the transfer took."""
+    exact: bool = False
+    """Whether it was in virtual time, so that the same question has the same answer every time."""
+    host: str = ""
+    """Of a cluster's, the one that made it in real time: its own speed and load may show in the figures."""
+    rules: str = ""
+    """A digest of the code that read it; a line by other code is read anew."""
+    sha256: dict[str, str] = {}
+    """Of its files of data, where runs are compared by their bytes."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether it decides what its cell is worth."""
+        return self.status in SETTLED
+
+
+def read_record(run: Path, study: Path, cell: str) -> RunRecord | None:
+    """The record of a run by its result folder, inside that of its study; None where the user stopped it.
+
+    Raises:
+        BadInput: it has no verdict, or a file is broken.
+    """
+    verdict = read_verdict(run)
+    if verdict.stopped:
+        return None
+    path = run / "provenance.json"
+    made = read_json(path) if path.is_file() else {}
+    results = agent_results(run / "agents")
+    seconds = next((result.get("duration_s") for result in results if result.get("role") == "receiver"), None)
+    exact, broken = is_exact(made), bool(verdict.broken)
+    return RunRecord(
+        run=run.name,
+        cell=cell,
+        folder=str(run.relative_to(study)),
+        status=_status(verdict),
+        code=verdict.broken_code or next(iter(verdict.trust.codes), ""),
+        reason=_reason(verdict),
+        figures={} if broken else verdict.figures or figures_of(results),
+        checks={} if verdict.unsupported else {c.name: c.model_dump(include=OF_A_CHECK) for c in verdict.checks},
+        seconds=round(seconds, 6) if seconds and not verdict.unsupported else None,
+        exact=exact and not verdict.unsupported,
+        host="" if exact or verdict.unsupported else made.get("worker", ""),
+        rules=provenance.code(),
+    )
+
+
+def _status(verdict: Verdict) -> Status:
+    if verdict.unsupported:
+        return Status.UNSUPPORTED
+    return Status.ERROR if verdict.broken and verdict.verdict != Status.UNTRUSTED else verdict.verdict
+
+
+def _reason(verdict: Verdict) -> str:
+    if verdict.unsupported:
+        return str(verdict.broken)
+    return "" if verdict.verdict == Status.PASS else "; ".join(verdict.trust.reasons) or verdict.summary
+
+
+def finished(folder: Path) -> list[Path]:
+    """The runs of a cell that have a verdict, in the order that they were made in; one that the user stopped has none
+    that tells of the cell."""
+    runs = sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
+    return [run for run in runs if not read_verdict(run).stopped]
+
+
+def records_in(cell: str, folder: Path, study: Path, lines: Mapping[str, RunRecord] | None = None) -> list[RunRecord]:
+    """The records of a cell's finished runs, in the order that they were made in: each by its line in the ledger, or
+    by its folder where that has none by today's code."""
+    known = lines or {}
+    runs = sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
+    found = (known.get(run.name) or read_record(run, study, cell) for run in runs)
+    return [record for record in found if record is not None]
+
+
+def position(records: Sequence[RunRecord]) -> int:
+    """Which of a cell's records, from 0, it is judged by: the last that settles it, else the last; -1 without any."""
+    return next((n for n in reversed(range(len(records))) if records[n].settled), len(records) - 1)

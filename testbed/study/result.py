@@ -1,0 +1,39 @@
+"""What a study found: by cell, the record that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.judge.status import Status
+from testbed.study.record import RunRecord, finished, position, read_record
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What became of a cell: of all attempts, the record that it is judged by."""
+
+    cell: str
+    at: Mapping[str, str]
+    attempts: int
+    """Up to the one that counts; 0 where none was made."""
+    record: RunRecord
+
+    @property
+    def status(self) -> Status:
+        """What the cell is worth."""
+        return self.record.status
+
+
+def result_of(cell: str, at: Mapping[str, str], records: Sequence[RunRecord]) -> CellResult | None:
+    """By the last record that settles the cell, else the last; None without any."""
+    counts = position(records)
+    return CellResult(cell, at, counts + 1, records[counts]) if records else None
+
+
+def run_that_counts(folder: Path) -> Path | None:
+    """Of a cell's finished runs the one that it is judged by; None without any."""
+    runs = finished(folder)
+    records = [record for run in runs if (record := read_record(run, folder, ""))]
+    return runs[position(records)] if runs else None

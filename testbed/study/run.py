@@ -1,0 +1,229 @@
+"""Runs a study: each of its cells until it can be trusted, what is finished already left as it is, every attempt a line
+of the ledger, and one progress line for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.engines import Engine
+from testbed.judge.status import Status
+from testbed.runtime.interrupts import interruptible
+from testbed.runtime.progress import Ended, Progress, SoFar, Step
+from testbed.study.cell import Cell
+from testbed.study.executors import Executor, Local, chosen
+from testbed.study.job import Done, Job
+from testbed.study.ledger import LEDGER, Ledger, begin, kept_when_stopped
+from testbed.study.record import RunRecord
+from testbed.study.result import CellResult, result_of
+
+ATTEMPTS = 3
+"""How often a run is made before it stays untrusted."""
+RECENT = 8
+"""So many of the last cells say how fast it goes."""
+NAMED = 6
+"""So many cells are named in one line."""
+LOOK_S = 0.5
+"""How often it is looked what runs."""
+
+Describe = Callable[[CellResult], str]
+Each = Callable[[CellResult], object]
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """Cells, and what determines their runs: a study is resumed with the same ``identity`` only."""
+
+    kind: str
+    """As ``study.json`` has it; page and wording follow from it."""
+    name: str
+    cells: Sequence[Cell]
+    identity: Mapping[str, Any]
+    how: str = ""
+    """How its runs are made, for people."""
+    expected_s: float = 0.0
+    """What its transfers take."""
+
+    def begin(self, base: Path, resume: str = "", **beside: Any) -> Path:
+        """Its result folder in ``base``, as :func:`testbed.study.ledger.begin` has it."""
+        return begin(base, self.kind, self.identity, resume, **beside)
+
+
+def should_retry(record: RunRecord, attempts: int, engine: Engine) -> bool:
+    """Whether a cell whose record counts is run again, after so many ``attempts`` by this command: what can't be
+    trusted up to :data:`ATTEMPTS` times, but where it would be the same; what broke down only when a study is resumed,
+    as the reason may be gone."""
+    if record.status == Status.UNTRUSTED:
+        return not engine.exact() and attempts < ATTEMPTS
+    return record.status in (Status.ERROR, Status.MISSING) and attempts == 0
+
+
+def run_study(
+    spec: StudySpec,
+    folder: Path,
+    progress: Progress,
+    *,
+    resume_by: str,
+    ledger: Path | None = None,
+    describe: Describe = lambda _result: "",
+    each: Each | None = None,
+) -> dict[str, CellResult]:
+    """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is told
+    to resume it by ``resume_by``. All else as :func:`run_cells` has it."""
+    engine = spec.cells[0].engine.name
+    progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
+    how = f", {spec.how}" if spec.how else ""
+    progress.say(f"{spec.name} {folder.name}: {len(spec.cells)} runs{how}, results in {folder}")
+    with kept_when_stopped(progress, f"To go on, {resume_by}"):
+        return run_cells(spec.cells, folder, progress, ledger=ledger, describe=describe, each=each)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Path,
+    progress: Progress,
+    *,
+    ledger: Path | None = None,
+    describe: Describe = lambda _result: "",
+    each: Each | None = None,
+) -> dict[str, CellResult]:
+    """All cells' results by their ids, in order. ``folder`` is the study's result folder, ``ledger`` where its ledger
+    is elsewhere. ``describe`` says in a line what came of a cell, "" of those that are too many, or good; ``each`` gets
+    every result as soon as it is known, also one that counts until its cell is run again.
+
+    An error that is no result, and Ctrl-C, end all and are raised.
+    """
+    executor = chosen() if all(cell.movable for cell in cells) else Local()
+    executor.progress = progress
+    with interruptible():
+        study = _Study(cells, folder, Ledger(ledger or folder / LEDGER), executor, describe, each)
+        try:
+            return study.run()
+        finally:
+            executor.close()
+
+
+class _Study:
+    """The cells of a study while they are run."""
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        folder: Path,
+        ledger: Ledger,
+        executor: Executor,
+        describe: Describe,
+        each: Each | None,
+    ) -> None:
+        self.cells, self.folder, self.ledger, self.executor = cells, folder, ledger, executor
+        self.describe, self.each, self.progress = describe, each, executor.progress
+        self.records = self._earlier()
+        self.attempts: dict[str, int] = {}
+        """By this command."""
+        self.results: dict[str, CellResult] = {}
+        self.ended = 0
+        self.slots: dict[str, int] = {}
+        """By cell that is run, how many of its kind go at once."""
+        self.left_s = 0.0
+        """By what cells are expected to take. Kept as they end: where they are thousands, nothing is asked of each of
+        them whenever one has ended."""
+        self.paces: list[tuple[float, float]] = []
+        """Seconds taken and expected."""
+        self.step = Step("runs")
+
+    def run(self) -> dict[str, CellResult]:
+        """Those first of which most go at once: in virtual time, as many as there are cores; then the others."""
+        earlier = {cell.id: self._result(cell) for cell in self.cells}
+        again = {
+            cell.id: cell
+            for cell in self.cells
+            if (found := earlier[cell.id]) and should_retry(found.record, 0, cell.engine)
+        }
+        self._say_what_is_kept(sum(found is not None for found in earlier.values()) - len(again), list(again.values()))
+        todo: list[Cell] = []
+        for cell in self.cells:
+            found = earlier[cell.id]
+            if found and cell.id not in again:
+                self._settle(cell, found, kept=True)
+            elif known := cell.known:
+                self._settle(cell, CellResult(cell.id, cell.at, 0, known), kept=False)
+            else:
+                todo.append(cell)
+                if found and self.each:
+                    self.each(found)
+        self.slots = {cell.id: self.executor.slots(cell.engine) for cell in todo}
+        self.left_s = sum(map(self._share_s, todo))
+        for slots in sorted(set(self.slots.values()), reverse=True):
+            self._run_group([cell for cell in todo if self.slots[cell.id] == slots])
+        self.executor.check_complete()
+        if todo:
+            taken_s = self.step.elapsed_s
+            self.progress.say(f"  {len(todo)} runs in {taken_s:.1f} s, {taken_s / len(todo):.2f} s each")
+        return {cell.id: self.results[cell.id] for cell in self.cells}
+
+    def _run_group(self, cells: Sequence[Cell]) -> None:
+        """Cells of which the same number go at once."""
+        for cell in cells:
+            self.executor.submit(Job(cell, self.folder))
+        while self.executor.left():
+            running, where = self.executor.running(), self.executor.where()
+            self.progress.runs_on(self.step, running, where, self._so_far())
+            for done in self.executor.wait(LOOK_S):
+                self._arrived(done)
+
+    def _arrived(self, done: Done) -> None:
+        cell = done.job.cell
+        self.ledger.append([done.record])
+        self.attempts[cell.id] = self.attempts.get(cell.id, 0) + 1
+        before = [record for record in self.records.get(cell.id, []) if record.run != done.record.run]
+        self.records[cell.id] = [*before, done.record]
+        self.paces.append((done.seconds, cell.expected_s))
+        if cell.retried and should_retry(done.record, self.attempts[cell.id], cell.engine):
+            self.executor.submit(done.job, first=True)
+            return
+        self.left_s -= self._share_s(cell)
+        found = self._result(cell)
+        assert found is not None
+        self._settle(cell, found, kept=False)
+
+    def _settle(self, cell: Cell, found: CellResult, *, kept: bool) -> None:
+        self.results[cell.id] = found
+        self.ended += 1
+        self.progress.run_ended(Ended(cell.label, found.status, self.describe(found), kept), self._so_far())
+        if self.each:
+            self.each(found)
+
+    def _result(self, cell: Cell) -> CellResult | None:
+        return result_of(cell.id, cell.at, self.records.get(cell.id, []))
+
+    def _earlier(self) -> dict[str, list[RunRecord]]:
+        """By cell, what is finished; what a ledger lacks of it becomes a line."""
+        lines: dict[str, list[RunRecord]] = {}
+        for record in self.ledger.read():
+            lines.setdefault(record.cell, []).append(record)
+        found = {cell.id: cell.earlier(self.folder, lines.get(cell.id, [])) for cell in self.cells}
+        self.ledger.append(
+            record for cell, records in found.items() for record in records if record not in lines.get(cell, [])
+        )
+        return {cell: records for cell, records in found.items() if records}
+
+    def _share_s(self, cell: Cell) -> float:
+        return cell.expected_s / self.slots[cell.id]
+
+    def _say_what_is_kept(self, kept: int, again: Sequence[Cell]) -> None:
+        if kept:
+            self.progress.say(f"  {kept} of {len(self.cells)} runs are finished already, and kept")
+        if again:
+            names = ", ".join(cell.label for cell in again[:NAMED])
+            more = f" and {len(again) - NAMED} more" if len(again) > NAMED else ""
+            self.progress.say(
+                f"  {len(again)} of {len(self.cells)} can't be trusted or broke down; made again: {names}{more}"
+            )
+
+    def _so_far(self) -> SoFar:
+        """With the time left, by what the last cells took."""
+        taken, expected = (sum(pace[i] for pace in self.paces[-RECENT:]) for i in (0, 1))
+        pace = taken / expected if expected else 1.0
+        return SoFar(self.ended, len(self.cells), pace * self.left_s)
