@@ -51,12 +51,18 @@ func Prepare() (Prepared, error) {
 
 // Open binds to the middle interfaces of all links, in the current network namespace, with what is prepared if it is.
 // Frames that arrive from now on are kept until Run forwards them. warn is told, once each, of what should not be.
-func Open(links []plan.Link, prepared Prepared, warn func(format string, arguments ...any)) (*Relay, error) {
+func Open(links []plan.Link, prepared Prepared, warn func(format string, arguments ...any)) (_ *Relay, err error) {
 	l, err := newLoop(warn)
 	if err != nil {
 		return nil, err
 	}
+	l.receiver = prepared.receiver
 	r := &Relay{loop: l}
+	defer func() {
+		if err != nil {
+			r.Close()
+		}
+	}()
 	devices, err := middles(links)
 	if err != nil {
 		return nil, err
@@ -111,7 +117,6 @@ func Open(links []plan.Link, prepared Prepared, warn func(format string, argumen
 			r.samples = append(r.samples, Sample{Lateness: &histogram{}})
 		}
 	}
-	l.receiver = prepared.receiver
 	if l.receiver != nil && !l.receiver.takes(maxMTU+maxHeaderBytes) {
 		l.receiver.close()
 		l.receiver = nil
@@ -187,15 +192,27 @@ func (r *Relay) fail(err error) {
 	r.loop.do(func() { r.loop.stopping, r.loop.broken = true, err })
 }
 
-// Close gives back what Open took, once Run has ended and all that is wanted of the relay has been asked.
+// Close gives back what Open took, or has taken before it failed, once Run has ended.
 func (r *Relay) Close() {
-	r.loop.receiver.close()
-	r.loop.sender.close()
-	if r.loop.segments != nil {
-		r.loop.segmentSender.close()
-		r.loop.segments.close()
+	l := r.loop
+	if l.receiver != nil {
+		l.receiver.close()
 	}
-	r.loop.waiter.close()
-	r.loop.pool.close()
-	r.backlog.close()
+	for _, s := range []*sender{l.sender, l.segmentSender} {
+		if s != nil {
+			s.close()
+		}
+	}
+	if l.segments != nil {
+		l.segments.close()
+	}
+	if l.waiter != nil {
+		l.waiter.close()
+	}
+	if l.pool != nil {
+		l.pool.close()
+	}
+	if r.backlog != nil {
+		r.backlog.close()
+	}
 }

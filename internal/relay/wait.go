@@ -57,9 +57,13 @@ func (a *advance) learn(late time.Duration) {
 }
 
 // newWaiter waits for frames of descriptors; base is the beginning of model time, which now tells.
-func newWaiter(base time.Duration, now func() time.Duration, frames ...int) (*waiter, error) {
-	w := &waiter{armed: timing.Never, base: base, now: now}
-	var err error
+func newWaiter(base time.Duration, now func() time.Duration, frames ...int) (_ *waiter, err error) {
+	w := &waiter{all: -1, deadlines: -1, timer: -1, wake: -1, armed: timing.Never, base: base, now: now}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
 	if w.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("timerfd: %w", err)
 	}

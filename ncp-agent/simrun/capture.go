@@ -36,7 +36,8 @@ type capturedLink struct {
 	mac [2]net.HardwareAddr
 }
 
-// capture begins the files LINK-HOST.pcap of the links that the plan names.
+// capture begins the files LINK-HOST.pcap of the links that the plan names;
+// those that it has begun are to be closed, also where it fails.
 func capture(p *plan.Plan, dir string) (*captures, error) {
 	c := &captures{plan: p, links: make([]*capturedLink, len(p.Links)), buffer: gopacket.NewSerializeBuffer()}
 	for i := range p.Links {
@@ -49,13 +50,13 @@ func capture(p *plan.Plan, dir string) (*captures, error) {
 		for end, host := range []string{l.A.Host, l.B.Host} {
 			file, err := os.Create(filepath.Join(dir, l.Name+"-"+host+".pcap"))
 			if err != nil {
-				return nil, err
+				return c, err
 			}
 			at := &k.ends[end]
 			at.file, at.out = file, bufio.NewWriterSize(file, 64<<10)
 			at.pcap = pcapgo.NewWriterNanos(at.out)
 			if err := at.pcap.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-				return nil, err
+				return c, err
 			}
 			k.mac[end] = net.HardwareAddr{2, 0, 0, byte(l.Index >> 8), byte(l.Index), byte(end + 1)}
 		}
@@ -114,7 +115,9 @@ func (c *captures) Close() error {
 			continue
 		}
 		for i := range l.ends {
-			failed = errors.Join(failed, l.ends[i].out.Flush(), l.ends[i].file.Close())
+			if at := &l.ends[i]; at.file != nil {
+				failed = errors.Join(failed, at.out.Flush(), at.file.Close())
+			}
 		}
 	}
 	return failed

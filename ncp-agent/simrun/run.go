@@ -68,8 +68,10 @@ func run(file, dir string, payload bool) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer r.file.Close() // where nothing comes of it
 	s.run.Observer = sim.Observer{Established: s.tell(r), Sample: r.sample, Links: r.links, Event: r.happened}
 	traces, err := s.trace(dir)
+	defer traces.close() // likewise
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ import (
 // traces; the telemetry is the same without them.
 type traces struct{ files []io.Closer }
 
-// trace begins what the plan asks for.
+// trace begins what the plan wants. What it has begun is to be closed, also
+// where it fails.
 func (s *simulation) trace(dir string) (*traces, error) {
 	t := &traces{}
 	wanted := &s.plan.Traces
@@ -24,20 +25,20 @@ func (s *simulation) trace(dir string) (*traces, error) {
 	}
 	dir = filepath.Join(dir, "traces")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+		return t, err
 	}
 	if wanted.QLog {
 		if err := t.sessions(s, dir); err != nil {
-			return nil, err
+			return t, err
 		}
 	}
 	if len(wanted.Pcap) > 0 {
 		c, err := capture(s.plan, dir)
+		t.files = append(t.files, c)
 		if err != nil {
-			return nil, err
+			return t, err
 		}
 		s.run.Observer.Frame = c.frame
-		t.files = append(t.files, c)
 	}
 	return t, nil
 }

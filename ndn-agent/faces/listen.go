@@ -103,11 +103,14 @@ func (e *Engine) acceptUDP(conn *net.UDPConn, c FaceConfig, local netip.AddrPort
 	buffer := make([]byte, maxDatagram)
 	for {
 		n, remote, err := conn.ReadFromUDPAddrPort(buffer)
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
-		}
-		if err != nil {
-			continue // an ICMP message about an earlier packet
+		case sockets.TransientUDP(err): // an ICMP message about an earlier packet
+			continue
+		case err != nil:
+			e.fail(err)
+			return
 		}
 		f := peers[remote]
 		if f == nil || f.isGone() {
