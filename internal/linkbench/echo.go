@@ -1,13 +1,14 @@
 package linkbench
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"os"
 	"sync"
 	"time"
 
+	"golang.org/x/net/icmp"
+	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/netns"
@@ -30,11 +31,7 @@ type EchoOptions struct {
 	Wait    time.Duration // for the last replies
 }
 
-const (
-	echoReply   = 0
-	echoRequest = 8
-	echoBytes   = 64 // as ping's, with the header of 8
-)
+const echoBytes = 56 // as ping's
 
 // Echo measures round-trip times.
 func Echo(o EchoOptions) (Echoes, error) {
@@ -87,7 +84,11 @@ func Echo(o EchoOptions) (Echoes, error) {
 	to, times := sockaddr(o.To, 0), newSpacing(o.Spacing)
 	for i := range o.Count {
 		times.wait()
-		if err := unix.Sendto(fd, request(id, i), 0, to); err != nil {
+		packet, err := request(id, i)
+		if err == nil {
+			err = unix.Sendto(fd, packet, 0, to)
+		}
+		if err != nil {
 			close(stop)
 			<-stopped
 			return Echoes{}, fmt.Errorf("echo request to %v: %w", o.To, err)
@@ -114,35 +115,24 @@ func Echo(o EchoOptions) (Echoes, error) {
 	return found, nil
 }
 
-func request(id uint16, sequence int) []byte {
-	packet := make([]byte, echoBytes)
-	packet[0] = echoRequest
-	binary.BigEndian.PutUint16(packet[4:], id)
-	binary.BigEndian.PutUint16(packet[6:], uint16(sequence))
-	binary.BigEndian.PutUint16(packet[2:], checksum(packet))
-	return packet
+func request(id uint16, sequence int) ([]byte, error) {
+	body := &icmp.Echo{ID: int(id), Seq: sequence, Data: make([]byte, echoBytes)}
+	return (&icmp.Message{Type: ipv4.ICMPTypeEcho, Body: body}).Marshal(nil)
 }
 
 // parseReply reads an IPv4 packet: the sequence number, if it is a reply to one of ours.
 func parseReply(packet []byte, id uint16) (sequence int, ok bool) {
-	if len(packet) < 1 {
+	header, err := ipv4.ParseHeader(packet)
+	if err != nil || header.Len > len(packet) {
 		return 0, false
 	}
-	header := int(packet[0]&0xf) * 4
-	if len(packet) < header+8 || packet[header] != echoReply || binary.BigEndian.Uint16(packet[header+4:]) != id {
+	message, err := icmp.ParseMessage(ipv4.ICMPTypeEchoReply.Protocol(), packet[header.Len:])
+	if err != nil || message.Type != ipv4.ICMPTypeEchoReply {
 		return 0, false
 	}
-	return int(binary.BigEndian.Uint16(packet[header+6:])), true
-}
-
-// checksum is the Internet checksum (RFC 1071) of an even number of bytes whose checksum field is 0.
-func checksum(packet []byte) uint16 {
-	sum := uint32(0)
-	for i := 0; i < len(packet); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(packet[i:]))
+	echo, ok := message.Body.(*icmp.Echo)
+	if !ok || echo.ID != int(id) {
+		return 0, false
 	}
-	for sum>>16 != 0 {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
+	return echo.Seq, true
 }

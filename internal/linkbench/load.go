@@ -10,12 +10,15 @@ import (
 	"time"
 	"unsafe"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"ncp-testbed/internal/interfaces"
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/netns"
+	"ncp-testbed/internal/netstat"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/quantile"
+	"ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/timestamping"
 )
 
@@ -59,21 +62,16 @@ const (
 // generator sends from one host on all its links.
 type generator struct {
 	fd      int
-	headers []mmsghdr
+	headers []unix.Mmsghdr
 	payload []byte
 	behind  []int64 // ns
-}
-
-type mmsghdr struct {
-	header unix.Msghdr
-	length uint32
 }
 
 // Load offers full-size packets on all links, which must be between two hosts, in both directions at once.
 func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	hosts := [2]string{links[0].A.Host, links[0].B.Host}
 	var generators [2]*generator
-	var counters [2]*interfaces.File
+	var counters [2]*netstat.Namespace
 	var samplers [2]*sampler
 	for e, host := range hosts {
 		path, ok := o.Namespaces[host]
@@ -87,7 +85,7 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 			if samplers[e], err = newSampler(links, 1-e); err != nil {
 				return err
 			}
-			counters[e], err = interfaces.Open()
+			counters[e], err = netstat.RouteHere()
 			return err
 		})
 		if err != nil {
@@ -134,22 +132,22 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 		for e, name := range linkmodel.Directions {
 			found.Directions = append(found.Directions, LoadedDirection{
 				Link: links[i].Name, Direction: name,
-				Sent:     after[e][ends[e]].Transmitted - before[e][ends[e]].Transmitted,
-				Received: after[1-e][ends[1-e]].Received - before[1-e][ends[1-e]].Received,
+				Sent:     after[e][ends[e]].SentPackets - before[e][ends[e]].SentPackets,
+				Received: after[1-e][ends[1-e]].ReceivedPackets - before[1-e][ends[1-e]].ReceivedPackets,
 			})
 		}
 	}
-	behind := slices.Concat(generators[0].behind, generators[1].behind)
-	extra := slices.Concat(samplers[0].extra, samplers[1].extra)
-	found.BehindMS = quantileMS(behind, 0.99)
-	found.ExtraDelayP50MS, found.ExtraDelayP99MS = quantileMS(extra, 0.5), quantileMS(extra, 0.99)
+	behind := slices.Sorted(slices.Values(slices.Concat(generators[0].behind, generators[1].behind)))
+	extra := slices.Sorted(slices.Values(slices.Concat(samplers[0].extra, samplers[1].extra)))
+	found.BehindMS = ms(quantile.Of(behind, 0.99))
+	found.ExtraDelayP50MS, found.ExtraDelayP99MS = ms(quantile.Of(extra, 0.5)), ms(quantile.Of(extra, 0.99))
 	found.Samples = len(extra)
 	return found, nil
 }
 
-func readBoth(both [2]*interfaces.File) (found [2]map[string]interfaces.Counters, err error) {
-	for i, file := range both {
-		if found[i], err = file.Read(); err != nil {
+func readBoth(both [2]*netstat.Namespace) (found [2]map[string]netstat.Interface, err error) {
+	for i, namespace := range both {
+		if found[i], err = namespace.InterfacesByName(); err != nil {
 			return found, err
 		}
 	}
@@ -161,7 +159,7 @@ func newGenerator(links []plan.Link, end int) (*generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{fd: fd, headers: make([]mmsghdr, len(links)), payload: make([]byte, links[0].FrameBytes-14-ipUDPBytes)}
+	g := &generator{fd: fd, headers: make([]unix.Mmsghdr, len(links)), payload: make([]byte, links[0].FrameBytes-14-ipUDPBytes)}
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, receiveBufferBytes); err != nil {
 		return nil, fmt.Errorf("SO_SNDBUFFORCE: %w", err)
 	}
@@ -173,7 +171,7 @@ func newGenerator(links []plan.Link, end int) (*generator, error) {
 			return nil, err
 		}
 		to := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: loadPort>>8 | loadPort&0xff<<8, Addr: address.As4()}
-		h := &g.headers[i].header
+		h := &g.headers[i].Hdr
 		h.Name, h.Namelen = (*byte)(unsafe.Pointer(to)), uint32(unsafe.Sizeof(*to))
 		h.Iov = vector
 		h.SetIovlen(1)
@@ -232,19 +230,22 @@ func (g *generator) send(first, end int) error {
 	return nil
 }
 
-func quantileMS(ns []int64, q float64) float64 {
-	if len(ns) == 0 {
-		return 0
-	}
-	slices.Sort(ns)
-	return float64(ns[min(len(ns)-1, int(q*float64(len(ns))))]) / 1e6
-}
+func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
 // sampler receives of the load what is to be timed; the kernel drops the rest.
 type sampler struct {
 	fd     int
 	delays map[[4]byte]int64 // ns, by the sender's address
 	extra  []int64
+}
+
+// everySample takes one of sampleEvery packets. A UDP socket's filter sees the UDP header first: the round's number is
+// at 8.
+var everySample = []bpf.Instruction{
+	bpf.LoadAbsolute{Off: 8, Size: 4},
+	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: sampleEvery - 1, SkipFalse: 1},
+	bpf.RetConstant{Val: 0},
+	bpf.RetConstant{Val: 64},
 }
 
 // newSampler is for what the given end sends.
@@ -261,16 +262,8 @@ func newSampler(links []plan.Link, end int) (*sampler, error) {
 	if s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return nil, err
 	}
-	// A UDP socket's filter sees the UDP header first: the round's number is at 8.
-	program := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 8},
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: sampleEvery - 1, Jt: 0, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
-		{Code: unix.BPF_RET | unix.BPF_K, K: 64},
-	}
-	if err := unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
-		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}); err != nil {
-		return nil, fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+	if err := sockets.AttachFilter(s.fd, everySample); err != nil {
+		return nil, err
 	}
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBufferBytes); err != nil {
 		return nil, fmt.Errorf("SO_RCVBUFFORCE: %w", err)

@@ -76,16 +76,20 @@ func TestWindowsAreExactHoweverFewPacketsTheyHave(t *testing.T) {
 }
 
 func TestRequestIsAValidEcho(t *testing.T) {
-	packet := request(0x1234, 0x0102)
-	if sum := checksum(packet); sum != 0 {
-		t.Errorf("the checksum over all is %#x, want 0", sum)
+	packet, err := request(0x1234, 0x0102)
+	sum := 0
+	for i := 0; i < len(packet); i += 2 { // RFC 1071: one's complement over all, the checksum included
+		sum += int(packet[i])<<8 | int(packet[i+1])
+	}
+	if sum%0xffff != 0 || sum == 0 || err != nil || len(packet) != 64 {
+		t.Errorf("the sum over %d bytes is %#x (%v), want one's complement 0 over 64", len(packet), sum, err)
 	}
 	header := append(make([]byte, 19), 1)
 	header[0] = 0x45
 	if _, ok := parseReply(append(header, packet...), 0x1234); ok {
 		t.Error("a request is taken for a reply")
 	}
-	packet[0] = echoReply
+	packet[0] = 0 // a reply
 	if sequence, ok := parseReply(append(header, packet...), 0x1234); !ok || sequence != 0x0102 {
 		t.Errorf("sequence %#x, %v", sequence, ok)
 	}

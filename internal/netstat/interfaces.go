@@ -11,7 +11,7 @@ type Interface struct {
 	ReceivedDrops                     uint64
 }
 
-// Interfaces gives the counters of all interfaces.
+// Interfaces returns the counters of all interfaces.
 func (n *Namespace) Interfaces() ([]Interface, error) {
 	var found []Interface
 	err := n.dump(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg), func(body []byte) error {
@@ -24,17 +24,29 @@ func (n *Namespace) Interfaces() ([]Interface, error) {
 	return found, err
 }
 
+// InterfacesByName returns the counters of all interfaces by their names.
+func (n *Namespace) InterfacesByName() (map[string]Interface, error) {
+	all, err := n.Interfaces()
+	found := make(map[string]Interface, len(all))
+	for _, i := range all {
+		found[i.Name] = i
+	}
+	return found, err
+}
+
 // decodeInterface reads an ifinfomsg; IFLA_STATS64 is a struct rtnl_link_stats64.
 func decodeInterface(body []byte) (Interface, error) {
-	a, err := attributes(body, unix.SizeofIfInfomsg)
-	if err != nil {
-		return Interface{}, err
-	}
-	stats := a[unix.IFLA_STATS64]
-	return Interface{
-		Index: int(int32(u32(body, 4))), Name: text(a[unix.IFLA_IFNAME]),
-		ReceivedPackets: u64(stats, 0), SentPackets: u64(stats, 8),
-		ReceivedBytes: u64(stats, 16), SentBytes: u64(stats, 24),
-		ReceivedDrops: u64(stats, 48), SentDrops: u64(stats, 56),
-	}, nil
+	var i Interface
+	err := each(body, unix.SizeofIfInfomsg, func(kind uint16, value []byte) {
+		switch kind {
+		case unix.IFLA_IFNAME:
+			i.Name = text(value)
+		case unix.IFLA_STATS64:
+			i.ReceivedPackets, i.SentPackets = u64(value, 0), u64(value, 8)
+			i.ReceivedBytes, i.SentBytes = u64(value, 16), u64(value, 24)
+			i.ReceivedDrops, i.SentDrops = u64(value, 48), u64(value, 56)
+		}
+	})
+	i.Index = int(int32(u32(body, 4)))
+	return i, err
 }

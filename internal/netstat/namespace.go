@@ -21,6 +21,16 @@ func Route(path string) (*Namespace, error) { return open(path, unix.NETLINK_ROU
 // Diag opens a namespace, by path, for questions about sockets.
 func Diag(path string) (*Namespace, error) { return open(path, unix.NETLINK_INET_DIAG) }
 
+// RouteHere opens the namespace of the calling thread for questions about
+// interfaces and queues, from whichever thread.
+func RouteHere() (*Namespace, error) {
+	connection, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
+	if err != nil {
+		return nil, fmt.Errorf("netlink: %w", err)
+	}
+	return &Namespace{connection}, nil
+}
+
 func open(path string, family int) (*Namespace, error) {
 	n := new(Namespace)
 	// The socket stays in the namespace where it was made, and needs no privilege to ask.

@@ -3,6 +3,8 @@ package probe
 import (
 	"cmp"
 	"slices"
+
+	"ncp-testbed/internal/quantile"
 )
 
 // measurement works out the figures of a direction.
@@ -16,7 +18,7 @@ func (d *direction) measurement() (Measurement, error) {
 		}
 	}
 	if delays := d.delaysMS(arrivals[stepDelay]); len(delays) > 0 {
-		median, p99 := quantile(delays, 0.5), quantile(delays, 0.99)
+		median, p99 := quantile.Of(delays, 0.5), quantile.Of(delays, 0.99)
 		m.DelayMS, m.DelayP99MS, m.DelaySamples = &median, &p99, len(delays)
 	}
 	m.RateBPS, m.RateFrames = d.rateBPS(arrivals[stepRate])
@@ -75,7 +77,7 @@ func (d *direction) rateBPS(all []arrival) (*float64, int) {
 		return nil, 0
 	}
 	slices.Sort(rates)
-	median := quantile(rates, 0.5)
+	median := quantile.Of(rates, 0.5)
 	return &median, len(all) - 1
 }
 
@@ -85,10 +87,4 @@ func distinct(all []arrival) int {
 		seen[a.sequence] = true
 	}
 	return len(seen)
-}
-
-// quantile is the smallest of the ascending values that the share q of them does not exceed.
-func quantile(ascending []float64, q float64) float64 {
-	rank := int(q*float64(len(ascending)) + 0.999999)
-	return ascending[max(0, min(rank, len(ascending))-1)]
 }

@@ -112,15 +112,6 @@ func TestCopiesAreReceivedOnce(t *testing.T) {
 	}
 }
 
-func TestQuantile(t *testing.T) {
-	values := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	for q, want := range map[float64]float64{0.01: 1, 0.5: 5, 0.51: 6, 0.99: 10, 1: 10} {
-		if got := quantile(values, q); got != want {
-			t.Errorf("quantile %v: %v, want %v", q, got, want)
-		}
-	}
-}
-
 func TestLongestDelayBoundsJitter(t *testing.T) {
 	with := func(jitter linkmodel.Jitter) linkmodel.Properties {
 		return linkmodel.Properties{DelayMS: 100, Impairments: linkmodel.Impairments{Jitter: jitter}}

@@ -1,21 +1,28 @@
 package relay
 
-import "ncp-testbed/internal/interfaces"
+import (
+	"errors"
+
+	"ncp-testbed/internal/netstat"
+)
 
 // backlog tells of frames that got lost between the relay and a host, although the interface took them: the
 // receiving side of a veth pair has room for net.core.netdev_max_backlog frames on each processor.
 type backlog struct {
-	interfaces *interfaces.File
-	before     map[string]interfaces.Counters
+	interfaces *netstat.Namespace
+	before     map[string]netstat.Interface
 }
 
 func openBacklog() (*backlog, error) {
-	file, err := interfaces.Open()
+	here, err := netstat.RouteHere()
 	if err != nil {
 		return nil, err
 	}
-	before, err := file.Read()
-	return &backlog{file, before}, err
+	before, err := here.InterfacesByName()
+	if err != nil {
+		return nil, errors.Join(err, here.Close())
+	}
+	return &backlog{here, before}, nil
 }
 
 func (b *backlog) close() { _ = b.interfaces.Close() }
@@ -23,13 +30,13 @@ func (b *backlog) close() { _ = b.interfaces.Close() }
 // drops are the frames that each interface has dropped since the start, those included that it refused while it
 // was down.
 func (b *backlog) drops() (map[string]uint64, error) {
-	now, err := b.interfaces.Read()
+	now, err := b.interfaces.InterfacesByName()
 	if err != nil {
 		return nil, err
 	}
 	drops := map[string]uint64{}
 	for name, counters := range now {
-		drops[name] = counters.TransmitDropped - b.before[name].TransmitDropped
+		drops[name] = counters.SentDrops - b.before[name].SentDrops
 	}
 	return drops, nil
 }

@@ -6,8 +6,10 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/timing"
 )
 
@@ -107,10 +109,9 @@ func (r *receiver) configure() error {
 }
 
 // attachAndBind has a packet socket receive what its filter takes, and nothing before the filter is there.
-func attachAndBind(fd int, filter []unix.SockFilter) error {
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program); err != nil {
-		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+func attachAndBind(fd int, filter []bpf.Instruction) error {
+	if err := sockets.AttachFilter(fd, filter); err != nil {
+		return err
 	}
 	all := uint16(unix.ETH_P_ALL)
 	return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all>>8 | all<<8})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/timing"
@@ -27,7 +28,7 @@ type segments struct {
 	pool        *pool
 	count, next int // of those read last
 	buffers     [segmentBatch]int32
-	headers     [segmentBatch]mmsghdr
+	headers     [segmentBatch]unix.Mmsghdr
 	vectors     [segmentBatch]unix.Iovec
 	addresses   [segmentBatch]unix.RawSockaddrLinklayer
 	controls    [segmentBatch][segmentControlBytes]byte
@@ -48,10 +49,10 @@ func openSegments(indexes []int) (*segments, error) {
 	s := &segments{fd: fd, pool: pool}
 	for i := range s.buffers {
 		s.buffers[i] = pool.take()
-		s.headers[i].header.Name = (*byte)(unsafe.Pointer(&s.addresses[i]))
-		s.headers[i].header.Control = &s.controls[i][0]
-		s.headers[i].header.Iov = &s.vectors[i]
-		s.headers[i].header.SetIovlen(1)
+		s.headers[i].Hdr.Name = (*byte)(unsafe.Pointer(&s.addresses[i]))
+		s.headers[i].Hdr.Control = &s.controls[i][0]
+		s.headers[i].Hdr.Iov = &s.vectors[i]
+		s.headers[i].Hdr.SetIovlen(1)
 		s.offer(i)
 	}
 	if err := s.configure(interfaceFilter(indexes)); err != nil {
@@ -61,7 +62,7 @@ func openSegments(indexes []int) (*segments, error) {
 	return s, nil
 }
 
-func (s *segments) configure(filter []unix.SockFilter) error {
+func (s *segments) configure(filter []bpf.Instruction) error {
 	for _, option := range []struct {
 		name              string
 		level, key, value int
@@ -89,7 +90,7 @@ func (s *segments) offer(i int) {
 	room := s.pool.room(s.buffers[i])
 	s.vectors[i].Base = &room[0]
 	s.vectors[i].SetLen(len(room))
-	h := &s.headers[i].header
+	h := &s.headers[i].Hdr
 	h.Namelen = uint32(unsafe.Sizeof(s.addresses[i]))
 	h.SetControllen(segmentControlBytes)
 	h.Flags = 0
@@ -115,12 +116,12 @@ func (s *segments) take(a *arrived) (buffer int32, ok bool) {
 	s.next++
 	h := &s.headers[i]
 	buffer = s.buffers[i]
-	s.pool.length[buffer] = uint32(max(0, int(h.length)-segmentHeaderBytes))
+	s.pool.length[buffer] = uint32(max(0, int(h.Len)-segmentHeaderBytes))
 	*a = arrived{ifindex: s.addresses[i].Ifindex, bytes: s.pool.frame(buffer), length: int(s.pool.length[buffer])}
-	if h.header.Flags&unix.MSG_TRUNC != 0 {
+	if h.Hdr.Flags&unix.MSG_TRUNC != 0 {
 		a.length = len(a.bytes) + 1
 	}
-	a.readControl(s.controls[i][:h.header.Controllen])
+	a.readControl(s.controls[i][:h.Hdr.Controllen])
 	return buffer, true
 }
 

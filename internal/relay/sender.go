@@ -14,12 +14,6 @@ const batch = 64
 // sendBufferBytes is ample for a batch: a veth pair takes frames off the socket at once.
 const sendBufferBytes = 16 << 20
 
-// mmsghdr is struct mmsghdr of sendmmsg(2).
-type mmsghdr struct {
-	header unix.Msghdr
-	length uint32
-}
-
 // departure is a frame about to be sent.
 type departure struct {
 	direction    *direction
@@ -32,7 +26,7 @@ type sender struct {
 	fd        int
 	count     int
 	frames    [batch]departure
-	headers   [batch]mmsghdr
+	headers   [batch]unix.Mmsghdr
 	vectors   [batch]unix.Iovec
 	addresses [batch]unix.RawSockaddrLinklayer
 }
@@ -46,7 +40,7 @@ func openSender(headers bool) (*sender, error) {
 	}
 	s := &sender{fd: fd}
 	for i := range s.headers {
-		h := &s.headers[i].header
+		h := &s.headers[i].Hdr
 		h.Iov = &s.vectors[i]
 		h.SetIovlen(1)
 		h.Name = (*byte)(unsafe.Pointer(&s.addresses[i]))

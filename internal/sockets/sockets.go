@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,4 +72,18 @@ func SetBuffer(fd, force, plain, bytes int) (granted int, err error) {
 	}
 	granted, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)
 	return granted, os.NewSyscallError("getsockopt", err)
+}
+
+// AttachFilter has a socket receive only what a program takes.
+func AttachFilter(fd int, program []bpf.Instruction) error {
+	raw, err := bpf.Assemble(program)
+	if err != nil {
+		return err
+	}
+	filter := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	attached := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	return os.NewSyscallError("SO_ATTACH_FILTER", unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &attached))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ncp-testbed/internal/quantile"
 	"ncp-testbed/internal/telemetry"
 	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
@@ -156,9 +157,7 @@ func summarize(rtts []time.Duration) RTT {
 	for _, rtt := range sorted {
 		sum += rtt
 	}
-	at := func(share float64) float64 {
-		return inMilliseconds(sorted[int(math.Ceil(share*float64(len(sorted))))-1])
-	}
+	at := func(share float64) float64 { return inMilliseconds(quantile.Of(sorted, share)) }
 	return RTT{Mean: inMilliseconds(sum) / float64(len(sorted)), Median: at(0.5), P95: at(0.95), Max: at(1)}
 }
 
